@@ -1,0 +1,113 @@
+"""The errors thinkback raises: one narrow class per kind of failure.
+
+Every error says what happened and what to do next. ``details`` holds facts for programs, never a key and never
+an opaque carrier; ``next_actions`` holds sentences for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+
+class ThinkbackError(Exception):
+    """Base of every error of this package."""
+
+    kind: ClassVar[str] = "error"
+
+    def __init__(
+        self, message: str, *, details: Mapping[str, object] | None = None, next_actions: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, object] = dict(details or {})
+        self.next_actions: tuple[str, ...] = tuple(next_actions)
+
+    def __str__(self) -> str:
+        if not self.next_actions:
+            return self.message
+        return f"{self.message}\n  " + "\n  ".join(f"- {action}" for action in self.next_actions)
+
+
+class WireError(ThinkbackError):
+    """Bytes from a provider that are not what its dialect allows."""
+
+    kind = "wire"
+
+
+class ProviderError(ThinkbackError):
+    """The provider answered with an error. ``details``: status, code, type, provider_message."""
+
+    kind = "provider"
+
+
+class NetworkError(ThinkbackError):
+    """The provider could not be reached, or the connection broke."""
+
+    kind = "network"
+
+
+class PhaseTimeout(NetworkError):
+    """A phase of the request (connect, first byte, between bytes, whole) took too long."""
+
+    kind = "timeout"
+
+
+class ReplayRefused(ThinkbackError):
+    """The endpoint requires reasoning that cannot validly be sent; raised before the network."""
+
+    kind = "replay"
+
+
+class SettingError(ThinkbackError):
+    """Unknown key or a value that is not allowed; the old value stays."""
+
+    kind = "setting"
+
+
+class RuleFileError(ThinkbackError):
+    """A rule, endpoint or settings file is malformed. ``details``: file, key path or line."""
+
+    kind = "rule-file"
+
+
+class NotFoundError(ThinkbackError):
+    """A session, commit, endpoint or file that does not exist."""
+
+    kind = "not-found"
+
+
+class ToolDefinitionError(ThinkbackError):
+    """A Python function that cannot be offered as a tool."""
+
+    kind = "tool"
+
+
+class StoreError(ThinkbackError):
+    """The store cannot do what was asked (locked, full, closed)."""
+
+    kind = "store"
+
+
+class HeadMovedError(StoreError):
+    """Another writer appended to this branch first; read again and append on top."""
+
+    kind = "head-moved"
+
+
+class CorruptLogError(StoreError):
+    """Stored bytes and stored hashes disagree."""
+
+    kind = "corrupt"
+
+
+class FormatVersionError(StoreError):
+    """The file was written by a newer version of the format."""
+
+    kind = "format-version"
+
+
+class CredentialError(ThinkbackError):
+    """No key for an endpoint that needs one."""
+
+    kind = "credential"

@@ -1,0 +1,157 @@
+"""Typed pieces of a message, in neutral form.
+
+A block keeps two things apart: what people read (``text``, ``thought``, ``arguments``) and what goes back to the
+provider byte for byte (``carriers`` and ``wire``). ``wire`` is the provider's own object as JSON source text; it
+is left empty where ``wire_object`` can rebuild it exactly from the other fields.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from thinkback.model import canonical
+
+CarrierKind: TypeAlias = Literal["signature", "encrypted", "redacted", "item_id", "phase", "thought_signature"]
+ThoughtKind: TypeAlias = Literal["raw", "summary", "none"]
+
+
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who minted a response. ``endpoint`` is a normalised URL; ``request`` the hash of its request record.
+
+    ``account_known`` is false where the account is only the salted hash of a key: two of those that differ are
+    unknown to be different.
+    """
+
+    dialect: str
+    endpoint: str
+    requested_model: str
+    served_model: str = ""
+    account: str = ""
+    account_known: bool = False
+    end_user: str = ""
+    request: str = ""
+
+
+class Carrier(msgspec.Struct, frozen=True):
+    """An opaque value that must go back exactly as it came, or not at all."""
+
+    kind: CarrierKind
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Carrier({self.kind}, {len(self.value)} characters)"
+
+
+class Text(msgspec.Struct, frozen=True, omit_defaults=True, tag="text"):
+    """Visible text. ``source_field`` is the wire field it came in (``content``, ``refusal``)."""
+
+    text: str
+    source_field: str = "content"
+    carriers: tuple[Carrier, ...] = ()
+    wire: str = ""
+    origin: Origin | None = None
+
+
+class ThinkingBlock(msgspec.Struct, frozen=True, omit_defaults=True, tag="thinking"):
+    """One piece of reasoning.
+
+    ``kind`` says what ``thought`` is: the model's raw reasoning, a provider's summary, or nothing readable.
+    ``is_hidden``: repeats what another block of the response says, so that it is kept but not shown.
+    ``marker``: a provider's placeholder ("Thinking..."), never replayed.
+    ``opening`` and ``closing`` are the tags that stood around ``thought`` inside ``content``.
+    """
+
+    thought: str
+    is_hidden: bool = False
+    source_field: str = ""
+    signature: str = ""
+    kind: ThoughtKind = "raw"
+    marker: bool = False
+    opening: str = ""
+    closing: str = ""
+    carriers: tuple[Carrier, ...] = ()
+    wire: str = ""
+    origin: Origin | None = None
+
+
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_call"):
+    """A call of a client-side tool. ``arguments`` is the source text as it came, never re-encoded.
+
+    ``source_field`` is ``tool_calls`` unless the call was found elsewhere (Kimi: inside the reasoning).
+    """
+
+    id: str
+    name: str
+    arguments: str
+    source_field: str = "tool_calls"
+    carriers: tuple[Carrier, ...] = ()
+    wire: str = ""
+    origin: Origin | None = None
+
+
+class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_result"):
+    """What a tool gave back for the call ``id``; ``status`` says when it is not the tool's own word."""
+
+    id: str
+    content: str
+    name: str = ""
+    is_error: bool = False
+    status: Literal["run", "not_run", "interrupted"] = "run"
+    carriers: tuple[Carrier, ...] = ()
+    wire: str = ""
+    origin: Origin | None = None
+
+
+class Media(msgspec.Struct, frozen=True, omit_defaults=True, tag="media"):
+    """An image, sound or file; ``wire`` is the part as its dialect writes it."""
+
+    media_type: str
+    carriers: tuple[Carrier, ...] = ()
+    wire: str = ""
+    origin: Origin | None = None
+
+
+class Unknown(msgspec.Struct, frozen=True, omit_defaults=True, tag="unknown"):
+    """A wire item this version does not know; passed through verbatim to the origin that made it."""
+
+    wire: str
+    carriers: tuple[Carrier, ...] = ()
+    origin: Origin | None = None
+
+
+Block: TypeAlias = Text | ThinkingBlock | ToolCall | ToolResult | Media | Unknown
+
+
+def carriers_of(block: Block) -> tuple[Carrier, ...]:
+    """Every opaque value of ``block``, a thinking block's signature first."""
+    if isinstance(block, ThinkingBlock) and block.signature:
+        return (Carrier("signature", block.signature), *block.carriers)
+    return block.carriers
+
+
+def content_slice(block: Text | ThinkingBlock) -> str:
+    """The piece of ``content`` this block came from; joining the slices of a response gives ``content`` back."""
+    if isinstance(block, Text):
+        return block.text
+    return f"{block.opening}{block.thought}{block.closing}"
+
+
+def wire_object(block: Block) -> str:
+    """The provider's own object for ``block`` as JSON source text."""
+    if block.wire:
+        return block.wire
+    match block:
+        case Text():
+            body: object = {block.source_field: block.text}
+        case ThinkingBlock():
+            body = {block.source_field or "reasoning_content": content_slice(block)}
+        case ToolCall():
+            function = {"name": block.name, "arguments": block.arguments}
+            body = {"id": block.id, "type": "function", "function": function}
+        case ToolResult():
+            body = {"role": "tool", "tool_call_id": block.id, "content": block.content}
+        case _:
+            body = None
+    return canonical.encode(body).decode()

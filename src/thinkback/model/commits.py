@@ -1,0 +1,227 @@
+"""Commits: the canonical events of the log, their payloads, and how they are hashed.
+
+A commit's hash covers the format version, parents, kind, payload digest, edit target, response id and index, and
+time, so two events are never one commit and an erased payload leaves the chain verifiable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+
+FORMAT_VERSION = 1
+
+TurnState: TypeAlias = Literal["completed", "partial_failed", "failed", "interrupted", "timed_out", "capped"]
+Kind: TypeAlias = Literal[
+    "system",
+    "tools",
+    "user",
+    "assistant",
+    "reasoning",
+    "tool_call",
+    "tool_result",
+    "other",
+    "media",
+    "request",
+    "response",
+    "provider_usage",
+    "turn_ended",
+    "repair",
+]
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag="message"):
+    """A system or user message: text, or parts where it holds more than text.
+
+    ``wire`` is set for a message adopted from a history: its source text as the program held it.
+    """
+
+    text: str
+    parts: tuple[Text | Media | Unknown, ...] = ()
+    wire: str = ""
+
+
+class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool as offered to the model. ``parameters`` is a JSON schema as source text; ``wire`` a verbatim definition."""
+
+    name: str
+    description: str = ""
+    parameters: str = "{}"
+    wire: str = ""
+
+
+class Tools(msgspec.Struct, frozen=True, tag="tools"):
+    """The tools of the session from here on."""
+
+    tools: tuple[Tool, ...]
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True, tag="usage"):
+    """Token counts as the provider reported them (``None``: not reported); ``wire`` is its own object."""
+
+    input: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+    cached: int | None = None
+    cache_write: int | None = None
+    wire: str = ""
+
+
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An error as the provider or the network gave it; never holds a key."""
+
+    message: str
+    status: int = 0
+    type: str = ""
+    code: str = ""
+
+
+class Response(msgspec.Struct, frozen=True, omit_defaults=True, tag="response"):
+    """Opens a response. Its blocks follow, tied to it by (response, index).
+
+    ``complete``: the provider finished it; only then may it be replayed. ``content`` says how the content field
+    stood on the wire, ``message`` holds message fields that no block owns, ``envelope`` the rest of the response,
+    both as JSON source text. ``repeats`` names reasoning fields that carried the same text as a kept block.
+    """
+
+    origin: Origin
+    id: str = ""
+    finish: str | None = None
+    complete: bool = True
+    content: Literal["absent", "null", "text"] = "absent"
+    message: str = ""
+    envelope: str = ""
+    repeats: tuple[str, ...] = ()
+    error: Failure | None = None
+    blocks: int = 0
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True, tag="request"):
+    """What was sent, for audit; never replayed. Decisions are recomputed from it and checked by ``sent_digest``.
+
+    ``head`` is the hash of the last commit the request was built from. Digests are hex SHA-256.
+    """
+
+    target: dict[str, str]
+    settings: dict[str, str]
+    rules: tuple[str, ...]
+    params: str
+    head: str
+    system_digest: str
+    tools_digest: str
+    messages_digest: str
+    carriers_digest: str
+    sent_digest: str
+    rule: str = ""
+
+
+class TurnEnded(msgspec.Struct, frozen=True, omit_defaults=True, tag="turn_ended"):
+    """The terminal state of a turn."""
+
+    state: TurnState
+    reason: str = ""
+
+
+class Repair(msgspec.Struct, frozen=True, omit_defaults=True, tag="repair"):
+    """A refused request was mended. ``blocks`` are commit hashes that compile reads as invalid for this target."""
+
+    stage: Literal["restore", "server_drop", "block", "older_turns", "all"]
+    blocks: tuple[str, ...]
+    refusal: str
+    endpoint: str
+    model: str
+
+
+Payload: TypeAlias = (
+    Message
+    | Tools
+    | Text
+    | ThinkingBlock
+    | ToolCall
+    | ToolResult
+    | Media
+    | Unknown
+    | Usage
+    | Response
+    | Request
+    | TurnEnded
+    | Repair
+)
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A commit before it has a place: ``response`` and ``index`` tie a block to its response."""
+
+    kind: Kind
+    value: Payload
+    response: str = ""
+    index: int = -1
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What is appended in one transaction: whole or not at all. ``id`` makes a repeated append harmless."""
+
+    id: str
+    drafts: tuple[Draft, ...]
+    time: int
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """One canonical event in its place. ``time`` is microseconds since 1970 UTC, from the caller's clock.
+
+    ``payload`` is the canonical JSON of ``value``; ``digest`` its hex SHA-256.
+    """
+
+    hash: str
+    parents: tuple[str, ...]
+    seq: int
+    kind: Kind
+    value: Payload
+    payload: bytes
+    digest: str
+    time: int
+    response: str = ""
+    index: int = -1
+    edit: str = ""
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The commit the next one follows; an empty session has ``Head("", -1)``."""
+
+    hash: str = ""
+    seq: int = -1
+
+
+KIND_OF: dict[type[object], Kind] = {
+    Text: "assistant",
+    ThinkingBlock: "reasoning",
+    ToolCall: "tool_call",
+    ToolResult: "tool_result",
+    Media: "media",
+    Unknown: "other",
+}
+
+
+def commit_hash(
+    parents: tuple[str, ...], kind: str, digest: str, edit: str, response: str, index: int, time: int
+) -> str:
+    """Hex SHA-256 over the fields of a commit, joined by newlines (docs/format.md, "Hashes")."""
+    text = f"{FORMAT_VERSION}\n{','.join(parents)}\n{kind}\n{digest}\n{edit}\n{response}\n{index}\n{time}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def block_draft(block: Block, response: str, index: int) -> Draft:
+    """The draft of one block of a response; its origin is kept once, on the response."""
+    if block.origin is not None:
+        block = msgspec.structs.replace(block, origin=None)
+    return Draft(KIND_OF[type(block)], block, response, index)
+
+
+def decode_payload(data: bytes) -> Payload:
+    """The value stored as ``data``. Raises ``msgspec.DecodeError`` when the bytes are no payload."""
+    return canonical.decode(data, Payload)

@@ -1,0 +1,52 @@
+"""Pieces of a stream: shown live, never stored. Each is tagged with the block index inside its response."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+
+class TextDelta(msgspec.Struct, frozen=True, gc=False, tag="text_delta"):
+    """Visible text as it arrives."""
+
+    text: str
+    index: int
+    response: str = ""
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True, gc=False, tag="reasoning_delta"):
+    """Reasoning as it arrives."""
+
+    text: str
+    index: int
+    response: str = ""
+
+
+class ToolCallDelta(msgspec.Struct, frozen=True, gc=False, tag="tool_call_delta"):
+    """A piece of a tool call: id and name come once, ``arguments`` in fragments."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    response: str = ""
+
+
+class Reclassified(msgspec.Struct, frozen=True, gc=False, tag="reclassified"):
+    """Text already shown under ``index`` was reasoning: a closing tag came without an opening one."""
+
+    text: str
+    index: int
+    response: str = ""
+
+
+class Status(msgspec.Struct, frozen=True, tag="status"):
+    """What the turn is doing; ``blocks`` of a ``tool_result`` status name the call."""
+
+    state: Literal["sending", "retrying", "repairing", "tool_started", "tool_finished", "encrypted_reasoning"]
+    detail: str = ""
+    response: str = ""
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Reclassified | Status

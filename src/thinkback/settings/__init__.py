@@ -1,0 +1,28 @@
+"""The registry of settings and the layers they are set in.
+
+Everything here is a value or a function of values: nothing is cached, so that each request reads the settings afresh.
+"""
+
+from __future__ import annotations
+
+from thinkback.settings.files import parse_user_file
+from thinkback.settings.layers import LAYERS, WRITABLE, Entry, Layer, Layers, restore, snapshot
+from thinkback.settings.registry import KEYS, Key, Value, complete, find, parse, to_text
+
+__all__ = [
+    "KEYS",
+    "LAYERS",
+    "WRITABLE",
+    "Entry",
+    "Key",
+    "Layer",
+    "Layers",
+    "Value",
+    "complete",
+    "find",
+    "parse",
+    "parse_user_file",
+    "restore",
+    "snapshot",
+    "to_text",
+]

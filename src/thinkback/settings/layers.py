@@ -1,0 +1,118 @@
+"""Who set what: settings in layers, the later one wins.
+
+``Layers`` is a value. Setting something gives new ``Layers``; what is invalid raises and the old ones are as they
+were. Nothing is remembered between two calls of ``effective``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import msgspec
+
+from thinkback.errors import SettingError
+from thinkback.model.target import Settings
+from thinkback.settings.registry import KEYS, ROWS, Value, find, flatten, parse, to_text
+
+Layer: TypeAlias = Literal["built-in", "endpoint", "user", "app", "profile", "session", "call"]
+
+LAYERS: tuple[Layer, ...] = get_args(Layer)
+WRITABLE = LAYERS[2:]
+EXPLICIT = "explicit"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One value in one layer."""
+
+    layer: Layer
+    key: str
+    value: Value
+
+
+class Found(NamedTuple):
+    """The value in force and the layer that it comes from."""
+
+    value: Value | None
+    layer: Layer
+
+
+class Layers(msgspec.Struct, frozen=True):
+    """The layers a person can set, from ``user`` to ``call``. Equal settings are equal values."""
+
+    entries: tuple[Entry, ...] = ()
+
+    def set(self, layer: Layer, key: str, value: object) -> Layers:
+        """These layers with ``key`` set in ``layer``, from text or a Python value; ``SettingError`` if refused."""
+        entry = Entry(layer, key, _checked(layer, key, value))
+        return Layers(_ordered((*self.unset(layer, key).entries, entry)))
+
+    def unset(self, layer: Layer, key: str) -> Layers:
+        """These layers without ``key`` in ``layer``, so that the layers below show through."""
+        name = find(key).name
+        return Layers(tuple(entry for entry in self.entries if (entry.layer, entry.key) != (layer, name)))
+
+    def replace(self, layer: Layer, values: Mapping[str, object]) -> Layers:
+        """These layers with the whole of ``layer`` replaced: how a file, a profile or a stored session is loaded."""
+        read = tuple(Entry(layer, key, _checked(layer, key, value)) for key, value in values.items())
+        return Layers(_ordered((*(entry for entry in self.entries if entry.layer != layer), *read)))
+
+    def texts(self, layer: Layer) -> dict[str, str]:
+        """What ``layer`` holds, as text: how a profile or a session is saved; ``replace`` reads it back."""
+        return {entry.key: to_text(entry.value) for entry in self.entries if entry.layer == layer}
+
+    def origin(self, key: str, endpoint_data: Mapping[str, object] = MappingProxyType({})) -> Found:
+        """The value of ``key`` in force and the layer it comes from, for help."""
+        name = find(key).name
+        return self._found(endpoint_data)[name]
+
+    def effective(self, endpoint_data: Mapping[str, object]) -> Settings:
+        """What the next request goes by; ``endpoint_data`` is ``Endpoint.settings``, nested or with dotted keys.
+
+        ``explicit`` gets the names of the keys set in a layer above the endpoint's.
+        """
+        found = self._found(endpoint_data)
+        fields = {key.field: found[key.name].value for key in ROWS}
+        explicit = [name for name, (_, layer) in found.items() if layer in WRITABLE]
+        return msgspec.convert({**fields, "explicit": explicit}, Settings)
+
+    def _found(self, endpoint_data: Mapping[str, object]) -> dict[str, Found]:
+        found = {key.name: Found(key.default, "built-in") for key in ROWS}
+        found |= {name: Found(parse(name, raw), "endpoint") for name, raw in flatten(endpoint_data)}
+        return found | {entry.key: Found(entry.value, entry.layer) for entry in self.entries}
+
+
+def snapshot(settings: Settings) -> dict[str, str]:
+    """Effective settings as a request record stores them: unset keys are left out, ``explicit`` is a list of names."""
+    values = {key.name: getattr(settings, key.field) for key in ROWS}
+    texts = {name: to_text(value) for name, value in values.items() if value is not None}
+    return {**texts, EXPLICIT: " ".join(sorted(settings.explicit))} if settings.explicit else texts
+
+
+def restore(record: Mapping[str, str]) -> Settings:
+    """The settings that ``snapshot`` wrote down, to recompute what was decided under them."""
+    fields = {find(name).field: parse(name, text) for name, text in record.items() if name != EXPLICIT}
+    return msgspec.convert({**fields, "explicit": record.get(EXPLICIT, "").split()}, Settings)
+
+
+def _checked(layer: Layer, name: str, raw: object) -> Value:
+    value = parse(name, raw)
+    if layer not in WRITABLE:
+        raise SettingError(
+            f"{name} cannot be set in the layer {layer}: layers that can be set are {', '.join(WRITABLE)}",
+            details={"key": name, "value": raw, "layer": layer, "allowed": WRITABLE},
+        )
+    if layer in KEYS[name].refused_in:
+        raise SettingError(
+            f"{name} cannot be set in the layer {layer}",
+            details={"key": name, "value": raw, "layer": layer, "allowed": ()},
+            next_actions=["set it in the settings file, in a profile or with /set"],
+        )
+    return value
+
+
+def _ordered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Lowest layer first, within one in the order of the registry: later entries win, equal settings are equal."""
+    names = list(KEYS)
+    return tuple(sorted(entries, key=lambda entry: (LAYERS.index(entry.layer), names.index(entry.key))))

@@ -1,0 +1,204 @@
+"""The settings there are: one row per key, with type, default, allowed values and a sentence of help.
+
+Owns names and values; who set what is in ``layers``. Help, completion, files and profiles all read this table, so
+that a new setting is one row here and one field of ``model.target.Settings``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from thinkback.errors import SettingError
+
+Value: TypeAlias = bool | int | str
+
+BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
+LARGEST = 2**31 - 1
+SHOWN = 60
+
+
+class Key(msgspec.Struct, frozen=True):
+    """One setting. ``field`` is its name in ``Settings``; no ``default`` means that it is unset until someone sets it.
+
+    ``choices`` are the words of a choice, ``smallest`` bounds an integer, ``refused_in`` names layers that may not
+    set it.
+    """
+
+    name: str
+    field: str
+    type: Literal["boolean", "choice", "integer"]
+    help: str
+    default: Value | None = None
+    choices: tuple[str, ...] = ()
+    smallest: int = 0
+    refused_in: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """What may be said, for help and error texts: the words, or one phrase for an integer."""
+        if self.type == "boolean":
+            return ("true", "false")
+        return self.choices or (f"a whole number from {self.smallest} to {LARGEST}",)
+
+
+ROWS = (
+    Key(
+        "reasoning.enabled",
+        "enabled",
+        "boolean",
+        "Whether the model is asked to reason; off also sends none of its earlier reasoning back.",
+        default=True,
+    ),
+    Key(
+        "reasoning.includeInContext",
+        "include_in_context",
+        "boolean",
+        "Whether earlier reasoning goes back to the model where the endpoint leaves the choice.",
+        default=False,
+    ),
+    Key(
+        "reasoning.includeInResponse",
+        "include_in_response",
+        "boolean",
+        "Whether reasoning is shown; it has no influence on what is sent or stored.",
+        default=True,
+    ),
+    Key(
+        "reasoning.effort",
+        "effort",
+        "choice",
+        "How hard the model should think; unset leaves it to the provider.",
+        choices=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+    ),
+    Key(
+        "reasoning.maxTokens",
+        "max_tokens",
+        "integer",
+        "The most tokens the model may spend on reasoning; unset leaves it to the provider.",
+        smallest=1,
+    ),
+    Key(
+        "reasoning.format",
+        "format",
+        "choice",
+        "How reasoning is written to the endpoint; native behaves as field.",
+        default="field",
+        choices=("field", "native"),
+    ),
+    Key(
+        "reasoning.stripFromContext",
+        "strip_from_context",
+        "choice",
+        "Which responses of finished turns lose their reasoning before anything else is decided.",
+        default="none",
+        choices=("all", "allButLast", "none"),
+    ),
+    Key(
+        "reasoning.foreign",
+        "foreign",
+        "choice",
+        "What the next model gets of reasoning that another one minted: nothing, its summary, or its text.",
+        default="drop",
+        choices=("drop", "summary", "text"),
+    ),
+    Key(
+        "reasoning.keepLast",
+        "keep_last",
+        "integer",
+        "How many responses of finished turns keep their reasoning; beats stripFromContext.",
+        refused_in=("app",),
+    ),
+)
+
+KEYS: Mapping[str, Key] = {row.name: row for row in ROWS}
+
+
+def find(name: str) -> Key:
+    """The key called ``name``, upper and lower case distinct; ``SettingError`` with the nearest names otherwise."""
+    if name in KEYS:
+        return KEYS[name]
+    # only last parts are compared: with the group's name in front everything looks alike
+    last = {known.rpartition(".")[2].lower(): known for known in KEYS}
+    wanted = name.rpartition(".")[2].lower()
+    close = tuple(last[match] for match in difflib.get_close_matches(wanted, last, cutoff=0.7))
+    raise SettingError(
+        f"there is no setting {shorten(name)}",
+        details={"key": name, "close_matches": close},
+        next_actions=[f"did you mean {' or '.join(close)}?" if close else f"the settings are {', '.join(KEYS)}"],
+    )
+
+
+def parse(name: str, raw: object) -> Value:
+    """``raw``, from a person's text or from Python and TOML alike, as the value of the key ``name``."""
+    key = find(name)
+    value = PARSERS[key.type](key, raw)
+    if value is None:
+        raise SettingError(
+            f"{name} cannot be {shorten(raw)} (allowed: {', '.join(key.allowed)})",
+            details={"key": name, "value": raw, "allowed": key.allowed},
+        )
+    return value
+
+
+def to_text(value: Value) -> str:
+    """The text that ``parse`` reads back as ``value``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def complete(prefix: str) -> tuple[str, ...]:
+    """What may follow: the keys that begin with ``prefix`` or, after a key and a space, the values that do."""
+    name, space, value = prefix.partition(" ")
+    if not space:
+        return tuple(known for known in KEYS if known.startswith(name))
+    key = KEYS.get(name)
+    if key is None or key.type == "integer":
+        return ()
+    return tuple(word for word in key.allowed if word.startswith(value.lstrip()))
+
+
+def flatten(table: Mapping[str, object], path: str = "") -> Iterator[tuple[str, object]]:
+    """Pairs of dotted name and value from nested tables; a table where no group of settings is comes out whole."""
+    for part, value in table.items():
+        name = f"{path}{part}"
+        if isinstance(value, Mapping) and any(known.startswith(f"{name}.") for known in KEYS):
+            yield from flatten(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def shorten(raw: object) -> str:
+    """``raw`` as it is quoted in an error text: strings in quotation marks, long ones cut."""
+    try:
+        text = repr(raw)
+    except ValueError:  # an integer of more digits than the interpreter prints
+        text = f"a value of type {type(raw).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _boolean(_key: Key, raw: object) -> Value | None:
+    if isinstance(raw, str):
+        return BOOLEANS.get(raw.strip().lower())
+    return raw if isinstance(raw, bool) else None
+
+
+def _choice(key: Key, raw: object) -> Value | None:
+    word = raw.strip() if isinstance(raw, str) else ""
+    return word if word in key.choices else None
+
+
+def _integer(key: Key, raw: object) -> Value | None:
+    number = raw
+    if isinstance(raw, str):
+        digits = raw.strip()
+        # ten digits hold LARGEST; int() alone would also read "1_000" and other scripts' digits
+        number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= len(str(LARGEST)) else None
+    if isinstance(number, bool) or not isinstance(number, int):
+        return None
+    return number if key.smallest <= number <= LARGEST else None
+
+
+PARSERS = {"boolean": _boolean, "choice": _choice, "integer": _integer}

@@ -1,0 +1,117 @@
+"""Brings a SQLite log to the newest format: plain SQL files, applied in order, each in one transaction.
+
+A migration is two files: ``NNNN_name.sql`` changes the schema, ``NNNN_name.check.sql`` is a query whose rows are
+broken promises. Its version, name and checksum are recorded in the transaction that applies it. A migration that
+was ever released is never edited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from thinkback.errors import FormatVersionError, StoreError
+from thinkback.stores.sqlite_open import Connection, transaction
+
+APPLICATION_ID = 0x7468_6B62  # "thkb": marks the file as a log of thinkback
+
+_RECORD = (
+    "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT"
+)
+
+
+class Schema(NamedTuple):
+    """A directory of migrations and the names of those to apply, oldest first."""
+
+    directory: Path
+    names: tuple[str, ...]
+
+
+NEWEST = Schema(Path(__file__).with_name("sqlite_schema"), ("0001_log",))
+
+
+def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:
+    """Bring the file up to ``schema``. Raises ``FormatVersionError`` when the file is newer than it."""
+    version = _version(connection, path)
+    if version > len(schema.names):
+        raise FormatVersionError(
+            f"the log {path} has format {version}, this thinkback reads up to {len(schema.names)}",
+            details={"path": path, "format": version, "newest": len(schema.names)},
+            next_actions=("upgrade thinkback", "or open a copy of the log from before it was upgraded"),
+        )
+    for number in range(version + 1, len(schema.names) + 1):
+        with transaction(connection):
+            if _version(connection, path) < number:  # another process may have been first
+                _apply(connection, path, schema, number)
+
+
+def check(connection: Connection, schema: Schema = NEWEST) -> Iterator[str]:
+    """What is wrong with the recorded migrations and with what they promise."""
+    recorded = {row[0]: row[1:] for row in connection.execute("SELECT version, name, checksum FROM migrations")}
+    for number, name in enumerate(schema.names, 1):
+        found = recorded.pop(number, None)
+        if found is None:
+            yield f"migration {number} is not recorded"
+        elif found != (name, _checksum(schema, name)):
+            yield f"migration {number} is recorded as {found[0]} {found[1]}, which is not the one of this thinkback"
+        yield from _broken(connection, schema, name)
+    yield from (f"migration {number} is recorded but not known" for number in recorded)
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != len(schema.names):
+        yield f"user_version is {version}, expected {len(schema.names)}"
+
+
+def _version(connection: Connection, path: str) -> int:
+    """The format of the file, 0 for an empty one. Refuses another program's database."""
+    application: int = connection.execute("PRAGMA application_id").fetchone()[0]
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application == APPLICATION_ID:
+        return version
+    if version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+        raise StoreError(
+            f"{path} is a SQLite database of another program, not a log of thinkback",
+            details={"path": path},
+            next_actions=("check the path, or name a file that does not exist yet to begin a new log",),
+        )
+    return 0
+
+
+def _apply(connection: Connection, path: str, schema: Schema, number: int) -> None:
+    name = schema.names[number - 1]
+    if number == 1:
+        connection.execute(_RECORD)
+    for statement in statements((schema.directory / f"{name}.sql").read_text("utf-8")):
+        connection.execute(statement)
+    broken = list(_broken(connection, schema, name))
+    if broken:
+        raise StoreError(
+            f"migration {name} of the log {path} failed its check: {'; '.join(broken)}",
+            details={"path": path, "migration": name},
+            next_actions=("the log is as it was before: report this, and go on with the version used so far",),
+        )
+    row = (number, name, _checksum(schema, name))
+    connection.execute("INSERT INTO migrations (version, name, checksum) VALUES (?, ?, ?)", row)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {number}")
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a SQL script, one by one (``executescript`` would end the transaction)."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _broken(connection: Connection, schema: Schema, name: str) -> Iterator[str]:
+    for statement in statements((schema.directory / f"{name}.check.sql").read_text("utf-8")):
+        yield from (str(row[0]) for row in connection.execute(statement))
+
+
+def _checksum(schema: Schema, name: str) -> str:
+    return hashlib.sha256((schema.directory / f"{name}.sql").read_bytes()).hexdigest()

@@ -1,0 +1,146 @@
+"""A SQLite file as thinkback opens it: made private, set to WAL, and its errors given names and advice.
+
+Must not: know tables.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from thinkback.errors import CorruptLogError, StoreError
+from thinkback.stores import Durability
+
+BUSY_SECONDS = 10.0
+
+
+class Cursor(Protocol):
+    """The part of a cursor that the store uses."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """The part of ``sqlite3.Connection`` that the store uses."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Cursor: ...
+
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Cursor: ...
+
+    def close(self) -> None: ...
+
+
+Connect = Callable[[str], Connection]
+
+_creating = threading.Lock()
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection in autocommit mode, usable from any thread, one at a time."""
+    _make_private(path)
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def configure(connection: Connection, durability: Durability) -> None:
+    """Set a writing connection up. WAL is remembered by the file, the rest by the connection."""
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """A write transaction: committed at the end, undone by any exception."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # a full disk has already undone it
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def naming_errors(path: str) -> Iterator[None]:
+    """Raise what SQLite raises as a ``StoreError`` that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise named(error, path) from error
+
+
+def named(error: sqlite3.Error, path: str) -> StoreError:
+    """The ``StoreError`` for ``error``."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    cls, what, action = _NAMES.get(code, (StoreError, "could not be used", "see the cause; the log is as it was before"))
+    return cls(f"the log {path} {what} ({error})", details={"path": path, "code": code}, next_actions=(action,))
+
+
+_NAMES: dict[int, tuple[type[StoreError], str, str]] = {
+    sqlite3.SQLITE_BUSY: (
+        StoreError,
+        "is locked by another process",
+        "nothing was stored: end the program that holds it, or try again",
+    ),
+    sqlite3.SQLITE_FULL: (
+        StoreError,
+        "does not fit on its disk",
+        "nothing of this step was stored: free some space and try again",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        StoreError,
+        "may only be read",
+        "give this user write permission for the file and its directory, or open a copy",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        StoreError,
+        "cannot be opened",
+        "check that its directory exists and that this user may read and write it",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        StoreError,
+        "could not be read or written by the disk",
+        "check the disk, then run `thinkback fsck`; what was acknowledged before is unharmed as far as the disk is",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        CorruptLogError,
+        "is not a SQLite file, or its first page is damaged",
+        "check the path; if it was a log, restore it from a copy",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        CorruptLogError,
+        "is damaged",
+        "run `thinkback fsck` to see how far, then restore it from a copy",
+    ),
+}
+
+
+def _make_private(path: str) -> None:
+    """Make the file with mode 0600 if it is not there; SQLite gives -wal and -shm the mode of the database.
+
+    Never opens a file that exists: closing it would drop the locks of this process's other connections.
+    """
+    if os.path.exists(path):
+        return
+    try:
+        with _creating:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise StoreError(
+            f"the log {path} cannot be made ({error.strerror})",
+            details={"path": path},
+            next_actions=("check that its directory exists and that this user may write there",),
+        ) from error

@@ -1,0 +1,103 @@
+"""Commits to rows of the table ``commits`` and back.
+
+Hashes are stored as bytes. A payload over 512 bytes is compressed, and stays so only where that makes it smaller.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from thinkback.errors import CorruptLogError
+from thinkback.model.commits import Commit, Payload, decode_payload
+
+PLAIN, ZLIB = 0, 1
+COMPRESS_OVER = 512
+
+COLUMNS = "position, hash, parents, kind, digest, time, response, block, edit, codec, payload"
+
+_decode = msgspec.json.Decoder[Payload](Payload).decode
+
+
+def pack(payload: bytes) -> tuple[int, bytes]:
+    """(codec, stored bytes) of a payload."""
+    if len(payload) > COMPRESS_OVER:
+        small = zlib.compress(payload, 1)
+        if len(small) < len(payload):
+            return ZLIB, small
+    return PLAIN, payload
+
+
+def unpack(codec: int, stored: bytes) -> bytes:
+    """The payload of stored bytes. Raises ``ValueError`` when they are none."""
+    if codec == PLAIN:
+        return stored
+    if codec != ZLIB:
+        raise ValueError(f"codec {codec} is not known")
+    try:
+        return zlib.decompress(stored)
+    except zlib.error as error:
+        raise ValueError(f"the payload does not unpack: {error}") from error
+
+
+def to_rows(commits: Sequence[Commit]) -> list[tuple[Any, ...]]:
+    """The rows of ``commits`` without their segment and position. Raises ``ValueError`` for a hash that is not hex."""
+    raw = bytes.fromhex
+    return [
+        (
+            raw(commit.hash),
+            raw("".join(commit.parents)),
+            commit.kind,
+            raw(commit.digest),
+            commit.time,
+            commit.response,
+            commit.index,
+            raw(commit.edit),
+            *pack(commit.payload),
+        )
+        for commit in commits
+    ]
+
+
+def from_rows(rows: Iterable[tuple[Any, ...]], base: int) -> list[Commit]:
+    """The commits of ``rows`` (``COLUMNS``, in order) of a segment whose position 0 has ``seq`` ``base``."""
+    commits: list[Commit] = []
+    last, last_raw = "", b""
+    for position, hash, parents, kind, digest, time, response, block, edit, codec, stored in rows:
+        # Nearly every commit follows the one before it: then its parent needs no second string.
+        above = (last,) if parents == last_raw and last else hashes(parents)
+        last, last_raw = hash.hex(), hash
+        try:
+            payload = stored if codec == PLAIN else unpack(codec, stored)
+            value = _value(payload)
+        except ValueError as error:
+            raise CorruptLogError(
+                f"the payload of commit {last} cannot be read: {error}",
+                details={"commit": last},
+                next_actions=("run `thinkback fsck` to see what is damaged, then restore the log from a copy",),
+            ) from error
+        commits.append(
+            Commit(
+                last, above, base + position, kind, value, payload, digest.hex(), time, response, block, edit.hex()
+            )
+        )
+    return commits
+
+
+def hashes(joined: bytes) -> tuple[str, ...]:
+    """The hex hashes of 32-byte hashes that stand side by side."""
+    text = joined.hex()
+    return tuple(text[at : at + 64] for at in range(0, len(text), 64))
+
+
+def _value(payload: bytes) -> Payload:
+    """``msgspec.DecodeError`` is a ``ValueError``. Payloads with lone surrogates take the slow way."""
+    try:
+        return _decode(payload)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decode_payload(payload)

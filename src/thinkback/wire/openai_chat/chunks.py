@@ -1,0 +1,129 @@
+"""The wire shapes of chat completions: typed where the reader needs speed, raw where it must keep bytes.
+
+A chunk with a key or a type that is not listed here does not fail: ``read`` falls back to a generic reading and
+keeps what it did not know.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from thinkback.model import canonical
+from thinkback.model.commits import Failure, Usage
+
+
+class FunctionDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """Name and a fragment of the arguments."""
+
+    name: str | None = None
+    arguments: str | None = None
+
+
+class CallDelta(msgspec.Struct, forbid_unknown_fields=True):
+    """A fragment of one tool call. ``index`` is missing on a few hosts."""
+
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    function: FunctionDelta | None = None
+
+
+class ChatDelta(msgspec.Struct, forbid_unknown_fields=True):
+    """What one chunk adds to the message; ``reasoning_details`` entries stay raw, unknown keys raise."""
+
+    role: str | None = None
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_text: str | None = None
+    reasoning_details: list[Raw] | None = None
+    tool_calls: list[CallDelta] | None = None
+    refusal: str | None = None
+    channel: str | None = None
+
+
+class Choice(msgspec.Struct, forbid_unknown_fields=True):
+    """One choice; only index 0 is read."""
+
+    delta: ChatDelta | None = None
+    finish_reason: str | None = None
+    index: int = 0
+    logprobs: Raw | None = None
+    native_finish_reason: str | None = None
+    content_filter_results: Raw | None = None
+    usage: Raw | None = None
+
+
+class Chunk(msgspec.Struct, forbid_unknown_fields=True):
+    """One ``chat.completion.chunk``."""
+
+    choices: list[Choice] = []
+    id: str | None = None
+    object: str | None = None
+    created: int | None = None
+    model: str | None = None
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+    provider: str | None = None
+    obfuscation: str | None = None
+    usage: Raw | None = None
+    error: Raw | None = None
+
+
+decode_chunk = msgspec.json.Decoder(Chunk).decode
+
+FIELD_ORDER = ("reasoning_content", "reasoning", "reasoning_text")
+KNOWN_MESSAGE_KEYS = frozenset(
+    {"role", "content", "refusal", "tool_calls", "reasoning_details", "function_call", "index", *FIELD_ORDER}
+)
+
+
+def read_usage(raw: Any) -> Usage | None:
+    """Token counts of a ``usage`` object (already parsed); ``None`` when there are none."""
+    if not isinstance(raw, dict) or not raw:
+        return None
+    prompt = raw.get("prompt_tokens_details")
+    completion = raw.get("completion_tokens_details")
+    details = prompt if isinstance(prompt, dict) else {}
+    cached = details.get("cached_tokens")
+    return Usage(
+        input=_count(raw.get("prompt_tokens")),
+        output=_count(raw.get("completion_tokens")),
+        reasoning=_count((completion if isinstance(completion, dict) else {}).get("reasoning_tokens")),
+        cached=_count(raw.get("prompt_cache_hit_tokens") if cached is None else cached),
+        cache_write=_count(details.get("cache_write_tokens")),
+        wire=canonical.encode(raw).decode(),
+    )
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def read_failure(status: int, body: Any) -> Failure:
+    """The provider's own words from a parsed error body, whatever shape the host gives it.
+
+    OpenRouter wraps the upstream text in ``error.metadata.raw``; that text is what rules match on.
+    """
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if not isinstance(error, dict):
+        code = body.get("code", "") if isinstance(body, dict) else ""
+        return Failure(_text(error), status, code=_text(code))
+    message = _text(error.get("message") or error.get("detail") or error)
+    metadata = error.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("raw"):
+        message = f"{message}: {_text(metadata['raw'])}"
+    own = error.get("status_code") or error.get("code")
+    return Failure(
+        message=message,
+        status=own if isinstance(own, int) and status < 400 and error is body else status,
+        type=_text(error.get("type") or ""),
+        code=_text("" if error.get("code") is None else error["code"]),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else canonical.encode(value).decode()

@@ -1,0 +1,22 @@
+"""What a response reader hands over when the body has ended."""
+
+from __future__ import annotations
+
+import msgspec
+
+from thinkback.model.blocks import Block
+from thinkback.model.commits import Response, Usage
+
+
+class ReadOptions(msgspec.Struct, frozen=True):
+    """``reasoning_field``: the one message field that holds reasoning (no fallback to others when it is set)."""
+
+    reasoning_field: str = ""
+
+
+class ReadResult(msgspec.Struct, frozen=True):
+    """A response as values: its header, its blocks in arrival order, and the usage it reported."""
+
+    response: Response
+    blocks: tuple[Block, ...]
+    usage: Usage | None
