@@ -73,12 +73,16 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, tag="usage"):
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An error as the provider or the network gave it; never holds a key."""
+    """An error as the provider or the network gave it; never holds a key.
+
+    ``upstream`` is the error a router passed on from behind it.
+    """
 
     message: str
     status: int = 0
     type: str = ""
     code: str = ""
+    upstream: str = ""
 
 
 class Response(msgspec.Struct, frozen=True, omit_defaults=True, tag="response"):

@@ -14,9 +14,7 @@ import msgspec
 Demand: TypeAlias = Literal["must", "should", "may", "never"]
 Later: TypeAlias = Literal["must", "must-after-tools", "should", "may", "never"]
 Form: TypeAlias = Literal["none", "field", "details", "tags"]
-MissingStep: TypeAlias = Literal[
-    "placeholder", "dummy", "server-drop", "thinking-off-for-this-turn", "flatten-exchange-to-text"
-]
+MissingStep: TypeAlias = Literal["placeholder", "thinking-off-for-this-turn", "none"]
 
 
 class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,7 +89,10 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     messages ``must`` is about. ``placeholder`` with ``placeholder_on``: what stands in where there is nothing.
     ``keep_switch`` is emitted when reasoning of finished turns is sent; ``keeps_when`` is a parameter (dotted
     path = value) by which the user's own request turns retention on. ``thinks_unless`` is the parameter by which
-    thinking (and with it the demand) is off.
+    thinking (and with it the demand) is off; ``thinks_when`` the one without which it is off (dotted path = value;
+    all pairs of one table, any of the tables). ``as_received``: text goes back under the field name, or in the form
+    (tags, details), it came in; ``form`` and ``field`` are for text of unknown name. ``refusals`` are regular
+    expressions found in the host's error texts when the reasoning sent back was wrong.
     """
 
     id: str
@@ -101,6 +102,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: tuple[str, ...] = ("*",)
     form: Form = "none"
     field: str = "reasoning_content"
+    as_received: bool = False
     also: tuple[str, ...] = ()
     open_turn: Demand = "never"
     later: Later = "never"
@@ -117,6 +119,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_switch: Switch | None = None
     keeps_when: dict[str, Any] = {}
     thinks_unless: tuple[dict[str, Any], ...] = ()
+    thinks_when: tuple[dict[str, Any], ...] = ()
     thinking_off: dict[str, Any] = {}
     guard: Guard = Guard()
     controls: Controls = Controls()
@@ -156,7 +159,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where the next request goes: everything compile needs to know about it.
+    """Where the next request goes: everything compile needs to know about it. ``on``: the day the rule was chosen for.
 
     ``guessed``: the rule was not written for this model. ``account_known`` as in ``Origin``.
     """
@@ -169,6 +172,7 @@ class Target(msgspec.Struct, frozen=True):
     account: str = ""
     account_known: bool = False
     guessed: bool = False
+    on: str = ""
 
 
 DecisionAction: TypeAlias = Literal[

@@ -6,7 +6,7 @@ Everything here is a value or a function of values: nothing is cached, so that e
 from __future__ import annotations
 
 from thinkback.settings.files import parse_user_file
-from thinkback.settings.layers import LAYERS, WRITABLE, Entry, Layer, Layers, restore, snapshot
+from thinkback.settings.layers import LAYERS, WRITABLE, Entry, Found, Layer, Layers, restore, snapshot
 from thinkback.settings.registry import KEYS, Key, Value, complete, find, parse, to_text
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "LAYERS",
     "WRITABLE",
     "Entry",
+    "Found",
     "Key",
     "Layer",
     "Layers",

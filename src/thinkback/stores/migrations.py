@@ -18,9 +18,7 @@ from thinkback.stores.sqlite_open import Connection, transaction
 
 APPLICATION_ID = 0x7468_6B62  # "thkb": marks the file as a log of thinkback
 
-_RECORD = (
-    "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT"
-)
+_RECORD = "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT"
 
 
 class Schema(NamedTuple):

@@ -83,10 +83,15 @@ def naming_errors(path: str) -> Iterator[None]:
 def named(error: sqlite3.Error, path: str) -> StoreError:
     """The ``StoreError`` for ``error``."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    cls, what, action = _NAMES.get(code, (StoreError, "could not be used", "see the cause; the log is as it was before"))
+    cls, what, action = _NAMES.get(code, _UNNAMED)
     return cls(f"the log {path} {what} ({error})", details={"path": path, "code": code}, next_actions=(action,))
 
 
+_UNNAMED: tuple[type[StoreError], str, str] = (
+    StoreError,
+    "could not be used",
+    "nothing was stored; see the cause",
+)
 _NAMES: dict[int, tuple[type[StoreError], str, str]] = {
     sqlite3.SQLITE_BUSY: (
         StoreError,

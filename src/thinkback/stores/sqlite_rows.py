@@ -6,20 +6,20 @@ Hashes are stored as bytes. A payload over 512 bytes is compressed, and stays so
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from thinkback.errors import CorruptLogError
 from thinkback.model.commits import Commit, Payload, decode_payload
+from thinkback.stores.sealed import damaged
 
 PLAIN, ZLIB = 0, 1
 COMPRESS_OVER = 512
 
 COLUMNS = "position, hash, parents, kind, digest, time, response, block, edit, codec, payload"
 
-_decode = msgspec.json.Decoder[Payload](Payload).decode
+_decode: Callable[[bytes], Payload] = msgspec.json.Decoder(Payload).decode
 
 
 def pack(payload: bytes) -> tuple[int, bytes]:
@@ -74,15 +74,9 @@ def from_rows(rows: Iterable[tuple[Any, ...]], base: int) -> list[Commit]:
             payload = stored if codec == PLAIN else unpack(codec, stored)
             value = _value(payload)
         except ValueError as error:
-            raise CorruptLogError(
-                f"the payload of commit {last} cannot be read: {error}",
-                details={"commit": last},
-                next_actions=("run `thinkback fsck` to see what is damaged, then restore the log from a copy",),
-            ) from error
+            raise damaged(f"the payload of commit {last} cannot be read: {error}", commit=last) from error
         commits.append(
-            Commit(
-                last, above, base + position, kind, value, payload, digest.hex(), time, response, block, edit.hex()
-            )
+            Commit(last, above, base + position, kind, value, payload, digest.hex(), time, response, block, edit.hex())
         )
     return commits
 

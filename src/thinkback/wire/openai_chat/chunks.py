@@ -106,7 +106,7 @@ def _count(value: object) -> int | None:
 def read_failure(status: int, body: Any) -> Failure:
     """The provider's own words from a parsed error body, whatever shape the host gives it.
 
-    OpenRouter wraps the upstream text in ``error.metadata.raw``; that text is what rules match on.
+    Routers wrap the text of the provider behind them in ``error.metadata.raw``.
     """
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
@@ -114,14 +114,13 @@ def read_failure(status: int, body: Any) -> Failure:
         return Failure(_text(error), status, code=_text(code))
     message = _text(error.get("message") or error.get("detail") or error)
     metadata = error.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("raw"):
-        message = f"{message}: {_text(metadata['raw'])}"
     own = error.get("status_code") or error.get("code")
     return Failure(
         message=message,
         status=own if isinstance(own, int) and status < 400 and error is body else status,
         type=_text(error.get("type") or ""),
         code=_text("" if error.get("code") is None else error["code"]),
+        upstream=_text(metadata["raw"]) if isinstance(metadata, dict) and metadata.get("raw") else "",
     )
 
 

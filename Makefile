@@ -1,0 +1,92 @@
+# Every command of this project. `make` alone lists them. Needs Python 3.11 or newer and make; only the targets
+# that set up an environment, and `requirements`, need a network.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := -m pip --disable-pip-version-check --no-input -qq
+PURE := model wire rules settings log compile turn
+CORPUS = $(if $(THINKBACK_CORPUS),$(THINKBACK_CORPUS),../shared/corpus)
+
+comma := ,
+space := $(subst ,, )
+PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/$(package)/*))
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint types layers format corpus soak bench requirements clean
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: .venv/.ready ## the environment for work on thinkback, in .venv
+
+.venv/.packages: requirements/dev.txt
+	$(call environment,.venv,dev)
+	@touch $@
+
+.venv/.ready: .venv/.packages pyproject.toml
+	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv-demo/.ready: requirements/runtime.txt
+	$(call environment,.venv-demo,runtime)
+	@touch $@
+
+demo: .venv-demo/.ready ## thinkback at work, with nothing installed but what it needs at run time
+	@PYTHONPATH=src .venv-demo/bin/python -c 'from thinkback.cli import main; main()' demo
+
+test: lint types layers ## everything that must hold before a change goes in
+	@$(BIN)/python -m coverage run -m pytest
+	@$(BIN)/python -m coverage report --fail-under=100 --include='$(PURE_FILES)' > .uncovered.txt \
+		|| { cat .uncovered.txt; echo 'the pure packages must be covered to 100 %, branches included'; exit 1; }
+	@echo 'coverage of the pure packages: 100 %, branches included'
+
+lint: venv ## style and unused or undeclared dependencies
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo 'run make format'; exit 1; }
+	@$(BIN)/deptry --no-ansi src > .deptry.txt 2>&1 || { cat .deptry.txt; exit 1; }
+	@echo 'lint: clean'
+
+types: venv ## mypy, strict, on sources and tests
+	@$(BIN)/mypy --no-error-summary
+	@echo 'types: clean'
+
+layers: venv ## who may import whom
+	@$(BIN)/lint-imports --no-logo > .layers.txt 2>&1 || { cat .layers.txt; exit 1; }
+	@echo 'layers: kept'
+
+format: venv ## mend what can be mended without thinking
+	@$(BIN)/ruff check --quiet --fix . || true
+	@$(BIN)/ruff format --quiet .
+
+corpus: venv ## every recorded exchange in THINKBACK_CORPUS; fails if one is left out
+	@test -d '$(CORPUS)' || { echo 'no corpus in $(CORPUS): set THINKBACK_CORPUS to its directory'; exit 1; }
+	@THINKBACK_CORPUS="$$(cd '$(CORPUS)' && pwd)" THINKBACK_CORPUS_STRICT=1 $(BIN)/python -m pytest -m corpus
+
+soak: venv ## the tests that run for minutes
+	@$(BIN)/python -m pytest -m soak
+
+bench: venv ## the benchmarks; results in bench/latest.json
+	@$(BIN)/python -m bench
+
+requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv)
+	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--extra dev -o requirements/dev.txt pyproject.toml
+	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--constraint requirements/dev.txt -o requirements/runtime.txt pyproject.toml
+	@! grep -nE '://|^-|@ ' requirements/*.txt || { echo 'an address got into the requirements'; exit 1; }
+
+clean: ## remove what is made here, but for the environments
+	@rm -rf build dist .coverage .coverage.* .deptry.txt .layers.txt .uncovered.txt
+	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(call environment,directory,requirements file): a virtual environment with hashed packages and nothing else
+define environment
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo '$(PYTHON) is older than 3.11: name another one, as in make venv PYTHON=python3.12'; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
+		|| { echo '$(PYTHON) cannot make environments: install its venv module (Debian, Ubuntu: python3-venv)'; exit 1; }
+	@echo 'installing $(2) requirements into $(1)'
+	@$(PYTHON) -m venv $(1)
+	@$(1)/bin/python $(PIP) install --require-hashes --requirement requirements/$(2).txt
+endef

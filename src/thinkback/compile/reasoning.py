@@ -1,0 +1,33 @@
+"""Reasoning as plain functions over blocks, for programs that build their own messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from thinkback.model.blocks import Block, ThinkingBlock
+
+
+def extract_thinking_blocks(blocks: Sequence[Block]) -> list[ThinkingBlock]:
+    """All reasoning among ``blocks``, in order."""
+    return [block for block in blocks if isinstance(block, ThinkingBlock)]
+
+
+def filter_thinking_for_context(
+    contents: Sequence[Sequence[Block]], policy: Literal["all", "allButLast", "none"]
+) -> list[list[Block]]:
+    """``contents`` (one list of blocks per response) without the reasoning that ``policy`` strips.
+
+    ``allButLast`` keeps the last response that has reasoning. The input is not changed.
+    """
+    last = max((at for at, blocks in enumerate(contents) if extract_thinking_blocks(blocks)), default=-1)
+    kept: list[list[Block]] = []
+    for at, blocks in enumerate(contents):
+        keeps = policy == "none" or (policy == "allButLast" and at == last)
+        kept.append([block for block in blocks if keeps or not isinstance(block, ThinkingBlock)])
+    return kept
+
+
+def thinking_to_reasoning_field(blocks: Sequence[ThinkingBlock]) -> str | None:
+    """The thoughts of ``blocks`` joined by one newline; ``None`` when there is nothing to send."""
+    return "\n".join(block.thought for block in blocks if block.thought) or None

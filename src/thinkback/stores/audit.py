@@ -1,0 +1,91 @@
+"""What ``fsck`` checks of one segment, whatever store it came from: places, hashes, digests, whole responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from thinkback.log.protocol import Problem
+from thinkback.model import canonical
+from thinkback.model.commits import Response, commit_hash, decode_payload
+
+
+class Row(NamedTuple):
+    """A commit as stored; ``payload`` is ``None`` where the stored bytes do not unpack."""
+
+    position: int
+    hash: str
+    parents: tuple[str, ...]
+    kind: str
+    digest: str
+    time: int
+    response: str
+    block: int
+    edit: str
+    payload: bytes | None
+
+
+class _Open(NamedTuple):
+    """A response whose blocks are being counted."""
+
+    where: str
+    blocks: int
+    seen: list[int]
+
+
+def audit(name: str, parent: str, rows: Iterable[Row]) -> Iterator[Problem]:
+    """The problems of the segment ``name``, whose first commit follows ``parent`` (empty: follows nothing)."""
+    opened: dict[str, _Open] = {}
+    expected = 0
+    for row in rows:
+        where = f"{name}, position {row.position}, commit {row.hash}"
+        if row.position != expected:
+            yield Problem(where, f"position {expected} is missing")
+        elif row.parents[:1] != ((parent,) if parent else ()):
+            yield Problem(where, f"its parents are {list(row.parents)}, before it comes {parent or 'nothing'}")
+        yield from (Problem(where, what) for what in _hash_problems(row))
+        yield from (Problem(where, what) for what in _payload_problems(row))
+        yield from (Problem(where, what) for what in _count_block(row, where, opened))
+        parent, expected = row.hash, row.position + 1
+    for response, (where, blocks, seen) in opened.items():
+        if sorted(seen) != list(range(blocks)):
+            yield Problem(where, f"response {response} has {blocks} blocks, stored are the indexes {sorted(seen)}")
+
+
+def _hash_problems(row: Row) -> Iterator[str]:
+    try:
+        hash = commit_hash(row.parents, row.kind, row.digest, row.edit, row.response, row.block, row.time)
+    except UnicodeEncodeError:
+        yield "its fields are not valid Unicode"
+    else:
+        if hash != row.hash:
+            yield f"its fields hash to {hash}"
+
+
+def _payload_problems(row: Row) -> Iterator[str]:
+    if row.payload is None:
+        yield "its payload does not unpack"
+        return
+    digest = canonical.digest(row.payload)
+    if digest != row.digest:
+        yield f"its payload has the digest {digest}, stored is {row.digest}"
+        return
+    try:
+        decode_payload(row.payload)
+    except ValueError as error:
+        yield f"its payload is not understood: {error}"
+
+
+def _count_block(row: Row, where: str, opened: dict[str, _Open]) -> Iterator[str]:
+    if row.kind == "response" and row.block < 0:
+        try:
+            value = decode_payload(row.payload or b"")
+        except ValueError:
+            return  # reported as a payload that is not understood
+        if isinstance(value, Response):
+            opened[row.response] = _Open(where, value.blocks, [])
+    elif row.block >= 0:
+        if row.response in opened:
+            opened[row.response].seen.append(row.block)
+        else:
+            yield f"it is block {row.block} of response {row.response}, which does not come before it"

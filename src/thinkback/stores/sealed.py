@@ -1,0 +1,100 @@
+"""What every store refuses, with the same words: commits that do not fit, moved heads, unknown names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thinkback.errors import CorruptLogError, HeadMovedError, NotFoundError, StoreError
+from thinkback.model.commits import Commit, Head
+
+_HEX = frozenset("0123456789abcdef")
+
+
+def check_sealed(commits: Sequence[Commit], expected: Head) -> None:
+    """Raise ``StoreError`` unless ``commits`` stand one on the other, the first on ``expected``."""
+    above, seq = expected.hash, expected.seq
+    for commit in commits:
+        seq += 1
+        if commit.seq != seq or commit.parents[:1] != ((above,) if above else ()):
+            raise StoreError(
+                f"commit {commit.hash} (seq {commit.seq}) does not follow {above or 'the beginning'} (seq {seq - 1})",
+                details={"commit": commit.hash, "seq": commit.seq, "head": above},
+                next_actions=("seal the step on top of the head it is appended to",),
+            )
+        if len(commit.hash) != 64 or not _HEX.issuperset(commit.hash):
+            raise StoreError(
+                f"{commit.hash!r} is no commit hash", next_actions=("seal the step with thinkback.log.seal",)
+            )
+        above = commit.hash
+
+
+def check_text(what: str, text: str) -> None:
+    """Raise ``StoreError`` for text that has no UTF-8 form (a lone surrogate)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise StoreError(
+            f"the {what} {text!r} cannot be stored: it is not valid Unicode",
+            next_actions=("use text without lone surrogates",),
+        ) from None
+
+
+def damaged(what: str, **details: object) -> CorruptLogError:
+    """The error for stored bytes that cannot be what was written."""
+    return CorruptLogError(
+        f"the log is damaged: {what}",
+        details=details,
+        next_actions=("run `thinkback fsck` to see how far, then restore the log from a copy",),
+    )
+
+
+def head_moved(session: str, expected: Head, actual: Head) -> HeadMovedError:
+    """The error of an append whose branch was moved by someone else."""
+    return HeadMovedError(
+        f"the head of session {session} is {actual.hash or 'empty'} (seq {actual.seq}), "
+        f"not {expected.hash or 'empty'} (seq {expected.seq})",
+        details={"session": session, "expected": expected.hash, "actual": actual.hash, "seq": actual.seq},
+        next_actions=("read the session again and append on top of its new head",),
+    )
+
+
+def id_taken(id: str) -> StoreError:
+    """The error for a new session under the id of another one."""
+    return StoreError(
+        f"the session id {id} is taken by a session of another name",
+        details={"session": id},
+        next_actions=("make the session with a new id",),
+    )
+
+
+def no_session(session: str) -> NotFoundError:
+    """The error for a session id that the store does not have."""
+    return NotFoundError(
+        f"there is no session {session!r}",
+        details={"session": session},
+        next_actions=("list the sessions, or create this one first",),
+    )
+
+
+def prefix_range(prefix: str) -> tuple[bytes, bytes]:
+    """The lowest and the highest hash that begin with the hex ``prefix``."""
+    text = prefix.lower()
+    if not 0 < len(text) <= 64 or not _HEX.issuperset(text):
+        raise NotFoundError(
+            f"{prefix!r} is no commit hash", next_actions=("give 1 to 64 of the hex digits of a commit's hash",)
+        )
+    return bytes.fromhex(text.ljust(64, "0")), bytes.fromhex(text.ljust(64, "f"))
+
+
+def ambiguous(prefix: str, hashes: Sequence[str]) -> NotFoundError:
+    """The error for a hash prefix that is not exactly one commit's."""
+    if not hashes:
+        return NotFoundError(
+            f"no commit begins with {prefix}", details={"prefix": prefix}, next_actions=("check it with the log",)
+        )
+    shown = ", ".join(hash[:16] for hash in hashes[:5])
+    return NotFoundError(
+        f"several commits begin with {prefix}: {shown}{', ...' if len(hashes) > 5 else ''}",
+        details={"prefix": prefix, "hashes": list(hashes)},
+        next_actions=("give more digits",),
+    )

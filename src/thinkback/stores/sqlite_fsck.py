@@ -1,0 +1,108 @@
+"""``fsck`` of a SQLite log: reads all of it, changes nothing, and goes on after whatever is damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from thinkback.log.protocol import Problem
+from thinkback.stores import migrations
+from thinkback.stores.audit import Row, audit
+from thinkback.stores.sqlite_open import Connection
+from thinkback.stores.sqlite_rows import COLUMNS, hashes, unpack
+
+_SEGMENTS = """
+SELECT g.segment, g.base, g.parent_segment, g.parent_position, c.hash, p.base + g.parent_position
+FROM segments AS g
+LEFT JOIN segments AS p ON p.segment = g.parent_segment
+LEFT JOIN commits AS c ON c.segment = g.parent_segment AND c.position = g.parent_position
+ORDER BY g.segment
+"""
+# Text comes as bytes: damaged text must be looked at, not raise.
+_ROWS = "SELECT {} FROM commits WHERE segment = ? ORDER BY position".format(
+    COLUMNS.replace("kind", "CAST(kind AS BLOB)").replace("response", "CAST(response AS BLOB)")
+)
+_REFS = """
+SELECT CAST(b.name AS BLOB), s.id, b.segment, b.position FROM branches AS b
+LEFT JOIN sessions AS s ON s.session = b.session
+WHERE NOT (EXISTS (SELECT 1 FROM commits AS c WHERE c.segment = b.segment AND c.position = b.position)
+           OR b.position = -1 AND EXISTS (SELECT 1 FROM segments AS g WHERE g.segment = b.segment
+                                          AND g.parent_segment IS NULL))
+"""
+_STEPS = """
+SELECT CAST(id AS BLOB), segment, position, commits FROM steps WHERE commits > 0 ORDER BY segment, position
+"""
+_ENDS = "SELECT segment, max(position) + 1 FROM commits GROUP BY segment"
+_ORPHANS = "SELECT DISTINCT segment FROM commits WHERE segment NOT IN (SELECT segment FROM segments)"
+
+
+def fsck(db: Connection, schema: migrations.Schema) -> Iterator[Problem]:
+    """Every disagreement in the file. Never raises for damage: it is what this is for."""
+    yield from _guarded("file", _file_problems(db))
+    yield from _guarded("migrations", (Problem("migrations", what) for what in migrations.check(db, schema)))
+    yield from _guarded("segments", _segment_problems(db))
+    yield from _guarded("branches", _ref_problems(db))
+    yield from _guarded("steps", _step_problems(db))
+
+
+def _guarded(where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
+    try:
+        yield from problems
+    except (sqlite3.Error, TypeError, ValueError) as error:
+        yield Problem(where, f"cannot be read to its end: {error}")
+
+
+def _file_problems(db: Connection) -> Iterator[Problem]:
+    for (what,) in db.execute("PRAGMA quick_check"):
+        if what != "ok":
+            yield Problem("file", what)
+    for table, row, *_ in db.execute("PRAGMA foreign_key_check"):
+        yield Problem(f"{table}, row {row}", "names a row that does not exist")
+
+
+def _segment_problems(db: Connection) -> Iterator[Problem]:
+    for segment, base, above, position, hash, seq in db.execute(_SEGMENTS).fetchall():
+        name = f"segment {segment}"
+        if above is not None and hash is None:
+            yield Problem(name, f"its parent, segment {above} position {position}, does not exist")
+        elif base != (0 if above is None else seq + 1):
+            yield Problem(name, f"it begins at seq {base}, its parent has {-1 if above is None else seq}")
+        parent = "" if hash is None else hash.hex()
+        yield from _guarded(name, audit(name, parent, _rows(db, segment)))
+    for (segment,) in db.execute(_ORPHANS):
+        yield Problem(f"segment {segment}", "has commits but is not a segment of any session")
+
+
+def _rows(db: Connection, segment: int) -> Iterator[Row]:
+    for position, hash, parents, kind, digest, time, response, block, edit, codec, stored in db.execute(
+        _ROWS, (segment,)
+    ):
+        try:
+            payload = unpack(codec, stored)
+        except ValueError:
+            payload = None
+        text = kind.decode("utf-8", "surrogateescape"), response.decode("utf-8", "surrogateescape")
+        yield Row(
+            position, hash.hex(), hashes(parents), text[0], digest.hex(), time, text[1], block, edit.hex(), payload
+        )
+
+
+def _ref_problems(db: Connection) -> Iterator[Problem]:
+    for name, session, segment, position in db.execute(_REFS):
+        where = f"branch {name.decode('utf-8', 'replace')} of session {session}"
+        yield Problem(where, f"points at segment {segment} position {position}, where no commit is")
+
+
+def _step_problems(db: Connection) -> Iterator[Problem]:
+    """Every commit came with exactly one step: the runs of a segment's steps join up from 0 to its end."""
+    ends: dict[int, int] = dict(db.execute(_ENDS).fetchall())
+    reached: dict[int, int] = {}
+    for id, segment, position, commits in db.execute(_STEPS):
+        if position != reached.get(segment, 0):
+            where = f"step {id.decode('utf-8', 'replace')}"
+            yield Problem(where, f"begins at {position}, the one before it ends at {reached.get(segment, 0)}")
+        reached[segment] = position + commits
+    for segment in ends.keys() | reached.keys():
+        if ends.get(segment, 0) != reached.get(segment, 0):
+            what = f"it ends at position {ends.get(segment, 0)}, its steps at {reached.get(segment, 0)}"
+            yield Problem(f"segment {segment}", what)

@@ -1,0 +1,231 @@
+"""The layers: which one wins, what a refusal leaves behind, and what a request record keeps."""
+
+from __future__ import annotations
+
+import itertools
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkback.errors import SettingError
+from thinkback.model.target import Settings
+from thinkback.settings import KEYS, LAYERS, WRITABLE, Entry, Layer, Layers, restore, snapshot
+from thinkback.settings.registry import LARGEST, Value
+
+SAMPLES = {"boolean": st.booleans(), "integer": st.integers(1, LARGEST)}
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> Entry:
+    """A valid value in a layer that may hold it."""
+    key = KEYS[draw(st.sampled_from(sorted(KEYS)))]
+    layer = draw(st.sampled_from([layer for layer in WRITABLE if layer not in key.refused_in]))
+    value: Value = draw(SAMPLES.get(key.type, st.sampled_from(key.choices or ("",))))
+    return Entry(layer, key.name, value)
+
+
+def built(rows: list[Entry]) -> Layers:
+    """Layers with ``rows`` set one after the other."""
+    layers = Layers()
+    for row in rows:
+        layers = layers.set(row.layer, row.key, row.value)
+    return layers
+
+
+def test_the_order_of_the_layers_is_the_designed_one() -> None:
+    """Built-in comes first and the single call last."""
+    assert ("built-in", "endpoint", "user", "app", "profile", "session", "call") == LAYERS
+    assert get_args(Layer) == LAYERS
+
+
+def test_without_any_setting_the_built_in_defaults_are_in_force() -> None:
+    """REQ-THINK-006.1 to .5: nothing set means the defaults, and nothing counts as explicit."""
+    assert Settings() == Layers().effective({})
+
+
+@pytest.mark.parametrize(("lower", "higher"), list(itertools.combinations(WRITABLE, 2)))
+def test_the_higher_layer_wins_in_whatever_order_they_are_set(lower: Layer, higher: Layer) -> None:
+    """Each layer beats all below it, and the order of setting does not matter."""
+    upwards = Layers().set(lower, "reasoning.effort", "low").set(higher, "reasoning.effort", "high")
+    downwards = Layers().set(higher, "reasoning.effort", "high").set(lower, "reasoning.effort", "low")
+    assert upwards == downwards
+    assert "high" == upwards.effective({}).effort
+    assert ("high", higher) == upwards.origin("reasoning.effort")
+    assert ("low", lower) == upwards.unset(higher, "reasoning.effort").origin("reasoning.effort")
+
+
+@pytest.mark.parametrize("data", [{"reasoning": {"includeInContext": True}}, {"reasoning.includeInContext": True}])
+def test_endpoint_data_beats_the_built_in_default_and_is_not_explicit(data: dict[str, object]) -> None:
+    """An endpoint's own default applies where nobody spoke, and does not pass for a person's wish."""
+    assert Settings(include_in_context=True) == Layers().effective(data)
+    assert (True, "endpoint") == Layers().origin("reasoning.includeInContext", data)
+
+
+def test_what_a_person_sets_beats_endpoint_data_and_is_explicit() -> None:
+    """A value set above the endpoint's data wins, and ``explicit`` names its key."""
+    layers = Layers().set("user", "reasoning.includeInContext", False)
+    effective = layers.effective({"reasoning": {"includeInContext": True}})
+    assert Settings(explicit=frozenset({"reasoning.includeInContext"})) == effective
+
+
+def test_an_explicit_value_equal_to_the_default_is_explicit_all_the_same() -> None:
+    """Saying the default aloud is a wish: it must not look as if nobody had spoken."""
+    assert frozenset({"reasoning.enabled"}) == Layers().set("call", "reasoning.enabled", "on").effective({}).explicit
+
+
+@pytest.mark.parametrize("data", [{"reasoning": {"effort": "huge"}}, {"temperature": 1}, {"reasoning": 5}])
+def test_broken_endpoint_data_is_refused(data: dict[str, object]) -> None:
+    """An endpoint file cannot smuggle in a value or a key that a person could not set."""
+    with pytest.raises(SettingError):
+        Layers().effective(data)
+
+
+@pytest.mark.parametrize(("key", "value"), [("reasoning.format", "xml"), ("reasoning.colour", "red")])
+def test_a_refused_setting_leaves_the_old_value(key: str, value: str) -> None:
+    """ERR-001: an error is raised and the settings are as they were."""
+    layers = Layers().set("session", "reasoning.format", "native")
+    with pytest.raises(SettingError):
+        layers.set("session", key, value)
+    assert ("native", "session") == layers.origin("reasoning.format")
+
+
+def test_one_bad_value_refuses_the_whole_layer() -> None:
+    """A profile is loaded as a whole or not at all."""
+    layers = Layers().set("profile", "reasoning.effort", "low")
+    with pytest.raises(SettingError, match=r"reasoning\.format"):
+        layers.replace("profile", {"reasoning.effort": "high", "reasoning.format": "xml"})
+    assert {"reasoning.effort": "low"} == layers.texts("profile")
+
+
+@pytest.mark.parametrize("layer", LAYERS[:2])
+def test_defaults_and_endpoint_data_cannot_be_set(layer: Layer) -> None:
+    """The two lowest layers are data; the error says which layers can be set."""
+    with pytest.raises(SettingError, match="user, app, profile, session, call") as caught:
+        Layers().set(layer, "reasoning.effort", "low")
+    assert WRITABLE == caught.value.details["allowed"]
+
+
+def test_keep_last_is_refused_in_an_app_and_taken_elsewhere() -> None:
+    """An app's carry is fixed, so only people choose how many responses keep their reasoning."""
+    with pytest.raises(SettingError, match=r"reasoning\.keepLast cannot be set in the layer app"):
+        Layers().set("app", "reasoning.keepLast", 2)
+    with pytest.raises(SettingError):
+        Layers().replace("app", {"reasoning.keepLast": 2})
+    assert 2 == Layers().set("profile", "reasoning.keepLast", 2).effective({}).keep_last
+
+
+def test_unset_of_what_is_not_set_changes_nothing() -> None:
+    """Unsetting twice is harmless."""
+    layers = Layers().set("user", "reasoning.effort", "low")
+    assert layers == layers.unset("session", "reasoning.effort")
+
+
+def test_unset_and_origin_know_their_keys() -> None:
+    """A slip in a key's name is an error, not a silent nothing."""
+    with pytest.raises(SettingError, match=r"reasoning\.effort"):
+        Layers().unset("session", "reasoning.efort")
+    with pytest.raises(SettingError, match=r"reasoning\.effort"):
+        Layers().origin("reasoning.efort")
+
+
+def test_replace_swaps_one_layer_and_no_other() -> None:
+    """Loading a profile forgets the profile before it and keeps what the session set."""
+    layers = Layers().replace("profile", {"reasoning.effort": "low"}).set("session", "reasoning.foreign", "text")
+    loaded = layers.replace("profile", {"reasoning.enabled": "off"})
+    assert {"reasoning.enabled": "false"} == loaded.texts("profile")
+    assert {"reasoning.foreign": "text"} == loaded.texts("session")
+
+
+def test_settings_are_read_afresh_at_each_request() -> None:
+    """BR-008: the next look sees the change, the look before keeps what it saw."""
+    layers = Layers()
+    before = layers.effective({})
+    after = layers.set("session", "reasoning.effort", "max").effective({})
+    assert (None, "max") == (before.effort, after.effort)
+
+
+def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
+    """REQ-THINK-006.6: a profile holds all reasoning settings as text and gives them back."""
+    values = {
+        "reasoning.enabled": "false",
+        "reasoning.includeInContext": "true",
+        "reasoning.includeInResponse": "false",
+        "reasoning.effort": "xhigh",
+        "reasoning.maxTokens": "2048",
+        "reasoning.format": "native",
+        "reasoning.stripFromContext": "allButLast",
+        "reasoning.foreign": "summary",
+        "reasoning.keepLast": "0",
+    }
+    layers = Layers().replace("profile", values)
+    assert set(KEYS) == set(values)
+    assert values == layers.texts("profile")
+    assert Settings(
+        enabled=False,
+        include_in_context=True,
+        include_in_response=False,
+        effort="xhigh",
+        max_tokens=2048,
+        format="native",
+        strip_from_context="allButLast",
+        foreign="summary",
+        keep_last=0,
+        explicit=frozenset(values),
+    ) == layers.effective({})
+
+
+def test_a_snapshot_holds_what_was_in_force_as_text() -> None:
+    """A request record has one text per key that has a value, and the names a person set."""
+    layers = Layers().set("session", "reasoning.maxTokens", 8).set("user", "reasoning.effort", "low")
+    record = {
+        "reasoning.enabled": "true",
+        "reasoning.includeInContext": "false",
+        "reasoning.includeInResponse": "true",
+        "reasoning.effort": "low",
+        "reasoning.maxTokens": "8",
+        "reasoning.format": "field",
+        "reasoning.stripFromContext": "none",
+        "reasoning.foreign": "drop",
+        "explicit": "reasoning.effort reasoning.maxTokens",
+    }
+    assert record == snapshot(layers.effective({}))
+
+
+@given(st.lists(entries()))
+def test_what_is_set_is_in_force_unless_a_higher_layer_speaks(rows: list[Entry]) -> None:
+    """The value in force is the last one of the highest layer that has any."""
+    layers = built(rows)
+    effective = layers.effective({})
+    for name, key in KEYS.items():
+        said = sorted((row for row in rows if row.key == name), key=lambda row: LAYERS.index(row.layer))
+        expected = said[-1].value if said else key.default
+        assert (expected, expected) == (getattr(effective, key.field), layers.origin(name).value)
+    assert {row.key for row in rows} == effective.explicit
+
+
+@given(st.lists(entries()), entries())
+def test_unset_restores_what_was_there_before(rows: list[Entry], row: Entry) -> None:
+    """Setting and unsetting gives the layers without that key, whatever else is set."""
+    layers = built(rows)
+    without = layers.unset(row.layer, row.key)
+    assert without == layers.set(row.layer, row.key, row.value).unset(row.layer, row.key)
+    assert without == without.unset(row.layer, row.key)
+
+
+@given(st.lists(entries()))
+def test_every_layer_survives_the_way_through_text(rows: list[Entry]) -> None:
+    """Saving each layer as text and loading it gives the same layers."""
+    layers = built(rows)
+    loaded = Layers()
+    for layer in reversed(WRITABLE):
+        loaded = loaded.replace(layer, layers.texts(layer))
+    assert layers == loaded
+
+
+@given(st.lists(entries()))
+def test_a_snapshot_gives_its_settings_back(rows: list[Entry]) -> None:
+    """``restore(snapshot(settings)) == settings``, so that decisions can be recomputed from a request record."""
+    effective = built(rows).effective({"reasoning": {"includeInContext": True}})
+    assert effective == restore(snapshot(effective))
