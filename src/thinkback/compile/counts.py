@@ -42,13 +42,11 @@ def observe(known: Calibration, unit: ResponseUnit, inside: bool) -> Calibration
     # Summaries and encrypted reasoning are shorter than what was billed; only raw text says something.
     readable = all(block.kind == "raw" for _, block in unit.thoughts)
     if reasoning and tokens > 0 and readable:
-        known = known._replace(
-            reasoning_characters=known.reasoning_characters + reasoning, reasoning_tokens=known.reasoning_tokens + tokens
-        )
+        characters, total = known.reasoning_characters + reasoning, known.reasoning_tokens + tokens
+        known = known._replace(reasoning_characters=characters, reasoning_tokens=total)
     if other and rest > 0:
-        known = known._replace(
-            other_characters=known.other_characters + other, other_tokens=known.other_tokens + rest
-        )
+        characters, total = known.other_characters + other, known.other_tokens + rest
+        known = known._replace(other_characters=characters, other_tokens=total)
     return known
 
 

@@ -55,7 +55,7 @@ def decide(unit: ResponseUnit, turn: Turn, place: Place, policy: Policy, invalid
     thoughts = unit.thoughts
     if reason:
         return Choice(NOTHING, [d for h, b in thoughts for d in _drops(h, b, policy, reason)], withheld=True)
-    has_calls = any(block for block in unit.calls)
+    has_calls = bool(unit.calls)
     required = policy.required(place.is_open, has_calls, place.used_tools)
     if not required:
         reason = _unwanted(place, policy)
@@ -238,7 +238,7 @@ def _add_foreign(
 
 
 def _must_have_something(required: bool, has_calls: bool, policy: Policy) -> bool:
-    if not policy.thinking or not policy.rule.missing:
+    if not policy.thinking or not policy.missing:
         return required and policy.thinking
     return required or policy.always or (policy.rule.placeholder_on == "tool-calls" and has_calls)
 
@@ -247,12 +247,12 @@ def _missing(unit: ResponseUnit, choice: Choice, policy: Policy, lost: bool) -> 
     """Go down the rule's ``missing`` list. ``lost``: there was reasoning, and it may not be sent."""
     rule = policy.rule
     hash = unit.hashes[0] if unit.hashes else unit.commit.hash
-    for step in rule.missing:
+    for step in policy.missing:
         if step == "placeholder":
             why = "its own reasoning may not be sent here" if lost else "the response brought no reasoning"
             reason = f"the endpoint demands reasoning on this message, and {why}"
             decision = _decision("placeholder", "reasoning", hash, policy, reason)
-            carry = Carry(fields=(rule.field,), text=rule.placeholder)
+            carry = Carry(fields=(rule.field or "reasoning_content",), text=policy.placeholder)
             return Choice(carry, [*choice.decisions, decision])
         if step == "thinking-off-for-this-turn":
             reason = "the endpoint demands reasoning that may not be sent: thinking is off for this turn"

@@ -36,6 +36,9 @@ class Policy:
         self.rule: Rule = inputs.target.rule
         self.settings = inputs.settings
         self.thinking = not any(_holds(condition, inputs.params) for condition in self.rule.thinks_unless)
+        restored = "restore" in repaired
+        self.missing: tuple[str, ...] = self.rule.missing or (("placeholder",) if restored else ())
+        self.placeholder = self.rule.placeholder or " "
         self.keep_last = keep_last(inputs.settings)
         self.always = self.rule.placeholder_on == "all" or (self.rule.placeholder_on == "with-tools" and inputs.tools)
         self.open_wanted = self._wanted(self.rule.open_turn)

@@ -6,8 +6,9 @@ house script answers.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Call:
     """A tool call. ``arguments`` as text is sent verbatim; an empty ``id`` gets one derived from the request."""
 
     name: str
-    arguments: Mapping[str, object] | str = field(default_factory=dict)
+    arguments: Mapping[str, object] | str = dataclasses.field(default_factory=dict)
     id: str = ""
 
 
@@ -25,7 +26,7 @@ class HttpError:
 
     status: int
     body: Mapping[str, object] | str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Step:
     refusal: str = ""
     finish: str = ""
     field: str = ""
-    usage: Mapping[str, object] = field(default_factory=dict)
+    usage: Mapping[str, object] = dataclasses.field(default_factory=dict)
     repeat_usage: bool = False
     split_every: int = 0
     pace: float | None = None

@@ -35,10 +35,7 @@ class MessageBuilder:
 
     def add(self, delta: chunks.ChatDelta, deltas: list[Delta]) -> None:
         """One streamed delta with known keys."""
-        if delta.reasoning_details:
-            details = [canonical.decode(bytes(raw)) for raw in delta.reasoning_details]
-        else:
-            details = []
+        details = [canonical.decode(bytes(raw)) for raw in delta.reasoning_details or ()]
         texts = [(name, text) for name in self._fields if (text := getattr(delta, name, None))]
         if details or texts:
             self._add_reasoning(texts, details, deltas)
@@ -298,14 +295,10 @@ class MessageBuilder:
 
 def _hide_duplicates(blocks: list[Any]) -> list[Any]:
     """Tags in ``content`` beside a reasoning field with the same text (llama.cpp ``deepseek-legacy``)."""
-    field = "".join(b.thought for b in blocks if isinstance(b, ThinkingBlock) and b.source_field != "content")
-    if not field.strip():
-        return blocks
-    return [
-        msgspec.structs.replace(block, is_hidden=True)
-        if isinstance(block, ThinkingBlock) and block.source_field == "content" and block.thought.strip() == field.strip()
-        else block
-        for block in blocks
-    ]
+    field = "".join(b.thought for b in blocks if isinstance(b, ThinkingBlock) and b.source_field != "content").strip()
 
+    def repeats(block: Any) -> bool:
+        tagged = isinstance(block, ThinkingBlock) and block.source_field == "content"
+        return tagged and bool(field) and block.thought.strip() == field
 
+    return [msgspec.structs.replace(block, is_hidden=True) if repeats(block) else block for block in blocks]

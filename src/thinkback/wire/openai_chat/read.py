@@ -159,7 +159,7 @@ class Reader:
         return found or (chunks.read_usage(first.get("usage")) if isinstance(first, dict) else None)
 
     def _read_choice(self, choice: dict[str, Any], deltas: list[Delta]) -> None:
-        rest = {key: value for key, value in choice.items() if key not in ("message", "delta", "finish_reason", "index")}
+        rest = {k: v for k, v in choice.items() if k not in ("message", "delta", "finish_reason", "index")}
         if any(value is not None for value in rest.values()):
             self._envelope.setdefault("choice", {}).update(rest)
         message = choice.get("message")

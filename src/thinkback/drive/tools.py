@@ -1,0 +1,154 @@
+"""Python functions as tools: schema from the signature, arguments checked, results as text."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from thinkback.errors import ToolDefinitionError
+from thinkback.model import canonical
+from thinkback.model.blocks import ToolCall
+from thinkback.model.commits import Tool
+
+
+class PythonTool(msgspec.Struct, frozen=True):
+    """A function offered as a tool. ``arguments`` is the struct its arguments are checked against."""
+
+    tool: Tool
+    function: Callable[..., Any]
+    arguments: type[msgspec.Struct]
+
+    @property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.function)
+
+
+def python_tool(function: Callable[..., Any]) -> PythonTool:
+    """``function`` as a tool: its name, the first paragraph of its docstring, its parameters as JSON schema.
+
+    Raises ``ToolDefinitionError`` for a signature that JSON arguments cannot fill.
+    """
+    name = getattr(function, "__name__", "")
+    if not name.isidentifier():
+        raise ToolDefinitionError(
+            f"a tool needs a name: {function!r} has none", next_actions=("define it with def, not lambda",)
+        )
+    fields = _fields(function, name)
+    try:
+        arguments = msgspec.defstruct(f"{name}_arguments", fields, forbid_unknown_fields=True)
+        schema = msgspec.json.schema(arguments)
+    except (TypeError, ValueError) as error:
+        raise ToolDefinitionError(
+            f"a parameter type of tool {name!r} has no JSON schema: {error}",
+            next_actions=("use str, int, float, bool, list, dict, Literal, Enum or a msgspec.Struct",),
+        ) from None
+    description = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
+    parameters = canonical.encode(_inline(schema)).decode()
+    return PythonTool(Tool(name, description, parameters), function, arguments)
+
+
+def offered(tools: Iterable[Any]) -> tuple[tuple[Tool, ...], dict[str, PythonTool]]:
+    """(definitions, runnable ones by name) of functions and of definitions in the OpenAI form, mixed."""
+    definitions: list[Tool] = []
+    runnable: dict[str, PythonTool] = {}
+    for item in tools:
+        if isinstance(item, Tool):
+            definitions.append(item)
+        elif isinstance(item, Mapping):
+            definitions.append(_definition(item))
+        elif callable(item):
+            tool = python_tool(item)
+            definitions.append(tool.tool)
+            runnable[tool.tool.name] = tool
+        else:
+            raise ToolDefinitionError(f"not a tool: {item!r}", next_actions=("give a function or a definition",))
+    names = [tool.name for tool in definitions]
+    for name in names:
+        if names.count(name) > 1:
+            raise ToolDefinitionError(f"two tools are named {name!r}", next_actions=("rename one",))
+    return tuple(definitions), runnable
+
+
+def bind(tool: PythonTool | None, call: ToolCall) -> dict[str, Any] | str:
+    """The keyword arguments of ``call``, or the text that tells the model what is wrong with it."""
+    if tool is None:
+        return f"There is no tool named {call.name!r}."
+    try:
+        raw = canonical.decode(call.arguments or "{}")
+    except msgspec.DecodeError as error:
+        return f"The arguments are not valid JSON: {error}"
+    try:
+        checked = msgspec.convert(raw, tool.arguments, strict=False)
+    except msgspec.ValidationError as error:
+        return f"The arguments do not fit the tool: {error}"
+    return {field: getattr(checked, field) for field in tool.arguments.__struct_fields__}
+
+
+def result_text(value: Any) -> str:
+    """What the model gets of a tool's return value: text as it is, everything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    try:
+        return canonical.encode(value).decode()
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def failure_text(error: BaseException) -> str:
+    """What the model gets of a tool that raised."""
+    return f"{type(error).__name__}: {error}"
+
+
+def _fields(function: Callable[..., Any], name: str) -> list[Any]:
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise ToolDefinitionError(f"a type of tool {name!r} is not defined: {error}") from None
+    fields: list[Any] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise ToolDefinitionError(
+                f"tool {name!r} has a parameter that JSON cannot fill: {parameter}",
+                next_actions=("use named parameters only",),
+            )
+        hint = hints.get(parameter.name, Any)
+        if parameter.default is inspect.Parameter.empty:
+            fields.append((parameter.name, hint))
+        else:
+            fields.append((parameter.name, hint, _default(parameter.default)))
+    # Required fields come first in a struct; keyword order means nothing in JSON.
+    return sorted(fields, key=len)
+
+
+def _default(value: Any) -> Any:
+    if isinstance(value, (list, dict, set)):
+        return msgspec.field(default_factory=lambda: type(value)(value))
+    return value
+
+
+def _inline(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of the arguments with the top reference resolved; nested ones stay under ``$defs``."""
+    definitions = dict(schema.get("$defs", {}))
+    top = schema.get("$ref", "").rpartition("/")[2]
+    if not top:
+        return schema
+    body = dict(definitions.pop(top))
+    body.pop("title", None)
+    body.setdefault("properties", {})
+    return {**body, "$defs": definitions} if definitions else body
+
+
+def _definition(item: Mapping[str, Any]) -> Tool:
+    function = item.get("function")
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise ToolDefinitionError(
+            "a tool definition needs function.name", next_actions=('{"type": "function", "function": {"name": ...}}',)
+        )
+    parameters = canonical.encode(function.get("parameters") or {}).decode()
+    return Tool(function["name"], str(function.get("description") or ""), parameters, canonical.encode(item).decode())

@@ -1,0 +1,149 @@
+"""What the turn asks of the world (commands) and what the world tells it (events).
+
+Commands carry ids and several may be open; each event names the id it answers. ``now`` is the caller's clock in
+microseconds since 1970 UTC.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from thinkback.model.blocks import ToolCall
+from thinkback.model.commits import Commit, Step, TurnState
+from thinkback.model.deltas import Delta
+from thinkback.turn.plan import Plan
+from thinkback.wire.result import ReadResult
+
+
+class Send(NamedTuple):
+    """Send ``plan``; answer with ``Head``, ``Bytes`` and ``Closed``, or ``NetError``."""
+
+    id: str
+    plan: Plan
+
+
+class Cancel(NamedTuple):
+    """Give up the request ``id``; no further events of it are wanted."""
+
+    id: str
+
+
+class Append(NamedTuple):
+    """Store ``step``; answer with ``Appended``."""
+
+    id: str
+    step: Step
+
+
+class RunTool(NamedTuple):
+    """Run ``call``; answer with ``ToolDone``."""
+
+    id: str
+    call: ToolCall
+
+
+class Timer(NamedTuple):
+    """Answer with ``Fired`` after ``seconds``."""
+
+    id: str
+    seconds: float
+
+
+class Emit(NamedTuple):
+    """Show ``delta``; nothing answers."""
+
+    delta: Delta
+
+
+class Outcome(NamedTuple):
+    """How the turn ended. ``state`` is ``None`` where calls wait for results that the caller must give.
+
+    ``responses`` are those of this turn with their commits; ``error`` is what the caller is told (raised).
+    """
+
+    state: TurnState | None
+    responses: tuple[tuple[ReadResult, tuple[Commit, ...]], ...]
+    plan: Plan | None
+    error: Exception | None = None
+
+
+class Done(NamedTuple):
+    """The turn is over."""
+
+    outcome: Outcome
+
+
+Command: TypeAlias = Send | Cancel | Append | RunTool | Timer | Emit | Done
+
+
+class Began(NamedTuple):
+    """Start."""
+
+    now: int
+
+
+class Head(NamedTuple):
+    """The response's status and headers (names in lower case) arrived."""
+
+    id: str
+    status: int
+    headers: dict[str, str]
+    now: int
+
+
+class Bytes(NamedTuple):
+    """A piece of the response body."""
+
+    id: str
+    data: bytes
+    now: int
+
+
+class Closed(NamedTuple):
+    """The response body ended as the transport expects it."""
+
+    id: str
+    now: int
+
+
+class NetError(NamedTuple):
+    """The request failed below HTTP. ``phase``: connect, first_byte, idle or total for time-outs, else network."""
+
+    id: str
+    message: str
+    phase: Literal["network", "connect", "first_byte", "idle", "total"]
+    now: int
+
+
+class Appended(NamedTuple):
+    """``commits`` of the step are stored. ``between``: what another writer had appended before them."""
+
+    id: str
+    commits: tuple[Commit, ...]
+    now: int
+    between: tuple[Commit, ...] = ()
+
+
+class ToolDone(NamedTuple):
+    """A tool gave ``content``, or failed with it."""
+
+    id: str
+    content: str
+    is_error: bool
+    now: int
+
+
+class Fired(NamedTuple):
+    """A timer ran out."""
+
+    id: str
+    now: int
+
+
+class Interrupt(NamedTuple):
+    """The user or the caller wants the turn to end now."""
+
+    now: int
+
+
+Event: TypeAlias = Began | Head | Bytes | Closed | NetError | Appended | ToolDone | Fired | Interrupt
