@@ -90,8 +90,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``keep_switch`` is emitted when reasoning of finished turns is sent; ``keeps_when`` is a parameter (dotted
     path = value) by which the user's own request turns retention on. ``thinks_unless`` is the parameter by which
     thinking (and with it the demand) is off; ``thinks_when`` the one without which it is off (dotted path = value;
-    all pairs of one table, any of the tables). ``as_received``: text goes back under the field name, or in the form
-    (tags, details), it came in; ``form`` and ``field`` are for text of unknown name. ``refusals`` are regular
+    all pairs of one table, any of the tables). An empty ``field`` is the name the text came in. ``as_received``:
+    of tags and details, reasoning goes back in the form it came in, whatever ``form`` says. ``refusals`` are regular
     expressions found in the host's error texts when the reasoning sent back was wrong.
     """
 

@@ -18,7 +18,7 @@ _TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal")
 
 
 def message_of(response: Mapping[str, object] | str | bytes) -> Mapping[str, object] | None:
-    """The assistant message of a completion object, a bare message, or a body of server-sent events; None for errors."""
+    """The assistant message of a completion, a bare message, or a body of server-sent events; None for errors."""
     if isinstance(response, bytes):
         response = response.decode("utf-8")
     if isinstance(response, str):

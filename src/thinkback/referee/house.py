@@ -20,7 +20,7 @@ from .subjects import fill_arguments, subjects_of, words_of
 LOST = "I have lost my notes"
 KNOWN = "code word {word} still known"
 
-_COLOURS = ("amber", "birch", "cobalt", "dune", "ember", "fern", "garnet", "heron", "indigo", "juniper", "kelp", "linen")
+_THINGS = ("amber", "birch", "cobalt", "dune", "ember", "fern", "garnet", "heron", "indigo", "juniper", "kelp")
 _NOTE = re.compile(r"the code word is ([a-z]+-\d{3})")
 _PARALLEL = frozenset({"both", "parallel"})
 _EXCERPT = 200
@@ -40,7 +40,7 @@ def code_word(text: str, seed: int = 0) -> str:
     """The code word that the house model notes for a user's message."""
     digest = hashlib.sha256(f"{seed}:{text}".encode()).digest()
     number = int.from_bytes(digest[1:5], "big") % 900 + 100
-    return f"{_COLOURS[digest[0] % len(_COLOURS)]}-{number}"
+    return f"{_THINGS[digest[0] % len(_THINGS)]}-{number}"
 
 
 def _asked(request: Request) -> str:
@@ -61,7 +61,7 @@ def _call_tools(request: Request, seed: int, asked: str, rounds: int) -> Step:
     else:
         chosen = [(tools[rounds % len(tools)], subjects[-1])]
     calls = [Call(_name(tool), fill_arguments(as_object(tool.get("parameters")), about)) for tool, about in chosen]
-    names = " and ".join(call.name for call in calls)
+    names = " and ".join(dict.fromkeys(call.name for call in calls))
     thought = f'The user asks: "{_short(asked)}". I need {names} before I can answer.'
     return Step(reasoning=_think(request, seed, asked, rounds, thought), tool_calls=calls)
 

@@ -6,7 +6,9 @@ Texts in quotes are the providers' own where they are known. Where no recording 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
@@ -82,7 +84,7 @@ class Profile:
     forbids: frozenset[str] = frozenset()
     forbidden_text: str = ""
     tools_refused: str = ""
-    choices_refused: MappingProxyType[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    choices_refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Refusals by kind of ``tool_choice`` (``required``, ``specified``) while thinking."""
     temperature: float | None = None
     """The only temperature allowed while thinking."""

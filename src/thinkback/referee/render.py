@@ -69,7 +69,8 @@ def completion(answer: Answer) -> JsonObject:
     message = _message(answer)
     choice: JsonObject = {"index": 0, "message": message, "logprobs": None, "finish_reason": answer.finish}
     whole: JsonObject = {**_envelope(answer, "chat.completion"), "choices": [choice], "usage": answer.usage}
-    return {**whole, "x_groq": {"id": f"req_{answer.id}"}} if answer.request.profile.host.name == "groq" else whole
+    _EXTRAS.get(answer.request.profile.host.name, _no_extras)(answer, [], whole)
+    return whole
 
 
 def events(answer: Answer) -> list[bytes]:
@@ -198,7 +199,8 @@ def _null_usage(answer: Answer, chunks: list[JsonObject], last: JsonObject) -> N
 
 
 def _groq_extras(answer: Answer, chunks: list[JsonObject], last: JsonObject) -> None:
-    chunks[0]["x_groq"] = {"id": f"req_{answer.id}"}
+    for chunk in chunks[:1]:
+        chunk["x_groq"] = {"id": f"req_{answer.id}"}
     last["x_groq"] = {"id": f"req_{answer.id}", "usage": answer.usage}
 
 

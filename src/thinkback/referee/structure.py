@@ -103,7 +103,7 @@ def _field_faults(profile: Profile, index: int, role: str, message: Mapping[str,
         elif name not in host.fields - profile.forbids:
             yield refuse_field(host, index, role, name, value)
         elif name in _REASONING_FIELDS and role != "assistant":
-            yield refuse(host, f"{name} is only allowed in assistant messages", f"misplaced {name} at messages[{index}]")
+            yield refuse(host, f"{name} is for assistant messages only", f"misplaced {name} at messages[{index}]")
         elif name in _REASONING_FIELDS and not isinstance(value, str | None):
             yield refuse(host, f"messages[{index}].{name}: expected a string", f"bad {name} at messages[{index}]")
 
@@ -144,5 +144,3 @@ def _is_call(call: Mapping[str, object]) -> bool:
         and bool(as_text(function.get("name")))
         and isinstance(function.get("arguments"), str)
     )
-
-

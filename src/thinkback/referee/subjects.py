@@ -27,7 +27,7 @@ def words_of(text: str) -> list[str]:
 def subjects_of(text: str) -> list[str]:
     """What the text is about, in its order: quotations, else names, else its last word."""
     quoted = ["".join(groups) for groups in _QUOTED.findall(text)]
-    return quoted or _names(text) or [word for word in _WORD.findall(text)[-1:]] or ["it"]
+    return quoted or _names(text) or list(_WORD.findall(text)[-1:]) or ["it"]
 
 
 def _names(text: str) -> list[str]:

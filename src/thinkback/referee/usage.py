@@ -61,10 +61,13 @@ def _arguments(arguments: Mapping[str, object] | str) -> str:
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    length = min(len(one), len(other))
+    if one[:length] == other[:length]:
+        return length
     for count, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
             return count
-    return min(len(one), len(other))
+    return length
 
 
 def _deepseek(prompt: int, hit: int) -> JsonObject:

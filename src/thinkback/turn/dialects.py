@@ -9,12 +9,13 @@ import msgspec
 
 from thinkback.errors import NotFoundError
 from thinkback.model.blocks import Origin
-from thinkback.model.commits import Failure
+from thinkback.model.commits import Draft, Failure
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import Writer
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_chat import chunks, write
 from thinkback.wire.openai_chat.read import Reader
+from thinkback.wire.openai_chat.read_request import read_messages
 from thinkback.wire.result import ReadOptions, ReadResult
 
 
@@ -33,13 +34,14 @@ class ResponseReader(Protocol):
 class Dialect(msgspec.Struct, frozen=True):
     """The functions of one wire format."""
 
-    reader: Callable[[Origin, Framing, ReadOptions | None], ResponseReader]
+    reader: Callable[[Origin, Framing, ReadOptions | None, str], ResponseReader]
     writer: Writer
     failure: Callable[[int, Any], Failure]
+    read_messages: Callable[..., list[Draft]]
 
 
 DIALECTS: dict[str, Dialect] = {
-    "openai-chat": Dialect(reader=Reader, writer=write, failure=chunks.read_failure),  # type: ignore[arg-type]
+    "openai-chat": Dialect(reader=Reader, writer=write, failure=chunks.read_failure, read_messages=read_messages),  # type: ignore[arg-type]
 }
 
 

@@ -32,6 +32,7 @@ class Plan:
         self.head = head
         self.tools = tuple(tools)
         self.params = params
+        self.native: dict[str, Any] = {}
         self.dropped: tuple[Dropped, ...] = ()
         self.settings: dict[str, str] = {}
         self.headers: dict[str, str] = {}
@@ -82,10 +83,12 @@ class Plan:
                 "account": target.account,
                 "account_known": "true" if target.account_known else "false",
                 "on": target.on,
+                "guessed": "true" if target.guessed else "false",
+                "endpoint_data": canonical.encode(target.endpoint).decode(),
             },
             settings=self.settings,
             rules=(target.rule.id,),
-            params=canonical.encode(self.params).decode(),
+            params=canonical.encode(self.native).decode(),
             head=self.head.hash,
             system_digest=digests.system,
             tools_digest=digests.tools,
@@ -137,7 +140,7 @@ class History:
         request = fold.Request(state, writer)
         added = fold.added_params(state.policy, request.off)
         plan = Plan(request, target, self.head, offered, merge(merge(added, wanted), _off(added, request)))
-        plan.dropped = tuple(dropped)
+        plan.dropped, plan.native = tuple(dropped), dict(params)
         return plan
 
     def _fold(self, inputs: Inputs) -> fold.State:

@@ -1,0 +1,232 @@
+"""The rulebook: which endpoint a name or URL means, and which row is in force for an endpoint, a model and a day.
+
+How a rule row is chosen, the first that applies:
+
+1. a row of the endpoint whose pattern names the model: the pattern with most literal characters, then the newest
+   ``since`` not after the day, then a person's row before the package's;
+2. a row for every endpoint (``endpoint = "*"``), unless the endpoint's fallback (3, 4) takes no reasoning at all: what
+   a host must not see beats what a model would like;
+3. the endpoint's row for every model;
+4. its newest row, guessed. An endpoint without rows is treated as an unknown host, guessed as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from thinkback.errors import NotFoundError, SettingError
+from thinkback.model.target import Endpoint, ModelInfo, Rule, Target, model_matches
+from thinkback.rules import packaged
+from thinkback.rules.files import RuleFile, check, is_date, malformed, read
+from thinkback.rules.urls import host_matches, literal_length, literal_pattern, normalise_url, split_address
+
+UNKNOWN = "unknown"
+ANY = "*"
+
+
+def load_rulebook(user_files: Mapping[str, str] = MappingProxyType({})) -> Rulebook:
+    """The package's rules with a person's laid over them. ``user_files``: name to TOML text.
+
+    A row of a person replaces the package's row with the same id (rules, endpoints) or the same endpoint and model
+    (models). Raises ``RuleFileError`` naming file, key path or line, and reason.
+    """
+    files = {name: read(name, text, RuleFile) for name, text in user_files.items()}
+    for name, file in files.items():
+        check(name, file)
+    _check_duplicates(files)
+    book = Rulebook(
+        endpoints=tuple(_recognisable(row) for file in files.values() for row in file.endpoint),
+        rules=tuple(row for file in files.values() for row in file.rule),
+        models=tuple(row for file in files.values() for row in file.model),
+    )
+    _check_references(files, book)
+    return book
+
+
+class Rulebook:
+    """Endpoints, rules and models by look-up. Immutable; what it reads of the package's data it keeps."""
+
+    def __init__(
+        self, *, endpoints: tuple[Endpoint, ...], rules: tuple[Rule, ...], models: tuple[ModelInfo, ...]
+    ) -> None:
+        self._own_endpoints = endpoints
+        self._own_rules = rules
+        self._own_models = models
+        self._replaced = frozenset(row.id for row in rules)
+        self._rows: dict[str, tuple[Rule, ...]] = {}
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Every endpoint, a person's first."""
+        own = {row.id for row in self._own_endpoints}
+        return (*self._own_endpoints, *(row for row in packaged.endpoints().endpoint if row.id not in own))
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule row: those of the endpoints in order, then those for any endpoint."""
+        return tuple(row for id in (*(place.id for place in self.endpoints()), ANY) for row in self._rules_of(id))
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """Every model row, a person's first."""
+        own = {(row.endpoint, row.model) for row in self._own_models}
+        return (*self._own_models, *(row for row in packaged.models() if (row.endpoint, row.model) not in own))
+
+    def endpoint(self, name: str) -> Endpoint:
+        """The endpoint with this id or alias, upper and lower case alike; ``NotFoundError`` when there is none."""
+        wanted = name.lower()
+        for row in self.endpoints():
+            if wanted == row.id.lower() or wanted in map(str.lower, row.aliases):
+                return row
+        known = ", ".join(sorted(row.id for row in self.endpoints()))
+        raise NotFoundError(
+            f"no endpoint is called {name!r}",
+            details={"endpoint": name},
+            next_actions=(f"use one of: {known}", "or describe it in a rule file"),
+        )
+
+    def endpoint_for_url(self, base_url: str) -> Endpoint:
+        """The endpoint whose host pattern names ``base_url`` most closely, else the unknown host."""
+        host, path = split_address(normalise_url(base_url))
+        best, most = self.endpoint(UNKNOWN), -1
+        for row in self.endpoints():
+            for pattern in row.hosts:
+                if literal_length(pattern) > most and host_matches(pattern, host, path):
+                    best, most = row, literal_length(pattern)
+        return best
+
+    def rule_for(self, endpoint_id: str, model: str, on: str) -> tuple[Rule, bool]:
+        """The rule row in force on the day ``on`` (YYYY-MM-DD), and whether it was guessed."""
+        _check_day(on)
+        own = self._rules_of(endpoint_id)
+        known = bool(own)
+        own = own or self._rules_of(UNKNOWN)
+        in_force = [row for row in own if row.since <= on]
+        named = _closest(in_force, model)
+        if named is not None:
+            return named, not known
+        catch_all = [row for row in in_force if ANY in row.model]
+        if in_force:
+            fallback = max(catch_all or in_force, key=lambda row: row.since)
+        else:
+            fallback = min(own, key=lambda row: row.since)
+        if fallback.form != "none":
+            shared = _closest((row for row in self._rules_of(ANY) if row.since <= on), model)
+            if shared is not None:
+                return shared, False
+        return fallback, not (known and catch_all)
+
+    def model_info(self, endpoint_id: str, model: str, on: str) -> ModelInfo:
+        """What is known about ``model``: the endpoint's own row first, then the closest, then the newest."""
+        _check_day(on)
+        found = [
+            ((row.endpoint != ANY, literal_length(row.model), row.since), row)
+            for row in self.models()
+            if row.endpoint in (endpoint_id, ANY) and row.since <= on and model_matches(model, (row.model,))
+        ]
+        if not found:
+            return ModelInfo(model=model, endpoint=endpoint_id)
+        return max(found, key=lambda pair: pair[0])[1]
+
+    def target(
+        self,
+        endpoint: str,
+        model: str,
+        *,
+        on: str,
+        base_url: str = "",
+        account: str = "",
+        account_known: bool = False,
+    ) -> Target:
+        """Where a request goes: ``endpoint`` by id or alias, ``base_url`` in place of the endpoint's own.
+
+        Without ``account`` the one configured for the endpoint holds, which is known. Raises ``SettingError`` when
+        neither gives a base URL.
+        """
+        place = self.endpoint(endpoint)
+        url = base_url or place.base_url
+        if not url:
+            raise SettingError(
+                f"{place.id} has no base URL of its own",
+                details={"endpoint": place.id},
+                next_actions=("give the base URL of your resource or server",),
+            )
+        rule, guessed = self.rule_for(place.id, model, on)
+        return Target(
+            endpoint=place,
+            base_url=normalise_url(url),
+            model=model,
+            rule=rule,
+            info=self.model_info(place.id, model, on),
+            account=account or place.account,
+            account_known=account_known if account else bool(place.account),
+            guessed=guessed,
+        )
+
+    def _rules_of(self, endpoint_id: str) -> tuple[Rule, ...]:
+        """The rows of one endpoint, a person's first."""
+        if endpoint_id not in self._rows:
+            own = (row for row in self._own_rules if row.endpoint == endpoint_id)
+            shipped = (row for row in packaged.rules(endpoint_id) if row.id not in self._replaced)
+            self._rows[endpoint_id] = (*own, *shipped)
+        return self._rows[endpoint_id]
+
+
+def _closest(rows: Iterable[Rule], model: str) -> Rule | None:
+    """The row that names ``model`` with most literal characters, then the newest, then the first."""
+    best: tuple[int, str] = (-1, "")
+    found: Rule | None = None
+    for row in rows:
+        for pattern in row.model:
+            rank = (literal_length(pattern), row.since)
+            if pattern != ANY and rank > best and model_matches(model, (pattern,)):
+                best, found = rank, row
+    return found
+
+
+def _recognisable(row: Endpoint) -> Endpoint:
+    """A person's endpoint, recognised by its own base URL where no hosts are given."""
+    if row.hosts or not row.base_url:
+        return row
+    return msgspec.structs.replace(row, hosts=(literal_pattern(normalise_url(row.base_url)),))
+
+
+def _check_day(on: str) -> None:
+    if not is_date(on):
+        raise SettingError(f"{on!r} is not a date (YYYY-MM-DD)", details={"on": on})
+
+
+def _check_duplicates(files: Mapping[str, RuleFile]) -> None:
+    """Refuse a row that is given twice: one of the two would be ignored."""
+    seen: dict[tuple[str, ...], str] = {}
+    for name, file in files.items():
+        keys = (
+            *((("endpoint", row.id), f"endpoint[{at}].id") for at, row in enumerate(file.endpoint)),
+            *((("rule", row.id), f"rule[{at}].id") for at, row in enumerate(file.rule)),
+            *((("model", row.endpoint, row.model, row.since), f"model[{at}]") for at, row in enumerate(file.model)),
+        )
+        for what, key in keys:
+            if what in seen:
+                raise malformed(name, key, f"{' '.join(what).strip()} is given twice, first in {seen[what]}")
+            seen[what] = f"{name}, {key}"
+
+
+def _check_references(files: Mapping[str, RuleFile], book: Rulebook) -> None:
+    """Refuse names that two endpoints share, and rows about endpoints that do not exist."""
+    if not files:
+        return
+    names = Counter(name.lower() for row in book.endpoints() for name in {row.id, *row.aliases})
+    ids = {row.id for row in book.endpoints()} | {ANY}
+    for name, file in files.items():
+        for at, place in enumerate(file.endpoint):
+            taken = [word for word in (place.id, *place.aliases) if names[word.lower()] > 1]
+            if taken:
+                raise malformed(name, f"endpoint[{at}]", f"another endpoint is called {taken[0]!r} too")
+        rows = (
+            *((f"rule[{at}].endpoint", rule.endpoint) for at, rule in enumerate(file.rule)),
+            *((f"model[{at}].endpoint", info.endpoint) for at, info in enumerate(file.model)),
+        )
+        for key, id in rows:
+            if id not in ids:
+                raise malformed(name, key, f"no endpoint has the id {id!r}")

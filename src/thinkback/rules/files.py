@@ -1,0 +1,165 @@
+"""Reads rule files: TOML text to typed rows, and refuses what is malformed with file, key path or line, and reason."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from thinkback.errors import RuleFileError, SettingError
+from thinkback.model.target import Auth, Endpoint, Guard, ModelInfo, Rule
+from thinkback.rules.urls import normalise_url
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+class RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file may hold: any number of each kind of row."""
+
+    endpoint: tuple[Endpoint, ...] = ()
+    rule: tuple[Rule, ...] = ()
+    model: tuple[ModelInfo, ...] = ()
+
+
+Shape = TypeVar("Shape", bound=msgspec.Struct)
+Row = TypeVar("Row", Endpoint, Rule, ModelInfo)
+Fault = tuple[str, str]
+
+
+def read(name: str, text: str, shape: type[Shape]) -> Shape:
+    """``text`` as ``shape``; ``name`` is what the file is called in errors."""
+    try:
+        table = tomllib.loads(text)
+    # besides its own error tomllib lets through what int() and the interpreter say to endless numbers and nesting
+    except (ValueError, RecursionError) as error:
+        line = _line(str(error), text)
+        where = f"line {line}: " if line else ""
+        raise RuleFileError(f"{name}: {where}not valid TOML: {error}", details={"file": name, "line": line}) from error
+    try:
+        return msgspec.convert(table, shape)
+    except msgspec.ValidationError as error:
+        raise malformed(name, *_translate(str(error))) from error
+
+
+def check(name: str, file: RuleFile) -> None:
+    """Refuse rows of ``file`` that have the right types and still make no sense."""
+    _check_rows(name, "endpoint", file.endpoint, _endpoint_faults)
+    _check_rows(name, "rule", file.rule, _rule_faults)
+    _check_rows(name, "model", file.model, _model_faults)
+
+
+def malformed(name: str, key: str, reason: str) -> RuleFileError:
+    """The error for a file that is refused because of what stands at ``key``."""
+    where = f"{key}: " if key else ""
+    return RuleFileError(f"{name}: {where}{reason}", details={"file": name, "key": key, "reason": reason})
+
+
+def is_date(text: str) -> bool:
+    """Whether ``text`` is a calendar day written YYYY-MM-DD."""
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        return False
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _line(reason: str, text: str) -> int:
+    """The line a TOML error is about, counted from 1; 0 where the parser does not say."""
+    if reason.endswith("(at end of document)"):
+        return text.rstrip().count("\n") + 1
+    said = re.search(r"\(at line (\d+), column \d+\)$", reason)
+    return int(said[1]) if said else 0
+
+
+def _translate(message: str) -> Fault:
+    """A converter's message as key path and reason: ``... - at `$.rule[3].since` `` is about ``rule[3].since``."""
+    reason, _, at = message.partition(" - at `$")
+    path = at.rstrip("`").removeprefix(".")
+    named = re.fullmatch(r"Object (missing required|contains unknown) field `(.*)`", reason, re.DOTALL)
+    if named:
+        key = f"{path}.{named[2]}" if path else named[2]
+        return key, "is required" if named[1] == "missing required" else "is not a key of this table"
+    if reason.startswith("Invalid enum value"):
+        reason += f", allowed: {', '.join(_allowed(path))}"
+    return path, reason
+
+
+def _allowed(path: str) -> list[str]:
+    """The words allowed at ``path``, from the types of the rows."""
+    name = re.sub(r"\[[^]]*\]", "", path).rpartition(".")[2]
+    for struct in (Endpoint, Auth, Rule, Guard):
+        for field in msgspec.inspect.type_info(struct).fields:  # type: ignore[attr-defined]
+            kind = getattr(field.type, "item_type", field.type)
+            if field.name == name and isinstance(kind, msgspec.inspect.LiteralType):
+                return [str(value) for value in kind.values]
+    return []
+
+
+def _check_rows(name: str, table: str, rows: tuple[Row, ...], faults: Callable[[Row], Iterator[Fault]]) -> None:
+    for at, row in enumerate(rows):
+        for key, reason in faults(row):
+            raise malformed(name, f"{table}[{at}].{key}", reason)
+
+
+def _endpoint_faults(row: Endpoint) -> Iterator[Fault]:
+    if not row.id or row.id == "*":
+        yield "id", "an endpoint needs a name of its own"
+    if not row.source:
+        yield "source", "say where the facts of this row come from"
+    if row.base_url:
+        try:
+            normalise_url(row.base_url)
+        except SettingError as error:
+            yield "base_url", error.message
+
+
+def _rule_faults(row: Rule) -> Iterator[Fault]:
+    if not row.id:
+        yield "id", "a rule needs a name of its own"
+    if not row.source:
+        yield "source", "say where the facts of this row come from"
+    if not is_date(row.since):
+        yield "since", f"{row.since!r} is not a date (YYYY-MM-DD)"
+    if not row.model or not all(row.model):
+        yield "model", "name at least one model, or leave it out for every model"
+    if row.endpoint == "*" and "*" in row.model:
+        yield "model", "a rule for every endpoint must name its models"
+    if row.form == "none" and {row.open_turn, row.later} != {"never"}:
+        yield "form", 'form "none" sends nothing, so open_turn and later can only be "never"'
+    if not row.placeholder and (row.placeholder_on != "never" or "placeholder" in row.missing):
+        yield "placeholder", "the text that stands in is empty"
+    if "thinking-off-for-this-turn" in row.missing and not row.thinking_off:
+        yield "thinking_off", "missing names thinking-off-for-this-turn, but no parameters say it"
+    for word in row.controls.effort:
+        if word not in EFFORTS:
+            yield f"controls.effort.{word}", f"not an effort word, allowed: {', '.join(EFFORTS)}"
+    for at, pattern in enumerate(row.refusals):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            yield f"refusals[{at}]", f"not a regular expression: {error}"
+    for key, differences in (("omits", row.omits), ("adds", row.adds)):
+        for at, difference in enumerate(differences):
+            if not difference.source:
+                yield f"{key}[{at}].source", "say where the difference is known from"
+
+
+def _model_faults(row: ModelInfo) -> Iterator[Fault]:
+    if not row.model:
+        yield "model", "name the model"
+    if not row.source:
+        yield "source", "say where the facts of this row come from"
+    if row.since and not is_date(row.since):
+        yield "since", f"{row.since!r} is not a date (YYYY-MM-DD)"
+    for key, value in (("context", row.context), ("max_output", row.max_output)):
+        if value < 0:
+            yield key, "cannot be negative; 0 means unknown"
+    for at, word in enumerate(row.efforts):
+        if word not in EFFORTS:
+            yield f"efforts[{at}]", f"not an effort word, allowed: {', '.join(EFFORTS)}"

@@ -1,0 +1,1 @@
+"""The public face: stores, sessions, replies. The only library package that reads files, keys and the environment."""

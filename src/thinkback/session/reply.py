@@ -1,0 +1,163 @@
+"""What a turn gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, content_slice
+from thinkback.model.commits import Commit, TurnState, Usage
+from thinkback.model.target import Decision
+from thinkback.turn.events import Outcome
+from thinkback.turn.plan import Plan
+from thinkback.wire.result import ReadResult
+
+
+class StepReply(msgspec.Struct, frozen=True):
+    """One response of the turn, with the commits it was stored as."""
+
+    result: ReadResult
+    commits: tuple[Commit, ...]
+
+    @property
+    def text(self) -> str:
+        """Visible text; white space that stood behind a closing tag is taken off."""
+        return visible_text(self.result.blocks)
+
+    @property
+    def reasoning(self) -> str | None:
+        """Readable reasoning, ``None`` when there is none."""
+        return readable_reasoning(self.result.blocks)
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The calls of this response."""
+        return [block for block in self.result.blocks if isinstance(block, ToolCall)]
+
+
+class Reply:
+    """The outcome of a turn. ``text`` and ``reasoning`` are those of its last response; ``steps`` has them all.
+
+    ``state``: completed, partial_failed, failed, interrupted, timed_out, capped; ``None`` where calls wait for
+    results. ``decisions`` are those of the turn's last request.
+    """
+
+    def __init__(self, outcome: Outcome, prompt: str | None) -> None:
+        self.state: TurnState | None = outcome.state
+        self.prompt = prompt
+        self.plan: Plan | None = outcome.plan
+        self.steps = tuple(StepReply(result, commits) for result, commits in outcome.responses)
+
+    @property
+    def text(self) -> str:
+        """The visible answer; empty when there is none."""
+        return self.steps[-1].text if self.steps else ""
+
+    @property
+    def reasoning(self) -> str | None:
+        """Readable reasoning of the last response."""
+        return self.steps[-1].reasoning if self.steps else None
+
+    @property
+    def reasoning_commit(self) -> Commit | None:
+        """The first reasoning commit of the last response."""
+        return self._last("reasoning")
+
+    @property
+    def commit_info(self) -> Commit | None:
+        """The commit of the answer's text."""
+        return self._last("assistant")
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens summed over the turn's responses, as reported; ``None`` when nothing was."""
+        reported = [step.result.usage for step in self.steps if step.result.usage is not None]
+        if not reported:
+            return None
+        if len(reported) == 1:
+            return reported[0]
+        names = ("input", "output", "reasoning", "cached", "cache_write")
+        counts = {name: [getattr(usage, name) for usage in reported] for name in names}
+        return Usage(**{n: sum(v for v in c if v is not None) for n, c in counts.items() if set(c) != {None}})
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """What was done with each block of earlier reasoning in the turn's last request, and why."""
+        return self.plan.decisions if self.plan else []
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The calls of the last response."""
+        return self.steps[-1].tool_calls if self.steps else []
+
+    @property
+    def generation_config(self) -> dict[str, Any]:
+        """Model and native parameters of the last request."""
+        return {"model": self.plan.target.model, **self.plan.params} if self.plan else {}
+
+    @property
+    def raw_response(self) -> dict[str, Any] | None:
+        """The last response rebuilt in its provider's own form."""
+        return raw_response(self.steps[-1].result) if self.steps else None
+
+    @property
+    def is_reasoning_only(self) -> bool:
+        """Whether the model reasoned and said nothing."""
+        return bool(self.steps) and not self.text.strip() and not self.tool_calls and bool(self.reasoning_commit)
+
+    def _last(self, kind: str) -> Commit | None:
+        commits = self.steps[-1].commits if self.steps else ()
+        return next((commit for commit in commits if commit.kind == kind), None)
+
+    def __repr__(self) -> str:
+        return f"<Reply {self.state or 'open'}: {len(self.text)} characters, {len(self.steps)} steps>"
+
+
+def visible_text(blocks: Sequence[Block]) -> str:
+    """Text blocks joined; where tags were taken out, the white space they left is taken off too."""
+    text = "".join(block.text for block in blocks if isinstance(block, Text))
+    tagged = any(isinstance(block, ThinkingBlock) and block.source_field == "content" for block in blocks)
+    return text.strip() if tagged else text
+
+
+def readable_reasoning(blocks: Sequence[Block]) -> str | None:
+    """Reasoning a person can read: no markers, nothing that only repeats."""
+    thoughts = [b for b in blocks if isinstance(b, ThinkingBlock) and not b.is_hidden and not b.marker]
+    text = "".join(block.thought for block in thoughts)
+    return text if text.strip() else None
+
+
+def raw_response(result: ReadResult) -> dict[str, Any]:
+    """The message and envelope as the wire had them, joined from the blocks."""
+    response = result.response
+    message: dict[str, Any] = {"role": "assistant", **(canonical.decode(response.message) if response.message else {})}
+    details = []
+    for block in result.blocks:
+        if isinstance(block, Text | ThinkingBlock) and block.source_field == "content":
+            message["content"] = message.get("content", "") + content_slice(block)
+        elif isinstance(block, ThinkingBlock) and block.source_field == "reasoning_details":
+            details.append(canonical.decode(block.wire))
+        elif isinstance(block, ThinkingBlock):
+            message[block.source_field] = message.get(block.source_field, "") + content_slice(block)
+        elif isinstance(block, Text):
+            message[block.source_field] = message.get(block.source_field, "") + block.text
+        elif isinstance(block, ToolCall) and block.source_field == "tool_calls":
+            function = {"name": block.name, "arguments": block.arguments}
+            call = canonical.decode(block.wire) if block.wire else {"id": block.id, "type": "function", "function": function}
+            message.setdefault("tool_calls", []).append(call)
+    if details:
+        message["reasoning_details"] = details
+        thoughts = [b for b in result.blocks if isinstance(b, ThinkingBlock) and b.source_field == "reasoning_details"]
+        message.update({name: "".join(b.thought for b in thoughts) for name in response.repeats})
+    if response.content == "null":
+        message.setdefault("content", None)
+    elif response.content == "text":
+        message.setdefault("content", "")
+    envelope = canonical.decode(response.envelope) if response.envelope else {}
+    extra = envelope.pop("choice", {})
+    choice = {"index": 0, "message": message, "finish_reason": response.finish, **extra}
+    usage = {"usage": canonical.decode(result.usage.wire)} if result.usage and result.usage.wire else {}
+    return {**envelope, "choices": [choice], **usage}

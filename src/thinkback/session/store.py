@@ -1,0 +1,145 @@
+"""``open``: a store of sessions, and what is common to all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from thinkback.errors import NotFoundError
+from thinkback.log.protocol import Problem, SessionInfo
+from thinkback.log.protocol import Store as Log
+from thinkback.model.commits import Commit
+from thinkback.session import config
+from thinkback.stores import open_store
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from thinkback.rules import Rulebook
+    from thinkback.session.session import Session
+
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    commit_reasoning: bool = True,
+    durability: Literal["full", "normal"] = "full",
+    rules: Mapping[str, str] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> SessionStore:
+    """Open the log at ``path`` (``":memory:"`` for none on disk), making it if it is not there.
+
+    ``commit_reasoning=False`` keeps readable reasoning out of the log. ``rules`` (file name to TOML text) and
+    ``settings`` replace the user's own files. Raises ``StoreError``, ``FormatVersionError``, ``RuleFileError``.
+    """
+    return SessionStore(open_store(path, durability), commit_reasoning, rules, settings)
+
+
+class SessionStore:
+    """An open log. Use it as a context manager, or call ``close``."""
+
+    def __init__(
+        self,
+        log: Log,
+        commit_reasoning: bool,
+        rules: Mapping[str, str] | None,
+        settings: Mapping[str, object] | None,
+    ) -> None:
+        self.log = log
+        self.commit_reasoning = commit_reasoning
+        self._rules = rules
+        self._settings = settings
+        self._executor: ThreadPoolExecutor | None = None
+
+    @cached_property
+    def rulebook(self) -> Rulebook:
+        """Endpoints, rules and models: ours, with the user's files laid on them."""
+        from thinkback.rules import load_rulebook
+
+        return load_rulebook(config.user_rule_files() if self._rules is None else dict(self._rules))
+
+    def user_settings(self) -> Mapping[str, object]:
+        """The user layer of the settings, read now."""
+        if self._settings is not None:
+            return self._settings
+        file = config.user_settings_file()
+        if file is None:
+            return {}
+        from thinkback.settings import parse_user_file
+
+        return parse_user_file(*file)
+
+    def session(
+        self,
+        name: str,
+        *,
+        endpoint: str = "",
+        model: str = "",
+        base_url: str = "",
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Session:
+        """The session ``name``, made if it is not there; endpoint and model hold from the next request on.
+
+        ``base_url`` alone is enough for a server that is not in the catalogue. Further options: ``proxy``,
+        ``verify`` (a CA file, an ``ssl.SSLContext`` or ``False``), ``timeouts``, ``transport``, ``account``.
+        """
+        from thinkback.session.requests import Place
+        from thinkback.session.session import Session, new_id, now
+
+        place = Place(
+            model=model,
+            endpoint=endpoint,
+            base_url=base_url.rstrip("/"),
+            api_key=api_key,
+            headers_given=dict(headers or {}),
+            **options,
+        )
+        info = self.log.create_session(new_id(), name, now())
+        return Session(self, info, place)
+
+    def sessions(self) -> list[SessionInfo]:
+        """All sessions, last used first."""
+        return self.log.list_sessions()
+
+    def find(self, name: str) -> SessionInfo:
+        """The session of that name or id. Raises ``NotFoundError``."""
+        found = self.log.find_session(name)
+        if found is None:
+            raise NotFoundError(f"there is no session {name!r}", next_actions=("`thinkback sessions` lists them",))
+        return found
+
+    def commits(self, session: str) -> list[Commit]:
+        """The commits of a session, oldest first."""
+        return self.log.read(self.find(session).id)
+
+    def fsck(self) -> list[Problem]:
+        """Every disagreement between what is stored and its hashes; an empty list is a clean log."""
+        return list(self.log.fsck())
+
+    @property
+    def executor(self) -> ThreadPoolExecutor:
+        """Threads for the asyncio side's appends, of this store alone."""
+        if self._executor is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._executor = ThreadPoolExecutor(4, thread_name_prefix="thinkback-store")
+        return self._executor
+
+    def close(self) -> None:
+        """Close the log. Sessions made from it cannot be used any more."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=True)
+        self.log.close()
+
+    def __enter__(self) -> SessionStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

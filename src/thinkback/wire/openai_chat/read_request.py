@@ -1,0 +1,100 @@
+"""Request reader of the ``openai-chat`` dialect: a history of messages to drafts of the log.
+
+Promises: each message is kept verbatim beside what was understood; assistant messages become responses of unknown
+origin, so that their readable reasoning may go back and their opaque values may not (DESIGN 3.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from thinkback.errors import WireError
+from thinkback.model import canonical
+from thinkback.model.blocks import Media, Origin, Text, ToolResult, Unknown
+from thinkback.model.commits import Draft, Message, Response, block_draft
+from thinkback.model.deltas import Delta
+from thinkback.wire.openai_chat import chunks
+from thinkback.wire.openai_chat.message import MessageBuilder
+
+UNKNOWN_ORIGIN = Origin("openai-chat", "", "")
+
+
+def read_messages(
+    messages: Sequence[Mapping[str, Any]], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN
+) -> list[Draft]:
+    """The drafts of ``messages`` in order; ``ids`` gives response ids. Raises ``WireError`` naming the message."""
+    drafts: list[Draft] = []
+    for at, message in enumerate(messages):
+        role = message.get("role") if isinstance(message, Mapping) else None
+        if role in ("system", "developer"):
+            drafts.append(Draft("system", _plain(message)))
+        elif role == "user":
+            drafts.append(Draft("user", _plain(message)))
+        elif role == "assistant":
+            drafts += assistant_drafts(message, ids(), origin)
+        elif role == "tool" and isinstance(message.get("tool_call_id"), str):
+            drafts.append(Draft("tool_result", _result(message)))
+        else:
+            raise WireError(
+                f"messages[{at}] cannot be adopted: role {role!r}",
+                details={"message": at},
+                next_actions=("roles are system, developer, user, assistant and tool (with tool_call_id)",),
+            )
+    return drafts
+
+
+def assistant_drafts(message: Mapping[str, Any], response: str, origin: Origin) -> list[Draft]:
+    """One assistant message as a response and its blocks."""
+    builder = MessageBuilder(chunks.FIELD_ORDER)
+    deltas: list[Delta] = []
+    builder.add_message(dict(message), deltas)
+    builder.close()
+    blocks, repeats = builder.blocks()
+    header = Response(
+        origin=origin,
+        content=builder.content,
+        message=canonical.encode(builder.extra).decode() if builder.extra else "",
+        repeats=repeats,
+        blocks=len(blocks),
+    )
+    return [
+        Draft("response", header, response),
+        *(block_draft(block, response, at) for at, block in enumerate(blocks)),
+    ]
+
+
+def _plain(message: Mapping[str, Any]) -> Message:
+    content = message.get("content")
+    wire = "" if set(message) == {"role", "content"} and isinstance(content, str) else _source(message)
+    if isinstance(content, str):
+        return Message(content, wire=_source(message) if message["role"] == "developer" else wire)
+    parts = tuple(map(_part, content if isinstance(content, list) else []))
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    return Message(text, parts, wire=wire)
+
+
+def _part(part: Any) -> Text | Media | Unknown:
+    if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
+        return Text(part["text"], wire=_source(part))
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind in ("image_url", "input_audio", "file", "video_url"):
+        return Media(str(kind), wire=_source(part))
+    return Unknown(_source(part))
+
+
+def _result(message: Mapping[str, Any]) -> ToolResult:
+    content = message.get("content")
+    usual = {"role", "tool_call_id", "content"}
+    text = content if isinstance(content, str) else _source(content)
+    return ToolResult(
+        str(message["tool_call_id"]),
+        text,
+        name=str(message.get("name") or ""),
+        wire="" if set(message) <= usual and isinstance(content, str) else _source(message),
+    )
+
+
+def _source(value: Any) -> str:
+    return canonical.encode(value).decode()
+
