@@ -35,7 +35,7 @@ class Policy:
         self.target = inputs.target
         self.rule: Rule = inputs.target.rule
         self.settings = inputs.settings
-        self.thinking = not any(_holds(condition, inputs.params) for condition in self.rule.thinks_unless)
+        self.thinking = _thinks(self.rule, inputs.params)
         restored = "restore" in repaired
         self.missing: tuple[str, ...] = self.rule.missing or (("placeholder",) if restored else ())
         self.placeholder = self.rule.placeholder or " "
@@ -87,6 +87,13 @@ class Policy:
 def keep_last(settings: Settings) -> int | None:
     """How many responses of finished turns keep their reasoning; ``None`` means all (DESIGN 3.6)."""
     return settings.keep_last if settings.keep_last is not None else _STRIP[settings.strip_from_context]
+
+
+def _thinks(rule: Rule, params: dict[str, Any]) -> bool:
+    """Whether the model thinks in a request with ``params``; only then does the endpoint demand anything."""
+    if any(_holds(condition, params) for condition in rule.thinks_unless):
+        return False
+    return not rule.thinks_when or any(_holds(condition, params) for condition in rule.thinks_when)
 
 
 def _holds(condition: dict[str, Any], params: dict[str, Any]) -> bool:

@@ -177,8 +177,11 @@ def _message(answer: Answer) -> JsonObject:
     if answer.field == "thinking" and step.reasoning:
         texts = [{"type": "text", "text": step.text}] if step.text else []
         message["content"] = [_thinking_chunk(step.reasoning), *texts]
-    elif answer.field in _SHAPES and answer.field != "thinking" and _shape(answer) is not _SHAPES["plain"]:
-        message[answer.field] = step.reasoning
+    elif answer.field == "reasoning" and step.reasoning:
+        message["reasoning"] = step.reasoning
+    elif answer.field == "reasoning_content" and _shape(answer) is not _SHAPES["plain"]:
+        # Empty here, absent there: a model of family A that thought of nothing still says so.
+        message["reasoning_content"] = step.reasoning
     if step.refusal:
         message["refusal"] = step.refusal
     if answer.calls:

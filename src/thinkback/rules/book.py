@@ -162,6 +162,7 @@ class Rulebook:
             account=account or place.account,
             account_known=account_known if account else bool(place.account),
             guessed=guessed,
+            on=on,
         )
 
     def _rules_of(self, endpoint_id: str) -> tuple[Rule, ...]:

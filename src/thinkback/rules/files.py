@@ -92,13 +92,13 @@ def _translate(message: str) -> Fault:
 
 def _allowed(path: str) -> list[str]:
     """The words allowed at ``path``, from the types of the rows."""
-    name = re.sub(r"\[[^]]*\]", "", path).rpartition(".")[2]
-    for struct in (Endpoint, Auth, Rule, Guard):
+    words: dict[str, list[str]] = {}
+    for struct in (Auth, Rule, Guard):
         for field in msgspec.inspect.type_info(struct).fields:  # type: ignore[attr-defined]
             kind = getattr(field.type, "item_type", field.type)
-            if field.name == name and isinstance(kind, msgspec.inspect.LiteralType):
-                return [str(value) for value in kind.values]
-    return []
+            if isinstance(kind, msgspec.inspect.LiteralType):
+                words[field.name] = [str(value) for value in kind.values]
+    return words[re.sub(r"\[[^]]*\]", "", path).rpartition(".")[2]]
 
 
 def _check_rows(name: str, table: str, rows: tuple[Row, ...], faults: Callable[[Row], Iterator[Fault]]) -> None:

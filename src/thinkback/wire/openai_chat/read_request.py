@@ -11,7 +11,7 @@ from typing import Any
 
 from thinkback.errors import WireError
 from thinkback.model import canonical
-from thinkback.model.blocks import Media, Origin, Text, ToolResult, Unknown
+from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, block_draft
 from thinkback.model.deltas import Delta
 from thinkback.wire.openai_chat import chunks
@@ -21,9 +21,16 @@ UNKNOWN_ORIGIN = Origin("openai-chat", "", "")
 
 
 def read_messages(
-    messages: Sequence[Mapping[str, Any]], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN
+    messages: Sequence[Mapping[str, Any]],
+    ids: Callable[[], str],
+    origin: Origin = UNKNOWN_ORIGIN,
+    *,
+    after: Sequence[Draft] = (),
 ) -> list[Draft]:
-    """The drafts of ``messages`` in order; ``ids`` gives response ids. Raises ``WireError`` naming the message."""
+    """The drafts of ``messages`` in order; ``ids`` gives response ids, ``after`` is what came before them.
+
+    A tool message without an id answers the first open call. Raises ``WireError`` naming the message.
+    """
     drafts: list[Draft] = []
     for at, message in enumerate(messages):
         role = message.get("role") if isinstance(message, Mapping) else None
@@ -33,13 +40,13 @@ def read_messages(
             drafts.append(Draft("user", _plain(message)))
         elif role == "assistant":
             drafts += assistant_drafts(message, ids(), origin)
-        elif role == "tool" and isinstance(message.get("tool_call_id"), str):
-            drafts.append(Draft("tool_result", _result(message)))
+        elif role == "tool":
+            drafts.append(Draft("tool_result", _result(message, _unanswered([*after, *drafts]))))
         else:
             raise WireError(
                 f"messages[{at}] cannot be adopted: role {role!r}",
                 details={"message": at},
-                next_actions=("roles are system, developer, user, assistant and tool (with tool_call_id)",),
+                next_actions=("roles are system, developer, user, assistant and tool",),
             )
     return drafts
 
@@ -83,15 +90,27 @@ def _part(part: Any) -> Text | Media | Unknown:
     return Unknown(_source(part))
 
 
-def _result(message: Mapping[str, Any]) -> ToolResult:
+def _unanswered(drafts: Sequence[Draft]) -> str:
+    """The first call without a result: what a tool message without an id answers."""
+    open_calls: dict[str, None] = {}
+    for draft in drafts:
+        if isinstance(draft.value, ToolCall):
+            open_calls[draft.value.id] = None
+        elif isinstance(draft.value, ToolResult):
+            open_calls.pop(draft.value.id, None)
+    return next(iter(open_calls), "")
+
+
+def _result(message: Mapping[str, Any], unanswered: str) -> ToolResult:
     content = message.get("content")
     usual = {"role", "tool_call_id", "content"}
+    is_usual = set(message) == usual and isinstance(content, str)
     text = content if isinstance(content, str) else _source(content)
     return ToolResult(
-        str(message["tool_call_id"]),
+        str(message.get("tool_call_id") or unanswered),
         text,
         name=str(message.get("name") or ""),
-        wire="" if set(message) <= usual and isinstance(content, str) else _source(message),
+        wire="" if is_usual else _source(message),
     )
 
 

@@ -1,0 +1,65 @@
+"""What every test may use: the recorded exchanges, and a count of those that ran."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.exchanges import Exchange, all_exchanges, exchanges
+
+RAN = pytest.StashKey[set[tuple[str, int]]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[RAN] = set()
+
+
+@pytest.fixture(autouse=True)
+def no_user_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads the configuration, keys or proxies of whoever runs it."""
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path_factory.getbasetemp() / "no-configuration"))
+    for name in list(os.environ):
+        if name.endswith("_API_KEY") or name.lower() in ("http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def ran(request: pytest.FixtureRequest) -> Callable[[Exchange], None]:
+    """Tells the count that a recorded exchange was really tested."""
+
+    def note(exchange: Exchange) -> None:
+        request.config.stash[RAN].add((exchange.file, exchange.index))
+
+    return note
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with a parameter ``recorded`` runs once per recorded exchange of the dialects that exist."""
+    if "recorded" in metafunc.fixturenames:
+        found = list(exchanges())
+        metafunc.parametrize("recorded", found, ids=[exchange.id for exchange in found])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
+    yield
+    ran = len(config.stash[RAN])
+    if os.environ.get("THINKBACK_CORPUS"):
+        terminalreporter.write_line(f"corpus: {ran} run, {all_exchanges() - ran} skipped (of dialects not built yet)")
+    else:
+        terminalreporter.write_line("corpus: 0 run, all skipped (THINKBACK_CORPUS is not set)")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """``make corpus`` is strict: every exchange of a built dialect must have run."""
+    if not os.environ.get("THINKBACK_CORPUS_STRICT"):
+        return
+    place = Path(os.environ.get("THINKBACK_CORPUS", ""))
+    held = len(list(exchanges())) if place.is_dir() else 0
+    ran = len(session.config.stash[RAN])
+    if held == 0 or ran < held:
+        print(f"\ncorpus: only {ran} of {held} exchanges ran")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

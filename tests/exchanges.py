@@ -1,0 +1,70 @@
+"""The recorded exchanges in the directory that ``THINKBACK_CORPUS`` names."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+DIALECTS = ("openai-chat",)
+DIRECTORIES = ("openai-chat", "think-tags")
+
+
+class Exchange(NamedTuple):
+    """One recorded exchange: ``data`` as the corpus has it, ``case`` the whole file it is from."""
+
+    file: str
+    index: int
+    data: dict[str, Any]
+    case: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return f"{Path(self.file).stem[:60]}-{self.index}"
+
+    @property
+    def body(self) -> bytes:
+        """The response body as bytes."""
+        response = self.data["response"]
+        return response["raw"].encode() if "raw" in response else json.dumps(response["body"]).encode()
+
+    @property
+    def expect(self) -> dict[str, Any]:
+        """What an independent reading of the response says."""
+        found: dict[str, Any] = self.data["expect"]
+        return found
+
+
+def corpus() -> Path | None:
+    """The corpus directory, or ``None``."""
+    place = os.environ.get("THINKBACK_CORPUS")
+    return Path(place) if place and Path(place).is_dir() else None
+
+
+@functools.cache
+def cases() -> tuple[tuple[str, dict[str, Any]], ...]:
+    """(file, case) of every case in the directories of the dialects that exist."""
+    place = corpus()
+    if place is None:
+        return ()
+    files = [file for directory in DIRECTORIES for file in sorted((place / directory).glob("*.json"))]
+    return tuple((str(file), json.loads(file.read_text(encoding="utf-8"))) for file in files)
+
+
+def exchanges() -> Iterator[Exchange]:
+    """Every exchange of a dialect that exists."""
+    for file, case in cases():
+        for index, data in enumerate(case["exchanges"]):
+            if data["dialect"] in DIALECTS:
+                yield Exchange(file, index, data, case)
+
+
+@functools.cache
+def all_exchanges() -> int:
+    """How many exchanges the corpus holds in all."""
+    place = corpus()
+    files = sorted(place.glob("*/*.json")) if place is not None else []
+    return sum(len(json.loads(file.read_text(encoding="utf-8"))["exchanges"]) for file in files)

@@ -1,0 +1,329 @@
+"""Which rule row is in force for an endpoint, a model and a day."""
+
+from __future__ import annotations
+
+import pytest
+
+from thinkback.errors import NotFoundError, SettingError
+from thinkback.model.target import Later, Rule
+from thinkback.rules import Rulebook, load_rulebook
+
+TODAY = "2026-11-20"
+BOOK = load_rulebook()
+
+# endpoint, model, day, row, guessed
+CHOICES = [
+    # one name, three generations
+    ("deepseek", "deepseek-reasoner", "2025-06-01", "deepseek-r1", False),
+    ("deepseek", "deepseek-reasoner", "2025-11-30", "deepseek-r1", False),
+    ("deepseek", "deepseek-reasoner", "2025-12-01", "deepseek-v3.2", False),
+    ("deepseek", "deepseek-reasoner", TODAY, "deepseek-v4", False),
+    ("deepseek", "deepseek-r1-0528", TODAY, "deepseek-r1", False),
+    ("deepseek", "deepseek-v3.1", TODAY, "deepseek-v3", False),
+    ("deepseek", "deepseek-v3.2-exp", TODAY, "deepseek-v3.2", False),
+    ("deepseek", "deepseek-chat", "2025-06-01", "deepseek-v3", False),
+    ("deepseek", "deepseek-chat", "2026-01-01", "deepseek-v3.2-chat", False),
+    ("deepseek", "deepseek-chat", TODAY, "deepseek-v4-chat", False),
+    ("deepseek", "deepseek-v4-flash", TODAY, "deepseek-v4", False),
+    ("deepseek", "DeepSeek-V4-Pro", TODAY, "deepseek-v4", False),
+    ("deepseek", "deepseek-flash", TODAY, "deepseek-v4", False),
+    ("deepseek", "deepseek-v9", TODAY, "deepseek-v4", True),
+    ("deepseek", "deepseek-v9", "2026-01-01", "deepseek-v3.2", True),
+    ("deepseek", "deepseek-reasoner", "2020-01-01", "deepseek-r1", True),
+    ("kimi", "kimi-k2-thinking-turbo", TODAY, "kimi-k2-thinking", False),
+    ("kimi", "kimi-k2-0905-preview", TODAY, "kimi-without-thinking", False),
+    ("kimi", "kimi-k2.5", TODAY, "kimi-k2.5", False),
+    ("kimi", "kimi-k2.6", TODAY, "kimi-k2.6", False),
+    ("kimi", "kimi-k2.7-code", TODAY, "kimi-k2.6", False),
+    ("kimi", "kimi-for-coding", TODAY, "kimi-for-coding", False),
+    ("kimi", "kimi-k3", TODAY, "kimi-k3", False),
+    ("kimi", "kimi-k4", TODAY, "kimi-k3", True),
+    ("zai", "glm-4-plus", TODAY, "glm-without-thinking", False),
+    ("zai", "glm-4.5-air", TODAY, "glm-4.5", False),
+    ("zai", "glm-4.5v", TODAY, "glm-4.5v", False),
+    ("zai", "glm-4.6", TODAY, "glm-4.5", False),
+    ("zai", "glm-4.7-flash", TODAY, "glm-4.7", False),
+    ("zai", "glm-5.1", TODAY, "glm-4.7", False),
+    ("zai", "glm-5.2", TODAY, "glm-5.2", False),
+    ("zai", "glm-5.3", TODAY, "glm-5.3", False),
+    ("zai", "glm-7", TODAY, "glm-5.3", True),
+    ("zai-coding", "glm-4.7", TODAY, "glm-coding", False),
+    ("zai-coding", "glm-5.2", TODAY, "glm-coding-5.2", False),
+    ("zai-coding", "glm-5.3", TODAY, "glm-coding-5.3", False),
+    ("minimax", "MiniMax-M2.5", TODAY, "minimax-m2", False),
+    ("minimax", "MiniMax-M3", TODAY, "minimax-m3", False),
+    ("qwen", "qwen3-max", TODAY, "qwen", False),
+    ("qwen", "qwen-plus", TODAY, "qwen", False),
+    ("qwen", "qwen3-235b-a22b-thinking-2507", TODAY, "qwen-always-thinking", False),
+    ("qwen", "qwq-32b", TODAY, "qwen-always-thinking", False),
+    ("qwen", "qwen3.6-plus", TODAY, "qwen3.6", False),
+    ("qwen", "qwen4-max", TODAY, "qwen3.6", True),
+    ("openrouter", "anthropic/claude-haiku-4.5", TODAY, "openrouter-anthropic", False),
+    ("openrouter", "openai/gpt-5.2", TODAY, "openrouter-openai", False),
+    ("openrouter", "openai/gpt-oss-120b", TODAY, "openrouter-openai", False),
+    ("openrouter", "google/gemini-3.1-pro", TODAY, "openrouter-google", False),
+    ("openrouter", "x-ai/grok-4.1-fast", TODAY, "openrouter-xai", False),
+    ("openrouter", "deepseek/deepseek-v4-pro", TODAY, "openrouter-deepseek", False),
+    ("openrouter", "qwen/qwen3-next-80b-a3b-thinking", TODAY, "openrouter", False),
+    ("vercel", "anthropic/claude-sonnet-4", TODAY, "vercel", False),
+    ("vercel", "google/gemini-3-pro-preview", TODAY, "vercel-google", False),
+    ("snowflake", "claude-sonnet-4-6", TODAY, "snowflake", False),
+    ("huggingface", "deepseek-ai/DeepSeek-R1", TODAY, "huggingface", False),
+    ("huggingface", "openai/gpt-oss-20b", TODAY, "gpt-oss", False),
+    ("xai", "grok-code-fast-1", TODAY, "xai", False),
+    ("xai", "grok-3-mini", TODAY, "xai-grok-3-mini", False),
+    ("xai", "grok-4.3", TODAY, "xai-grok-4.3", False),
+    ("xai", "grok-4.5", TODAY, "xai-grok-4.5", False),
+    ("xai", "grok-4.6", TODAY, "xai-grok-4.6", False),
+    ("cerebras", "gpt-oss-120b", TODAY, "cerebras-gpt-oss", False),
+    ("cerebras", "zai-glm-4.7", TODAY, "cerebras-glm", False),
+    ("cerebras", "qwen-3-32b", TODAY, "cerebras", False),
+    ("groq", "openai/gpt-oss-120b", TODAY, "groq-gpt-oss", False),
+    ("groq", "qwen/qwen3-32b", TODAY, "groq-qwen3", False),
+    ("groq", "qwen/qwen3.8-27b", TODAY, "groq-qwen3.8", False),
+    ("groq", "deepseek-r1-distill-llama-70b", TODAY, "groq-deepseek-r1", False),
+    ("groq", "llama-3.3-70b-versatile", TODAY, "groq", False),
+    ("together", "moonshotai/Kimi-K2-Thinking", TODAY, "together", False),
+    ("together", "deepseek-ai/DeepSeek-R1", TODAY, "together-deepseek-r1", False),
+    ("together", "zai-org/GLM-5.3", TODAY, "together-glm-5.3", False),
+    ("together", "openai/gpt-oss-120b", TODAY, "gpt-oss", False),
+    ("fireworks", "accounts/fireworks/models/kimi-k2-thinking", TODAY, "fireworks", False),
+    ("fireworks", "accounts/fireworks/models/minimax-m2", TODAY, "fireworks-always-thinking", False),
+    ("fireworks", "accounts/fireworks/models/gpt-oss-120b", TODAY, "fireworks-gpt-oss", False),
+    ("mistral", "mistral-medium-3.5", TODAY, "mistral", False),
+    ("openai", "gpt-4o", TODAY, "openai", False),
+    ("openai", "o4-mini", TODAY, "openai-reasoning", False),
+    ("openai", "gpt-oss-120b", TODAY, "openai", False),
+    ("azure-openai", "my-deployment", TODAY, "azure-openai", False),
+    ("vllm", "Qwen/Qwen3-8B", TODAY, "vllm", False),
+    ("vllm", "deepseek-ai/DeepSeek-V3.1", TODAY, "vllm-thinking", False),
+    ("vllm", "openai/gpt-oss-20b", TODAY, "vllm-gpt-oss", False),
+    ("sglang", "Qwen/Qwen3-8B", TODAY, "sglang", False),
+    ("sglang", "openai/gpt-oss-20b", TODAY, "sglang-gpt-oss", False),
+    ("llamacpp", "Qwen3-1.7B-Q4_K_M", TODAY, "llamacpp", False),
+    ("llamacpp", "openai/gpt-oss-20b", TODAY, "llamacpp-gpt-oss", False),
+    ("ollama", "qwen3:4b", TODAY, "ollama", False),
+    ("ollama", "gpt-oss:20b", TODAY, "ollama-gpt-oss", False),
+    ("ollama-cloud", "qwen3.5:397b", TODAY, "ollama-cloud", False),
+    ("ollama-cloud", "gpt-oss:120b", TODAY, "ollama-cloud-gpt-oss", False),
+    ("lmstudio", "qwen3-8b", TODAY, "lmstudio", False),
+    ("lmstudio", "openai/gpt-oss-20b", TODAY, "lmstudio-gpt-oss", False),
+    ("gpustack", "qwen3", TODAY, "gpustack", False),
+    ("mistralrs", "Qwen/Qwen3-4B", TODAY, "mistralrs", False),
+    ("doubleword", "Qwen/Qwen3.5-9B", TODAY, "doubleword", False),
+    ("avian", "moonshotai/kimi-k2.5", TODAY, "avian", False),
+    ("venice", "qwen3-5-9b", TODAY, "venice", False),
+    ("crusoe", "zai/GLM-5.2", TODAY, "crusoe", False),
+    ("bedrock-mantle", "openai.gpt-oss-safeguard-20b", TODAY, "gpt-oss", False),
+    ("bedrock-mantle", "qwen.qwen3-32b", TODAY, "bedrock-mantle", False),
+    ("unknown", "anything", TODAY, "unknown", False),
+    # what a host must not see beats what a model would like
+    ("unknown", "gpt-oss-120b", TODAY, "unknown", False),
+]
+
+# row: form, field, demand of the turn under way, of finished turns
+WANTS: dict[str, tuple[str, str, str, Later]] = {
+    "deepseek-r1": ("none", "reasoning_content", "never", "never"),
+    "deepseek-v3.2": ("field", "reasoning_content", "must", "may"),
+    "deepseek-v4": ("field", "reasoning_content", "must", "must-after-tools"),
+    "kimi-k2-thinking": ("field", "reasoning_content", "must", "should"),
+    "kimi-k3": ("field", "reasoning_content", "must", "should"),
+    "glm-4.7": ("field", "reasoning_content", "must", "should"),
+    "glm-coding": ("field", "reasoning_content", "must", "should"),
+    "minimax-m2": ("tags", "reasoning_content", "must", "should"),
+    "qwen": ("field", "reasoning_content", "should", "never"),
+    "qwen3.6": ("field", "reasoning_content", "should", "may"),
+    "openrouter": ("details", "reasoning", "must", "should"),
+    "openrouter-google": ("details", "", "must", "should"),
+    "vercel": ("details", "reasoning", "must", "should"),
+    "snowflake": ("details", "", "must", "should"),
+    "xai": ("field", "reasoning_content", "should", "may"),
+    "cerebras-gpt-oss": ("field", "reasoning", "must", "should"),
+    "cerebras-glm": ("tags", "reasoning_content", "should", "should"),
+    "groq": ("none", "reasoning_content", "never", "never"),
+    "groq-qwen3": ("field", "reasoning", "should", "may"),
+    "together": ("field", "", "should", "may"),
+    "fireworks": ("field", "reasoning_content", "should", "should"),
+    "mistral": ("none", "reasoning_content", "never", "never"),
+    "openai": ("none", "reasoning_content", "never", "never"),
+    "azure-openai": ("none", "reasoning_content", "never", "never"),
+    "vllm": ("field", "reasoning", "should", "may"),
+    "sglang": ("field", "reasoning_content", "should", "may"),
+    "llamacpp": ("field", "reasoning_content", "should", "may"),
+    "ollama": ("field", "reasoning", "should", "should"),
+    "ollama-cloud": ("field", "reasoning", "should", "should"),
+    "gpustack": ("field", "reasoning_content", "should", "may"),
+    "crusoe": ("field", "reasoning", "should", "may"),
+    "gpt-oss": ("field", "", "must", "may"),
+    "unknown": ("none", "reasoning_content", "never", "never"),
+}
+
+
+def row(id: str) -> Rule:
+    """The shipped row with this id."""
+    return next(rule for rule in BOOK.rules() if rule.id == id)
+
+
+@pytest.mark.parametrize(("endpoint", "model", "on", "expected", "guessed"), CHOICES)
+def test_row_in_force(endpoint: str, model: str, on: str, expected: str, guessed: bool) -> None:
+    """Endpoint, longest pattern and day choose the row; a model no row names takes the newest, marked as guessed."""
+    rule, was_guessed = BOOK.rule_for(endpoint, model, on)
+    assert (rule.id, was_guessed) == (expected, guessed)
+
+
+def test_every_row_is_chosen_by_some_request() -> None:
+    """No shipped row is dead: the table above reaches each of them."""
+    assert {rule.id for rule in BOOK.rules()} == {expected for _, _, _, expected, _ in CHOICES}
+
+
+@pytest.mark.parametrize(("id", "expected"), WANTS.items())
+def test_what_a_row_wants(id: str, expected: tuple[str, str, str, Later]) -> None:
+    """The form and the demands of each family are those of the reference."""
+    rule = row(id)
+    assert (rule.form, rule.field, rule.open_turn, rule.later) == expected
+
+
+def test_gpt_oss_must_go_back_within_the_turn_wherever_reasoning_is_taken() -> None:
+    """On every endpoint that takes reasoning at all, gpt-oss must get it back inside the turn."""
+    for endpoint in BOOK.endpoints():
+        if BOOK.rule_for(endpoint.id, "some-model", TODAY)[0].form == "none" and endpoint.id != "groq":
+            continue
+        rule, _ = BOOK.rule_for(endpoint.id, "openai/gpt-oss-120b", TODAY)
+        assert ("must", "field") == (rule.open_turn, rule.form) or rule.form == "details"
+
+
+def test_deepseek_v4_puts_a_space_on_every_message_of_a_request_with_tools() -> None:
+    """Where V4 wants the field and there is no text, one space stands in."""
+    rule = row("deepseek-v4")
+    assert (" ", "with-tools", "placeholder") == (rule.placeholder, rule.placeholder_on, rule.missing[0])
+
+
+@pytest.mark.parametrize("id", ["deepseek-v3.2-chat", "deepseek-v4-chat"])
+def test_deepseek_chat_demands_only_while_it_thinks(id: str) -> None:
+    """The name that does not think by default demands reasoning only when the request turns thinking on."""
+    assert ({"thinking.type": "enabled"},) == row(id).thinks_when
+
+
+@pytest.mark.parametrize("id", ["kimi-k2-thinking", "kimi-k2.5", "kimi-k2.6", "kimi-for-coding", "kimi-k3"])
+def test_kimi_demands_reasoning_on_messages_with_calls(id: str) -> None:
+    """Only assistant messages with tool calls must carry reasoning, a space where there is none."""
+    rule = row(id)
+    assert ("tool-calls", "tool-calls", " ") == (rule.scope, rule.placeholder_on, rule.placeholder)
+
+
+def test_kimi_k3_gets_no_thinking_object() -> None:
+    """K3 takes the effort word alone, so nothing in its row writes a thinking object."""
+    rule = row("kimi-k3")
+    assert (None, {}, {}, {}) == (rule.keep_switch, rule.thinking_off, rule.controls.on, rule.controls.off)
+
+
+@pytest.mark.parametrize(
+    ("id", "params"),
+    [
+        ("kimi-k2.6", {"thinking": {"type": "enabled", "keep": "all"}}),
+        ("glm-4.7", {"thinking": {"type": "enabled", "clear_thinking": False}}),
+        ("qwen3.6", {"preserve_thinking": True}),
+        ("cerebras-glm", {"clear_thinking": False}),
+        ("together", {"chat_template_kwargs": {"clear_thinking": False}}),
+        ("fireworks", {"reasoning_history": "preserved"}),
+    ],
+)
+def test_retention_switch(id: str, params: dict[str, object]) -> None:
+    """Endpoints that clear earlier reasoning by default get their switch when it is sent."""
+    rule = row(id)
+    assert rule.keep_switch is not None
+    assert params == rule.keep_switch.params
+
+
+def test_coding_plan_needs_no_switch() -> None:
+    """The coding plan keeps by default, so no switch is written there."""
+    switches = [rule.keep_switch for rule in BOOK.rules() if rule.endpoint == "zai-coding"]
+    assert [None, None, None] == switches
+
+
+def test_openrouter_details_rules() -> None:
+    """Gemini text is dropped, Claude text needs its signature and is repeated as plain text, DeepSeek keeps []."""
+    rule = row("openrouter")
+    assert {"google-gemini-v1": ("reasoning.text",)} == rule.drop_details
+    assert ("anthropic-claude-v1",) == rule.need_signature
+    assert ("anthropic-claude-v1",) == rule.repeat_text
+    assert row("openrouter-deepseek").empty_details
+
+
+@pytest.mark.parametrize("id", ["ollama", "ollama-gpt-oss", "ollama-cloud", "ollama-cloud-gpt-oss"])
+def test_ollama_gets_both_names(id: str) -> None:
+    """Ollama's compatible endpoint gets the text under both names, as recorded traffic carries it."""
+    assert ("reasoning", ("reasoning_content",)) == (row(id).field, row(id).also)
+
+
+def test_minimax_goes_back_in_the_form_it_came_in() -> None:
+    """Tags by default, details where the answer was split."""
+    assert row("minimax-m2").as_received
+    assert row("minimax-m3").as_received
+
+
+def test_token_accounting() -> None:
+    """Reasoning is added to the output on xAI chat and inside it on DeepSeek."""
+    assert "added" == row("xai").reasoning_tokens
+    assert "inside" == row("deepseek-v4").reasoning_tokens
+
+
+def test_a_bad_day_is_refused() -> None:
+    """A day that is not a date is refused before anything is compared with it."""
+    for on in ("today", "2026-13-01", "20261120"):
+        with pytest.raises(SettingError, match="is not a date"):
+            BOOK.rule_for("deepseek", "deepseek-v4-flash", on)
+        with pytest.raises(SettingError, match="is not a date"):
+            BOOK.model_info("deepseek", "deepseek-v4-flash", on)
+
+
+def test_target_of_a_known_endpoint() -> None:
+    """A target holds the endpoint found by its alias, its URL, its row and the facts of its model."""
+    target = BOOK.target("alibaba", "qwen3.6-plus", on=TODAY)
+    assert "qwen" == target.endpoint.id
+    assert "https://dashscope-intl.aliyuncs.com/compatible-mode/v1" == target.base_url
+    assert ("qwen3.6", 1_000_000, False, TODAY) == (target.rule.id, target.info.context, target.guessed, target.on)
+    assert ("", False) == (target.account, target.account_known)
+
+
+def test_target_takes_the_given_url_and_account() -> None:
+    """A given base URL replaces the endpoint's, in its one spelling, and a given account is kept with what is known."""
+    target = BOOK.target("vllm", "m", on=TODAY, base_url="HTTP://Box:80/v1/", account="acme", account_known=True)
+    assert ("http://box/v1", "acme", True) == (target.base_url, target.account, target.account_known)
+
+
+@pytest.mark.parametrize("endpoint", ["azure", "snowflake", "gpustack", "bedrock-mantle", "unknown"])
+def test_target_without_any_url_is_refused(endpoint: str) -> None:
+    """Where the URL depends on the person's own resource, it must be given."""
+    with pytest.raises(SettingError, match="has no base URL of its own"):
+        BOOK.target(endpoint, "m", on=TODAY)
+    assert "m" == BOOK.target(endpoint, "m", on=TODAY, base_url="https://x.example").model
+
+
+def test_target_of_an_unknown_name_is_refused() -> None:
+    """A name that no endpoint has is an error that lists the names there are."""
+    with pytest.raises(NotFoundError, match="no endpoint is called 'nowhere'") as caught:
+        BOOK.target("nowhere", "m", on=TODAY)
+    assert "deepseek" in caught.value.next_actions[0]
+
+
+def test_unknown_model_has_no_limits() -> None:
+    """Nothing is claimed about a model without a row."""
+    info = BOOK.model_info("deepseek", "deepseek-v9", TODAY)
+    assert ("deepseek-v9", "deepseek", 0, 0, ()) == (
+        info.model, info.endpoint, info.context, info.max_output, info.efforts
+    )  # fmt: skip
+
+
+def test_model_rows_are_dated_and_may_hold_everywhere() -> None:
+    """The newest row in force holds, and a row for any endpoint fills in where an endpoint has none."""
+    assert 128_000 == BOOK.model_info("deepseek", "deepseek-reasoner", "2025-06-01").context
+    assert 1_000_000 == BOOK.model_info("deepseek", "deepseek-reasoner", TODAY).context
+    assert ("low", "medium", "high") == BOOK.model_info("groq", "openai/gpt-oss-120b", TODAY).efforts
+
+
+def test_rulebooks_do_not_share_state() -> None:
+    """A person's rows live in their own book only."""
+    other = Rulebook(endpoints=(), rules=(), models=())
+    assert BOOK.rules() == other.rules()
+    assert BOOK.models() == other.models()

@@ -1,0 +1,113 @@
+"""The shipped data: whole, sourced, consistent."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import pytest
+
+from thinkback.model.target import Endpoint
+from thinkback.rules import load_rulebook, normalise_url, packaged
+from thinkback.rules.files import RuleFile, check
+
+BOOK = load_rulebook()
+FAMILIES = packaged.endpoints().families
+KEYS = {"reasoning", "reasoning_content", "reasoning_details", "think_tags", "encrypted", "signatures"}
+
+
+def test_rows_of_each_kind_make_sense() -> None:
+    """Shipped rows pass the checks that a person's rows must pass, the source of each among them."""
+    endpoints = packaged.endpoints()
+    check("endpoints.toml", RuleFile(endpoint=endpoints.endpoint))
+    check("rules", RuleFile(rule=BOOK.rules()))
+    check("models.toml", RuleFile(model=packaged.models()))
+
+
+def test_every_file_is_a_family() -> None:
+    """Each file under rules/ is listed as a family and the other way round."""
+    files = {
+        file.name.removesuffix(".toml") for file in resources.files("thinkback.rules").joinpath("data/rules").iterdir()
+    }
+    assert files == set(FAMILIES)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rows_stand_in_the_file_of_their_endpoint(name: str) -> None:
+    """A row in another file than its endpoint's would never be found; every listed endpoint has a row."""
+    assert set(FAMILIES[name]) == {row.endpoint for row in packaged.family(name)}
+
+
+def test_every_endpoint_has_rows() -> None:
+    """No endpoint is left to guessing, and none belongs to two families."""
+    listed = [id for members in FAMILIES.values() for id in members]
+    assert sorted(listed) == sorted({"*", *(row.id for row in BOOK.endpoints())})
+
+
+def test_an_endpoint_without_family_has_no_shipped_rows() -> None:
+    """Rows of an endpoint that the package does not know are none."""
+    assert () == packaged.rules("nowhere")
+
+
+def test_ids_are_unique() -> None:
+    """No two rules share an id, and no two models an endpoint, pattern and day."""
+    ids = [row.id for row in BOOK.rules()]
+    models = [(row.endpoint, row.model, row.since) for row in BOOK.models()]
+    assert len(ids) == len(set(ids))
+    assert len(models) == len(set(models))
+
+
+def test_names_are_unique() -> None:
+    """No id or alias names two endpoints."""
+    names = [name for row in BOOK.endpoints() for name in (row.id, *row.aliases)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("endpoint", BOOK.endpoints(), ids=lambda row: row.id)
+def test_every_endpoint_resolves(endpoint: Endpoint) -> None:
+    """Each endpoint is found by id and aliases in any case, with a normalised URL and a complete target."""
+    for name in (endpoint.id, *endpoint.aliases):
+        assert endpoint == BOOK.endpoint(name.upper())
+    if endpoint.base_url:
+        assert endpoint.base_url == normalise_url(endpoint.base_url)
+    target = BOOK.target(endpoint.id, "some-model", on="2026-11-20", base_url=endpoint.base_url or "https://x.example")
+    assert endpoint == target.endpoint
+    assert target.rule.endpoint == endpoint.id
+
+
+def test_keys_are_asked_for_or_optional() -> None:
+    """Every endpoint names the variables its key may stand in; only local and unknown ones do without a key."""
+    optional = {row.id for row in BOOK.endpoints() if row.auth.optional}
+    assert {"gpustack", "llamacpp", "lmstudio", "mistralrs", "ollama", "sglang", "unknown", "vllm"} == optional
+    assert {"unknown"} == {row.id for row in BOOK.endpoints() if not row.auth.env}
+
+
+def test_differences_name_known_keys() -> None:
+    """Declared differences from recorded requests are about the keys that are compared."""
+    assert {row.key for rule in BOOK.rules() for row in (*rule.omits, *rule.adds)} <= KEYS
+
+
+def test_a_row_that_sends_nothing_adds_nothing() -> None:
+    """Rows without a form declare no additions and keep nothing."""
+    for rule in BOOK.rules():
+        if rule.form == "none":
+            assert ((), None, ()) == (rule.adds, rule.keep_switch, rule.missing)
+
+
+def test_a_demand_always_has_a_way_out() -> None:
+    """Where reasoning must go back, the row says what happens when there is none."""
+    for rule in BOOK.rules():
+        if "must" in (rule.open_turn, rule.later):
+            assert rule.missing, rule.id
+
+
+def test_switches_and_controls_do_not_contradict() -> None:
+    """What turns thinking off for a turn is what the row itself recognises as off."""
+    for rule in BOOK.rules():
+        if rule.thinking_off:
+            assert rule.thinks_unless or rule.thinks_when, rule.id
+
+
+def test_rows_name_endpoints_that_exist() -> None:
+    """Model rows are about endpoints of the package, or about any."""
+    ids = {row.id for row in BOOK.endpoints()} | {"*"}
+    assert {row.endpoint for row in BOOK.models()} <= ids

@@ -1,0 +1,195 @@
+"""A person's own files: what they may say, what they replace, and how they are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from thinkback.errors import RuleFileError
+from thinkback.rules import load_rulebook
+
+TODAY = "2026-11-20"
+ENDPOINT = '[[endpoint]]\nid = "mine"\nname = "Mine"\nbase_url = "http://10.0.0.5:8000/v1"\nsource = "me"\n'
+RULE = '[[rule]]\nid = "mine"\nendpoint = "vllm"\nsource = "me"\nsince = "2026-01-01"\nmodel = ["qwen*"]\n'
+MODEL = '[[model]]\nmodel = "qwen*"\nendpoint = "vllm"\nsource = "me"\n'
+
+
+def test_a_rule_replaces_the_one_with_its_id() -> None:
+    """A row with a shipped id takes its place, also when it is about another endpoint."""
+    text = RULE.replace('"mine"', '"vllm"').replace('model = ["qwen*"]\n', "")
+    assert "me" == load_rulebook({"f": text}).rule_for("vllm", "m", TODAY)[0].source
+    moved = load_rulebook({"f": RULE.replace('"mine"', '"sglang-gpt-oss"')})
+    assert "gpt-oss" == moved.rule_for("sglang", "gpt-oss-20b", TODAY)[0].id
+
+
+def test_a_rule_beats_the_shipped_one_of_equal_rank() -> None:
+    """Of two rows that name a model equally well and are equally old, the person's holds."""
+    text = RULE.replace('"vllm"', '"deepseek"').replace("qwen*", "deepseek-v4*").replace("2026-01-01", "2026-04-24")
+    assert "mine" == load_rulebook({"f": text}).rule_for("deepseek", "deepseek-v4-pro", TODAY)[0].id
+
+
+def test_the_newest_guess_is_the_persons_own() -> None:
+    """A newer row of a person is what an unnamed model of that endpoint takes, as a guess."""
+    text = RULE.replace('"vllm"', '"deepseek"').replace("2026-01-01", "2026-11-01")
+    rule, guessed = load_rulebook({"f": text}).rule_for("deepseek", "deepseek-v9", TODAY)
+    assert ("mine", True) == (rule.id, guessed)
+
+
+def test_a_rule_for_every_endpoint() -> None:
+    """A row for any endpoint holds where the endpoint itself does not name the model."""
+    text = RULE.replace('"vllm"', '"*"').replace("qwen*", "*glm*").replace("source", 'form = "field"\nsource')
+    book = load_rulebook({"f": text})
+    assert ("mine", False) == (book.rule_for("venice", "z-ai-glm-5-3", TODAY)[0].id, False)
+    assert "glm-4.7" == book.rule_for("zai", "glm-4.7", TODAY)[0].id
+    assert "mistral" == book.rule_for("mistral", "glm-5", TODAY)[0].id
+    assert "venice" == book.rule_for("venice", "z-ai-glm-5-3", "2025-12-31")[0].id
+
+
+def test_a_pattern_without_literal_characters_still_names_models() -> None:
+    """A pattern such as ``??`` is less close than any word and closer than nothing."""
+    book = load_rulebook({"f": RULE.replace("qwen*", "??")})
+    assert "mine" == book.rule_for("vllm", "m1", TODAY)[0].id
+    assert "vllm" == book.rule_for("vllm", "m12", TODAY)[0].id
+
+
+def test_an_endpoint_of_ones_own() -> None:
+    """A new endpoint is found by name and by its URL; without rows it is an unknown host, guessed."""
+    book = load_rulebook({"f": ENDPOINT})
+    assert "mine" == book.endpoint_for_url("http://10.0.0.5:8000/v1").id
+    assert "mine" == book.endpoint_for_url("http://10.0.0.5:8000/v1/sub").id
+    assert "unknown" == book.endpoint_for_url("http://10.0.0.5:8000/v2").id
+    target = book.target("mine", "gpt-oss-20b", on=TODAY)
+    assert ("unknown", True) == (target.rule.id, target.guessed)
+
+
+def test_own_hosts_and_account() -> None:
+    """Hosts that are given stand in for the base URL, and a configured account is a known one."""
+    book = load_rulebook({"f": f'{ENDPOINT}hosts = ["*.mine.example"]\naccount = "acme"\n'})
+    assert "mine" == book.endpoint_for_url("https://a.mine.example").id
+    assert "unknown" == book.endpoint_for_url("http://10.0.0.5:8000/v1").id
+    target = book.target("mine", "m", on=TODAY)
+    assert ("acme", True) == (target.account, target.account_known)
+    other = book.target("mine", "m", on=TODAY, account="other")
+    assert ("other", False) == (other.account, other.account_known)
+
+
+def test_an_endpoint_url_with_glob_characters_means_itself() -> None:
+    """An IPv6 address is not taken for a set of characters."""
+    book = load_rulebook({"f": ENDPOINT.replace("10.0.0.5", "[::1]")})
+    assert "mine" == book.endpoint_for_url("http://[::1]:8000/v1").id
+
+
+def test_an_endpoint_without_url_is_found_by_name_only() -> None:
+    """A row that leaves the base URL to the caller has nothing to be recognised by."""
+    book = load_rulebook({"f": ENDPOINT.replace("http://10.0.0.5:8000/v1", "")})
+    assert () == book.endpoint("mine").hosts
+
+
+def test_an_endpoint_replaces_the_one_with_its_id() -> None:
+    """A row with a shipped id takes its place; its rules stay."""
+    book = load_rulebook({"f": ENDPOINT.replace('"mine"', '"ollama"')})
+    assert "http://10.0.0.5:8000/v1" == book.endpoint("ollama").base_url
+    assert "ollama" == book.rule_for("ollama", "m", TODAY)[0].id
+    assert 1 == [row.id for row in book.endpoints()].count("ollama")
+
+
+def test_a_model_replaces_the_one_of_its_endpoint() -> None:
+    """A model row takes the place of every shipped one with its endpoint and pattern."""
+    text = MODEL.replace('"vllm"', '"deepseek"').replace("qwen*", "deepseek-reasoner") + "context = 7\n"
+    book = load_rulebook({"f": text})
+    assert 7 == book.model_info("deepseek", "deepseek-reasoner", TODAY).context
+    assert 1 == [row.model for row in book.models()].count("deepseek-reasoner")
+
+
+def test_rules_lists_own_rows_too() -> None:
+    """All rows in one list hold the person's, once."""
+    book = load_rulebook({"a": ENDPOINT, "b": RULE})
+    assert 1 == [row.id for row in book.rules()].count("mine")
+
+
+ANYWHERE = RULE.replace('"vllm"', '"*"')
+MALFORMED = [
+    # TOML itself
+    ("a = [1,\n", "line 1: not valid TOML", {"line": 1}),
+    ('[[rule]]\nid = "x"\nid = "y"\n', "line 3: not valid TOML", {"line": 3}),
+    (f"a = {'9' * 5000}", "rules.toml: not valid TOML", {"line": 0}),
+    (f"a = {'[' * 5000}", "rules.toml: not valid TOML", {"line": 0}),
+    # unknown keys
+    ("rules = 3\n", "rules: is not a key of this table", {"key": "rules"}),
+    (f"{RULE}colour = 1\n", "rule[0].colour: is not a key of this table", {"key": "rule[0].colour"}),
+    (f'{ENDPOINT}auth = {{ key = "x" }}\n', "endpoint[0].auth.key: is not a key of this table", {}),
+    # missing keys
+    (ENDPOINT.replace('name = "Mine"\n', ""), "endpoint[0].name: is required", {"key": "endpoint[0].name"}),
+    (RULE.replace('source = "me"\n', ""), "rule[0].source: is required", {}),
+    (ENDPOINT.replace('source = "me"\n', ""), "endpoint[0].source: say where the facts", {}),
+    (RULE.replace('"me"', '""'), "rule[0].source: say where the facts", {}),
+    (MODEL.replace('source = "me"\n', ""), "model[0].source: say where the facts", {}),
+    # wrong types
+    ("rule = 3\n", "rule: Expected `array`, got `int`", {"key": "rule"}),
+    (RULE.replace('["qwen*"]', '"qwen*"'), "rule[0].model: Expected `array`, got `str`", {}),
+    (RULE.replace('"2026-01-01"', "2026-01-01"), "rule[0].since: Expected `str`, got `date`", {}),
+    (f'{MODEL}context = "big"\n', "model[0].context: Expected `int`, got `str`", {}),
+    # words that are not allowed
+    (f'{RULE}form = "prose"\n', "rule[0].form: Invalid enum value 'prose', allowed: details, field, none, tags", {}),
+    (
+        f'{RULE}missing = ["pray"]\n',
+        "rule[0].missing[0]: Invalid enum value 'pray', allowed: none, placeholder, thinking",
+        {},
+    ),
+    (f'{RULE}guard = {{ unknown_account = "x" }}\n', "unknown_account: Invalid enum value 'x', allowed: drop, try", {}),
+    (f"{RULE}[rule.controls.effort]\nbig = {{ x = 1 }}\n", "rule[0].controls.effort.big: not an effort word", {}),
+    (f'{MODEL}efforts = ["big"]\n', "model[0].efforts[0]: not an effort word", {}),
+    # dates
+    (RULE.replace("2026-01-01", "2026-02-30"), "rule[0].since: '2026-02-30' is not a date", {}),
+    (RULE.replace("2026-01-01", "soon"), "rule[0].since: 'soon' is not a date", {}),
+    (f'{MODEL}since = "soon"\n', "model[0].since: 'soon' is not a date", {}),
+    # rows that make no sense
+    (ENDPOINT.replace('"mine"', '""'), "endpoint[0].id: an endpoint needs a name", {}),
+    (ENDPOINT.replace('"mine"', '"*"'), "endpoint[0].id: an endpoint needs a name", {}),
+    (ENDPOINT.replace("http://10", "10"), "endpoint[0].base_url: base URL: it must begin with http://", {}),
+    (RULE.replace('"mine"', '""'), "rule[0].id: a rule needs a name", {}),
+    (RULE.replace('["qwen*"]', "[]"), "rule[0].model: name at least one model", {}),
+    (RULE.replace("qwen*", ""), "rule[0].model: name at least one model", {}),
+    (ANYWHERE.replace("qwen*", "*"), "rule[0].model: a rule for every endpoint must name its models", {}),
+    (f'{RULE}later = "may"\n', 'rule[0].form: form "none" sends nothing', {}),
+    (f'{RULE}placeholder_on = "all"\n', "rule[0].placeholder: the text that stands in is empty", {}),
+    (f'{RULE}missing = ["placeholder"]\n', "rule[0].placeholder: the text that stands in is empty", {}),
+    (f'{RULE}missing = ["thinking-off-for-this-turn"]\n', "rule[0].thinking_off: missing names", {}),
+    (f"{RULE}refusals = ['a', '(']\n", "rule[0].refusals[1]: not a regular expression", {}),
+    (f'{RULE}adds = [{{ key = "reasoning", source = "" }}]\n', "rule[0].adds[0].source: say where", {}),
+    (f'{RULE}omits = [{{ key = "reasoning", source = "" }}]\n', "rule[0].omits[0].source: say where", {}),
+    (MODEL.replace("qwen*", ""), "model[0].model: name the model", {}),
+    (f"{MODEL}context = -1\n", "model[0].context: cannot be negative", {}),
+    (f"{MODEL}max_output = -1\n", "model[0].max_output: cannot be negative", {}),
+    # names
+    (RULE.replace('"vllm"', '"nowhere"'), "rule[0].endpoint: no endpoint has the id 'nowhere'", {}),
+    (RULE.replace('"vllm"', '"azure"'), "rule[0].endpoint: no endpoint has the id 'azure'", {}),
+    (MODEL.replace('"vllm"', '"nowhere"'), "model[0].endpoint: no endpoint has the id 'nowhere'", {}),
+    (ENDPOINT.replace('"mine"', '"Azure"'), "endpoint[0]: another endpoint is called 'Azure' too", {}),
+    (f'{ENDPOINT}aliases = ["vllm"]\n', "endpoint[0]: another endpoint is called 'vllm' too", {}),
+    # given twice
+    (RULE + RULE, "rule[1].id: rule mine is given twice, first in rules.toml, rule[0].id", {"key": "rule[1].id"}),
+    (ENDPOINT + ENDPOINT, "endpoint[1].id: endpoint mine is given twice", {}),
+    (MODEL + MODEL, "model[1]: model vllm qwen* is given twice", {}),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "details"), MALFORMED)
+def test_malformed_files_are_refused(text: str, message: str, details: dict[str, object]) -> None:
+    """A malformed file is refused with its name, the key path or line, and the reason."""
+    with pytest.raises(RuleFileError) as caught:
+        load_rulebook({"rules.toml": text})
+    error = caught.value
+    assert error.message.startswith("rules.toml: ")
+    assert message in error.message
+    assert {"file": "rules.toml", **details}.items() <= error.details.items()
+
+
+def test_rows_given_in_two_files_are_refused() -> None:
+    """The same row in two files is refused with both named."""
+    with pytest.raises(RuleFileError, match=r"b\.toml: rule\[0\]\.id: rule mine is given twice, first in a\.toml"):
+        load_rulebook({"a.toml": RULE, "b.toml": RULE})
+
+
+def test_an_alias_may_repeat_its_own_id() -> None:
+    """A name that an endpoint gives itself twice is no clash."""
+    assert "mine" == load_rulebook({"f": f'{ENDPOINT}aliases = ["mine", "my"]\n'}).endpoint("my").id
