@@ -114,6 +114,8 @@ def _write(unit: ResponseUnit, sendable: _Sendable, policy: Policy) -> Choice:
     decisions: list[Decision] = []
     carry = NOTHING
     form = policy.rule.form
+    if policy.rule.as_received and any(block.source_field == "reasoning_details" for _, block in sendable.thoughts):
+        form = "details"
     if form == "field":
         carry = _as_field(sendable.thoughts, policy, decisions)
     elif form == "tags":

@@ -8,7 +8,6 @@ from random import random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from thinkback.drive.http import Httpx2Transport, Transport
 from thinkback.drive.log import append
 from thinkback.drive.sync import SyncDriver, now
 from thinkback.drive.tools import offered
@@ -42,7 +41,6 @@ class Session:
         self._place = place
         self._history = History(store.log.read(info.id))
         self._layers = Layers().replace("session", info.settings)
-        self._transport: Transport | None = None
         self._text_warned = False
         self._planned: Plan | None = None
 
@@ -71,7 +69,6 @@ class Session:
     def use(self, endpoint: str | None = None, model: str | None = None, **options: Any) -> None:
         """Switch endpoint, model or HTTP options from the next request on; the history stays."""
         self._place = self._place.changed(self._store.rulebook, endpoint=endpoint, model=model, **options)
-        self._close_transport()
 
     def set(self, key: str, value: object) -> None:
         """Set a setting of this session. Raises ``SettingError``; the old value stays then."""
@@ -204,10 +201,10 @@ class Session:
 
     def _driver(self, message: Message | None, options: Mapping[str, Any]) -> SyncDriver:
         turn, runnable = self._turn(message, options)
-        if self._transport is None:
-            self._transport = self._place.transport or Httpx2Transport(self._place.proxy, self._place.verify)
-        timeouts = options.get("timeouts") or self._place.timeouts
-        return SyncDriver(turn, self._history, self._store.log, self.id, self._transport, runnable, timeouts)
+        place = self._place
+        transport = place.transport or self._store.transport(place.proxy, place.verify)
+        timeouts = options.get("timeouts") or place.timeouts
+        return SyncDriver(turn, self._history, self._store.log, self.id, transport, runnable, timeouts)
 
     def _append(self, drafts: Iterable[Draft]) -> tuple[Commit, ...]:
         step = Step(new_id(), tuple(drafts), now())
@@ -221,11 +218,6 @@ class Session:
     def _add_results(self, results: Mapping[str, str]) -> None:
         self._refresh()
         self._append(requests.result_drafts(results, self._history.commits))
-
-    def _close_transport(self) -> None:
-        if self._transport is not None and self._transport is not self._place.transport:
-            self._transport.close()
-        self._transport = None
 
     def __repr__(self) -> str:
         return f"<Session {self.name!r}: {len(self._history.commits)} commits, {self._place.endpoint} {self._place.model}>"

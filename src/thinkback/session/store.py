@@ -18,6 +18,7 @@ from thinkback.stores import open_store
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from thinkback.drive.http import Httpx2Transport
     from thinkback.rules import Rulebook
     from thinkback.session.session import Session
 
@@ -53,6 +54,7 @@ class SessionStore:
         self._rules = rules
         self._settings = settings
         self._executor: ThreadPoolExecutor | None = None
+        self._transports: dict[tuple[object, object], Httpx2Transport] = {}
 
     @cached_property
     def rulebook(self) -> Rulebook:
@@ -130,10 +132,21 @@ class SessionStore:
             self._executor = ThreadPoolExecutor(4, thread_name_prefix="thinkback-store")
         return self._executor
 
+    def transport(self, proxy: str | None, verify: Any) -> Httpx2Transport:
+        """The HTTP client for these options, shared by the sessions of this store so that connections are."""
+        from thinkback.drive.http import Httpx2Transport
+
+        key = (proxy, verify if isinstance(verify, str | bool) else id(verify))
+        if key not in self._transports:
+            self._transports[key] = Httpx2Transport(proxy, verify)
+        return self._transports[key]
+
     def close(self) -> None:
-        """Close the log. Sessions made from it cannot be used any more."""
+        """Close the log and every connection. Sessions made from it cannot be used any more."""
         if self._executor is not None:
             self._executor.shutdown(wait=True)
+        for transport in self._transports.values():
+            transport.close()
         self.log.close()
 
     def __enter__(self) -> SessionStore:

@@ -1,0 +1,66 @@
+"""The examples of the documentation, run as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from thinkback.referee import Referee
+
+ROOT = Path(__file__).parents[2]
+
+
+def point_deepseek_at(referee: Referee, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's rule file that moves the endpoint to the referee."""
+    place.mkdir()
+    (place / "rules.toml").write_text(
+        f"""
+        [[endpoint]]
+        id = "deepseek"
+        name = "DeepSeek"
+        base_url = "{referee.base_url("deepseek")}"
+        auth = {{ env = ["DEEPSEEK_API_KEY"] }}
+        source = "a test"
+        """
+    )
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(place))
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "a-key")
+
+
+def test_the_library_guide_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every Python block of docs/library.md runs, in order, in one namespace, and every request is accepted."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "library.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    with Referee() as referee:
+        point_deepseek_at(referee, tmp_path / "configuration", monkeypatch)
+        namespace: dict[str, object] = {"__name__": "guide"}
+        for block in blocks:
+            exec(compile(block, "docs/library.md", "exec"), namespace)
+        statuses = [exchange.status for exchange in referee.requests]
+
+    assert len(blocks) > 8
+    assert {200} == set(statuses)
+    assert "completed" in capsys.readouterr().out
+
+
+def test_the_example_on_the_first_screen_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first Python block of the README runs with a tool of that name."""
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+
+    def run_tests(target: str) -> str:
+        """Run the tests of a target."""
+        return f"{target}: 3 failed"
+
+    assert block is not None
+    with Referee() as referee:
+        point_deepseek_at(referee, tmp_path / "configuration", monkeypatch)
+        exec(compile(block.group(1), "README.md", "exec"), {"run_tests": run_tests})
+
+    assert "still known" in capsys.readouterr().out
