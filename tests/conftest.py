@@ -10,6 +10,8 @@ import pytest
 
 from tests.exchanges import Exchange, all_exchanges, exchanges
 
+pytest_plugins = ["thinkback.referee.fixture"]
+
 RAN = pytest.StashKey[set[tuple[str, int]]]()
 
 
@@ -37,10 +39,10 @@ def ran(request: pytest.FixtureRequest) -> Callable[[Exchange], None]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with a parameter ``recorded`` runs once per recorded exchange of the dialects that exist."""
-    if "recorded" in metafunc.fixturenames:
+    """A test with a parameter ``recorded_exchange`` runs once per recorded exchange of the dialects that exist."""
+    if "recorded_exchange" in metafunc.fixturenames:
         found = list(exchanges())
-        metafunc.parametrize("recorded", found, ids=[exchange.id for exchange in found])
+        metafunc.parametrize("recorded_exchange", found, ids=[exchange.id for exchange in found])
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from thinkback.referee import Ledger, Referee
-
-
-@pytest.fixture
-def referee() -> Iterator[Referee]:
-    """A serving referee with the house script."""
-    with Referee() as serving:
-        yield serving
+from thinkback.referee import Ledger
 
 
 @pytest.fixture

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from importlib import resources
 
+import msgspec
 import pytest
 
 from thinkback.model.target import Endpoint
 from thinkback.rules import load_rulebook, normalise_url, packaged
-from thinkback.rules.files import RuleFile, check
+from thinkback.rules.files import NEVER_TAKEN, RuleFile, check
 
 BOOK = load_rulebook()
 FAMILIES = packaged.endpoints().families
@@ -35,6 +37,21 @@ def test_every_file_is_a_family() -> None:
 def test_rows_stand_in_the_file_of_their_endpoint(name: str) -> None:
     """A row in another file than its endpoint's would never be found; every listed endpoint has a row."""
     assert set(FAMILIES[name]) == {row.endpoint for row in packaged.family(name)}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_row_repeats_what_it_takes_over(name: str) -> None:
+    """A shipped row that is like another one says only where it differs from it."""
+    resolved = {row.id: msgspec.to_builtins(row) for row in packaged.family(name)}
+    for row in tomllib.loads(packaged.text(f"rules/{name}.toml"))["rule"]:
+        if "like" in row:
+            taken, own = resolved[row["like"]], resolved[row["id"]]
+            assert [] == [key for key in row.keys() - NEVER_TAKEN - {"like"} if taken[key] == own[key]], row["id"]
+
+
+def test_no_shipped_row_leaves_like_behind() -> None:
+    """``like`` is gone once a row is read."""
+    assert not any("like" in row.__struct_fields__ for row in BOOK.rules())
 
 
 def test_every_endpoint_has_rows() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from thinkback.errors import RuleFileError
+from thinkback.model.target import Controls, Rule
 from thinkback.rules import load_rulebook
 
 TODAY = "2026-11-20"
@@ -57,8 +59,9 @@ def test_an_endpoint_of_ones_own() -> None:
     assert "mine" == book.endpoint_for_url("http://10.0.0.5:8000/v1").id
     assert "mine" == book.endpoint_for_url("http://10.0.0.5:8000/v1/sub").id
     assert "unknown" == book.endpoint_for_url("http://10.0.0.5:8000/v2").id
-    target = book.target("mine", "gpt-oss-20b", on=TODAY)
+    target = book.target("mine", "qwen3-8b", on=TODAY)
     assert ("unknown", True) == (target.rule.id, target.guessed)
+    assert "gpt-oss" == book.target("mine", "gpt-oss-20b", on=TODAY).rule.id
 
 
 def test_own_hosts_and_account() -> None:
@@ -104,6 +107,68 @@ def test_rules_lists_own_rows_too() -> None:
     """All rows in one list hold the person's, once."""
     book = load_rulebook({"a": ENDPOINT, "b": RULE})
     assert 1 == [row.id for row in book.rules()].count("mine")
+
+
+LIKE = '[[rule]]\nid = "other"\nlike = "mine"\nmodel = ["yi*"]\nsince = "2026-02-02"\nsource = "you"\n'
+
+
+def rows(text: str) -> dict[str, Rule]:
+    """The rule rows of one file of a person, by id."""
+    own = ("mine", "other", "third", "vllm")
+    return {row.id: row for row in load_rulebook({"f": text}).rules() if row.id in own}
+
+
+def test_a_row_takes_over_what_it_does_not_have() -> None:
+    """A row like another one takes its endpoint and every key it lacks; what it has itself holds."""
+    found = rows(f'{RULE}form = "field"\nopen_turn = "must"\nlater = "may"\n{LIKE}later = "should"\n')["other"]
+    assert ("vllm", "field", "must", "should") == (found.endpoint, found.form, found.open_turn, found.later)
+
+
+def test_what_a_row_says_of_itself_is_not_taken_over() -> None:
+    """Id, models, date, source and differences are each row's own."""
+    text = f'{RULE}omits = [{{ key = "reasoning", source = "x" }}]\nadds = [{{ key = "reasoning", source = "x" }}]\n'
+    found = rows(text + LIKE.replace('model = ["yi*"]\n', ""))["other"]
+    assert ("other", ("*",), "2026-02-02", "you") == (found.id, found.model, found.since, found.source)
+    assert ((), ()) == (found.omits, found.adds)
+
+
+def test_nested_tables_are_replaced_whole() -> None:
+    """A table that a row has itself is not filled up from the row it is like, and an empty one takes it away."""
+    base = f"{RULE}controls = {{ on = {{ think = true }}, off = {{ think = false }} }}\n"
+    assert {} == rows(f"{base}{LIKE}controls.on.think = 1\n")["other"].controls.off
+    assert Controls() == rows(f"{base}{LIKE}controls = {{}}\n")["other"].controls
+
+
+def test_a_row_like_one_that_is_like_another() -> None:
+    """A chain is followed to its end, wherever in the file its rows stand."""
+    third = LIKE.replace('"other"', '"third"').replace('"mine"', '"other"')
+    found = rows(f'{third}{LIKE}later = "may"\n{RULE}form = "tags"\nlater = "should"\n')
+    assert ("tags", "may") == (found["third"].form, found["third"].later)
+
+
+def test_a_row_like_a_shipped_one() -> None:
+    """A person's row may be like any row of the package, and moves it to another endpoint if it says so."""
+    shipped = rows("")["vllm"]
+    found = rows(LIKE.replace('"mine"', '"vllm"'))["other"]
+    assert shipped == msgspec.structs.replace(
+        found, id="vllm", model=("*",), since=shipped.since, source=shipped.source
+    )
+    moved = rows(LIKE.replace('"mine"', '"vllm"') + 'endpoint = "*"\n')["other"]
+    assert ("*", "reasoning") == (moved.endpoint, moved.field)
+
+
+def test_a_row_like_the_shipped_one_that_it_replaces() -> None:
+    """A row may correct one key of the shipped row with its id; rows of the package like that one stay as they are."""
+    book = load_rulebook({"f": LIKE.replace('"other"', '"vllm"').replace('"mine"', '"vllm"') + 'field = "thoughts"\n'})
+    found = {row.id: row for row in book.rules()}
+    assert ("thoughts", "should") == (found["vllm"].field, found["vllm"].open_turn)
+    assert "reasoning" == found["vllm-thinking"].field
+
+
+def test_a_row_of_the_same_file_comes_before_a_shipped_one() -> None:
+    """An id that both have means the row beside it."""
+    text = RULE.replace('"mine"', '"vllm"') + 'form = "tags"\n' + LIKE.replace('"mine"', '"vllm"')
+    assert "tags" == rows(text)["other"].form
 
 
 ANYWHERE = RULE.replace('"vllm"', '"*"')
@@ -166,6 +231,21 @@ MALFORMED = [
     (MODEL.replace('"vllm"', '"nowhere"'), "model[0].endpoint: no endpoint has the id 'nowhere'", {}),
     (ENDPOINT.replace('"mine"', '"Azure"'), "endpoint[0]: another endpoint is called 'Azure' too", {}),
     (f'{ENDPOINT}aliases = ["vllm"]\n', "endpoint[0]: another endpoint is called 'vllm' too", {}),
+    # rows like others
+    (f"{RULE}like = 3\n", "rule[0].like: Expected `str`, got `int`", {"key": "rule[0].like"}),
+    (f'{MODEL}like = "x"\n', "model[0].like: is not a key of this table", {}),
+    (f'{RULE}like = "nothing"\n', "rule[0].like: no rule has the id 'nothing'", {"key": "rule[0].like"}),
+    (f'{RULE}like = "mine"\n', "rule[0].like: no other rule has the id 'mine'", {}),
+    (RULE + LIKE + LIKE.replace('"mine"', '"nothing"'), "rule[2].like: no rule has the id 'nothing'", {}),
+    (f'{RULE}like = "other"\n{LIKE}', "rule[1].like: 'mine' is like this row already", {"key": "rule[1].like"}),
+    (
+        f'{LIKE.replace("other", "third")}{RULE}like = "other"\n{LIKE}',
+        "rule[2].like: 'mine' is like this row already",
+        {},
+    ),
+    (f'{RULE}colour = "red"\n{LIKE}', "rule[0].colour: is not a key of this table", {}),
+    (LIKE.replace('"mine"', '"groq"') + 'later = "may"\n', 'rule[0].form: form "none" sends nothing', {}),
+    (LIKE.replace('"mine"', '"groq"').replace('source = "you"\n', ""), "rule[0].source: is required", {}),
     # given twice
     (RULE + RULE, "rule[1].id: rule mine is given twice, first in rules.toml, rule[0].id", {"key": "rule[1].id"}),
     (ENDPOINT + ENDPOINT, "endpoint[1].id: endpoint mine is given twice", {}),

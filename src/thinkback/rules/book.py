@@ -4,8 +4,8 @@ How a rule row is chosen, the first that applies:
 
 1. a row of the endpoint whose pattern names the model: the pattern with most literal characters, then the newest
    ``since`` not after the day, then a person's row before the package's;
-2. a row for every endpoint (``endpoint = "*"``), unless the endpoint's fallback (3, 4) takes no reasoning at all: what
-   a host must not see beats what a model would like;
+2. a row for every endpoint (``endpoint = "*"``), unless the host is unknown or the endpoint's fallback (3, 4) takes no
+   reasoning at all: what a host must not see beats what a model would like;
 3. the endpoint's row for every model;
 4. its newest row, guessed. An endpoint without rows is treated as an unknown host, guessed as well.
 """
@@ -32,9 +32,10 @@ def load_rulebook(user_files: Mapping[str, str] = MappingProxyType({})) -> Ruleb
     """The package's rules with a person's laid over them. ``user_files``: name to TOML text.
 
     A row of a person replaces the package's row with the same id (rules, endpoints) or the same endpoint and model
-    (models). Raises ``RuleFileError`` naming file, key path or line, and reason.
+    (models); rows of the package that are like the replaced one stay as they are. Raises ``RuleFileError`` naming
+    file, key path or line, and reason.
     """
-    files = {name: read(name, text, RuleFile) for name, text in user_files.items()}
+    files = {name: read(name, text, RuleFile, packaged.rule) for name, text in user_files.items()}
     for name, file in files.items():
         check(name, file)
     _check_duplicates(files)
@@ -111,7 +112,7 @@ class Rulebook:
             fallback = max(catch_all or in_force, key=lambda row: row.since)
         else:
             fallback = min(own, key=lambda row: row.since)
-        if fallback.form != "none":
+        if fallback.form != "none" and endpoint_id != UNKNOWN:
             shared = _closest((row for row in self._rules_of(ANY) if row.since <= on), model)
             if shared is not None:
                 return shared, False

@@ -1,4 +1,8 @@
-"""Reads rule files: TOML text to typed rows, and refuses what is malformed with file, key path or line, and reason."""
+"""Reads rule files: TOML text to typed rows, and refuses what is malformed with file, key path or line, and reason.
+
+A rule row may be ``like`` another one: it takes over the keys that it does not have itself, before anything else is
+looked at, so that whoever reads the typed rows need not know of it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import datetime
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -15,6 +19,8 @@ from thinkback.model.target import Auth, Endpoint, Guard, ModelInfo, Rule
 from thinkback.rules.urls import normalise_url
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+NEVER_TAKEN = frozenset({"id", "model", "since", "source", "omits", "adds"})
+"""What a row says about itself alone, so that ``like`` leaves it out."""
 
 
 class RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,13 +31,29 @@ class RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: tuple[ModelInfo, ...] = ()
 
 
+class _Link(msgspec.Struct, frozen=True):
+    """What of a rule row says who is like whom."""
+
+    id: str = ""
+    like: str = ""
+
+
+class _Links(msgspec.Struct, frozen=True):
+    rule: tuple[_Link, ...] = ()
+
+
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 Row = TypeVar("Row", Endpoint, Rule, ModelInfo)
+Table: TypeAlias = dict[str, Any]
+Elsewhere: TypeAlias = Callable[[str], Rule | None]
 Fault = tuple[str, str]
 
 
-def read(name: str, text: str, shape: type[Shape]) -> Shape:
-    """``text`` as ``shape``; ``name`` is what the file is called in errors."""
+def read(name: str, text: str, shape: type[Shape], elsewhere: Elsewhere = lambda id: None) -> Shape:
+    """``text`` as ``shape``; ``name`` is what the file is called in errors.
+
+    ``elsewhere`` finds the rows of other files that a rule row may be ``like``.
+    """
     try:
         table = tomllib.loads(text)
     # besides its own error tomllib lets through what int() and the interpreter say to endless numbers and nesting
@@ -40,6 +62,9 @@ def read(name: str, text: str, shape: type[Shape]) -> Shape:
         where = f"line {line}: " if line else ""
         raise RuleFileError(f"{name}: {where}not valid TOML: {error}", details={"file": name, "line": line}) from error
     try:
+        links = msgspec.convert(table, _Links).rule
+        if links:
+            table["rule"] = _filled_in(name, table["rule"], links, elsewhere)
         return msgspec.convert(table, shape)
     except msgspec.ValidationError as error:
         raise malformed(name, *_translate(str(error))) from error
@@ -67,6 +92,37 @@ def is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _filled_in(name: str, rows: list[Table], links: tuple[_Link, ...], elsewhere: Elsewhere) -> list[Table]:
+    """``rows`` with what each takes over from the row it is like, and that one from the next."""
+    own = {link.id: at for at, link in enumerate(links)}
+    return [_follow(name, at, rows, own, elsewhere) for at in range(len(rows))]
+
+
+def _follow(name: str, at: int, rows: list[Table], own: dict[str, int], elsewhere: Elsewhere) -> Table:
+    """Row ``at`` with every key it lacks, along the chain of rows that it leads to.
+
+    Rows of the same file come first; a row is never like itself, so that one that replaces a row of another file may
+    be like the row it replaces.
+    """
+    row, passed = dict(rows[at]), [at]
+    while (like := row.pop("like", None)) is not None:
+        key, found = f"rule[{passed[-1]}].like", own.get(like)
+        if found is None or found == passed[-1]:
+            other = elsewhere(like)
+            if other is None:
+                raise malformed(name, key, f"no {'' if found is None else 'other '}rule has the id {like!r}")
+            return _taken(msgspec.to_builtins(other)) | row
+        if found in passed:
+            raise malformed(name, key, f"{like!r} is like this row already, directly or by way of others")
+        passed.append(found)
+        row = _taken(rows[found]) | row
+    return row
+
+
+def _taken(row: Table) -> Table:
+    return {key: value for key, value in row.items() if key not in NEVER_TAKEN}
 
 
 def _line(reason: str, text: str) -> int:
