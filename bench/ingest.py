@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import tracemalloc
-from collections.abc import Iterator
 
 import httpx2
 import msgspec
@@ -129,8 +128,9 @@ def _stream(quick: bool) -> Figure:
 
     def ours() -> None:
         with thinkback.open(":memory:", rules={}, settings={}) as log:
-            place = {"endpoint": "deepseek", "model": MODEL, "api_key": "none"}
-            running = log.session("bench", **place, transport=OverHttpx2(client)).stream("Why?")
+            transport = OverHttpx2(client)
+            session = log.session("bench", endpoint="deepseek", model=MODEL, api_key="none", transport=transport)
+            running = session.stream("Why?")
             for _ in running:
                 pass
             assert running.reply.steps
@@ -195,11 +195,4 @@ def _memory(quick: bool) -> Figure:
     )
 
 
-def run(quick: bool) -> Iterator[Figure]:
-    """The reader alone, the whole stream, its memory."""
-    yield _reader(quick)
-    yield _stream(quick)
-    yield _memory(quick)
-
-
-GROUP = Group("ingest", run)
+GROUP = Group("ingest", (_reader, _stream, _memory))

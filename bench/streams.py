@@ -19,10 +19,11 @@ from thinkback.drive.http import HttpResponse, Timeouts
 
 PIECE = 16_384
 MODEL = "deepseek-reasoner"
-_WORDS = (
+_TEXT = (
     "the a model thinks about this before it answers and every step of its reasoning must come back exactly as given "
     "first second because therefore however maybe check wait number list value result case sum why naïve Größe 模型"
-).split()
+)
+_WORDS = _TEXT.split()
 
 
 class Stream(NamedTuple):

@@ -105,9 +105,7 @@ def _tool_name(tool: Any) -> str:
 # -- the log ---------------------------------------------------------------------------------------------------------
 
 
-def _drafts(
-    messages: Sequence[Json], earlier: Sequence[ReadResult | None], name: str
-) -> tuple[int, list[Draft]]:
+def _drafts(messages: Sequence[Json], earlier: Sequence[ReadResult | None], name: str) -> tuple[int, list[Draft]]:
     """(recorded responses found among the messages, drafts of all messages)."""
     ids = (f"r{number}" for number in itertools.count())
     left = [result for result in earlier if result is not None]

@@ -3,24 +3,64 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from thinkback.compile.units import ResponseUnit
-from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
+from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, carriers_of
 
 # Characters per token before the first report; 3 is the conservative fallback where a tokenizer fails.
 DEFAULT_RATIO = 4.0
 FALLBACK_RATIO = 3.0
+# A handful of tokens says nothing about a ratio.
+ENOUGH_TOKENS = 50
+
+# Characters: stored, of reasoning among them, sent, of reasoning among those.
+Sizes: TypeAlias = tuple[int, int, int, int]
+# (characters of reasoning, its tokens, characters of everything else in the output, their tokens)
+Report: TypeAlias = tuple[int, int, int, int]
+NO_REPORT: Report = (0, 0, 0, 0)
 
 
-class Calibration(NamedTuple):
-    """Sums over reported responses: characters and tokens of reasoning, and of everything else in the output."""
+class Tally:
+    """Sums over rendered messages, in characters: what is stored and what is sent, with the reasoning in both.
 
-    reasoning_characters: int = 0
-    reasoning_tokens: int = 0
-    other_characters: int = 0
-    other_tokens: int = 0
+    The rest are sums over the responses that the target's model was billed for: characters and tokens.
+    """
+
+    __slots__ = (
+        "other_characters",
+        "other_tokens",
+        "raw",
+        "raw_reasoning",
+        "reasoning_characters",
+        "reasoning_tokens",
+        "sent",
+        "sent_reasoning",
+    )
+
+    def __init__(self) -> None:
+        self.raw = self.raw_reasoning = self.sent = self.sent_reasoning = 0
+        self.reasoning_characters = self.reasoning_tokens = self.other_characters = self.other_tokens = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        total = Tally()
+        for name in Tally.__slots__:
+            setattr(total, name, getattr(self, name) + getattr(other, name))
+        return total
+
+    def add(self, sizes: Sizes, report: Report) -> None:
+        """Add one more message with what was reported for it."""
+        raw, raw_reasoning, sent, sent_reasoning = sizes
+        self.raw += raw
+        self.raw_reasoning += raw_reasoning
+        self.sent += sent
+        self.sent_reasoning += sent_reasoning
+        if report is not NO_REPORT:
+            self.reasoning_characters += report[0]
+            self.reasoning_tokens += report[1]
+            self.other_characters += report[2]
+            self.other_tokens += report[3]
 
     def reasoning(self, characters: int) -> float:
         """Tokens of ``characters`` of reasoning."""
@@ -30,24 +70,30 @@ class Calibration(NamedTuple):
         """Tokens of ``characters`` of text and calls."""
         return characters / _ratio(self.other_characters, self.other_tokens)
 
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the provider reported enough to go by."""
+        return max(self.reasoning_tokens, self.other_tokens) >= ENOUGH_TOKENS
 
-def observe(known: Calibration, unit: ResponseUnit, inside: bool) -> Calibration:
-    """``known`` with the usage of one more response. ``inside``: reasoning is part of the output count."""
+
+def report_of(unit: ResponseUnit, reasoning: int, other: int, reasoning_tokens: str) -> Report:
+    """What the provider's usage says of a response with ``characters_of`` (reasoning, other).
+
+    ``reasoning_tokens`` is the rule's word: whether they are ``inside`` the output count or ``added`` to it.
+    """
     usage = unit.usage
     if usage is None or usage.output is None:
-        return known
-    reasoning, other = characters_of(unit)
+        return NO_REPORT
     tokens = usage.reasoning or 0
-    rest = usage.output - tokens if inside else usage.output
+    rest = usage.output if reasoning_tokens == "added" else usage.output - tokens
+    # What is left for the text can be told only where the reasoning was counted, and it is known where.
+    unclear = unit.thoughts and reasoning_tokens != "added" and (tokens <= 0 or reasoning_tokens == "unknown")
+    if unclear or rest <= 0 or not other:
+        other = rest = 0
     # Summaries and encrypted reasoning are shorter than what was billed; only raw text says something.
-    readable = all(block.kind == "raw" for _, block in unit.thoughts)
-    if reasoning and tokens > 0 and readable:
-        characters, total = known.reasoning_characters + reasoning, known.reasoning_tokens + tokens
-        known = known._replace(reasoning_characters=characters, reasoning_tokens=total)
-    if other and rest > 0:
-        characters, total = known.other_characters + other, known.other_tokens + rest
-        known = known._replace(other_characters=characters, other_tokens=total)
-    return known
+    if tokens <= 0 or not reasoning or any(block.kind != "raw" or not block.thought for _, block in unit.thoughts):
+        reasoning = tokens = 0
+    return reasoning, tokens, other, rest
 
 
 def characters_of(unit: ResponseUnit) -> tuple[int, int]:
@@ -55,17 +101,22 @@ def characters_of(unit: ResponseUnit) -> tuple[int, int]:
     reasoning = other = 0
     for block in unit.blocks:
         kind = type(block)
-        if kind is ThinkingBlock:
-            if not block.is_hidden:  # type: ignore[union-attr]
-                reasoning += len(block.thought)  # type: ignore[union-attr]
-        elif kind is Text:
+        if kind is Text:
             other += len(block.text)  # type: ignore[union-attr]
+        elif kind is ThinkingBlock:
+            if not block.is_hidden:  # type: ignore[union-attr]
+                reasoning += weight_of(block)  # type: ignore[arg-type]
         elif kind is ToolCall:
             other += len(block.name) + len(block.arguments)  # type: ignore[union-attr]
     return reasoning, other
 
 
-def estimate_thinking_tokens(blocks: list[ThinkingBlock], count: Callable[[str], int] | None = None) -> int:
+def weight_of(block: ThinkingBlock) -> int:
+    """Characters of one piece of reasoning: its text, or its carriers where it has none."""
+    return len(block.thought) or sum(len(carrier.value) for carrier in carriers_of(block))
+
+
+def estimate_thinking_tokens(blocks: Sequence[ThinkingBlock], count: Callable[[str], int] | None = None) -> int:
     """Tokens of the reasoning in ``blocks``: ``count`` where given, else characters / 4.
 
     Never raises: where ``count`` fails it falls back to characters / 3, which errs high, and warns.
@@ -79,11 +130,11 @@ def estimate_thinking_tokens(blocks: list[ThinkingBlock], count: Callable[[str],
         return count(text)
     except Exception as error:  # a tokenizer is foreign code, and counting must never stop a turn
         warnings.warn(f"token count failed ({type(error).__name__}); using characters / 3", stacklevel=2)
-        return -(-len(text) // 3)
+        return -(-len(text) // round(FALLBACK_RATIO))
 
 
 def _ratio(characters: int, tokens: int) -> float:
-    # A handful of tokens says nothing; an absurd ratio (summaries, wrong counts) must not steer compaction.
-    if tokens < 50:
+    # An absurd ratio (summaries, wrong counts) must not steer compaction.
+    if tokens < ENOUGH_TOKENS:
         return DEFAULT_RATIO
     return min(max(characters / tokens, 1.0), 8.0)

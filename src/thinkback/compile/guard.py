@@ -33,18 +33,18 @@ def _difference(origin: Origin, target: Target) -> str:
         return f"minted in the {origin.dialect} dialect, target speaks {target.endpoint.dialect}"
     if origin.endpoint != target.base_url:
         return f"minted by {origin.endpoint}, target is {target.base_url}"
-    minted = (origin.requested_model, origin.served_model)
-    readable = target.rule.guard.reads
-    if target.model not in minted and not any(model and model_matches(model, readable) for model in minted):
+    if not _reads(origin, target):
         return f"minted by model {origin.requested_model}, target is {target.model}"
-    return _account_difference(origin, target)
-
-
-def _account_difference(origin: Origin, target: Target) -> str:
     guard = target.rule.guard
     if not guard.account or origin.account == target.account:
         return ""
     known = origin.account_known and target.account_known
-    if known or guard.unknown_account == "drop":
-        return "minted under another account"
-    return ""
+    return "minted under another account" if known or guard.unknown_account == "drop" else ""
+
+
+def _reads(origin: Origin, target: Target) -> bool:
+    """Whether the target's model is one of those that minted, or reads what one of them wrote."""
+    if target.model in (origin.requested_model, origin.served_model):
+        return True
+    readable = target.rule.guard.reads
+    return any(model and model_matches(model, readable) for model in (origin.requested_model, origin.served_model))

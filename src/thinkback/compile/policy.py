@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from thinkback.compile import guard
 from thinkback.model.blocks import Origin
-from thinkback.model.target import Demand, Rule, Settings, Target, lookup
+from thinkback.model.target import Form, Rule, Settings, Target, lookup
 
 _STRIP = {"all": 0, "allButLast": 1, "none": None}
+_INCLUDE = "reasoning.includeInContext"
+_BROKEN = "; it went along before, so a prompt cache ends at this message"
 
 
 class Inputs(msgspec.Struct, frozen=True):
@@ -22,6 +24,35 @@ class Inputs(msgspec.Struct, frozen=True):
     tools: bool
 
 
+class Place(NamedTuple):
+    """Where a response stands.
+
+    In the turn under way or a finished one, in a turn that used tools, out of reach of ``keepLast``, followed by
+    more of its turn (so that it was sent while that turn was under way), with calls of its own.
+    """
+
+    is_open: bool
+    used_tools: bool
+    stripped: bool
+    followed: bool
+    has_calls: bool
+
+
+class Stance(NamedTuple):
+    """What holds for the reasoning of a response in its place (DESIGN 3.5).
+
+    ``required``: the endpoint demands it. ``against`` is why it stays away, empty where it goes, and ``why`` is why it
+    goes. ``fill``: something must stand in where there is nothing to send. ``tells``: foreign text may be told as prose
+    all the same.
+    """
+
+    required: bool
+    against: str
+    why: str
+    fill: bool
+    tells: bool
+
+
 class Policy:
     """The answers that hold for a whole request, so that the fold asks each only once.
 
@@ -30,58 +61,136 @@ class Policy:
     """
 
     def __init__(self, inputs: Inputs, repaired: frozenset[str] = frozenset()) -> None:
+        rule = inputs.target.rule
         self.repaired = repaired
-        self.inputs = inputs
-        self.target = inputs.target
-        self.rule: Rule = inputs.target.rule
-        self.settings = inputs.settings
-        self.thinking = _thinks(self.rule, inputs.params)
-        restored = "restore" in repaired
-        self.missing: tuple[str, ...] = self.rule.missing or (("placeholder",) if restored else ())
-        self.placeholder = self.rule.placeholder or " "
+        self.target: Target = inputs.target
+        self.rule: Rule = rule
+        self.settings: Settings = inputs.settings
+        self.restored = "restore" in repaired
+        self.thinking = _thinks(rule, inputs.params)
         self.keep_last = keep_last(inputs.settings)
-        self.always = self.rule.placeholder_on == "all" or (self.rule.placeholder_on == "with-tools" and inputs.tools)
-        self.open_wanted = self._wanted(self.rule.open_turn)
-        self.kept_natively = bool(self.rule.keeps_when) and _holds(self.rule.keeps_when, inputs.params)
-        self._verdicts: dict[Origin, guard.Verdict] = {}
+        # An endpoint that is said to take nothing, and demanded it, gets it under the name it came in.
+        reluctant = self.restored and rule.form == "none"
+        self.form: Form = "field" if reluctant else rule.form
+        self.field = "" if reluctant else rule.field
+        self.missing: tuple[str, ...] = rule.missing
+        if self.restored:  # the endpoint did refuse, whatever the rule says
+            self.missing = tuple(step for step in rule.missing if step != "none") or ("placeholder",)
+        self.placeholder = rule.placeholder or " "
+        self.everywhere = rule.placeholder_on == "all" or (rule.placeholder_on == "with-tools" and inputs.tools)
+        self._kept_natively = bool(rule.keeps_when) and _holds(rule.keeps_when, inputs.params)
+        self._asked = _INCLUDE in inputs.settings.explicit
+        self._stances: dict[tuple[bool, ...], Stance] = {}
 
     def verdict(self, origin: Origin) -> guard.Verdict:
         """The guard's answer for ``origin``."""
-        known = self._verdicts.get(origin)
+        return guard.check(origin, self.target)
+
+    def calibrates(self, origin: Origin) -> bool:
+        """Whether what was counted for a response of ``origin`` says something about this target's model."""
+        minted = (origin.requested_model, origin.served_model)
+        return origin.endpoint == self.target.base_url and self.target.model in minted
+
+    def stance(self, place: tuple[bool, ...]) -> Stance:
+        """What holds in ``place``, a ``Place`` or its values."""
+        known = self._stances.get(place)
         if known is None:
-            known = self._verdicts[origin] = guard.check(origin, self.target)
+            known = self._stances[place] = self._decide(Place(*place))
         return known
-
-    def required(self, is_open: bool, has_calls: bool, turn_used_tools: bool) -> bool:
-        """Whether the endpoint demands reasoning on this message (DESIGN 3.5, precedence 2)."""
-        if not self.thinking:
-            return False
-        if self.always or "restore" in self.repaired:
-            return True
-        if self.rule.scope == "tool-calls" and not has_calls:
-            return False
-        demand = self.rule.open_turn if is_open else self.rule.later
-        return demand == "must" or (demand == "must-after-tools" and turn_used_tools)
-
-    def wanted(self, is_open: bool, turn_used_tools: bool) -> bool:
-        """Whether settings and endpoint data include reasoning that is not demanded (precedence 5)."""
-        if is_open:
-            return self.open_wanted
-        later = self.rule.later
-        if later == "must-after-tools":
-            later = "should" if turn_used_tools else "may"
-        return self._wanted("should" if self.kept_natively and later == "may" else later)
 
     def keeps_later(self) -> bool:
         """Whether reasoning of finished turns goes along, so that the endpoint's own switch must say so."""
-        return self.settings.enabled and self.keep_last != 0 and self.wanted(False, True)
+        places = (Place(False, True, self.keep_last == 0, False, has_calls) for has_calls in (True, False))
+        return any(not self.stance(place).against for place in places)
 
-    def _wanted(self, demand: Demand | str) -> bool:
-        if demand == "never" or not self.settings.enabled:
+    def _decide(self, place: Place) -> Stance:
+        required = self._is_required(place)
+        against = "" if required else self._against(place)
+        tells = self.everywhere or (self.rule.placeholder_on == "tool-calls" and place.has_calls)
+        fill = self.thinking and (required or (tells and bool(self.missing)))
+        guessed = ", guessed" if self.target.guessed else ""
+        why = "" if against else f"{self._why(place, required)} (rule {self.rule.id}{guessed})"
+        return Stance(required, against, why, fill, self._tells(place))
+
+    def _is_required(self, place: Place) -> bool:
+        """Whether the endpoint demands reasoning on this message (DESIGN 3.5, precedence 2)."""
+        if not self.thinking:
             return False
-        if "reasoning.includeInContext" in self.settings.explicit:
-            return self.settings.include_in_context
-        return demand in ("must", "should") or self.settings.include_in_context
+        if self.restored:
+            return True
+        if self.rule.scope == "tool-calls" and not place.has_calls:
+            return False
+        return self._demand(place) == "must"
+
+    def _word(self, place: Place) -> str:
+        """The rule's word for this place: ``must``, ``should``, ``may`` or ``never``."""
+        word = self.rule.open_turn if place.is_open else self.rule.later
+        if word == "must-after-tools":
+            return "must" if place.used_tools else "may"
+        return word
+
+    def _demand(self, place: Place) -> str:
+        """That word, after what the request itself asks of the endpoint."""
+        word = self._word(place)
+        # Where the field is wanted in any case, its own text costs no more of the cache than a placeholder.
+        if word == "may" and (self.everywhere or (self._kept_natively and not place.is_open)):
+            return "should"
+        return word
+
+    def _against(self, place: Place) -> str:
+        """Why reasoning that is not required stays away; empty where it goes (precedence 4 and 5)."""
+        demand, settings = self._demand(place), self.settings
+        if not settings.enabled:
+            return "reasoning.enabled is false"
+        if self.form == "none":
+            return "the endpoint takes no reasoning back"
+        if demand == "never":
+            return (
+                f"the endpoint must not see reasoning of {'the turn under way' if place.is_open else 'finished turns'}"
+            )
+        if place.stripped:
+            number = settings.keep_last
+            named = (
+                f"keepLast is {number}" if number is not None else f"stripFromContext is {settings.strip_from_context}"
+            )
+            return f"reasoning.{named}" + self._cost(place)
+        if settings.include_in_context or (demand in ("must", "should") and not self._asked):
+            return ""
+        if self._asked:
+            return f"{_INCLUDE} is false" + self._cost(place)
+        return f"the endpoint does not need it, and {_INCLUDE} does not ask for it"
+
+    def _tells(self, place: Place) -> bool:
+        """Prose is content, so an endpoint without any place for reasoning takes it too, where the user opted in."""
+        settings = self.settings
+        asked_not = self._asked and not settings.include_in_context
+        opted_in = settings.enabled and settings.foreign != "drop" and not self.rule.forbid_foreign_text
+        return opted_in and self.form == "none" and not place.stripped and not asked_not
+
+    def _cost(self, place: Place) -> str:
+        """What a setting costs that takes away what was sent before (DESIGN 3.9)."""
+        asked_not = self._asked and not self.settings.include_in_context
+        kept_before = place.stripped and bool(self.keep_last) and not asked_not
+        sent_open = place.followed and not place.is_open
+        if sent_open:
+            before = place._replace(is_open=True, stripped=False)
+            sent_open = self._is_required(before) or not self._against(before)
+        return _BROKEN if kept_before or sent_open else ""
+
+    def _why(self, place: Place, required: bool) -> str:
+        if self.restored and required:
+            return "the endpoint refused a request without it"
+        if required:
+            return "the endpoint requires it"
+        if self._word(place) in ("must", "should"):
+            return "the endpoint keeps it"
+        if self.everywhere:
+            return "the endpoint wants the field on every assistant message"
+        if self._asked:
+            return f"you asked for it with {_INCLUDE}"
+        if self._demand(place) == "should":
+            return f"you asked the endpoint to keep it with {', '.join(self.rule.keeps_when)}"
+        return f"the endpoint's settings ask for it with {_INCLUDE}"
 
 
 def keep_last(settings: Settings) -> int | None:
@@ -90,7 +199,7 @@ def keep_last(settings: Settings) -> int | None:
 
 
 def _thinks(rule: Rule, params: dict[str, Any]) -> bool:
-    """Whether the model thinks in a request with ``params``; only then does the endpoint demand anything."""
+    """Whether the model thinks on a request with ``params``."""
     if any(_holds(condition, params) for condition in rule.thinks_unless):
         return False
     return not rule.thinks_when or any(_holds(condition, params) for condition in rule.thinks_when)

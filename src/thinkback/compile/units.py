@@ -1,154 +1,301 @@
-"""Grouping: commits of the log into turns, and each turn into messages and responses."""
+"""Grouping: commits of the log into turns, and each turn into messages and responses.
+
+Promises: what a state holds is never changed, a turn or response that gets something new is copied first. Any commit
+costs the same, wherever in a long history its response stands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from thinkback.model.blocks import Block, ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import Commit, Message, Response, Tools, TurnEnded, TurnState, Usage
+from thinkback.model.blocks import Block, Carrier, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
+from thinkback.model.commits import Commit, Message, Repair, Response, Tools, TurnEnded, TurnState, Usage
+
+if TYPE_CHECKING:
+    from thinkback.compile.render import Rendition
+
+Thought: TypeAlias = tuple[str, ThinkingBlock]
 
 
 class MessageUnit:
-    """A system or user message."""
+    """A system or user message; ``fragment`` is what it was rendered to."""
 
-    __slots__ = ("commit", "message", "role")
+    __slots__ = ("fragment", "message", "role")
 
-    def __init__(self, commit: Commit, message: Message) -> None:
-        self.commit = commit
+    def __init__(self, role: Literal["system", "user"], message: Message) -> None:
+        self.role = role
         self.message = message
-        self.role = commit.kind
-
-    def copy(self) -> MessageUnit:
-        return self
+        self.fragment: bytes | None = None
 
 
 class ResponseUnit:
-    """A response with its blocks (``hashes`` beside them) and the results of its calls."""
+    """A response with its blocks and the results of its calls.
 
-    __slots__ = ("blocks", "commit", "hashes", "header", "results", "usage")
+    ``thoughts`` are (commit hash, block) of each piece of reasoning, ``others`` of other blocks with carriers or unknown,
+    ``opaque`` the carriers of them all.
+    ``capped``: the turn reached its cap before the calls were run. ``memo`` is what it was rendered to last.
+    """
 
-    def __init__(self, commit: Commit, header: Response) -> None:
-        self.commit = commit
+    __slots__ = (
+        "blocks",
+        "calls",
+        "capped",
+        "hash",
+        "header",
+        "memo",
+        "opaque",
+        "others",
+        "owner",
+        "response",
+        "results",
+        "thoughts",
+        "usage",
+    )
+
+    def __init__(self, owner: object, hash: str, response: str, header: Response) -> None:
+        self.owner = owner
+        self.hash = hash
+        self.response = response
         self.header = header
-        self.blocks: list[Block] = []
-        self.hashes: list[str] = []
-        self.results: list[ToolResult] = []
+        self.blocks: tuple[Block, ...] = ()
+        self.thoughts: tuple[Thought, ...] = ()
+        self.opaque: tuple[Carrier, ...] = ()
+        self.others: tuple[tuple[str, Block], ...] = ()
+        self.calls: tuple[ToolCall, ...] = ()
+        self.results: tuple[ToolResult, ...] = ()
         self.usage: Usage | None = None
+        self.capped = False
+        self.memo: Rendition | None = None
 
-    def copy(self) -> ResponseUnit:
-        twin = ResponseUnit(self.commit, self.header)
-        twin.blocks, twin.hashes = list(self.blocks), list(self.hashes)
-        twin.results, twin.usage = list(self.results), self.usage
+    def copy(self, owner: object) -> ResponseUnit:
+        """A twin that ``owner`` may change."""
+        twin = ResponseUnit(owner, self.hash, self.response, self.header)
+        twin.blocks, twin.thoughts, twin.others = self.blocks, self.thoughts, self.others
+        twin.opaque, twin.calls, twin.results = self.opaque, self.calls, self.results
+        twin.usage, twin.capped = self.usage, self.capped
         return twin
 
     @property
-    def calls(self) -> list[ToolCall]:
-        return [block for block in self.blocks if type(block) is ToolCall]
+    def withheld(self) -> str:
+        """Why the response is not replayed at all (DESIGN 3.7), or nothing."""
+        if not self.header.complete:
+            return "the response did not complete"
+        if self.capped and not self.results:
+            return "its calls were never run: the turn reached its cap"
+        return ""
 
     @property
-    def thoughts(self) -> list[tuple[str, ThinkingBlock]]:
-        """(commit hash, block) of each piece of reasoning."""
-        return [(h, b) for h, b in zip(self.hashes, self.blocks, strict=True) if type(b) is ThinkingBlock]
+    def reasons(self) -> bool:
+        """Whether ``keepLast`` counts it: it is replayed and brought reasoning, be it a carrier alone."""
+        return not self.withheld and any(
+            not block.marker and (block.thought.strip() or block.signature or block.carriers)
+            for _, block in self.thoughts
+        )
 
 
 class Turn:
-    """From a user message to a terminal state. ``state`` is ``None`` while it is under way."""
+    """From a user message to the next. ``state`` is ``None`` while it is under way."""
 
-    __slots__ = ("has_response", "state", "units", "used_tools")
+    __slots__ = ("has_response", "owner", "state", "units")
 
-    def __init__(self) -> None:
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
         self.units: list[MessageUnit | ResponseUnit] = []
         self.state: TurnState | None = None
         self.has_response = False
-        self.used_tools = False
 
-    def copy(self) -> Turn:
-        twin = Turn()
-        twin.units = [unit.copy() for unit in self.units]
-        twin.state, twin.has_response, twin.used_tools = self.state, self.has_response, self.used_tools
+    def copy(self, owner: object) -> Turn:
+        """A twin that ``owner`` may change; its units are still shared."""
+        twin = Turn(owner)
+        twin.units = list(self.units)
+        twin.state, twin.has_response = self.state, self.has_response
         return twin
 
     @property
     def responses(self) -> list[ResponseUnit]:
+        """Its responses in order."""
         return [unit for unit in self.units if type(unit) is ResponseUnit]
+
+    @property
+    def used_tools(self) -> bool:
+        """Whether a response that is replayed called tools."""
+        return any(type(unit) is ResponseUnit and unit.calls and not unit.withheld for unit in self.units)
+
+
+def count_finished(turns: list[Turn]) -> int:
+    """How many leading turns are finished: those that another follows, and the last one once it completed.
+
+    A turn that failed or was interrupted can still go on, and the endpoint takes it for the one under way.
+    """
+    return len(turns) if turns and turns[-1].state == "completed" else max(len(turns) - 1, 0)
 
 
 class Grouper:
-    """Puts commits into turns. ``turns`` holds those not yet taken; the last one may be under way."""
+    """Puts commits into turns. ``turns`` may be shared with a state: each is copied before it changes.
+
+    ``missed`` says that a commit belongs to a response that is not here. ``repairs`` are those that came along.
+    """
 
     def __init__(self, turns: Iterable[Turn] = (), tools: Tools | None = None) -> None:
         self.turns: list[Turn] = list(turns)
         self.tools = tools
+        self.missed = False
+        self.repairs: list[Repair] = []
+        self._owner = object()
         self._unit: ResponseUnit | None = None
+        self._responses: dict[str, tuple[int, int]] | None = None
+        self._callers: dict[str, tuple[int, int]] = {}
 
-    def add(self, commit: Commit) -> None:
-        """Take one commit; kinds that never reach a request are passed over."""
-        kind = commit.kind
-        if kind in ("reasoning", "assistant", "tool_call", "other", "media"):
-            self._add_block(commit)
-        elif kind == "response":
-            assert isinstance(commit.value, Response)
+    def take(self, commits: Iterable[Commit]) -> None:
+        """Take commits in; kinds that never reach a request are passed over."""
+        takers = _TAKERS
+        for commit in commits:
+            taker = takers.get(commit.kind)
+            if taker is not None:
+                taker(self, commit)
+
+    def add_block(self, commit: Commit) -> None:
+        """A block of a response."""
+        unit = self._find(commit.response)
+        if unit is None:
+            return
+        block = cast(Block, commit.value)
+        unit.blocks += (block,)
+        kind = type(block)
+        if kind is ThinkingBlock:
+            thought = cast(ThinkingBlock, block)
+            unit.thoughts += ((commit.hash, thought),)
+            if thought.signature or thought.carriers:
+                unit.opaque += carriers_of(thought)
+            return
+        if kind is ToolCall:
+            unit.calls += (cast(ToolCall, block),)
+            if self._responses is not None:
+                self._callers[cast(ToolCall, block).id] = self._responses[commit.response]
+        if block.carriers or kind is Unknown:
+            unit.others += ((commit.hash, block),)
+            unit.opaque += block.carriers
+
+    def add_response(self, commit: Commit) -> None:
+        """A response goes on with the last turn, whatever became of it, unless that one completed."""
+        turn = self._last_turn()
+        if turn is None or turn.state == "completed":
             turn = self._open_turn()
-            turn.has_response = True
-            self._unit = ResponseUnit(commit, commit.value)
-            turn.units.append(self._unit)
-        elif kind in ("user", "system"):
-            self._add_message(commit)
-        elif kind == "tool_result":
-            assert isinstance(commit.value, ToolResult)
-            unit = self._caller(commit, commit.value)
+        turn.state = None
+        turn.has_response = True
+        self._unit = ResponseUnit(self._owner, commit.hash, commit.response, cast(Response, commit.value))
+        turn.units.append(self._unit)
+        if self._responses is not None:
+            self._responses[commit.response] = len(self.turns) - 1, len(turn.units) - 1
+
+    def add_user(self, commit: Commit) -> None:
+        """A user message begins a turn; one right behind another belongs to the same."""
+        turn = self._last_turn()
+        if turn is None or turn.has_response or turn.state is not None:
+            turn = self._open_turn()
+        turn.units.append(MessageUnit("user", cast(Message, commit.value)))
+
+    def add_system(self, commit: Commit) -> None:
+        """A system message stands where it came."""
+        turn = self._last_turn()
+        if turn is None or turn.state == "completed":
+            turn = self._open_turn()
+        turn.units.append(MessageUnit("system", cast(Message, commit.value)))
+
+    def add_result(self, commit: Commit) -> None:
+        """A result goes to its call, wherever other commits came in between."""
+        result = cast(ToolResult, commit.value)
+        unit = self._find(commit.response) if commit.response else None
+        unit = unit or self._find_caller(result.id)
+        if unit is not None:
+            unit.results += (result,)
+
+    def add_usage(self, commit: Commit) -> None:
+        """What the provider counted for a response."""
+        unit = self._find(commit.response)
+        if unit is not None:
+            unit.usage = cast(Usage, commit.value)
+
+    def end_turn(self, commit: Commit) -> None:
+        """The end of the last turn; a further end of a completed one is the end of an attempt that left nothing."""
+        turn = self._last_turn()
+        if turn is None or turn.state == "completed":
+            return
+        turn.state = cast(TurnEnded, commit.value).state
+        if turn.state == "capped":
+            responses = turn.responses
+            unit = self._find(responses[-1].response) if responses else None
             if unit is not None:
-                unit.results.append(commit.value)
-        elif kind == "turn_ended":
-            assert isinstance(commit.value, TurnEnded)
-            if self.turns:
-                self.turns[-1].state = commit.value.state
-        elif kind == "tools":
-            assert isinstance(commit.value, Tools)
-            self.tools = commit.value
-        elif kind == "provider_usage":
-            assert isinstance(commit.value, Usage)
-            found = self._find(commit.response)
-            if found is not None:
-                found.usage = commit.value
+                unit.capped = bool(unit.calls)
 
-    def _add_block(self, commit: Commit) -> None:
-        unit = self._unit
-        if unit is None or unit.commit.response != commit.response:
-            unit = self._find(commit.response)
-            if unit is None:
-                return
-        unit.blocks.append(commit.value)  # type: ignore[arg-type]
-        unit.hashes.append(commit.hash)
-        if commit.kind == "tool_call":
-            self.turns[-1].used_tools = True
+    def set_tools(self, commit: Commit) -> None:
+        """The tools from here on."""
+        self.tools = cast(Tools, commit.value)
 
-    def _add_message(self, commit: Commit) -> None:
-        assert isinstance(commit.value, Message)
-        turns = self.turns
-        if not turns or turns[-1].state is not None or (commit.kind == "user" and turns[-1].has_response):
-            turns.append(Turn())
-        turns[-1].units.append(MessageUnit(commit, commit.value))
+    def add_repair(self, commit: Commit) -> None:
+        """A repair; whether it holds is for the target to say."""
+        self.repairs.append(cast(Repair, commit.value))
 
     def _open_turn(self) -> Turn:
-        if not self.turns or self.turns[-1].state is not None:
-            self.turns.append(Turn())
-        return self.turns[-1]
+        turn = Turn(self._owner)
+        self.turns.append(turn)
+        return turn
+
+    def _last_turn(self) -> Turn | None:
+        return self._own_turn(len(self.turns) - 1) if self.turns else None
+
+    def _own_turn(self, at: int) -> Turn:
+        turn = self.turns[at]
+        if turn.owner is not self._owner:
+            turn = self.turns[at] = turn.copy(self._owner)
+        return turn
 
     def _find(self, response: str) -> ResponseUnit | None:
-        for turn in reversed(self.turns):
-            for unit in reversed(turn.units):
-                if type(unit) is ResponseUnit and unit.commit.response == response:
-                    return unit
-        return None
+        """The last response of that id, to be changed."""
+        unit = self._unit
+        if unit is None or unit.response != response:
+            self._unit = unit = self._own_unit(self._index().get(response))
+        return unit
 
-    def _caller(self, commit: Commit, result: ToolResult) -> ResponseUnit | None:
-        """The response whose call ``result`` answers, wherever other commits came in between."""
-        unit = self._find(commit.response) if commit.response else None
-        if unit is not None:
-            return unit
-        for turn in reversed(self.turns):
-            for candidate in reversed(turn.units):
-                if type(candidate) is ResponseUnit and any(call.id == result.id for call in candidate.calls):
-                    return candidate
-        return None
+    def _find_caller(self, id: str) -> ResponseUnit | None:
+        self._index()
+        return self._own_unit(self._callers.get(id))
+
+    def _own_unit(self, place: tuple[int, int] | None) -> ResponseUnit | None:
+        if place is None:
+            self.missed = True
+            return None
+        units = self._own_turn(place[0]).units
+        unit = cast(ResponseUnit, units[place[1]])
+        if unit.owner is not self._owner:
+            unit = units[place[1]] = unit.copy(self._owner)
+        return unit
+
+    def _index(self) -> dict[str, tuple[int, int]]:
+        """Where each response stands; most histories never ask."""
+        if self._responses is None:
+            self._responses = {}
+            for turn_at, turn in enumerate(self.turns):
+                for at, unit in enumerate(turn.units):
+                    if type(unit) is ResponseUnit:
+                        self._responses[unit.response] = turn_at, at
+                        self._callers.update((call.id, (turn_at, at)) for call in unit.calls)
+        return self._responses
+
+
+_TAKERS: dict[str, Callable[[Grouper, Commit], None]] = {
+    "reasoning": Grouper.add_block,
+    "assistant": Grouper.add_block,
+    "tool_call": Grouper.add_block,
+    "other": Grouper.add_block,
+    "media": Grouper.add_block,
+    "response": Grouper.add_response,
+    "user": Grouper.add_user,
+    "system": Grouper.add_system,
+    "tool_result": Grouper.add_result,
+    "provider_usage": Grouper.add_usage,
+    "turn_ended": Grouper.end_turn,
+    "tools": Grouper.set_tools,
+    "repair": Grouper.add_repair,
+}

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import deque
-from collections.abc import AsyncIterator, Mapping
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from concurrent.futures import Executor
+from contextlib import aclosing
+from functools import partial
+from typing import TypeVar, assert_never
 
+from thinkback.drive.agenda import Agenda
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.log import append
-from thinkback.drive.sync import now, run_tool
-from thinkback.drive.tools import PythonTool, bind, failure_text, result_text
-from thinkback.errors import NetworkError, PhaseTimeout
+from thinkback.drive.sync import TOOL_THREADS, net_error, now
+from thinkback.drive.threads import in_thread
+from thinkback.drive.tools import PythonTool, ToolOutput, run_async_tool, run_tool
+from thinkback.errors import NetworkError, StoreError
 from thinkback.log.protocol import Store
 from thinkback.model.blocks import ToolCall
 from thinkback.model.deltas import Delta
@@ -20,9 +24,14 @@ from thinkback.turn import events
 from thinkback.turn.machine import Turn
 from thinkback.turn.plan import History
 
+T = TypeVar("T")
+
 
 class AsyncDriver:
-    """One turn of one session. Cancelling or closing the iterator ends the turn as ``interrupted``."""
+    """One turn of one session. Cancelling or closing the iterator ends the turn as ``interrupted``.
+
+    ``over`` is set when nothing of the turn runs any more, however it ended.
+    """
 
     def __init__(
         self,
@@ -35,7 +44,7 @@ class AsyncDriver:
         timeouts: Timeouts,
         executor: Executor,
     ) -> None:
-        self._turn = turn
+        self._agenda = Agenda(turn)
         self._history = history
         self._store = store
         self._session = session
@@ -43,95 +52,116 @@ class AsyncDriver:
         self._tools = tools
         self._timeouts = timeouts
         self._executor = executor
-        self._queue: deque[events.Command] = deque()
-        self._running: dict[asyncio.Task[tuple[str, bool]], str] = {}
-        self.outcome: events.Outcome | None = None
+        self._slots = threading.Semaphore(TOOL_THREADS)
+        self._running: dict[asyncio.Task[ToolOutput], str] = {}
+        self._begun = False
+        self.over = asyncio.Event()
 
-    async def run(self) -> AsyncIterator[Delta]:
+    @property
+    def is_running(self) -> bool:
+        """Whether the turn was begun and is not over."""
+        return self._begun and not self.over.is_set()
+
+    @property
+    def outcome(self) -> events.Outcome | None:
+        """How the turn ended; ``None`` while it is under way."""
+        return self._agenda.outcome
+
+    async def run(self) -> AsyncGenerator[Delta, None]:
         """Perform the turn."""
+        self._begun = True
         try:
-            self._tell(events.Began(now()))
-            async for delta in self._perform_all():
-                yield delta
-        except (GeneratorExit, asyncio.CancelledError, KeyboardInterrupt):
-            await asyncio.shield(self._interrupt())
+            self._agenda.tell(events.Began(now()))
+            async with aclosing(self._perform_all()) as deltas:
+                async for delta in deltas:
+                    yield delta
+        except BaseException as cause:  # cancelled, closed, a fault of the transport: what arrived is stored
+            if not isinstance(cause, StoreError):
+                await to_the_end(self._interrupt())
             raise
         finally:
             for task in self._running:
                 task.cancel()
+            self.over.set()
 
     async def _interrupt(self) -> None:
-        self._tell(events.Interrupt(now()))
+        self._agenda.interrupt(now())
         async for _ in self._perform_all():
             pass
 
-    def _tell(self, event: events.Event) -> None:
-        self._queue.extend(self._turn.on(event))
-
-    async def _perform_all(self) -> AsyncIterator[Delta]:
-        while self.outcome is None:
-            if not self._queue:
-                await self._wait_for_tool()
-                continue
-            command = self._queue.popleft()
+    async def _perform_all(self) -> AsyncGenerator[Delta, None]:
+        agenda = self._agenda
+        while agenda.outcome is None:
+            command = agenda.first()
             match command:
+                case None:
+                    await self._wait_for_tool()
+                case events.Append():
+                    await to_the_end(self._append(command))
                 case events.Emit():
+                    agenda.done()
                     yield command.delta
                 case events.Send():
-                    async for delta in self._send(command):
-                        yield delta
-                case events.Append():
-                    await asyncio.shield(self._append(command))
-                case events.RunTool():
-                    task = asyncio.ensure_future(self._run_tool(command.call))
-                    self._running[task] = command.id
+                    agenda.done()
+                    async with aclosing(self._send(command)) as deltas:
+                        async for delta in deltas:
+                            yield delta
                 case events.Timer():
+                    agenda.done()
                     await asyncio.sleep(command.seconds)
-                    self._tell(events.Fired(command.id, now()))
-                case events.Cancel():
-                    pass  # the stream of a cancelled request is closed where it is read
-                case events.Done():
-                    self.outcome = command.outcome
+                    agenda.tell(events.Fired(command.id, now()))
+                case events.RunTool():
+                    agenda.done()
+                    self._running[asyncio.ensure_future(self._run_tool(command.call))] = command.id
+                case events.Cancel() | events.Done():
+                    agenda.done()  # the stream of a cancelled request is closed where it is read
+                case _:
+                    assert_never(command)
 
     async def _append(self, command: events.Append) -> None:
-        loop = asyncio.get_running_loop()
-        head = self._history.head
-        stored = await loop.run_in_executor(self._executor, append, self._store, self._session, command.step, head)
-        self._tell(events.Appended(command.id, stored.commits, now(), stored.between))
+        work = partial(append, self._store, self._session, command.step, self._history.head)
+        stored = await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between))
+        self._agenda.done()
 
-    async def _send(self, command: events.Send) -> AsyncIterator[Delta]:
-        plan, timeouts = command.plan, self._timeouts
-        deadline = None if timeouts.total is None else time.monotonic() + timeouts.total
+    async def _send(self, command: events.Send) -> AsyncGenerator[Delta, None]:
+        agenda, plan = self._agenda, command.plan
         try:
-            async with self._transport.post(plan.url, plan.headers, bytes(plan), timeouts) as response:
-                self._tell(events.Head(command.id, response.status, response.headers, now()))
+            async with self._transport.post(plan.url, plan.headers, bytes(plan), self._timeouts) as response:
+                agenda.tell(events.Head(command.id, response.status, response.headers, now()))
                 async for piece in response.body:
-                    for told in self._turn.on(events.Bytes(command.id, piece, now())):
-                        if isinstance(told, events.Emit):
-                            yield told.delta
-                        else:
-                            self._queue.append(told)
-                    if deadline is not None and time.monotonic() > deadline:
-                        raise PhaseTimeout(f"not finished after {timeouts.total} s", details={"phase": "total"})
-            self._tell(events.Closed(command.id, now()))
+                    for delta in agenda.feed(events.Bytes(command.id, piece, now())):
+                        yield delta
+            agenda.tell(events.Closed(command.id, now()))
         except NetworkError as error:
-            phase = error.details.get("phase", "network")
-            self._tell(events.NetError(command.id, error.message, phase, now()))  # type: ignore[arg-type]
+            agenda.tell(net_error(command.id, error))
 
-    async def _run_tool(self, call: ToolCall) -> tuple[str, bool]:
+    async def _run_tool(self, call: ToolCall) -> ToolOutput:
         tool = self._tools.get(call.name)
-        if tool is None or not tool.is_async:
-            return await asyncio.to_thread(run_tool, self._tools, call)
-        arguments = bind(tool, call)
-        if isinstance(arguments, str):
-            return arguments, True
-        try:
-            return result_text(await tool.function(**arguments)), False
-        except Exception as error:  # foreign code: whatever it raises is told to the model
-            return failure_text(error), True
+        if tool is not None and tool.is_async:
+            return await run_async_tool(tool, call)
+        return await asyncio.wrap_future(in_thread(partial(run_tool, self._tools, call), self._slots))
 
     async def _wait_for_tool(self) -> None:
+        if not self._running:
+            raise RuntimeError("the turn is not over and waits for nothing: a command or its answer was lost")
         done, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
-            content, is_error = task.result()
-            self._tell(events.ToolDone(self._running.pop(task), content, is_error, now()))
+            output = ToolOutput("The tool was cancelled.", True) if task.cancelled() else task.result()
+            self._agenda.tell(events.ToolDone(self._running.pop(task), *output, now()))
+
+
+async def to_the_end(work: Awaitable[T]) -> T:
+    """What ``work`` gives. A cancellation meanwhile does not disturb it: it is raised when the work is done."""
+    future = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.shield(future)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        except BaseException:  # the work's own failure, raised again below
+            break
+    if cancelled is not None and future.exception() is None:
+        raise cancelled
+    return future.result()

@@ -5,18 +5,22 @@ Keys travel in headers only; no error of this module repeats a header.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from thinkback.errors import NetworkError, PhaseTimeout
+from thinkback.drive.deadline import Deadline
+from thinkback.errors import NetworkError, PhaseTimeout, SettingError
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
+
+Verify: TypeAlias = "ssl.SSLContext | str | os.PathLike[str] | bool"
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -40,7 +44,11 @@ class HttpResponse(msgspec.Struct):
 
 
 class Transport(Protocol):
-    """POST, with the response's body as an iterator of pieces. Raises ``NetworkError`` or ``PhaseTimeout``."""
+    """POST, with the response's body as an iterator of pieces. Raises ``NetworkError`` or ``PhaseTimeout``.
+
+    Their ``details["phase"]`` is network, connect, first_byte, idle or total; ``details["permanent"]`` is true where
+    trying again cannot help.
+    """
 
     def post(
         self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts
@@ -50,7 +58,7 @@ class Transport(Protocol):
 
 
 class AsyncTransport(Protocol):
-    """The same for asyncio."""
+    """The same for asyncio; the body is an asynchronous iterator."""
 
     def post(
         self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts
@@ -60,38 +68,43 @@ class AsyncTransport(Protocol):
 
 
 class Httpx2Transport:
-    """The sync transport. ``proxy`` and ``verify`` override what the environment says."""
+    """The sync transport, for any number of threads. ``proxy`` and ``verify`` override what the environment says."""
 
-    def __init__(self, proxy: str | None = None, verify: ssl.SSLContext | str | bool = True) -> None:
+    def __init__(self, proxy: str | None = None, verify: Verify = True) -> None:
         self._options = _client_options(proxy, verify)
         self._client: httpx2.Client | None = None
 
     @contextmanager
     def post(self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts) -> Iterator[HttpResponse]:
+        """Send; the response is closed when the context ends."""
         import httpx2
 
-        if self._client is None:
-            self._client = httpx2.Client(**self._options)
-        request = self._client.build_request("POST", url, headers=headers, content=body, timeout=_timeout(timeouts))
+        deadline = Deadline(timeouts.total)
         try:
+            if self._client is None:
+                self._client = httpx2.Client(**self._options)
+            limits = _limits(timeouts, deadline)
+            request = self._client.build_request("POST", url, headers=headers, content=body, timeout=limits)
             response = self._client.send(request, stream=True)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise translate(error, "first_byte") from None
+        except _failures() as error:
+            raise translate(error, "first_byte", deadline) from None
         try:
             request.extensions["timeout"]["read"] = timeouts.idle
-            yield HttpResponse(response.status_code, dict(response.headers), _pieces(response))
+            with deadline.breaking(_connection(response)):
+                yield HttpResponse(response.status_code, dict(response.headers), _pieces(response, deadline))
         finally:
             response.close()
 
     def close(self) -> None:
+        """Close all connections."""
         if self._client is not None:
             self._client.close()
 
 
 class AsyncHttpx2Transport:
-    """The asyncio transport."""
+    """The asyncio transport, for one event loop."""
 
-    def __init__(self, proxy: str | None = None, verify: ssl.SSLContext | str | bool = True) -> None:
+    def __init__(self, proxy: str | None = None, verify: Verify = True) -> None:
         self._options = _client_options(proxy, verify)
         self._client: httpx2.AsyncClient | None = None
 
@@ -99,70 +112,122 @@ class AsyncHttpx2Transport:
     async def post(
         self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts
     ) -> AsyncIterator[HttpResponse]:
+        """Send; the response is closed when the context ends."""
+        import asyncio
+
         import httpx2
 
-        if self._client is None:
-            self._client = httpx2.AsyncClient(**self._options)
-        request = self._client.build_request("POST", url, headers=headers, content=body, timeout=_timeout(timeouts))
+        deadline = Deadline(timeouts.total)
         try:
-            response = await self._client.send(request, stream=True)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise translate(error, "first_byte") from None
+            if self._client is None:
+                self._client = httpx2.AsyncClient(**self._options)
+            limits = _limits(timeouts, deadline)
+            request = self._client.build_request("POST", url, headers=headers, content=body, timeout=limits)
+            async with asyncio.timeout(deadline.remaining()):
+                response = await self._client.send(request, stream=True)
+        except _failures(TimeoutError) as error:
+            raise translate(error, "first_byte", deadline) from None
         try:
             request.extensions["timeout"]["read"] = timeouts.idle
-            yield HttpResponse(response.status_code, dict(response.headers), _apieces(response))
+            yield HttpResponse(response.status_code, dict(response.headers), _apieces(response, deadline))
         finally:
             await response.aclose()
 
     async def aclose(self) -> None:
+        """Close all connections."""
         if self._client is not None:
             await self._client.aclose()
 
 
-def _pieces(response: httpx2.Response) -> Iterator[bytes]:
+def _failures(*more: type[Exception]) -> tuple[type[Exception], ...]:
     import httpx2
 
+    return (httpx2.HTTPError, httpx2.InvalidURL, *more)
+
+
+def _pieces(response: httpx2.Response, deadline: Deadline) -> Iterator[bytes]:
     try:
-        yield from response.iter_bytes()
-    except httpx2.HTTPError as error:
-        raise translate(error, "idle") from None
-
-
-async def _apieces(response: httpx2.Response) -> AsyncIterator[bytes]:
-    import httpx2
-
-    try:
-        async for piece in response.aiter_bytes():
+        for piece in response.iter_bytes():
             yield piece
-    except httpx2.HTTPError as error:
-        raise translate(error, "idle") from None
+            if deadline.passed:
+                raise deadline.error()
+    except _failures() as error:
+        raise translate(error, "idle", deadline) from None
+    if deadline.passed:  # the end may be that of the broken connection
+        raise deadline.error()
 
 
-def _client_options(proxy: str | None, verify: ssl.SSLContext | str | bool) -> dict[str, Any]:
+async def _apieces(response: httpx2.Response, deadline: Deadline) -> AsyncIterator[bytes]:
+    import asyncio
+
+    pieces = aiter(response.aiter_bytes())
+    while True:
+        try:
+            async with asyncio.timeout(deadline.remaining()):
+                piece = await anext(pieces, None)
+        except _failures(TimeoutError) as error:
+            raise translate(error, "idle", deadline) from None
+        if piece is None:
+            return
+        yield piece
+
+
+def _connection(response: httpx2.Response) -> Any:
+    stream = response.extensions.get("network_stream")
+    return stream.get_extra_info("socket") if stream is not None else None
+
+
+def _client_options(proxy: str | None, verify: Verify) -> dict[str, Any]:
     """A CA bundle given as a path becomes a context; without one ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` count."""
-    if isinstance(verify, str):
-        import ssl
-
-        verify = ssl.create_default_context(cafile=verify)
-    options: dict[str, Any] = {"verify": verify, "follow_redirects": False}
+    context = _trusting(os.fspath(verify)) if isinstance(verify, str | os.PathLike) else verify
+    options: dict[str, Any] = {"verify": context, "follow_redirects": False}
     if proxy is not None:
         options["proxy"] = proxy
     return options
 
 
-def _timeout(timeouts: Timeouts) -> httpx2.Timeout:
+def _trusting(place: str) -> ssl.SSLContext:
+    """A context that trusts the certificates in the file or directory ``place``."""
+    import ssl
+
+    try:
+        if os.path.isdir(place):
+            return ssl.create_default_context(capath=place)
+        return ssl.create_default_context(cafile=place)
+    except OSError as error:  # ssl.SSLError is one
+        raise SettingError(
+            f"verify: no certificates can be read from {place!r}: {error}",
+            details={"key": "verify", "value": place},
+            next_actions=("give a PEM file of certificate authorities, or a directory of them",),
+        ) from None
+
+
+def _limits(timeouts: Timeouts, deadline: Deadline) -> httpx2.Timeout:
     import httpx2
 
-    return httpx2.Timeout(timeouts.idle, connect=timeouts.connect, read=timeouts.first_byte, pool=timeouts.connect)
+    connect = deadline.within(timeouts.connect)
+    write, read = deadline.within(timeouts.idle), deadline.within(timeouts.first_byte)
+    return httpx2.Timeout(write, connect=connect, read=read, pool=connect)
 
 
-def translate(error: Exception, reading: Literal["first_byte", "idle"]) -> NetworkError:
+def translate(error: Exception, reading: Literal["first_byte", "idle"], deadline: Deadline) -> NetworkError:
     """The transport's exception as one of ours; ``reading`` is the phase a read time-out belongs to."""
     import httpx2
 
+    if deadline.passed:
+        return deadline.error()
     text = str(error) or type(error).__name__
     if isinstance(error, httpx2.ConnectTimeout | httpx2.PoolTimeout):
         return PhaseTimeout(f"no connection in time: {text}", details={"phase": "connect"})
-    if isinstance(error, httpx2.TimeoutException):
+    if isinstance(error, httpx2.TimeoutException | TimeoutError):
         return PhaseTimeout(f"the server was silent for too long: {text}", details={"phase": reading})
+    permanent = {"phase": "network", "permanent": True}
+    if isinstance(error, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol | httpx2.InvalidURL):
+        # Their texts repeat what was wrong, and that may be a header with a key.
+        return NetworkError("the request cannot be sent: its URL or a header is malformed", details=permanent)
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return NetworkError(
+            f"the server's certificate is not trusted: {text}; name its authority in SSL_CERT_FILE or verify=",
+            details=permanent,
+        )
     return NetworkError(f"the request failed: {text}", details={"phase": "network"})

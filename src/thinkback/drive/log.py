@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from thinkback.errors import HeadMovedError
+from thinkback.errors import HeadMovedError, StoreError
 from thinkback.log.protocol import Store
 from thinkback.log.seal import seal
 from thinkback.model.commits import Commit, Head, Step
@@ -20,12 +21,15 @@ class Stored(NamedTuple):
 
 
 def append(store: Store, session: str, step: Step, head: Head) -> Stored:
-    """Store ``step`` on top of ``head`` or of whatever has become the head. Raises ``StoreError``."""
+    """Store ``step`` on top of ``head`` or of whatever has become the head. Raises ``StoreError``.
+
+    A step that was stored before, because an earlier attempt was cut short, is found again where it is.
+    """
     between: list[Commit] = []
     for attempt in range(_ATTEMPTS):
         commits = seal(step, head)
         try:
-            store.append(session, step.id, commits, head)
+            fresh = store.append(session, step.id, commits, head)
         except HeadMovedError:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -33,5 +37,15 @@ def append(store: Store, session: str, step: Step, head: Head) -> Stored:
             between += newer
             head = Head(newer[-1].hash, newer[-1].seq) if newer else head
             continue
-        return Stored(tuple(commits), tuple(between))
+        return Stored(tuple(commits), tuple(between)) if fresh else _found(step, store.read(session, head.seq))
     raise AssertionError("unreachable")
+
+
+def _found(step: Step, newer: Sequence[Commit]) -> Stored:
+    """``step`` among the commits behind the head it was meant for."""
+    wanted = [(draft.kind, draft.response, draft.index, step.time) for draft in step.drafts]
+    sealed = [(commit.kind, commit.response, commit.index, commit.time) for commit in newer]
+    for at in range(len(newer) - len(wanted) + 1):
+        if sealed[at : at + len(wanted)] == wanted:
+            return Stored(tuple(newer[at : at + len(wanted)]), tuple(newer[:at]))
+    raise StoreError(f"step {step.id} was stored before, and not behind the head it was given for")

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
+from typing import assert_never
 
+from thinkback.drive.agenda import Agenda
 from thinkback.drive.http import Timeouts, Transport
 from thinkback.drive.log import append
-from thinkback.drive.tools import PythonTool, bind, failure_text, result_text
-from thinkback.errors import NetworkError, PhaseTimeout
+from thinkback.drive.threads import in_thread
+from thinkback.drive.tools import PythonTool, ToolOutput, run_tool
+from thinkback.errors import NetworkError, StoreError
 from thinkback.log.protocol import Store
-from thinkback.model.blocks import ToolCall
 from thinkback.model.deltas import Delta
 from thinkback.turn import events
 from thinkback.turn.machine import Turn
 from thinkback.turn.plan import History
 
-_TOOL_THREADS = 8
+TOOL_THREADS = 8
 
 
 def now() -> int:
     """Microseconds since 1970 UTC."""
     return time.time_ns() // 1000
+
+
+def net_error(id: str, error: NetworkError) -> events.NetError:
+    """What a transport raised, as the turn is told."""
+    phase = error.details.get("phase", "network")
+    permanent = bool(error.details.get("permanent"))
+    return events.NetError(id, error.message, phase, now(), permanent)  # type: ignore[arg-type]
 
 
 class SyncDriver:
@@ -42,99 +52,90 @@ class SyncDriver:
         tools: Mapping[str, PythonTool],
         timeouts: Timeouts,
     ) -> None:
-        self._turn = turn
+        self._agenda = Agenda(turn)
         self._history = history
         self._store = store
         self._session = session
         self._transport = transport
         self._tools = tools
         self._timeouts = timeouts
-        self._queue: deque[events.Command] = deque()
-        self._running: dict[Future[tuple[str, bool]], str] = {}
-        self._pool: ThreadPoolExecutor | None = None
-        self.outcome: events.Outcome | None = None
+        self._slots = threading.Semaphore(TOOL_THREADS)
+        self._running: dict[Future[ToolOutput], str] = {}
+        self.is_running = False
 
-    def run(self) -> Iterator[Delta]:
+    @property
+    def outcome(self) -> events.Outcome | None:
+        """How the turn ended; ``None`` while it is under way."""
+        return self._agenda.outcome
+
+    def run(self) -> Generator[Delta, None, None]:
         """Perform the turn."""
+        self.is_running = True
         try:
-            self._tell(events.Began(now()))
+            self._agenda.tell(events.Began(now()))
             yield from self._perform_all()
-        except (GeneratorExit, KeyboardInterrupt):
-            self._tell(events.Interrupt(now()))
-            for _ in self._perform_all():
-                pass
+        except BaseException as cause:  # Ctrl-C, a closed iterator, a fault of the transport: what arrived is stored
+            if not isinstance(cause, StoreError):
+                self._interrupt()
             raise
         finally:
-            if self._pool is not None:
-                self._pool.shutdown(wait=False, cancel_futures=True)
+            for future in self._running:
+                future.cancel()
+            self.is_running = False
 
-    def _tell(self, event: events.Event) -> None:
-        self._queue.extend(self._turn.on(event))
+    def _interrupt(self) -> None:
+        self._agenda.interrupt(now())
+        for _ in self._perform_all():
+            pass
 
     def _perform_all(self) -> Iterator[Delta]:
-        while self.outcome is None:
-            if not self._queue:
-                self._wait_for_tool()
-                continue
-            command = self._queue.popleft()
+        agenda = self._agenda
+        while agenda.outcome is None:
+            command = agenda.first()
             match command:
+                case None:
+                    self._wait_for_tool()
+                case events.Append():
+                    self._append(command)
                 case events.Emit():
+                    agenda.done()
                     yield command.delta
                 case events.Send():
+                    agenda.done()
                     yield from self._send(command)
-                case events.Append():
-                    stored = append(self._store, self._session, command.step, self._history.head)
-                    self._tell(events.Appended(command.id, stored.commits, now(), stored.between))
-                case events.RunTool():
-                    self._start_tool(command)
                 case events.Timer():
+                    agenda.done()
                     time.sleep(command.seconds)
-                    self._tell(events.Fired(command.id, now()))
-                case events.Cancel():
-                    pass  # the stream of a cancelled request is closed where it is read
-                case events.Done():
-                    self.outcome = command.outcome
+                    agenda.tell(events.Fired(command.id, now()))
+                case events.RunTool():
+                    agenda.done()
+                    future = in_thread(partial(run_tool, self._tools, command.call), self._slots)
+                    self._running[future] = command.id
+                case events.Cancel() | events.Done():
+                    agenda.done()  # the stream of a cancelled request is closed where it is read
+                case _:
+                    assert_never(command)
+
+    def _append(self, command: events.Append) -> None:
+        stored = append(self._store, self._session, command.step, self._history.head)
+        self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between))
+        self._agenda.done()
 
     def _send(self, command: events.Send) -> Iterator[Delta]:
-        plan, timeouts = command.plan, self._timeouts
-        deadline = None if timeouts.total is None else time.monotonic() + timeouts.total
+        agenda, plan = self._agenda, command.plan
         try:
-            with self._transport.post(plan.url, plan.headers, bytes(plan), timeouts) as response:
-                self._tell(events.Head(command.id, response.status, response.headers, now()))
+            with self._transport.post(plan.url, plan.headers, bytes(plan), self._timeouts) as response:
+                agenda.tell(events.Head(command.id, response.status, response.headers, now()))
                 for piece in response.body:
-                    for told in self._turn.on(events.Bytes(command.id, piece, now())):
-                        if isinstance(told, events.Emit):
-                            yield told.delta
-                        else:
-                            self._queue.append(told)
-                    if deadline is not None and time.monotonic() > deadline:
-                        raise PhaseTimeout(f"not finished after {timeouts.total} s", details={"phase": "total"})
-            self._tell(events.Closed(command.id, now()))
+                    yield from agenda.feed(events.Bytes(command.id, piece, now()))
+            agenda.tell(events.Closed(command.id, now()))
         except NetworkError as error:
-            phase = error.details.get("phase", "network")
-            self._tell(events.NetError(command.id, error.message, phase, now()))  # type: ignore[arg-type]
-
-    # -- tools -----------------------------------------------------------------------------------------------------
-
-    def _start_tool(self, command: events.RunTool) -> None:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_TOOL_THREADS, thread_name_prefix="thinkback-tool")
-        self._running[self._pool.submit(run_tool, self._tools, command.call)] = command.id
+            agenda.tell(net_error(command.id, error))
 
     def _wait_for_tool(self) -> None:
+        if not self._running:
+            raise RuntimeError("the turn is not over and waits for nothing: a command or its answer was lost")
         done, _ = wait(self._running, return_when=FIRST_COMPLETED)
         for future in done:
             content, is_error = future.result()
-            self._tell(events.ToolDone(self._running.pop(future), content, is_error, now()))
-
-
-def run_tool(tools: Mapping[str, PythonTool], call: ToolCall) -> tuple[str, bool]:
-    """(text for the model, whether it is an error) of one call. A tool that raises is a result, not a crash."""
-    tool = tools.get(call.name)
-    arguments = bind(tool, call)
-    if tool is None or isinstance(arguments, str):
-        return str(arguments), True
-    try:
-        return result_text(tool.function(**arguments)), False
-    except Exception as error:  # foreign code: whatever it raises is told to the model
-        return failure_text(error), True
+            self._agenda.tell(events.ToolDone(self._running.pop(future), content, is_error, now()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,13 @@ from thinkback.errors import ToolDefinitionError
 from thinkback.model import canonical
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Tool
+
+
+class ToolOutput(NamedTuple):
+    """What the model is told of one call."""
+
+    content: str
+    is_error: bool
 
 
 class PythonTool(msgspec.Struct, frozen=True):
@@ -24,6 +31,7 @@ class PythonTool(msgspec.Struct, frozen=True):
 
     @property
     def is_async(self) -> bool:
+        """Whether it must be awaited."""
         return inspect.iscoroutinefunction(self.function)
 
 
@@ -37,8 +45,8 @@ def python_tool(function: Callable[..., Any]) -> PythonTool:
         raise ToolDefinitionError(
             f"a tool needs a name: {function!r} has none", next_actions=("define it with def, not lambda",)
         )
-    fields = _fields(function, name)
     try:
+        fields = _fields(function, name)
         arguments = msgspec.defstruct(f"{name}_arguments", fields, forbid_unknown_fields=True)
         schema = msgspec.json.schema(arguments)
     except (TypeError, ValueError) as error:
@@ -47,7 +55,7 @@ def python_tool(function: Callable[..., Any]) -> PythonTool:
             next_actions=("use str, int, float, bool, list, dict, Literal, Enum or a msgspec.Struct",),
         ) from None
     description = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
-    parameters = canonical.encode(_inline(schema)).decode()
+    parameters = canonical.encode(inline(schema)).decode()
     return PythonTool(Tool(name, description, parameters), function, arguments)
 
 
@@ -78,7 +86,7 @@ def bind(tool: PythonTool | None, call: ToolCall) -> dict[str, Any] | str:
     if tool is None:
         return f"There is no tool named {call.name!r}."
     try:
-        raw = canonical.decode(call.arguments or "{}")
+        raw: Any = canonical.decode(call.arguments or "{}")
     except msgspec.DecodeError as error:
         return f"The arguments are not valid JSON: {error}"
     try:
@@ -86,6 +94,29 @@ def bind(tool: PythonTool | None, call: ToolCall) -> dict[str, Any] | str:
     except msgspec.ValidationError as error:
         return f"The arguments do not fit the tool: {error}"
     return {field: getattr(checked, field) for field in tool.arguments.__struct_fields__}
+
+
+def run_tool(tools: Mapping[str, PythonTool], call: ToolCall) -> ToolOutput:
+    """Run one call. A tool that raises is a result, not a crash; one that exits ends itself, not the program."""
+    tool = tools.get(call.name)
+    arguments = bind(tool, call)
+    if tool is None or isinstance(arguments, str):
+        return ToolOutput(str(arguments), True)
+    try:
+        return ToolOutput(result_text(tool.function(**arguments)), False)
+    except (Exception, SystemExit) as error:  # foreign code: whatever it raises is told to the model
+        return ToolOutput(failure_text(error), True)
+
+
+async def run_async_tool(tool: PythonTool, call: ToolCall) -> ToolOutput:
+    """The same for a coroutine function."""
+    arguments = bind(tool, call)
+    if isinstance(arguments, str):
+        return ToolOutput(arguments, True)
+    try:
+        return ToolOutput(result_text(await tool.function(**arguments)), False)
+    except (Exception, SystemExit) as error:  # foreign code: whatever it raises is told to the model
+        return ToolOutput(failure_text(error), True)
 
 
 def result_text(value: Any) -> str:
@@ -132,8 +163,8 @@ def _default(value: Any) -> Any:
     return value
 
 
-def _inline(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of the arguments with the top reference resolved; nested ones stay under ``$defs``."""
+def inline(schema: dict[str, Any]) -> dict[str, Any]:
+    """``schema`` with its top reference resolved; nested ones stay under ``$defs``."""
     definitions = dict(schema.get("$defs", {}))
     top = schema.get("$ref", "").rpartition("/")[2]
     if not top:

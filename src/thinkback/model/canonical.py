@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, TypeVar
+import math
+from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 import msgspec
 
 T = TypeVar("T")
+Json: TypeAlias = bytes | bytearray | memoryview | str
 
 _encoder = msgspec.json.Encoder(order="deterministic")
+_in_order = msgspec.json.Encoder()
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
@@ -27,7 +30,21 @@ def encode(value: object) -> bytes:
         return json.dumps(plain, separators=(",", ":")).encode("ascii")
 
 
-def decode(data: bytes | bytearray | memoryview | str, type: type[T] | Any = Any) -> T:
+def source(value: object) -> str:
+    """JSON source text of a value from the wire, mapping keys in the order they came."""
+    try:
+        return _in_order.encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+
+
+@overload
+def decode(data: Json) -> Any: ...
+@overload
+def decode(data: Json, type: type[T]) -> T: ...
+@overload
+def decode(data: Json, type: Any) -> Any: ...
+def decode(data: Json, type: Any = Any) -> Any:
     """The value of JSON ``data``. Raises ``msgspec.DecodeError`` (``ValidationError``) when it is not one.
 
     msgspec refuses lone surrogates; the standard library reads them, so it gets a second try.
@@ -36,11 +53,13 @@ def decode(data: bytes | bytearray | memoryview | str, type: type[T] | Any = Any
     if decoder is None:
         decoder = _decoders[type] = msgspec.json.Decoder(type)
     try:
-        return decoder.decode(data)  # type: ignore[no-any-return]
+        return decoder.decode(data)
     except msgspec.ValidationError:
         raise
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.convert(_loads(data), type)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, UnicodeError):
+        return msgspec.convert(_loads(data), type)
+    except RecursionError:
+        raise msgspec.DecodeError("JSON is nested too deeply") from None
 
 
 def string(text: str) -> bytes:
@@ -51,14 +70,37 @@ def string(text: str) -> bytes:
         return json.dumps(text).encode("ascii")
 
 
+def raw(source_text: str) -> bytes:
+    """The bytes of JSON source text as it came; a lone surrogate in it becomes its escape."""
+    return source_text.encode("utf-8", "backslashreplace")
+
+
+def whole(text: str) -> str:
+    """``text`` with each surrogate pair that came in two pieces as one character; lone surrogates stay."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return text
+
+
 def digest(data: bytes) -> str:
     """Hex SHA-256 of ``data``."""
     return hashlib.sha256(data).hexdigest()
 
 
-def _loads(data: bytes | bytearray | memoryview | str) -> Any:
-    text = data if isinstance(data, str) else bytes(data).decode("utf-8", "surrogatepass")
+def _loads(data: Json) -> Any:
     try:
-        return json.loads(text)
+        text = data if isinstance(data, str) else bytes(data).decode("utf-8", "surrogatepass")
+        return json.loads(text, parse_float=_finite, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise msgspec.DecodeError(f"JSON is malformed: {error}") from None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")

@@ -47,7 +47,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag="message"):
 
 
 class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool as offered to the model. ``parameters`` is a JSON schema as source text; ``wire`` a verbatim definition."""
+    """A tool as offered to the model. ``parameters``: a JSON schema as source text; ``wire``: a verbatim definition."""
 
     name: str
     description: str = ""
@@ -228,4 +228,5 @@ def block_draft(block: Block, response: str, index: int) -> Draft:
 
 def decode_payload(data: bytes) -> Payload:
     """The value stored as ``data``. Raises ``msgspec.DecodeError`` when the bytes are no payload."""
-    return canonical.decode(data, Payload)
+    payload: Payload = canonical.decode(data, Payload)
+    return payload

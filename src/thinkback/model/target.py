@@ -82,7 +82,7 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an endpoint and model need of earlier reasoning. See ``rules/data/README`` in the docs for each key.
+    """What an endpoint and model need of earlier reasoning. See ``docs/rules.md`` for each key.
 
     ``form``: how reasoning is written: a message field, ``reasoning_details``, tags in ``content``, or not at all.
     ``open_turn``/``later``: demand for the turn under way and for finished ones. ``scope``: which assistant
@@ -114,7 +114,6 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drop_details: dict[str, tuple[str, ...]] = {}
     need_signature: tuple[str, ...] = ()
     repeat_text: tuple[str, ...] = ()
-    follower: bool = False
     forbid_foreign_text: bool = False
     keep_switch: Switch | None = None
     keeps_when: dict[str, Any] = {}

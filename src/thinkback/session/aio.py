@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
-from thinkback.drive.asynchronous import AsyncDriver
-from thinkback.drive.http import AsyncHttpx2Transport
-from thinkback.errors import ThinkbackError
+from thinkback.drive.asynchronous import AsyncDriver, to_the_end
+from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport
 from thinkback.model.commits import Message
 from thinkback.model.deltas import Delta
 from thinkback.session import requests
 from thinkback.session.reply import Reply
+from thinkback.session.requests import CallOptions, Options, Prompt
+from thinkback.session.stream import busy, reply_of
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
+
+T = TypeVar("T")
 
 
 class AsyncCalls:
@@ -23,67 +29,143 @@ class AsyncCalls:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def chat(self, prompt: str | Sequence[Mapping[str, Any]], **options: Any) -> Reply:
+    async def chat(self, prompt: Prompt, **options: Unpack[CallOptions]) -> Reply:
         """Ask and run the turn to its end."""
-        return await self._finished(self.stream(prompt, **options))
+        return await _finished(self.stream(prompt, **options))
 
-    async def generate(self, tool_results: Mapping[str, str] | None = None, **options: Any) -> Reply:
+    async def generate(self, tool_results: Mapping[str, str] | None = None, **options: Unpack[CallOptions]) -> Reply:
         """Go on without a new message."""
-        self._session._add_results(tool_results or {})
-        return await self._finished(AsyncReplyStream(self._session, None, options))
+        read = requests.read_options(options)
+        stream = AsyncReplyStream(self._session, None, read)
+        await _in_store(self._session, lambda: self._session._answer(tool_results or {}, read))
+        return await _finished(stream)
 
-    def stream(self, prompt: str | Sequence[Mapping[str, Any]], **options: Any) -> AsyncReplyStream:
+    def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> AsyncReplyStream:
         """Ask and yield deltas (``async for``)."""
-        return AsyncReplyStream(self._session, requests.message(prompt), options)
-
-    async def _finished(self, stream: AsyncReplyStream) -> Reply:
-        async for _ in stream:
-            pass
-        return stream.reply
+        return AsyncReplyStream(self._session, requests.message(prompt), requests.read_options(options))
 
 
 class AsyncReplyStream:
-    """Deltas of a turn under way; ``aclose`` interrupts it."""
+    """Deltas of a turn. Nothing happens until it is iterated; ``aclose``, from any task, or abandoning it interrupts.
 
-    def __init__(self, session: Session, message: Message | None, options: Mapping[str, Any]) -> None:
+    ``reply`` is there once the turn is over, also after an error, with what arrived.
+    """
+
+    def __init__(self, session: Session, message: Message | None, options: Options) -> None:
+        session._preflight(options)
         self._session = session
         self._message = message
         self._options = options
         self._driver: AsyncDriver | None = None
-        self._deltas = self._run()
+        self._deltas: AsyncGenerator[Delta, None] | None = None
+        self._waiting: asyncio.Task[object] | None = None
+        self._closed = False
 
-    async def _run(self) -> AsyncIterator[Delta]:
-        session, place = self._session, self._session._place
-        turn, runnable = session._turn(self._message, self._options)
-        transport = place.transport or AsyncHttpx2Transport(place.proxy, place.verify)
-        timeouts = self._options.get("timeouts") or place.timeouts
-        self._driver = AsyncDriver(
-            turn, session._history, session._store.log, session.id, transport, runnable, timeouts, session._store.executor
-        )
-        deltas = self._driver.run()
+    def __aiter__(self) -> AsyncIterator[Delta]:
+        return self
+
+    async def __anext__(self) -> Delta:
+        task = self._waiting = asyncio.current_task()
         try:
-            async for delta in deltas:
-                yield delta
+            if self._deltas is None:
+                self._deltas = await self._start()
+            return await anext(self._deltas)
+        except StopAsyncIteration:
+            outcome = self._driver.outcome if self._driver is not None else None
+            if outcome is not None and outcome.error is not None:
+                raise outcome.error from None
+            raise
+        except asyncio.CancelledError:
+            # ``aclose`` in another task cancels the one that waits here, as asyncio.timeout does, and takes it back.
+            if self._closed and task is not None and task.uncancel() == 0:
+                raise StopAsyncIteration from None
+            raise
         finally:
-            await deltas.aclose()  # type: ignore[attr-defined]
-            if place.transport is None:
-                await transport.aclose()
+            self._waiting = None
 
-    async def __aiter__(self) -> AsyncIterator[Delta]:
-        async for delta in self._deltas:
-            yield delta
-        outcome = self._driver.outcome if self._driver else None
-        if outcome is not None and outcome.error is not None:
-            raise outcome.error
+    async def _start(self) -> AsyncGenerator[Delta, None]:
+        session, place = self._session, self._session._place
+        if self._closed:
+            return _nothing()
+        await _settle(session)
+        await _in_store(session, session._refresh)
+        turn, functions = session._turn(self._message, self._options)
+        transport = place.transport or AsyncHttpx2Transport(place.proxy, place.verify)
+        self._driver = AsyncDriver(
+            turn,
+            session._history,
+            session._store.log,
+            session.id,
+            transport,
+            functions,
+            self._options.timeouts or place.timeouts,
+            session._store.executor,
+        )
+        session._enter(self, self._driver)
+        return _perform(self._driver, transport if place.transport is None else None)
 
     @property
     def reply(self) -> Reply:
         """The reply, once the turn is over."""
-        outcome = self._driver.outcome if self._driver else None
-        if outcome is None:
-            raise ThinkbackError("the turn is not over", next_actions=("iterate the stream to its end, or aclose it",))
-        return Reply(outcome, self._message.text if self._message is not None else None)
+        outcome = self._driver.outcome if self._driver is not None else None
+        return reply_of(outcome, self._message.text if self._message is not None else None)
 
     async def aclose(self) -> None:
         """End the turn now; what arrived is stored as interrupted."""
-        await self._deltas.aclose()  # type: ignore[attr-defined]
+        self._closed = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+            if self._driver is not None and self._driver.is_running:
+                await self._driver.over.wait()
+        elif self._deltas is not None:
+            await self._deltas.aclose()
+
+    async def __aenter__(self) -> AsyncReplyStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+async def _finished(stream: AsyncReplyStream) -> Reply:
+    async for _ in stream:
+        pass
+    return stream.reply
+
+
+async def _in_store(session: Session, work: Callable[[], T]) -> T:
+    """``work`` on the store's executor: it reads or writes the log."""
+    return await asyncio.get_running_loop().run_in_executor(session._store.executor, work)
+
+
+async def _settle(session: Session) -> None:
+    """End an abandoned turn of ``session``; refuse while one is under way."""
+    stream, driver = session._under_way()
+    if not isinstance(driver, AsyncDriver) or not driver.is_running:
+        session._settle()
+    elif stream is None:
+        await driver.over.wait()  # the event loop is closing what nobody holds any more
+    elif isinstance(stream, AsyncReplyStream) and stream._waiting is None:
+        await stream.aclose()
+    else:
+        raise busy()
+
+
+async def _perform(driver: AsyncDriver, transport: AsyncTransport | None) -> AsyncGenerator[Delta, None]:
+    """The deltas of ``driver``; a transport of our own is closed behind them. Holds no stream, so that an abandoned
+    one goes at once."""
+    try:
+        async with aclosing(driver.run()) as deltas:
+            async for delta in deltas:
+                yield delta
+    finally:
+        if transport is not None:
+            await to_the_end(transport.aclose())
+
+
+async def _nothing() -> AsyncGenerator[Delta, None]:
+    """A stream that was closed before it began."""
+    return
+    yield

@@ -55,10 +55,18 @@ def today() -> str:
 
 
 def find_key(endpoint: Endpoint, given: str | None) -> str | None:
-    """The key for ``endpoint``: the one given, else the first environment variable that is set."""
+    """The key for ``endpoint``: the one given, else the first environment variable that is set.
+
+    White space around it is taken off: files and shells leave it there.
+    """
     if given is not None:
-        return given
-    return next((value for name in endpoint.auth.env if (value := os.environ.get(name))), None)
+        return given.strip()
+    return next((value for name in endpoint.auth.env if (value := os.environ.get(name, "").strip())), None)
+
+
+def fits_header(value: str) -> bool:
+    """Whether HTTP can carry ``value`` in a header."""
+    return value.isascii() and (value.isprintable() or not value)
 
 
 def auth_headers(endpoint: Endpoint, key: str | None) -> dict[str, str]:
@@ -72,6 +80,11 @@ def auth_headers(endpoint: Endpoint, key: str | None) -> dict[str, str]:
         names = " or ".join(auth.env) or "a key"
         raise CredentialError(
             f"{endpoint.id} needs a key", next_actions=(f"set {names} in the environment, or give api_key=",)
+        )
+    if not fits_header(key):
+        raise CredentialError(
+            f"the key for {endpoint.id} holds characters that HTTP cannot carry",
+            next_actions=("check that the whole key and nothing else was copied",),
         )
     return {auth.header: f"Bearer {key}" if auth.scheme == "bearer" else key}
 

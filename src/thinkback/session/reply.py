@@ -134,7 +134,7 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
     """The message and envelope as the wire had them, joined from the blocks."""
     response = result.response
     message: dict[str, Any] = {"role": "assistant", **(canonical.decode(response.message) if response.message else {})}
-    details = []
+    details: list[Any] = []
     for block in result.blocks:
         if isinstance(block, Text | ThinkingBlock) and block.source_field == "content":
             message["content"] = message.get("content", "") + content_slice(block)
@@ -146,7 +146,11 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
             message[block.source_field] = message.get(block.source_field, "") + block.text
         elif isinstance(block, ToolCall) and block.source_field == "tool_calls":
             function = {"name": block.name, "arguments": block.arguments}
-            call = canonical.decode(block.wire) if block.wire else {"id": block.id, "type": "function", "function": function}
+            call = (
+                canonical.decode(block.wire)
+                if block.wire
+                else {"id": block.id, "type": "function", "function": function}
+            )
             message.setdefault("tool_calls", []).append(call)
     if details:
         message["reasoning_details"] = details
@@ -156,8 +160,10 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
         message.setdefault("content", None)
     elif response.content == "text":
         message.setdefault("content", "")
-    envelope = canonical.decode(response.envelope) if response.envelope else {}
+    envelope: dict[str, Any] = canonical.decode(response.envelope) if response.envelope else {}
     extra = envelope.pop("choice", {})
     choice = {"index": 0, "message": message, "finish_reason": response.finish, **extra}
-    usage = {"usage": canonical.decode(result.usage.wire)} if result.usage and result.usage.wire else {}
-    return {**envelope, "choices": [choice], **usage}
+    if result.usage is not None and result.usage.wire:
+        usage: Any = canonical.decode(result.usage.wire)
+        envelope["usage"] = usage
+    return {**envelope, "choices": [choice]}

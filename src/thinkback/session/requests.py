@@ -1,137 +1,78 @@
-"""From what a caller says to what a request needs: place, headers, parameters, messages."""
+"""From what a caller says to what a request needs: options, messages, parameters, results; and back from its record."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict
 
 import msgspec
 
 from thinkback.drive.http import Timeouts
-from thinkback.errors import CorruptLogError, NotFoundError
+from thinkback.drive.tools import PythonTool, inline, offered
+from thinkback.errors import CorruptLogError, NotFoundError, SettingError, ThinkbackError
 from thinkback.model import canonical
-from thinkback.model.blocks import ToolCall, ToolResult
-from thinkback.model.commits import Commit, Draft, Message, Request
+from thinkback.model.blocks import ToolResult
+from thinkback.model.commits import Commit, Draft, Message, Request, Tool
 from thinkback.model.target import Endpoint, ModelInfo, Rule, Target, merge
-from thinkback.session import config
+from thinkback.session.place import Place as Place
+from thinkback.session.place import Rulebook as Rulebook
 from thinkback.settings import restore
+from thinkback.turn import orphans
 from thinkback.turn.dialects import dialect
+from thinkback.turn.orphans import OpenCall
 from thinkback.turn.plan import History, Plan
 
-OPTIONS = frozenset(
-    {
-        "tools",
-        "system",
-        "params",
-        "response_format",
-        "settings",
-        "reasoning",
-        "max_steps",
-        "max_retries",
-        "stream",
-        "timeouts",
-    }
-)
+Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
+ToolLike: TypeAlias = Callable[..., Any] | Mapping[str, Any] | Tool
 
 
-class Rulebook(Protocol):
-    """What this package needs of the rules."""
+class CallOptions(TypedDict, total=False):
+    """What every call takes; ``Session.chat`` says what each means."""
 
-    def endpoint(self, name: str) -> Endpoint: ...
-
-    def endpoint_for_url(self, base_url: str) -> Endpoint: ...
-
-    def target(
-        self,
-        endpoint: str,
-        model: str,
-        *,
-        base_url: str = "",
-        on: str,
-        account: str = "",
-        account_known: bool = False,
-    ) -> Target: ...
+    tools: Sequence[ToolLike] | None
+    system: str | None
+    params: Mapping[str, Any] | None
+    response_format: Any
+    settings: Mapping[str, object] | None
+    reasoning: bool
+    max_steps: int
+    max_retries: int
+    stream: bool
+    timeouts: Timeouts | None
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where a session's requests go, and how.
+class Options(msgspec.Struct, frozen=True):
+    """The options of a call, read once. ``functions`` are those among ``tools`` that can be run."""
 
-    ``endpoint`` is a name of the catalogue, or empty where ``base_url`` alone says it. ``proxy`` and ``verify`` (a CA
-    file, a context, or ``False``) override the environment; ``transport`` replaces our HTTP client altogether.
-    """
-
-    model: str
-    endpoint: str = ""
-    base_url: str = ""
-    api_key: str | None = None
-    headers_given: Mapping[str, str] = {}
-    proxy: str | None = None
-    verify: Any = True
-    timeouts: Timeouts = Timeouts()
-    transport: Any = None
-    account: str = ""
-
-    def changed(self, rulebook: Rulebook, **options: Any) -> Place:
-        """This place with ``options`` changed; another endpoint forgets the base URL and key of the old one."""
-        given = {key: value for key, value in options.items() if value is not None}
-        if "headers" in given:
-            given["headers_given"] = given.pop("headers")
-        if "endpoint" in given and given["endpoint"] != self.endpoint:
-            given = {"base_url": "", "api_key": None, "account": "", **given}
-        place = msgspec.structs.replace(self, **given)
-        place.resolved(rulebook)
-        return place
-
-    def resolved(self, rulebook: Rulebook) -> Endpoint:
-        """The endpoint's data. Raises ``NotFoundError`` when neither name nor URL says where."""
-        if self.endpoint:
-            return rulebook.endpoint(self.endpoint)
-        if self.base_url:
-            return rulebook.endpoint_for_url(self.base_url)
-        raise NotFoundError(
-            "no endpoint was given", next_actions=("give endpoint= or base_url=; `thinkback endpoints` lists them",)
-        )
-
-    def target(self, rulebook: Rulebook) -> Target:
-        """Endpoint, model, rule and account of the next request."""
-        endpoint = self.resolved(rulebook)
-        if not (self.base_url or endpoint.base_url):
-            raise NotFoundError(f"{endpoint.id} has no fixed address", next_actions=("give base_url=",))
-        if not self.model:
-            raise NotFoundError("no model was given", next_actions=("give model=",))
-        key = config.find_key(endpoint, self.api_key)
-        account, known = (self.account, True) if self.account else config.account(endpoint, self.headers_given, key)
-        return rulebook.target(
-            endpoint.id,
-            self.model,
-            base_url=self.base_url,
-            on=config.today(),
-            account=account,
-            account_known=known,
-        )
-
-    def endpoint_settings(self, rulebook: Rulebook) -> Mapping[str, Any]:
-        """The endpoint's layer of the settings."""
-        return self.resolved(rulebook).settings
-
-    def headers(self, rulebook: Rulebook, *, with_key: bool, streams: bool) -> dict[str, str]:
-        """Request headers. Without ``with_key`` a missing key is no error (a dry run needs none)."""
-        endpoint = self.resolved(rulebook)
-        key = config.find_key(endpoint, self.api_key)
-        auth = config.auth_headers(endpoint, key) if with_key or key else {}
-        accept = "text/event-stream" if streams else "application/json"
-        fixed = {"Content-Type": "application/json", "Accept": accept, "User-Agent": "thinkback"}
-        return {**fixed, **endpoint.headers, **auth, **self.headers_given}
+    tools: tuple[Tool, ...] | None = None
+    functions: dict[str, PythonTool] = {}
+    system: str | None = None
+    params: Mapping[str, Any] = {}
+    response_format: Any = None
+    settings: Mapping[str, object] = {}
+    reasoning: bool = True
+    max_steps: int = 25
+    max_retries: int = 3
+    stream: bool = True
+    timeouts: Timeouts | None = None
 
 
-def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse a misspelt option instead of ignoring it."""
-    unknown = sorted(set(options) - OPTIONS)
-    if unknown:
-        raise TypeError(f"unknown option {unknown[0]!r}; options are {', '.join(sorted(OPTIONS))}")
+def read_options(given: Mapping[str, Any]) -> Options:
+    """``given`` as ``Options``. Raises ``TypeError`` for a misspelt one, ``ToolDefinitionError`` for a bad tool."""
+    known = CallOptions.__annotations__
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]}?" if close else f"options are {', '.join(known)}"
+            raise TypeError(f"unknown option {name!r}: {hint}")
+    said = {name: value for name, value in given.items() if value is not None}
+    if "tools" in said:
+        said["tools"], said["functions"] = offered(said["tools"])
+    return Options(**said)
 
 
-def message(prompt: str | Sequence[Mapping[str, Any]]) -> Message:
+def message(prompt: Prompt) -> Message:
     """A user message from text or from content parts of the dialect."""
     if isinstance(prompt, str):
         return Message(prompt)
@@ -141,49 +82,75 @@ def message(prompt: str | Sequence[Mapping[str, Any]]) -> Message:
     return msgspec.structs.replace(value, wire="")
 
 
-def native_params(target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+def native_params(target: Target, options: Options) -> dict[str, Any]:
     """Native request fields: streaming, response format, then whatever the caller gave, which wins."""
     params: dict[str, Any] = {}
-    if options.get("stream", True):
+    if options.stream:
         params["stream"] = True
         if target.endpoint.stream_usage:
             params["stream_options"] = {"include_usage": True}
-    if options.get("response_format") is not None:
-        params["response_format"] = _response_format(options["response_format"])
-    return merge(params, dict(options.get("params") or {}))
+    if options.response_format is not None:
+        params["response_format"] = _response_format(options.response_format)
+    return merge(params, dict(options.params))
 
 
 def _response_format(wanted: Any) -> Any:
+    """A mapping is the field as it is; of a type the schema is sent."""
     if isinstance(wanted, Mapping):
         return dict(wanted)
-    schema = msgspec.json.schema(wanted, ref_template="#/$defs/{name}")
-    name = getattr(wanted, "__name__", "answer")
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}
+    try:
+        schema = inline(msgspec.json.schema(wanted))
+    except TypeError as error:
+        raise SettingError(
+            f"response_format: {wanted!r} has no JSON schema: {error}",
+            details={"key": "response_format"},
+            next_actions=("give a msgspec.Struct, a dataclass or a TypedDict, or the field itself as a mapping",),
+        ) from None
+    return {"type": "json_schema", "json_schema": {"name": getattr(wanted, "__name__", "answer"), "schema": schema}}
 
 
-def result_drafts(results: Mapping[str, str], commits: Sequence[Commit]) -> list[Draft]:
-    """Results a caller gives for calls of the log. Raises ``NotFoundError`` for an id that no open call has."""
-    calls: dict[str, tuple[ToolCall, str]] = {}
-    for commit in commits:
-        if isinstance(commit.value, ToolCall):
-            calls[commit.value.id] = (commit.value, commit.response)
-        elif isinstance(commit.value, ToolResult):
-            calls.pop(commit.value.id, None)
+def result_drafts(results: Mapping[str, str], waiting: Sequence[OpenCall]) -> list[Draft]:
+    """Results a caller gives for calls that wait. Raises ``NotFoundError`` for an id that none of them has."""
+    calls = {open_call.call.id: open_call for open_call in waiting}
     missing = [id for id in results if id not in calls]
     if missing:
         raise NotFoundError(
             f"no open call has the id {missing[0]!r}",
+            details={"call": missing[0]},
             next_actions=(f"open calls: {', '.join(calls) or 'none'}",),
         )
     return [
-        Draft("tool_result", ToolResult(id, text, calls[id][0].name), calls[id][1]) for id, text in results.items()
+        Draft("tool_result", ToolResult(id, text, calls[id].call.name), calls[id].response)
+        for id, text in results.items()
     ]
+
+
+def check_answered(waiting: Sequence[OpenCall], results: Mapping[str, str], runnable: Mapping[str, PythonTool]) -> None:
+    """Refuse to go on while a call has neither a result nor a function that gives one."""
+    for open_call in waiting:
+        call = open_call.call
+        if call.id not in results and call.name not in runnable:
+            raise ThinkbackError(
+                f"the call {call.id!r} of {call.name} has no result yet",
+                details={"call": call.id, "tool": call.name},
+                next_actions=(
+                    "give it in tool_results=",
+                    "or give the function in tools=",
+                    "or ask something new: open calls are recorded as interrupted then",
+                ),
+            )
+
+
+def open_calls(commits: Sequence[Commit]) -> list[OpenCall]:
+    """The calls that wait for a result."""
+    return orphans.open_calls(commits)
 
 
 def rebuild(commits: Sequence[Commit]) -> Plan:
     """The plan of the last request, folded again from its record.
 
-    Raises ``CorruptLogError`` when the bytes are not those whose digest was stored.
+    Raises ``NotFoundError`` where that cannot be done, because there was none or it carried reasoning that was not
+    kept, and ``CorruptLogError`` when the bytes are not those whose digest was stored.
     """
     at = next((at for at in range(len(commits) - 1, -1, -1) if commits[at].kind == "request"), None)
     if at is None:
@@ -191,21 +158,27 @@ def rebuild(commits: Sequence[Commit]) -> Plan:
     record = commits[at].value
     assert isinstance(record, Request)
     plan = plan_of(record, commits)
-    if plan.record().sent_digest != record.sent_digest:
-        raise CorruptLogError(
-            "the rebuilt request differs from the one that was sent",
+    if plan.record().sent_digest == record.sent_digest:
+        return plan
+    if "held" in record.target:
+        raise NotFoundError(
+            "the last request carried reasoning that was not kept, so it cannot be built again",
             details={"request": commits[at].hash},
-            next_actions=("run `thinkback fsck`; if it is clean, the program that sent it built it differently",),
+            next_actions=("Reply.decisions has its decisions while the program runs",),
         )
-    return plan
+    raise CorruptLogError(
+        "the rebuilt request differs from the one that was sent",
+        details={"request": commits[at].hash},
+        next_actions=("run `thinkback fsck`; if it is clean, the program that sent it built it differently",),
+    )
 
 
 def plan_of(record: Request, commits: Sequence[Commit]) -> Plan:
     """The plan that ``record`` describes, from the commits up to its head."""
     head = next((at for at, commit in enumerate(commits) if commit.hash == record.head), -1)
     place = record.target
-    rule = canonical.decode(record.rule, Rule)
-    endpoint = canonical.decode(place["endpoint_data"], Endpoint)
+    rule: Rule = canonical.decode(record.rule, Rule)
+    endpoint: Endpoint = canonical.decode(place["endpoint_data"], Endpoint)
     target = Target(
         endpoint=endpoint,
         base_url=place["base_url"],
@@ -218,9 +191,6 @@ def plan_of(record: Request, commits: Sequence[Commit]) -> Plan:
         on=place["on"],
     )
     history = History(commits[: head + 1])
-    settings = restore(record.settings)
-    plan = history.plan(target, settings, None, canonical.decode(record.params))
+    plan = history.plan(target, restore(record.settings), None, canonical.decode(record.params))
     plan.settings = dict(record.settings)
     return plan
-
-

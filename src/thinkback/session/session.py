@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from random import random
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from thinkback.drive.log import append
 from thinkback.drive.sync import SyncDriver, now
-from thinkback.drive.tools import offered
-from thinkback.errors import ThinkbackError
+from thinkback.drive.tools import PythonTool
+from thinkback.errors import ToolDefinitionError
 from thinkback.log.protocol import SessionInfo
-from thinkback.model.commits import Commit, Draft, Message, Step, Tool
-from thinkback.model.deltas import Delta
+from thinkback.model.commits import Commit, Draft, Message, Step
 from thinkback.model.target import Decision, Settings, Target
 from thinkback.session import requests
 from thinkback.session.reply import Reply
+from thinkback.session.requests import CallOptions, Options, Prompt
+from thinkback.session.stream import ReplyStream, busy
 from thinkback.settings import Layers, snapshot
-from thinkback.turn.machine import Ask, Turn
+from thinkback.turn.ask import Ask
+from thinkback.turn.machine import Turn
 from thinkback.turn.plan import History, Plan
 
 if TYPE_CHECKING:
     from thinkback.session.aio import AsyncCalls
     from thinkback.session.store import SessionStore
-    from thinkback.session.wire import Wire
+    from thinkback.session.wire import Planned, Wire
+
+_PACKAGE = str(Path(__file__).parent.parent)
 
 
 class Session:
-    """One conversation. Made by ``SessionStore.session``; not for several threads at once.
+    """One conversation. Made by ``SessionStore.session``. It runs one turn at a time and belongs to one thread or
+    event loop at a time; any number of sessions, also of the same name, may be open beside it.
 
     ``chat`` asks and waits, ``stream`` asks and yields deltas, ``generate`` goes on without a new message;
     ``session.aio`` has the same for asyncio, ``session.wire`` the same without our HTTP.
@@ -41,8 +48,10 @@ class Session:
         self._place = place
         self._history = History(store.log.read(info.id))
         self._layers = Layers().replace("session", info.settings)
+        self._functions: dict[str, PythonTool] = {}
         self._text_warned = False
-        self._planned: Plan | None = None
+        self._planned: Planned | None = None
+        self._last: tuple[weakref.ref[Any], Any] | None = None
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -64,18 +73,24 @@ class Session:
     @property
     def settings(self) -> Settings:
         """The effective settings of the next request, read now."""
+        self._read_layer()
         return self._effective({})
 
     def use(self, endpoint: str | None = None, model: str | None = None, **options: Any) -> None:
-        """Switch endpoint, model or HTTP options from the next request on; the history stays."""
+        """Switch endpoint, model or HTTP options (those of ``SessionStore.session``) from the next request on.
+
+        The history stays. A key, headers and an account that were given are forgotten with the host they were for.
+        """
         self._place = self._place.changed(self._store.rulebook, endpoint=endpoint, model=model, **options)
 
     def set(self, key: str, value: object) -> None:
         """Set a setting of this session. Raises ``SettingError``; the old value stays then."""
+        self._read_layer()
         self._write_layer(self._layers.set("session", key, value))
 
     def unset(self, key: str) -> None:
         """Take a setting of this session back."""
+        self._read_layer()
         self._write_layer(self._layers.unset("session", key))
 
     def log(self) -> list[Commit]:
@@ -85,24 +100,32 @@ class Session:
 
     # -- turns -----------------------------------------------------------------------------------------------------
 
-    def chat(self, prompt: str | Sequence[Mapping[str, Any]], **options: Any) -> Reply:
+    def chat(self, prompt: Prompt, **options: Unpack[CallOptions]) -> Reply:
         """Ask ``prompt`` (text, or content parts of the dialect) and run the turn to its end.
 
-        Options: ``tools`` (functions or definitions), ``system``, ``params`` (native request fields),
-        ``response_format`` (a JSON schema object or a type), ``settings`` (for this call), ``reasoning=False``
-        (readable reasoning is not kept), ``max_steps``, ``stream`` (ask the endpoint for a stream; default true).
+        Options: ``tools`` (functions or definitions; those of the last call hold until others are given), ``system``,
+        ``params`` (native request fields), ``response_format`` (the native field, or a type), ``settings`` (for this
+        call), ``reasoning=False`` (readable reasoning is not kept), ``max_steps``, ``max_retries``, ``timeouts``,
+        ``stream`` (ask the endpoint for a stream; default true).
         Raises ``ProviderError``, ``NetworkError``, ``ReplayRefused``, ``CredentialError``; what arrived is kept.
         """
-        return self._finished(self.stream(prompt, **options))
+        return _finished(self.stream(prompt, **options))
 
-    def generate(self, tool_results: Mapping[str, str] | None = None, **options: Any) -> Reply:
-        """Go on without a new message, after ``tool_results`` (call id to text) if given. Options as ``chat``."""
-        self._add_results(tool_results or {})
-        return self._finished(ReplyStream(self, None, options))
+    def generate(self, tool_results: Mapping[str, str] | None = None, **options: Unpack[CallOptions]) -> Reply:
+        """Go on without a new message, after ``tool_results`` (call id to text) if given. Options as ``chat``.
 
-    def stream(self, prompt: str | Sequence[Mapping[str, Any]], **options: Any) -> ReplyStream:
+        Runs calls that an earlier turn left open, where it has their functions. Raises ``ThinkbackError`` when a call
+        has neither result nor function, ``NotFoundError`` for a result that no open call waits for.
+        """
+        read = requests.read_options(options)
+        stream = ReplyStream(self, None, read)
+        self._settle()
+        self._answer(tool_results or {}, read)
+        return _finished(stream)
+
+    def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> ReplyStream:
         """Ask and yield deltas as they arrive; ``.reply`` is there afterwards. Closing it early interrupts."""
-        return ReplyStream(self, requests.message(prompt), options)
+        return ReplyStream(self, requests.message(prompt), requests.read_options(options))
 
     # -- without our HTTP, and with asyncio ------------------------------------------------------------------------
 
@@ -126,139 +149,164 @@ class Session:
         """The decisions of the last request, recomputed from its record and checked; or of the next one."""
         return self.explain(next=next).decisions
 
-    def explain(self, *, next: bool = False, **options: Any) -> Plan:
+    def explain(self, *, next: bool = False, **options: Unpack[CallOptions]) -> Plan:
         """The plan of the last request, rebuilt from its record and checked by its digest, or of the next one."""
         self._refresh()
         if next:
-            return self._plan(options)
+            return self._plan(requests.read_options(options))
         return requests.rebuild(self._history.commits)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _finished(self, stream: ReplyStream) -> Reply:
-        for _ in stream:
-            pass
-        return stream.reply
-
     def _effective(self, call: Mapping[str, object]) -> Settings:
         layers = self._layers.replace("user", self._store.user_settings())
         return layers.replace("call", call).effective(self._place.endpoint_settings(self._store.rulebook))
+
+    def _read_layer(self) -> None:
+        """The session's settings as they are in the store: another process may have set them."""
+        info = self._store.log.find_session(self.name)
+        if info is not None and info.settings != self._info.settings:
+            self._info = info
+            self._layers = self._layers.replace("session", info.settings)
 
     def _write_layer(self, layers: Layers) -> None:
         self._store.log.write_settings(self.id, layers.texts("session"))
         self._layers = layers
 
     def _refresh(self) -> None:
-        """Commits that other writers appended since."""
+        """Commits and settings that other writers stored since."""
+        self._read_layer()
         newer = self._store.log.read(self.id, self._history.head.seq)
         if newer:
             self._history.take(newer)
 
-    def _plan(self, options: Mapping[str, Any], *, with_key: bool = False, tools: Sequence[Tool] | None = None) -> Plan:
+    def _preflight(self, options: Options) -> None:
+        """Everything that can be wrong before a request is, so that nothing is stored for it."""
+        self._effective(options.settings)
+        requests.native_params(self.target, options)
+        self._place.headers(self._store.rulebook, with_key=True, streams=options.stream)
+
+    def _plan(self, options: Options, *, with_key: bool = False) -> Plan:
         """The next request from what the settings, files and rules say now."""
-        settings = self._effective(options.get("settings") or {})
+        settings = self._effective(options.settings)
         target = self.target
-        if tools is None and options.get("tools") is not None:
-            tools = offered(options["tools"])[0]
         params = requests.native_params(target, options)
-        plan = self._history.plan(target, settings, tools, params)
+        plan = self._history.plan(target, settings, options.tools, params)
         plan.settings = snapshot(settings)
         plan.headers = self._place.headers(self._store.rulebook, with_key=with_key, streams=plan.streams)
         return plan
 
-    def _ask(self, message: Message | None, options: Mapping[str, Any]) -> tuple[Ask, dict[str, Any]]:
-        requests.check_options(options)
-        tools, runnable = offered(options.get("tools") or ())
+    def _ask(self, message: Message | None, options: Options) -> tuple[Ask, dict[str, PythonTool]]:
+        functions = self._runnable(options)
         ask = Ask(
-            plan=lambda: self._plan(options, with_key=True, tools=tools if options.get("tools") is not None else None),
+            plan=lambda: self._plan(options, with_key=True),
             message=message,
-            system=options.get("system"),
-            tools=tools if options.get("tools") is not None else None,
-            runnable=frozenset(runnable),
-            max_steps=options.get("max_steps", 25),
-            max_retries=options.get("max_retries", 3),
+            system=options.system,
+            tools=options.tools,
+            runnable=frozenset(functions),
+            max_steps=options.max_steps,
+            max_retries=options.max_retries,
             keep_text=self._keeps_text(options),
         )
-        return ask, runnable
+        return ask, functions
 
-    def _keeps_text(self, options: Mapping[str, Any]) -> bool:
-        keep = self._store.commit_reasoning and options.get("reasoning", True)
-        if not keep and not self._text_warned and self.target.rule.later in ("must", "must-after-tools"):
+    def _runnable(self, options: Options) -> dict[str, PythonTool]:
+        """The functions of this call; without ``tools`` those given before, for the tools are still offered."""
+        if options.tools is not None:
+            return options.functions
+        offered = {tool.name for tool in self._history.tools}
+        return {name: tool for name, tool in self._functions.items() if name in offered}
+
+    def _keeps_text(self, options: Options) -> bool:
+        keep = self._store.commit_reasoning and options.reasoning
+        rule = self.target.rule
+        if not keep and not self._text_warned and rule.later in ("must", "must-after-tools"):
             import warnings
 
             self._text_warned = True
+            instead = "a placeholder will go" if "placeholder" in rule.missing else "it will be missing"
             warnings.warn(
                 f"readable reasoning is not kept, and {self.target.endpoint.id} wants it back in later turns: "
-                "a placeholder will go instead",
-                stacklevel=5,
+                f"{instead} instead",
+                stacklevel=_outside(),
             )
-        return bool(keep)
+        return keep
 
-    def _turn(self, message: Message | None, options: Mapping[str, Any]) -> tuple[Turn, dict[str, Any]]:
+    def _turn(self, message: Message | None, options: Options) -> tuple[Turn, dict[str, PythonTool]]:
+        ask, functions = self._ask(message, options)
+        if options.tools is not None:
+            self._functions = options.functions
+        return Turn(self._history, ask, new_id, random), functions
+
+    def _driver(self, stream: ReplyStream, message: Message | None, options: Options) -> SyncDriver:
+        self._settle()
         self._refresh()
-        ask, runnable = self._ask(message, options)
-        return Turn(self._history, ask, new_id, random), runnable
-
-    def _driver(self, message: Message | None, options: Mapping[str, Any]) -> SyncDriver:
-        turn, runnable = self._turn(message, options)
+        turn, functions = self._turn(message, options)
+        for name, function in functions.items():
+            if function.is_async:
+                raise ToolDefinitionError(
+                    f"tool {name!r} is a coroutine function", next_actions=("use session.aio, or a plain function",)
+                )
         place = self._place
         transport = place.transport or self._store.transport(place.proxy, place.verify)
-        timeouts = options.get("timeouts") or place.timeouts
-        return SyncDriver(turn, self._history, self._store.log, self.id, transport, runnable, timeouts)
+        timeouts = options.timeouts or place.timeouts
+        driver = SyncDriver(turn, self._history, self._store.log, self.id, transport, functions, timeouts)
+        self._enter(stream, driver)
+        return driver
+
+    def _enter(self, stream: object, driver: object) -> None:
+        """``stream`` is the turn under way; it is not kept alive by that, so that abandoning it ends it."""
+        self._last = (weakref.ref(stream), driver)
+
+    def _under_way(self) -> tuple[object, Any]:
+        """(stream, driver) of the last turn; the stream is ``None`` where nobody holds it any more."""
+        stream, driver = self._last if self._last is not None else (None, None)
+        return (stream() if stream is not None else None), driver
+
+    def _settle(self) -> None:
+        """End an abandoned turn; refuse while one is under way."""
+        stream, driver = self._under_way()
+        if isinstance(stream, ReplyStream):
+            stream.close()
+        elif driver is not None and driver.is_running:
+            raise busy()
 
     def _append(self, drafts: Iterable[Draft]) -> tuple[Commit, ...]:
         step = Step(new_id(), tuple(drafts), now())
         if not step.drafts:
             return ()
-        self._refresh()
         stored = append(self._store.log, self.id, step, self._history.head)
         self._history.take([*stored.between, *stored.commits])
         return stored.commits
 
-    def _add_results(self, results: Mapping[str, str]) -> None:
+    def _answer(self, results: Mapping[str, str], options: Options) -> None:
+        """Store ``results``; every other open call must have a function, else nothing is stored."""
         self._refresh()
-        self._append(requests.result_drafts(results, self._history.commits))
+        waiting = requests.open_calls(self._history.commits)
+        drafts = requests.result_drafts(results, waiting)
+        requests.check_answered(waiting, results, self._runnable(options))
+        self._append(drafts)
 
     def __repr__(self) -> str:
-        return f"<Session {self.name!r}: {len(self._history.commits)} commits, {self._place.endpoint} {self._place.model}>"
+        place = self._place
+        where = f"{place.endpoint or place.base_url} {place.model}".strip()
+        return f"<Session {self.name!r}: {len(self._history.commits)} commits, {where}>"
 
 
-class ReplyStream:
-    """Deltas of a turn under way. Iterate it to the end, or close it: closing early interrupts the turn."""
+def _finished(stream: ReplyStream) -> Reply:
+    for _ in stream:
+        pass
+    return stream.reply
 
-    def __init__(self, session: Session, message: Message | None, options: Mapping[str, Any]) -> None:
-        self._prompt = message.text if message is not None else None
-        self._driver = session._driver(message, options)
-        self._deltas = self._driver.run()
 
-    def __iter__(self) -> Iterator[Delta]:
-        yield from self._deltas
-        outcome = self._driver.outcome
-        if outcome is not None and outcome.error is not None:
-            raise outcome.error
-
-    @property
-    def reply(self) -> Reply:
-        """The reply; there once the turn is over (also after an error, with what arrived)."""
-        outcome = self._driver.outcome
-        if outcome is None:
-            raise ThinkbackError("the turn is not over", next_actions=("iterate the stream to its end, or close it",))
-        return Reply(outcome, self._prompt)
-
-    def close(self) -> None:
-        """End the turn now; what arrived is stored as interrupted."""
-        self._deltas.close()  # type: ignore[attr-defined]
-
-    def __enter__(self) -> ReplyStream:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+def _outside() -> int:
+    """The ``stacklevel`` that makes a warning point at the first caller outside this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def new_id() -> str:
     """A fresh random id."""
     return secrets.token_hex(12)
-

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from thinkback.errors import NotFoundError
 from thinkback.log.protocol import Problem, SessionInfo
@@ -18,7 +18,7 @@ from thinkback.stores import open_store
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    from thinkback.drive.http import Httpx2Transport
+    from thinkback.drive.http import AsyncTransport, Httpx2Transport, Timeouts, Transport, Verify
     from thinkback.rules import Rulebook
     from thinkback.session.session import Session
 
@@ -83,15 +83,22 @@ class SessionStore:
         base_url: str = "",
         api_key: str | None = None,
         headers: Mapping[str, str] | None = None,
-        **options: Any,
+        proxy: str | None = None,
+        verify: Verify = True,
+        timeouts: Timeouts | None = None,
+        transport: Transport | AsyncTransport | None = None,
+        account: str = "",
     ) -> Session:
         """The session ``name``, made if it is not there; endpoint and model hold from the next request on.
 
-        ``base_url`` alone is enough for a server that is not in the catalogue. Further options: ``proxy``,
-        ``verify`` (a CA file, an ``ssl.SSLContext`` or ``False``), ``timeouts``, ``transport``, ``account``.
+        ``base_url`` alone is enough for a server that is not in the catalogue. ``proxy`` and ``verify`` (a file or
+        directory of CA certificates, an ``ssl.SSLContext`` or ``False``) override the environment; ``transport``
+        replaces our HTTP client; ``account`` names the account where one key replaces another.
         """
-        from thinkback.session.requests import Place
-        from thinkback.session.session import Session, new_id, now
+        from thinkback.drive.http import Timeouts
+        from thinkback.drive.sync import now
+        from thinkback.session.place import Place
+        from thinkback.session.session import Session, new_id
 
         place = Place(
             model=model,
@@ -99,7 +106,11 @@ class SessionStore:
             base_url=base_url.rstrip("/"),
             api_key=api_key,
             headers_given=dict(headers or {}),
-            **options,
+            proxy=proxy,
+            verify=verify,
+            timeouts=timeouts or Timeouts(),
+            transport=transport,
+            account=account,
         )
         info = self.log.create_session(new_id(), name, now())
         return Session(self, info, place)
@@ -132,19 +143,19 @@ class SessionStore:
             self._executor = ThreadPoolExecutor(4, thread_name_prefix="thinkback-store")
         return self._executor
 
-    def transport(self, proxy: str | None, verify: Any) -> Httpx2Transport:
+    def transport(self, proxy: str | None, verify: Verify) -> Httpx2Transport:
         """The HTTP client for these options, shared by the sessions of this store so that connections are."""
         from thinkback.drive.http import Httpx2Transport
 
-        key = (proxy, verify if isinstance(verify, str | bool) else id(verify))
-        if key not in self._transports:
-            self._transports[key] = Httpx2Transport(proxy, verify)
-        return self._transports[key]
+        if (proxy, verify) not in self._transports:
+            self._transports[proxy, verify] = Httpx2Transport(proxy, verify)
+        return self._transports[proxy, verify]
 
     def close(self) -> None:
         """Close the log and every connection. Sessions made from it cannot be used any more."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=True)
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=True)
         for transport in self._transports.values():
             transport.close()
         self.log.close()

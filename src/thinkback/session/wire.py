@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+from thinkback.drive.agenda import Agenda
+from thinkback.drive.log import append
 from thinkback.drive.sync import now
-from thinkback.drive.tools import offered
 from thinkback.errors import ProviderError, ThinkbackError
-from thinkback.model import canonical
-from thinkback.model.blocks import Origin, Text, ToolCall, ToolResult
-from thinkback.model.commits import Commit, Draft, Message, Response, Tools
-from thinkback.session import requests
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Commit, Draft, Message, Tools
+from thinkback.session import adopt, requests
 from thinkback.session.reply import Reply
-from thinkback.turn import events, orphans
+from thinkback.session.requests import CallOptions, Options, Prompt
+from thinkback.session.stream import reply_of
+from thinkback.turn import events, failures, orphans
 from thinkback.turn.dialects import dialect
 from thinkback.turn.machine import Turn
 from thinkback.turn.plan import Plan
+from thinkback.turn.retry import asked_for, is_retryable
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
+
+
+class Planned(NamedTuple):
+    """A plan that waits for its response, and how it was asked for."""
+
+    plan: Plan
+    options: Options
+    prompt: str | None
 
 
 class Wire:
@@ -30,37 +41,49 @@ class Wire:
 
     def plan(
         self,
-        prompt: str | Sequence[Mapping[str, Any]] | None = None,
+        prompt: Prompt | None = None,
         *,
         tool_results: Mapping[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[CallOptions],
     ) -> Plan:
         """The next request, after ``tool_results`` (call id to text) and ``prompt`` are stored. Options as ``chat``.
 
         Raises ``ReplayRefused`` where the endpoint demands reasoning that may not be sent, ``CredentialError``
-        without a key.
+        without a key, ``ThinkbackError`` without ``prompt`` while calls have no result.
         """
-        requests.check_options(options)
         session = self._session
+        read = requests.read_options(options)
+        session._preflight(read)
+        session._settle()
         session._refresh()
-        session._add_results(tool_results or {})
-        drafts = orphans.closing_drafts(session._history.commits, new_turn=prompt is not None)
-        tools = offered(options["tools"])[0] if options.get("tools") is not None else None
-        system = options.get("system")
-        if system is not None and system != orphans.last_system(session._history.commits):
-            drafts.append(Draft("system", Message(system)))
-        if tools is not None and tools != session._history.tools:
-            drafts.append(Draft("tools", Tools(tools)))
-        if prompt is not None:
-            drafts.append(Draft("user", requests.message(prompt)))
-        session._append(drafts)
-        plan = session._plan(options, with_key=True, tools=tools)
-        session._planned = plan
+        results = tool_results or {}
+        waiting = requests.open_calls(session._history.commits)
+        answered = requests.result_drafts(results, waiting)
+        if prompt is None:
+            requests.check_answered(waiting, results, {})
+        session._append(answered)
+        said = requests.message(prompt) if prompt is not None else None
+        session._append(self._opening(said, read))
+        plan = session._plan(read, with_key=True)
+        session._planned = Planned(plan, read, said.text if said is not None else None)
         return plan
+
+    def _opening(self, said: Message | None, options: Options) -> list[Draft]:
+        """What stands before the request: the end of a broken-off turn, changes of system and tools, the message."""
+        history = self._session._history
+        drafts = orphans.closing_drafts(history.commits) if said is not None else []
+        if options.system is not None and options.system != orphans.last_system(history.commits):
+            drafts.append(Draft("system", Message(options.system)))
+        if options.tools is not None and options.tools != history.tools:
+            drafts.append(Draft("tools", Tools(options.tools)))
+        if said is not None:
+            history.release()
+            drafts.append(Draft("user", said))
+        return drafts
 
     def ingest(
         self,
-        body: bytes | str | Iterable[bytes],
+        body: bytes | bytearray | memoryview | str | Iterable[bytes],
         status: int = 200,
         headers: Mapping[str, str] | None = None,
         *,
@@ -69,16 +92,25 @@ class Wire:
         """Take in the response to ``plan`` (the last one): its body whole or in pieces, cut anywhere.
 
         Returns a ``Reply``; its ``state`` is ``None`` where its calls wait for results. Raises ``ProviderError`` for
-        an error status: ``details["repaired"]`` is true where the next ``plan`` leaves out what was refused.
+        an error status: ``details["repaired"]`` is true where the next ``plan`` leaves out what was refused, and
+        ``details["retryable"]`` where the same plan may be sent and ingested again. Raises ``NetworkError`` when
+        iterating ``body`` fails, after what arrived is stored.
         """
         session = self._session
-        sent = plan or session._planned
-        if sent is None:
+        known = session._planned
+        if known is None or (plan is not None and plan is not known.plan):
+            known = Planned(plan, Options(), None) if plan is not None else None
+        if known is None:
             raise ThinkbackError("there is no plan to ingest a response for", next_actions=("call wire.plan first",))
-        session._planned = None
-        pieces = [body.encode() if isinstance(body, str) else body] if isinstance(body, bytes | str) else body
+        session._settle()
+        session._refresh()
+        pieces = _pieces(body)
         lowered = {name.lower(): value for name, value in (headers or {}).items()}
-        return _Ingest(session, sent).run(pieces, status, lowered)
+        if is_retryable(status):
+            session._planned = known
+            raise _retryable(known.plan, b"".join(pieces), status, lowered)
+        session._planned = None
+        return _Ingest(session, known).run(pieces, status, lowered)
 
     def adopt(
         self, messages: Sequence[Mapping[str, Any]], *, minted_by: tuple[str, str] | None = None
@@ -87,23 +119,14 @@ class Wire:
 
         What the session already has is recognised and only the rest is added. Opaque values of unknown origin are
         kept and not replayed; ``minted_by=(endpoint, model)`` vouches for theirs. Raises ``ThinkbackError`` when the
-        histories differ.
+        histories differ, ``WireError`` for a message that is none.
         """
         session = self._session
+        session._settle()
         session._refresh()
         origin = self._origin(minted_by)
-        known = visible(session._history.commits)
         drafts = dialect(origin.dialect).read_messages(messages, _new_id, origin)
-        groups = _by_message(drafts)
-        theirs = [_visible_of(group) for group in groups]
-        if theirs[: len(known)] != known:
-            at = next((i for i, pair in enumerate(zip(theirs, known, strict=False)) if pair[0] != pair[1]), len(theirs))
-            raise ThinkbackError(
-                f"messages[{at}] differs from what the session holds",
-                details={"message": at},
-                next_actions=("adopt it into a new session",),
-            )
-        return session._append([draft for group in groups[len(known) :] for draft in group])
+        return session._append(adopt.new_drafts(session._history.commits, drafts))
 
     def _origin(self, minted_by: tuple[str, str] | None) -> Origin:
         if minted_by is None:
@@ -117,89 +140,88 @@ class Wire:
 class _Ingest:
     """Runs the turn machine over a response that somebody else fetched."""
 
-    def __init__(self, session: Session, plan: Plan) -> None:
+    def __init__(self, session: Session, planned: Planned) -> None:
         self._session = session
-        self._plan = plan
-        ask, _ = session._ask(None, {})
-        ask.plan = lambda: plan
-        self._turn = Turn(session._history, ask, _new_id, lambda: 0.0)
-        self._outcome: events.Outcome | None = None
-        self._request = ""
-        self._again = ""
+        self._planned = planned
+        ask, _ = session._ask(None, planned.options)
+        ask.plan, ask.runnable, ask.system, ask.tools, ask.max_retries = (
+            lambda: planned.plan,
+            frozenset(),
+            None,
+            None,
+            0,
+        )
+        self._agenda = Agenda(Turn(session._history, ask, _new_id, lambda: 0.0))
+        self._sent = ""
+        self._refused = ""
 
     def run(self, pieces: Iterable[bytes], status: int, headers: dict[str, str]) -> Reply:
-        self._do(self._turn.on(events.Began(now())))
-        self._do(self._turn.on(events.Head(self._request, status, headers, now())))
-        for piece in pieces:
-            self._do(self._turn.on(events.Bytes(self._request, piece, now())))
-        self._do(self._turn.on(events.Closed(self._request, now())))
-        if self._outcome is None:
+        """Feed the response; returns the reply or raises what the turn ended with."""
+        self._tell(events.Began(now()))
+        request = self._sent
+        self._tell(events.Head(request, status, headers, now()))
+        try:
+            for piece in pieces:
+                self._tell(events.Bytes(request, bytes(piece), now()))
+        except Exception as error:  # the caller's own client: whatever it raises, what arrived is stored
+            text = f"the response broke off: {type(error).__name__}: {error}"
+            self._tell(events.NetError(request, self._planned.plan.without_key(text), "network", now()))
+            self._raise(error)
+        except BaseException:
+            self._tell(events.Interrupt(now()))
+            raise
+        self._tell(events.Closed(request, now()))
+        self._raise(None)
+        return reply_of(self._agenda.outcome, self._planned.prompt)
+
+    def _raise(self, cause: Exception | None) -> None:
+        outcome = self._agenda.outcome
+        if outcome is None:
             raise ProviderError(
-                self._again,
-                details={"status": status, "repaired": True},
+                self._refused,
+                details={"repaired": True, "retryable": False, "provider_message": self._refused},
                 next_actions=("plan and send again: what was refused is left out",),
             )
-        if self._outcome.error is not None:
-            raise self._outcome.error
-        return Reply(self._outcome, None)
+        error = outcome.error
+        if isinstance(error, ProviderError):
+            error.details |= {"repaired": False, "retryable": False}
+        if error is not None:
+            raise error from cause
 
-    def _do(self, commands: list[events.Command]) -> None:
-        for command in commands:
+    def _tell(self, event: events.Event) -> None:
+        """Pass the event on and perform what it leads to; once the request is repaired nothing more is sent here."""
+        agenda = self._agenda
+        agenda.tell(event)
+        while (command := agenda.first()) is not None:
             match command:
                 case events.Send():
-                    self._request = self._request or command.id
+                    self._sent = self._sent or command.id
                 case events.Append():
                     self._append(command)
-                case events.Done():
-                    self._outcome = command.outcome
-                case events.Emit() if getattr(command.delta, "state", "") in ("repairing", "retrying"):
-                    self._again = getattr(command.delta, "detail", "")
+                case events.Emit() if getattr(command.delta, "state", "") == "repairing":
+                    self._refused = getattr(command.delta, "detail", "")
                 case _:
                     pass
+            agenda.done()
 
     def _append(self, command: events.Append) -> None:
-        from thinkback.drive.log import append
-
         session = self._session
         stored = append(session._store.log, session.id, command.step, session._history.head)
-        self._do(self._turn.on(events.Appended(command.id, stored.commits, now(), stored.between)))
+        self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between))
 
 
-def visible(commits: Sequence[Commit]) -> list[tuple[object, ...]]:
-    """What a program that holds only visible messages sees of the log, message by message."""
-    drafts = [Draft(c.kind, c.value, c.response, c.index) for c in commits]
-    return [_visible_of(group) for group in _by_message(drafts)]
+def _pieces(body: bytes | bytearray | memoryview | str | Iterable[bytes]) -> Iterable[bytes]:
+    if isinstance(body, str):
+        return [body.encode()]
+    return [bytes(body)] if isinstance(body, bytes | bytearray | memoryview) else body
 
 
-def _by_message(drafts: Sequence[Draft]) -> list[list[Draft]]:
-    groups: dict[object, list[Draft]] = {}
-    for at, draft in enumerate(drafts):
-        if draft.kind in ("user", "system", "tool_result"):
-            groups[at] = [draft]
-        elif draft.response and draft.kind in ("response", "reasoning", "assistant", "tool_call", "other", "media"):
-            groups.setdefault(draft.response, []).append(draft)
-    return list(groups.values())
-
-
-def _visible_of(group: list[Draft]) -> tuple[object, ...]:
-    values = [draft.value for draft in group]
-    first = values[0]
-    if isinstance(first, Message):
-        return (group[0].kind, first.text.strip(), tuple(part.wire for part in first.parts if part.wire))
-    if isinstance(first, ToolResult):
-        return ("tool", first.id, first.content)
-    text = "".join(value.text for value in values if isinstance(value, Text)).strip()
-    calls = tuple((v.id, v.name, _arguments(v.arguments)) for v in values if isinstance(v, ToolCall))
-    complete = isinstance(first, Response) and first.complete
-    return ("assistant", text, calls, complete)
-
-
-def _arguments(source: str) -> str:
-    """Arguments as canonical JSON where they are JSON: programs re-serialise them."""
-    try:
-        return canonical.encode(canonical.decode(source)).decode()
-    except ValueError:
-        return source
+def _retryable(plan: Plan, body: bytes, status: int, headers: Mapping[str, str]) -> ProviderError:
+    """The error for a refusal that may pass: nothing is stored, the plan stays good."""
+    error = failures.refused(failures.read_failure(status, body, plan), plan)
+    error.details |= {"repaired": False, "retryable": True, "retry_after": asked_for(headers, now())}
+    error.next_actions = ("wait, then send the same plan again and ingest its response",)
+    return error
 
 
 def _new_id() -> str:

@@ -21,10 +21,6 @@ def check_sealed(commits: Sequence[Commit], expected: Head) -> None:
                 details={"commit": commit.hash, "seq": commit.seq, "head": above},
                 next_actions=("seal the step on top of the head it is appended to",),
             )
-        if len(commit.hash) != 64 or not _HEX.issuperset(commit.hash):
-            raise StoreError(
-                f"{commit.hash!r} is no commit hash", next_actions=("seal the step with thinkback.log.seal",)
-            )
         above = commit.hash
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from thinkback.errors import HeadMovedError, NotFoundError, StoreError
+from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.protocol import Problem, SessionInfo
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head
@@ -63,12 +63,17 @@ _BY_HASH = f"""
 SELECT s.id, g.base, {", ".join("c." + column for column in COLUMNS.split(", "))} FROM commits AS c
 JOIN segments AS g ON g.segment = c.segment
 JOIN sessions AS s ON s.session = g.session
-WHERE substr(c.hash, 1, 8) BETWEEN ? AND ? AND c.hash BETWEEN ? AND ? ORDER BY c.arrival LIMIT 100
+WHERE c.arrival IN (
+    SELECT arrival FROM commits INDEXED BY commits_by_arrival WHERE hash BETWEEN ? AND ? ORDER BY arrival LIMIT 100
+) ORDER BY c.arrival
 """
 _ADD_COMMIT = f"INSERT INTO commits (segment, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_STEP = "INSERT INTO steps (session, id, segment, position, commits) VALUES (?, ?, ?, ?, ?)"
 _ADD_BRANCH = f"INSERT INTO branches (session, name, segment, position) VALUES (?, '{MAIN}', ?, -1)"
 _MOVE = f"UPDATE branches SET position = ? WHERE session = ? AND name = '{MAIN}'"
+
+# What is wrong with one step alone; anything else concerns the whole transaction.
+_FAULTS = (StoreError, NotFoundError, sqlite3.IntegrityError, sqlite3.DataError, ValueError, OverflowError)
 
 
 class _Append:
@@ -177,7 +182,7 @@ class SqliteStore:
         """(session id, commit) of a hash prefix; of a commit that several sessions hold, the one stored first."""
         low, high = prefix_range(prefix)
         with self._read() as db:
-            rows = db.execute(_BY_HASH, (low[:8], high[:8], low, high)).fetchall()
+            rows = db.execute(_BY_HASH, (low, high)).fetchall()
         found = {row[3]: row for row in reversed(rows)}
         if len(found) != 1:
             raise ambiguous(prefix, sorted(hash.hex() for hash in found))
@@ -204,13 +209,13 @@ class SqliteStore:
                 self._refuse_closed()
                 with transaction(self._writer):
                     outcomes = [_attempt(self._writer, item, alone=len(batch) == 1) for item in batch]
-        except sqlite3.Error as error:
-            outcomes = [named(error, self._path) for _ in batch]
-        except (StoreError, NotFoundError) as error:  # a step alone, or the store was closed
+        except (sqlite3.Error, *_FAULTS) as error:
             outcomes = [error] * len(batch)
         for item, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, bool):
                 item.stored = outcome
+            elif isinstance(outcome, sqlite3.Error):
+                item.failure = named(outcome, self._path)
             else:
                 item.failure = outcome
 
@@ -269,7 +274,7 @@ def _attempt(db: Connection, item: _Append, alone: bool) -> bool | Exception:
     db.execute("SAVEPOINT step")
     try:
         return _add_step(db, item)
-    except (HeadMovedError, NotFoundError, sqlite3.IntegrityError) as error:
+    except _FAULTS as error:
         db.execute("ROLLBACK TO step")
         return error
     finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from thinkback.errors import CorruptLogError, StoreError
 from thinkback.stores import Durability
 
 BUSY_SECONDS = 10.0
+WAL_TRIES = 500
 
 
 class Cursor(Protocol):
@@ -54,15 +56,23 @@ def connect(path: str) -> sqlite3.Connection:
 
 def configure(connection: Connection, durability: Durability) -> None:
     """Set a writing connection up. WAL is remembered by the file, the rest by the connection."""
-    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    for last in (False,) * WAL_TRIES + (True,):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            break
+        except sqlite3.OperationalError as error:
+            # Programs that open a new file at once are in each other's way here, and SQLite does not wait for them.
+            if last or _code(error) != sqlite3.SQLITE_BUSY:
+                raise
+            time.sleep(BUSY_SECONDS / WAL_TRIES)
     connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
 
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
     """A write transaction: committed at the end, undone by any exception."""
-    connection.execute("BEGIN IMMEDIATE")
     try:
+        connection.execute("BEGIN IMMEDIATE")
         yield
         connection.execute("COMMIT")
     except BaseException:
@@ -82,7 +92,7 @@ def naming_errors(path: str) -> Iterator[None]:
 
 def named(error: sqlite3.Error, path: str) -> StoreError:
     """The ``StoreError`` for ``error``."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = _code(error)
     cls, what, action = _NAMES.get(code, _UNNAMED)
     return cls(f"the log {path} {what} ({error})", details={"path": path, "code": code}, next_actions=(action,))
 
@@ -118,6 +128,16 @@ _NAMES: dict[int, tuple[type[StoreError], str, str]] = {
         "could not be read or written by the disk",
         "check the disk, then run `thinkback fsck`; what was acknowledged before is unharmed as far as the disk is",
     ),
+    sqlite3.SQLITE_TOOBIG: (
+        StoreError,
+        "cannot hold a payload that large",
+        "nothing of this step was stored: SQLite holds up to 1 GB in one place",
+    ),
+    sqlite3.SQLITE_CONSTRAINT: (
+        CorruptLogError,
+        "holds something else where this was to go",
+        "nothing of this was stored: run `thinkback fsck`",
+    ),
     sqlite3.SQLITE_NOTADB: (
         CorruptLogError,
         "is not a SQLite file, or its first page is damaged",
@@ -129,6 +149,12 @@ _NAMES: dict[int, tuple[type[StoreError], str, str]] = {
         "run `thinkback fsck` to see how far, then restore it from a copy",
     ),
 }
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 for an error of the Python module itself."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _make_private(path: str) -> None:

@@ -30,6 +30,9 @@ class ResponseReader(Protocol):
 
     def result(self) -> ReadResult: ...
 
+    @property
+    def finish(self) -> str | None: ...
+
 
 class Dialect(msgspec.Struct, frozen=True):
     """The functions of one wire format."""
@@ -41,7 +44,7 @@ class Dialect(msgspec.Struct, frozen=True):
 
 
 DIALECTS: dict[str, Dialect] = {
-    "openai-chat": Dialect(reader=Reader, writer=write, failure=chunks.read_failure, read_messages=read_messages),  # type: ignore[arg-type]
+    "openai-chat": Dialect(reader=Reader, writer=write, failure=chunks.read_failure, read_messages=read_messages),
 }
 
 

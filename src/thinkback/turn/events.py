@@ -76,6 +76,9 @@ class Done(NamedTuple):
 Command: TypeAlias = Send | Cancel | Append | RunTool | Timer | Emit | Done
 
 
+Phase: TypeAlias = Literal["network", "connect", "first_byte", "idle", "total"]
+
+
 class Began(NamedTuple):
     """Start."""
 
@@ -107,12 +110,16 @@ class Closed(NamedTuple):
 
 
 class NetError(NamedTuple):
-    """The request failed below HTTP. ``phase``: connect, first_byte, idle or total for time-outs, else network."""
+    """The request failed below HTTP. ``phase``: connect, first_byte, idle or total for time-outs, else network.
+
+    ``permanent``: it would fail again (a certificate that is not trusted, a malformed URL or header).
+    """
 
     id: str
     message: str
-    phase: Literal["network", "connect", "first_byte", "idle", "total"]
+    phase: Phase
     now: int
+    permanent: bool = False
 
 
 class Appended(NamedTuple):
@@ -141,7 +148,10 @@ class Fired(NamedTuple):
 
 
 class Interrupt(NamedTuple):
-    """The user or the caller wants the turn to end now."""
+    """The user or the caller wants the turn to end now.
+
+    Commands given before that were not begun are void, save ``Append``: those are still owed.
+    """
 
     now: int
 

@@ -8,28 +8,16 @@ every byte that arrived is in the log and the outcome says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, assert_never
+from typing import assert_never
 
 import msgspec
 
-from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, ThinkbackError
-from thinkback.model import canonical
-from thinkback.model.blocks import Origin, ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import (
-    Commit,
-    Draft,
-    Failure,
-    Message,
-    Step,
-    Tool,
-    Tools,
-    TurnEnded,
-    TurnState,
-    block_draft,
-)
+from thinkback.model.blocks import Block, ToolCall, ToolResult
+from thinkback.model.commits import Commit, Draft, Failure, Message, Step, Tools, TurnEnded, TurnState, block_draft
 from thinkback.model.deltas import Status
-from thinkback.turn import orphans
-from thinkback.turn.dialects import ResponseReader, dialect
+from thinkback.turn import failures, held, orphans
+from thinkback.turn.ask import Ask
+from thinkback.turn.dialects import ResponseReader
 from thinkback.turn.events import (
     Append,
     Appended,
@@ -51,32 +39,15 @@ from thinkback.turn.events import (
     Timer,
     ToolDone,
 )
+from thinkback.turn.orphans import OpenCall
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.repair import MAX_REPAIRS, Stage, next_repair
+from thinkback.turn.reading import open_reader
+from thinkback.turn.repair import next_repair
 from thinkback.turn.retry import backoff, is_retryable
-from thinkback.wire.framing import guess_framing
-from thinkback.wire.result import ReadOptions, ReadResult
+from thinkback.wire.result import ReadResult
 
 # A provider's error body larger than this is cut; error texts are short.
 _ERROR_BODY_LIMIT = 65_536
-
-
-class Ask(msgspec.Struct):
-    """What the caller wants of a turn.
-
-    ``plan`` builds the next request from live settings; ``message`` is ``None`` to go on with what is in the log.
-    ``runnable`` are the names of tools that ``RunTool`` can run. ``keep_text=False`` keeps readable reasoning out
-    of the log; it stays in memory until the turn ends.
-    """
-
-    plan: Callable[[], Plan]
-    message: Message | None = None
-    system: str | None = None
-    tools: tuple[Tool, ...] | None = None
-    runnable: frozenset[str] = frozenset()
-    max_steps: int = 25
-    max_retries: int = 3
-    keep_text: bool = True
 
 
 class Turn:
@@ -89,20 +60,21 @@ class Turn:
         self._jitter = jitter
         self._steps = 0
         self._retries = 0
-        self._repairs = 0
-        self._stage: Stage | None = None
-        self._request = ""
+        # The request: ``_awaited`` is the id of the Send or Timer whose events count, ``_response`` that of the
+        # response, ``_unrecorded`` says that a request went out and its record is not in the log yet.
         self._plan: Plan | None = None
-        self._reader: ResponseReader | None = None
+        self._awaited = ""
+        self._response = ""
+        self._unrecorded = False
         self._status = 0
         self._headers: dict[str, str] = {}
+        self._reader: ResponseReader | None = None
         self._body = bytearray()
-        self._got_bytes = False
         self._responses: list[tuple[ReadResult, tuple[Commit, ...]]] = []
-        self._reading: ReadResult | None = None
-        self._calls: dict[str, ToolCall] = {}
+        # What is open: running calls, calls that wait for the caller's results, appends.
+        self._calls: dict[str, OpenCall] = {}
+        self._waiting: list[OpenCall] = []
         self._pending: dict[str, Callable[[Appended], list[Command]]] = {}
-        self._overlay: dict[str, dict[int, ThinkingBlock]] = {}
         self._interrupted = False
         self._ended = False
 
@@ -113,22 +85,30 @@ class Turn:
         match event:
             case Began():
                 return self._begin(event.now)
-            case Head():
-                return self._on_head(event)
-            case Bytes():
-                return self._on_bytes(event)
-            case Closed():
-                return self._on_closed(event)
-            case NetError():
-                return self._on_net_error(event)
             case Appended():
                 return self._on_appended(event)
             case ToolDone():
                 return self._on_tool_done(event)
-            case Fired():
-                return self._send(event.now) if event.id == self._request else []
             case Interrupt():
                 return self._on_interrupt(event.now)
+            case Head() | Bytes() | Closed() | NetError() | Fired():
+                return self._on_awaited(event) if event.id == self._awaited else []
+            case _:
+                assert_never(event)
+
+    def _on_awaited(self, event: Head | Bytes | Closed | NetError | Fired) -> list[Command]:
+        match event:
+            case Head():
+                self._status, self._headers = event.status, event.headers
+                return []
+            case Bytes():
+                return self._on_bytes(event.data)
+            case Closed():
+                return self._on_closed(event.now)
+            case NetError():
+                return self._on_net_error(event)
+            case Fired():
+                return self._send(event.now)
             case _:
                 assert_never(event)
 
@@ -136,95 +116,97 @@ class Turn:
 
     def _begin(self, now: int) -> list[Command]:
         """Mend what an earlier, broken-off turn left, then store what this one begins with."""
-        drafts = orphans.closing_drafts(self._history.commits, new_turn=self._ask.message is not None)
-        ask = self._ask
-        if ask.system is not None and ask.system != orphans.last_system(self._history.commits):
+        ask, history = self._ask, self._history
+        drafts = orphans.closing_drafts(history.commits) if ask.message is not None else []
+        if ask.system is not None and ask.system != orphans.last_system(history.commits):
             drafts.append(Draft("system", Message(ask.system)))
-        if ask.tools is not None and ask.tools != self._history.tools:
+        if ask.tools is not None and ask.tools != history.tools:
             drafts.append(Draft("tools", Tools(ask.tools)))
         if ask.message is not None:
             drafts.append(Draft("user", ask.message))
+            history.release()
         if not drafts:
-            return self._send(now)
-        return self._append(drafts, now, lambda done: self._send(done.now))
+            return self._go_on(now)
+        return self._append(drafts, now, lambda done: self._go_on(done.now))
+
+    def _go_on(self, now: int) -> list[Command]:
+        """Run the calls that an earlier turn left open, else send."""
+        waiting = orphans.open_calls(self._history.commits) if self._ask.message is None else []
+        return self._run_calls(waiting, now) if waiting and self._ask.runnable else self._send(now)
 
     def _send(self, now: int) -> list[Command]:
         if self._interrupted:
             return self._end("interrupted", now)
-        self._request = self._ids()
-        self._reader, self._got_bytes, self._status = None, False, 0
+        self._reader, self._status, self._headers = None, 0, {}
         self._body.clear()
         try:
             self._plan = self._ask.plan()
-        except ThinkbackError as error:
+        except Exception as error:  # the plan reads files and settings: whatever it raises ends the turn
             return self._end("failed", now, error)
-        return [Emit(Status("sending", self._plan.target.model)), Send(self._request, self._plan)]
+        self._awaited = self._response = self._ids()
+        self._unrecorded = True
+        return [Emit(Status("sending", self._plan.target.model)), Send(self._awaited, self._plan)]
 
     # -- the response ----------------------------------------------------------------------------------------------
 
-    def _on_head(self, event: Head) -> list[Command]:
-        if event.id == self._request:
-            self._status, self._headers = event.status, event.headers
-        return []
+    @property
+    def _is_refused(self) -> bool:
+        return self._status != 0 and not 200 <= self._status < 300
 
-    def _on_bytes(self, event: Bytes) -> list[Command]:
-        if event.id != self._request or not event.data:
+    def _on_bytes(self, data: bytes) -> list[Command]:
+        if self._is_refused:
+            self._body += data[: _ERROR_BODY_LIMIT - len(self._body)]
             return []
-        if self._status >= 400:
-            self._body += event.data[: _ERROR_BODY_LIMIT - len(self._body)]
+        if not data:
             return []
-        self._got_bytes = True
         if self._reader is None:
-            self._reader = self._open_reader(event.data)
-        return [Emit(delta) for delta in self._reader.feed(event.data)]
+            self._reader = self._open_reader()
+        return [Emit(delta) for delta in self._reader.feed(data)]
 
-    def _open_reader(self, start: bytes) -> ResponseReader:
-        plan = self._plan
-        assert plan is not None
-        target = plan.target
-        origin = Origin(
-            dialect=target.endpoint.dialect,
-            endpoint=target.base_url,
-            requested_model=target.model,
-            account=target.account,
-            account_known=target.account_known,
-            request=self._request,
-        )
-        framing = guess_framing(self._headers.get("content-type", ""), start)
-        options = ReadOptions(target.rule.reasoning_field)
-        return dialect(target.endpoint.dialect).reader(origin, framing, options, self._request)
+    def _open_reader(self) -> ResponseReader:
+        return open_reader(self._sent, self._response, self._headers.get("content-type", ""))
 
-    def _on_closed(self, event: Closed) -> list[Command]:
-        if event.id != self._request:
-            return []
-        if self._status >= 400:
-            return self._on_refusal(event.now)
-        reader = self._reader or self._open_reader(b"")
+    @property
+    def _sent(self) -> Plan:
+        assert self._plan is not None
+        return self._plan
+
+    def _on_closed(self, now: int) -> list[Command]:
+        if self._is_refused:
+            return self._on_refusal(now)
+        reader = self._reader or self._open_reader()
         deltas: list[Command] = [Emit(delta) for delta in reader.close()]
-        return deltas + self._store_response(reader.result(), event.now, "partial_failed")
+        return deltas + self._store_response(reader.result(), now, "partial_failed")
 
     def _store_response(self, result: ReadResult, now: int, broken: TurnState) -> list[Command]:
         """One transaction: the request's record, the response, its blocks, its usage, and the end if it is one."""
-        response, plan = self._request, self._plan
-        assert plan is not None
-        self._reading = result
+        self._awaited, self._unrecorded = "", False
         self._steps += 1
-        drafts = [Draft("request", plan.record(), response), Draft("response", result.response, response)]
-        drafts += [self._block_draft(block, response, at) for at, block in enumerate(result.blocks)]
+        result = self._without_key(result)
+        response = self._response
+        header = result.response if self._ask.keep_text else held.bare_header(result.response)
+        drafts = [Draft("request", self._sent.record(), response), Draft("response", header, response)]
+        drafts += [self._block_draft(block, at) for at, block in enumerate(result.blocks)]
         if result.usage is not None:
             drafts.append(Draft("provider_usage", result.usage, response))
         state, reason = self._state_after(result, broken)
         if state is not None:
             drafts.append(Draft("turn_ended", TurnEnded(state, reason)))
-        return self._append(drafts, now, lambda done: self._after_response(done, state))
+        return self._append(drafts, now, lambda done: self._after_response(result, state, done))
 
-    def _block_draft(self, block: Any, response: str, at: int) -> Draft:
-        draft = block_draft(block, response, at)
-        if self._ask.keep_text or not isinstance(block, ThinkingBlock):
-            return draft
-        self._overlay.setdefault(response, {})[at] = block
-        bare = msgspec.structs.replace(block, thought="", kind="none", wire="", origin=None)
-        return Draft(draft.kind, bare, response, at)
+    def _without_key(self, result: ReadResult) -> ReadResult:
+        error = result.response.error
+        if error is None:
+            return result
+        told = msgspec.structs.replace(error, message=self._sent.without_key(error.message))
+        response = msgspec.structs.replace(result.response, error=told)
+        return msgspec.structs.replace(result, response=response)
+
+    def _block_draft(self, block: Block, at: int) -> Draft:
+        if not self._ask.keep_text and held.is_held(block):
+            self._history.hold(self._response, at, block)
+            block = held.bare(block)
+        return block_draft(block, self._response, at)
 
     def _state_after(self, result: ReadResult, broken: TurnState) -> tuple[TurnState | None, str]:
         """The terminal state this response brings, or ``None`` when its calls are to be run."""
@@ -232,116 +214,113 @@ class Turn:
         if error is not None:
             empty = not result.blocks and broken == "partial_failed"
             return ("failed" if empty else broken), error.message
-        calls = [block for block in result.blocks if isinstance(block, ToolCall)]
-        if not calls:
+        if not any(isinstance(block, ToolCall) for block in result.blocks):
             return "completed", ""
         if self._ask.runnable and self._steps >= self._ask.max_steps:
             return "capped", f"{self._ask.max_steps} steps"
         return None, ""
 
-    def _after_response(self, done: Appended, state: TurnState | None) -> list[Command]:
-        result = self._reading
-        assert result is not None
+    def _after_response(self, result: ReadResult, state: TurnState | None, done: Appended) -> list[Command]:
         self._responses.append((result, done.commits))
         self._retries = 0
         if state is not None:
-            return self._finish(state, self._error_of(result, state))
-        calls = [block for block in result.blocks if isinstance(block, ToolCall)]
-        if not self._ask.runnable:
-            return self._finish(None, None)
-        if self._interrupted:
-            return self._end_interrupted_tools(calls, done.now)
-        self._calls = {self._ids(): call for call in calls}
-        started: list[Command] = [Emit(Status("tool_started", call.name)) for call in calls]
-        return started + [RunTool(id, call) for id, call in self._calls.items()]
-
-    def _error_of(self, result: ReadResult, state: TurnState) -> Exception | None:
-        error = result.response.error
-        if state in ("completed", "capped", "interrupted") or error is None:
-            return None
-        if state == "timed_out":
-            return PhaseTimeout(error.message, details={"partial": True})
-        kind = NetworkError if error.type in ("network", "truncated") else ProviderError
-        return kind(
-            error.message,
-            details={"status": error.status, "code": error.code, "type": error.type, "partial": bool(result.blocks)},
-            next_actions=("what arrived is in the log, marked incomplete; send again to retry the turn",),
-        )
+            return self._finish(state, failures.broken_off(result.response, state, bool(result.blocks)))
+        calls = [OpenCall(block, self._response) for block in result.blocks if isinstance(block, ToolCall)]
+        return self._run_calls(calls, done.now)
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
+    def _run_calls(self, calls: Iterable[OpenCall], now: int) -> list[Command]:
+        """Run what can be run; what is offered without a function waits for the caller's results.
+
+        A name that nobody offered is run too: the model is told that there is no such tool.
+        """
+        ask = self._ask
+        offered = {tool.name for tool in self._history.tools}
+        for open_call in calls:
+            name = open_call.call.name
+            if name in ask.runnable or (ask.runnable and name not in offered):
+                self._calls[self._ids()] = open_call
+            else:
+                self._waiting.append(open_call)
+        if self._interrupted:
+            return self._end_interrupted_tools(now)
+        if not self._calls:
+            return self._finish(None, None)
+        started: list[Command] = [Emit(Status("tool_started", found.call.name)) for found in self._calls.values()]
+        return started + [RunTool(id, found.call) for id, found in self._calls.items()]
+
     def _on_tool_done(self, event: ToolDone) -> list[Command]:
-        call = self._calls.pop(event.id, None)
-        if call is None:
+        found = self._calls.pop(event.id, None)
+        if found is None:
             return []
+        call, response = found
         result = ToolResult(call.id, event.content, name=call.name, is_error=event.is_error)
         finished: list[Command] = [Emit(Status("tool_finished", call.name))]
-        return finished + self._append([Draft("tool_result", result, self._request)], event.now, self._after_tool)
+        return finished + self._append([Draft("tool_result", result, response)], event.now, self._after_tool)
 
     def _after_tool(self, done: Appended) -> list[Command]:
-        if self._calls or self._pending:
+        if self._pending:
             return []
-        return self._send(done.now)
+        if self._interrupted:
+            return self._end_interrupted_tools(done.now)
+        if self._calls:
+            return []
+        return self._finish(None, None) if self._waiting else self._send(done.now)
 
     # -- failures --------------------------------------------------------------------------------------------------
 
     def _on_refusal(self, now: int) -> list[Command]:
-        """An HTTP error: repair it if it is about reasoning, wait and send again if that may help, else end."""
-        failure = self._failure()
-        plan = self._plan
-        assert plan is not None
-        if self._repairs < MAX_REPAIRS:
-            repair = next_repair(plan, failure, self._history.commits, self._stage)
-            if repair is not None:
-                self._repairs += 1
-                self._stage = repair.stage
-                told: list[Command] = [Emit(Status("repairing", failure.message))]
-                return told + self._append([Draft("repair", repair)], now, lambda done: self._send(done.now))
-        if is_retryable(failure.status) and self._retries < self._ask.max_retries:
-            return self._wait(f"HTTP {failure.status}", self._headers.get("retry-after", ""))
-        error = ProviderError(
-            f"{plan.target.endpoint.id} answered {failure.status}: {failure.message}",
-            details={"status": failure.status, "code": failure.code, "type": failure.type, "model": plan.target.model},
-            next_actions=_advice(failure.status, plan),
-        )
-        return self._end("failed", now, error)
+        """A status that says no: repair it if it is about reasoning, wait and send again if that may help, else end."""
+        self._awaited = ""
+        failure = failures.read_failure(self._status, bytes(self._body), self._sent)
+        repair = next_repair(self._sent, failure, self._history.commits)
+        if repair is not None:
+            told: list[Command] = [Emit(Status("repairing", failure.message))]
+            return told + self._append(
+                [*self._record(), Draft("repair", repair)], now, lambda done: self._send(done.now)
+            )
+        if is_retryable(failure.status):
+            again = self._wait(f"HTTP {failure.status}: {failure.message}", now)
+            if again:
+                return again
+        return self._end("failed", now, failures.refused(failure, self._sent))
 
-    def _failure(self) -> Failure:
-        plan = self._plan
-        assert plan is not None
-        text = bytes(self._body)
-        try:
-            body: Any = canonical.decode(text)
-        except msgspec.DecodeError:
-            body = text.decode("utf-8", "replace").strip() or "no error text"
-        return dialect(plan.target.endpoint.dialect).failure(self._status, body)
-
-    def _wait(self, reason: str, retry_after: str) -> list[Command]:
+    def _wait(self, reason: str, now: int) -> list[Command]:
+        """Send again in a while; nothing where that was done often enough, or is not worth the time."""
+        if self._retries >= self._ask.max_retries:
+            return []
+        seconds = backoff(self._retries + 1, self._headers, now, self._jitter())
+        if seconds is None:
+            return []
         self._retries += 1
-        seconds = backoff(self._retries, retry_after, self._jitter())
-        self._request = self._ids()
-        return [Emit(Status("retrying", f"{reason}; again in {seconds:.1f} s")), Timer(self._request, seconds)]
+        self._awaited = self._ids()
+        return [Emit(Status("retrying", f"{reason}; again in {seconds:.1f} s")), Timer(self._awaited, seconds)]
 
     def _on_net_error(self, event: NetError) -> list[Command]:
-        if event.id != self._request:
-            return []
+        if self._is_refused:
+            return self._on_refusal(event.now)
         timed_out = event.phase != "network"
-        if self._reader is None or not self._got_bytes:
-            if self._retries < self._ask.max_retries and event.phase != "total":
-                return self._wait(event.message, "")
-            kind = PhaseTimeout if timed_out else NetworkError
-            error = kind(event.message, details={"phase": event.phase}, next_actions=("check the address and network",))
-            return self._end("timed_out" if timed_out else "failed", event.now, error)
-        state: TurnState = "timed_out" if timed_out else "partial_failed"
-        return self._break_off(Failure(event.message, type="timeout" if timed_out else "network"), event.now, state)
+        if self._reader is None:
+            again = [] if event.permanent or event.phase == "total" else self._wait(event.message, event.now)
+            state: TurnState = "timed_out" if timed_out else "failed"
+            return again or self._end(state, event.now, failures.unreachable(event))
+        kind = "timeout" if timed_out else "network"
+        failure = Failure(event.message, type=kind, code=event.phase if timed_out else "")
+        return self._break_off(self._reader, failure, event.now, "timed_out" if timed_out else "partial_failed")
 
-    def _break_off(self, failure: Failure, now: int, state: TurnState) -> list[Command]:
-        """Store what arrived of a response that will not be finished."""
-        reader = self._reader
-        assert reader is not None
-        reader.fail(failure)
+    def _break_off(self, reader: ResponseReader, failure: Failure, now: int, state: TurnState) -> list[Command]:
+        """Store what arrived of a response that ends here; one that had said why it finished was whole by then."""
+        finished = reader.finish is not None
+        if not finished:
+            reader.fail(failure)
         deltas: list[Command] = [Emit(delta) for delta in reader.close()]
-        return deltas + self._store_response(reader.result(), now, state)
+        result = reader.result()
+        error = result.response.error
+        if finished and error is not None and error.type == "malformed":  # half of the trailer
+            response = msgspec.structs.replace(result.response, complete=True, error=None)
+            result = msgspec.structs.replace(result, response=response)
+        return deltas + self._store_response(result, now, state)
 
     def _on_interrupt(self, now: int) -> list[Command]:
         if self._interrupted:
@@ -350,19 +329,18 @@ class Turn:
         if self._pending:
             return []
         if self._calls:
-            return self._end_interrupted_tools(list(self._calls.values()), now)
-        cancel: list[Command] = [Cancel(self._request)] if self._request else []
-        if self._reader is not None and self._got_bytes:
-            return cancel + self._break_off(Failure("interrupted", type="interrupted"), now, "interrupted")
+            return self._end_interrupted_tools(now)
+        cancel: list[Command] = [Cancel(self._awaited)] if self._awaited else []
+        self._awaited = ""
+        if self._reader is not None:
+            failure = Failure("interrupted", type="interrupted")
+            return cancel + self._break_off(self._reader, failure, now, "interrupted")
         return cancel + self._end("interrupted", now)
 
-    def _end_interrupted_tools(self, calls: Iterable[ToolCall], now: int) -> list[Command]:
+    def _end_interrupted_tools(self, now: int) -> list[Command]:
         """Calls that did not finish are told so in the log, so that the next request is valid."""
-        self._calls = {}
-        drafts = [
-            Draft("tool_result", orphans.interrupted(call), self._request)
-            for call in calls
-        ]
+        drafts = [orphans.interrupted(found) for found in (*self._calls.values(), *self._waiting)]
+        self._calls, self._waiting = {}, []
         drafts.append(Draft("turn_ended", TurnEnded("interrupted")))
         return self._append(drafts, now, lambda _: self._finish("interrupted", None))
 
@@ -377,40 +355,23 @@ class Turn:
         then = self._pending.pop(event.id, None)
         if then is None:
             return []
-        self._history.take([*event.between, *map(self._with_text, event.commits)])
-        if self._interrupted and not self._pending and then == self._after_tool:
-            return self._end_interrupted_tools(self._calls.values(), event.now)
+        self._history.take([*event.between, *event.commits])
         return then(event)
 
-    def _with_text(self, commit: Commit) -> Commit:
-        """The commit as this turn needs it: with text that was kept out of the log."""
-        block = self._overlay.get(commit.response, {}).get(commit.index)
-        return commit if block is None else msgspec.structs.replace(commit, value=block)
+    def _record(self) -> list[Draft]:
+        """The record of a request that went out and brought no response, for ``why``."""
+        if not self._unrecorded:
+            return []
+        self._unrecorded = False
+        return [Draft("request", self._sent.record(), self._response)]
 
     def _end(self, state: TurnState, now: int, error: Exception | None = None) -> list[Command]:
-        reason = error.message if isinstance(error, ThinkbackError) else ""
-        drafts = [Draft("turn_ended", TurnEnded(state, reason))]
+        self._awaited = ""
+        drafts = [*self._record(), Draft("turn_ended", TurnEnded(state, failures.reason_of(error)))]
         return self._append(drafts, now, lambda _: self._finish(state, error))
 
     def _finish(self, state: TurnState | None, error: Exception | None) -> list[Command]:
         self._ended = True
-        if self._overlay:
-            self._history.replace([_stored(commit) for commit in self._history.commits])
+        if state is not None:
+            self._history.release()
         return [Done(Outcome(state, tuple(self._responses), self._plan, error))]
-
-
-def _stored(commit: Commit) -> Commit:
-    """The commit as the log has it."""
-    value = canonical.decode(commit.payload, type(commit.value))
-    return msgspec.structs.replace(commit, value=value)
-
-
-def _advice(status: int, plan: Plan) -> tuple[str, ...]:
-    if status in (401, 403):
-        names = " or ".join(plan.target.endpoint.auth.env) or "api_key="
-        return (f"check the key: {names}",)
-    if status == 404:
-        return (f"check the model name {plan.target.model!r} and the base URL {plan.target.base_url}",)
-    if status == 429:
-        return ("wait, or use another endpoint",)
-    return ("`thinkback why` shows what was sent and why",)

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from thinkback.compile import fold
 from thinkback.compile.policy import Inputs
 from thinkback.model import canonical
-from thinkback.model.commits import Commit, Head, Request, Tool, Tools
+from thinkback.model.blocks import Block
+from thinkback.model.commits import Commit, Head, Request, Tool, Tools, decode_payload
 from thinkback.model.plan import Counts, Dropped
 from thinkback.model.target import Decision, Settings, Target, merge
 from thinkback.turn.controls import control_params
 from thinkback.turn.dialects import dialect
+
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"})
+# A shorter one is no secret, and blotting it out would garble every text.
+_SHORTEST_SECRET = 6
 
 
 class Plan:
@@ -20,6 +27,7 @@ class Plan:
 
     ``url`` and ``headers`` are complete (the key included: it is in no ``repr`` and in no commit). ``decisions``
     tell for each reasoning block what was done and why; ``dropped`` the settings the endpoint cannot express.
+    ``held``: it may carry reasoning that is not in the log, so that it cannot be built a second time.
     """
 
     def __init__(
@@ -36,11 +44,13 @@ class Plan:
         self.dropped: tuple[Dropped, ...] = ()
         self.settings: dict[str, str] = {}
         self.headers: dict[str, str] = {}
+        self.held = False
 
     @property
     def url(self) -> str:
-        """Where the body goes."""
-        return f"{self.target.base_url}{self.target.endpoint.path}"
+        """Where the body goes; a query of the base URL stays behind the path."""
+        base, mark, query = self.target.base_url.partition("?")
+        return f"{base}{self.target.endpoint.path}{mark}{query}"
 
     @property
     def body(self) -> Iterator[bytes]:
@@ -70,6 +80,15 @@ class Plan:
         """The messages as JSON, one by one."""
         return list(self._request.fragments())
 
+    def without_key(self, text: str) -> str:
+        """``text`` with the key of this request blotted out, wherever a server repeats it."""
+        wanted = {self.target.endpoint.auth.header.lower(), *_SECRET_HEADERS}
+        for name, value in self.headers.items():
+            secret = value.rpartition(" ")[2]
+            if name.lower() in wanted and len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, "***")
+        return text
+
     def record(self) -> Request:
         """The audit record of this request for the log."""
         digests = self._request.digests(self._writer, self._end, self.tools)
@@ -85,6 +104,7 @@ class Plan:
                 "on": target.on,
                 "guessed": "true" if target.guessed else "false",
                 "endpoint_data": canonical.encode(target.endpoint).decode(),
+                **({"held": "true"} if self.held else {}),
             },
             settings=self.settings,
             rules=(target.rule.id,),
@@ -103,13 +123,18 @@ class Plan:
 
 
 class History:
-    """The commits of a session as values, folded for its target; grows with the log."""
+    """The commits of a session as values, folded for its target; grows with the log.
+
+    Reasoning that is not to be kept is held here (``hold``) and stands in for what the log has, until ``release``.
+    """
 
     def __init__(self, commits: Sequence[Commit] = ()) -> None:
         self.commits: list[Commit] = []
+        self.tools: tuple[Tool, ...] = ()
         self._state: fold.State | None = None
         self._waiting: list[Commit] = []
-        self.tools: tuple[Tool, ...] = ()
+        self._held: dict[tuple[str, int], Block] = {}
+        self._before: tuple[int, fold.State | None, list[Commit]] = (0, None, [])
         self.take(commits)
 
     @property
@@ -119,16 +144,36 @@ class History:
 
     def take(self, commits: Sequence[Commit]) -> None:
         """More commits of the log, in order."""
-        self.commits.extend(commits)
-        self._waiting.extend(commits)
+        whole = [self._whole(commit) for commit in commits] if self._held else commits
+        self.commits.extend(whole)
+        self._waiting.extend(whole)
         for commit in commits:
             if isinstance(commit.value, Tools):
                 self.tools = commit.value.tools
 
-    def replace(self, commits: Sequence[Commit]) -> None:
-        """Start afresh from ``commits``."""
-        self.commits, self._waiting, self._state = [], [], None
-        self.take(commits)
+    def hold(self, response: str, index: int, block: Block) -> None:
+        """Keep ``block`` in memory for the commit of that place, which is to come."""
+        if not self._held:
+            self._before = (len(self.commits), self._state, list(self._waiting))
+        self._held[response, index] = block
+
+    def release(self) -> None:
+        """Forget what was held: from here on the history is what the log has."""
+        if not self._held:
+            return
+        at, self._state, waiting = self._before
+        self.commits[at:] = [self._stored(commit) for commit in self.commits[at:]]
+        self._waiting = [*waiting, *self.commits[at:]]
+        self._held = {}
+
+    def _whole(self, commit: Commit) -> Commit:
+        block = self._held.get((commit.response, commit.index))
+        return commit if block is None else msgspec.structs.replace(commit, value=block)
+
+    def _stored(self, commit: Commit) -> Commit:
+        if (commit.response, commit.index) not in self._held:
+            return commit
+        return msgspec.structs.replace(commit, value=decode_payload(commit.payload))
 
     def plan(self, target: Target, settings: Settings, tools: Sequence[Tool] | None, params: dict[str, Any]) -> Plan:
         """The next request. ``tools=None`` takes those of the log. Raises ``ReplayRefused``."""
@@ -140,7 +185,7 @@ class History:
         request = fold.Request(state, writer)
         added = fold.added_params(state.policy, request.off)
         plan = Plan(request, target, self.head, offered, merge(merge(added, wanted), _off(added, request)))
-        plan.dropped, plan.native = tuple(dropped), dict(params)
+        plan.dropped, plan.native, plan.held = tuple(dropped), dict(params), bool(self._held)
         return plan
 
     def _fold(self, inputs: Inputs) -> fold.State:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
+import msgspec
+
+from thinkback.model import canonical
 from thinkback.model.commits import Commit, Failure, Repair, Response
 from thinkback.model.target import Decision
 from thinkback.turn.plan import Plan
@@ -14,6 +17,8 @@ Stage: TypeAlias = Literal["restore", "server_drop", "block", "older_turns", "al
 STAGES: tuple[Stage, ...] = ("restore", "server_drop", "block", "older_turns", "all")
 MAX_REPAIRS = 3
 STATUSES = frozenset({400, 403, 422})
+# Stages that say something about the whole request: once they hold for a target, a second time changes nothing.
+_LASTING = frozenset({"restore", "server_drop"})
 
 # Texts about reasoning that hosts share; a rule row adds its own (``refusals``).
 _MISSING = r"must be passed back|reasoning_content is missing|without its (required|preceding) reasoning"
@@ -29,20 +34,28 @@ _COMMON = (
 _INDEX = re.compile(r"(?:messages?[.\[ ]+|at index )(\d+)")
 
 
-def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit], last: Stage | None) -> Repair | None:
-    """The next repair of ``plan`` after ``failure``, or ``None`` when the refusal is not about reasoning."""
+class _Message(msgspec.Struct):
+    role: str = ""
+
+
+def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repair | None:
+    """The next repair of ``plan`` after ``failure``, or ``None`` when there is none or the refusal is not about
+    reasoning. What was tried before is read from ``commits``, so that it holds across processes."""
     text = f"{failure.message} {failure.upstream}"
     if failure.status not in STATUSES or not _is_known(text, plan):
         return None
-    sent = [decision for decision in plan.decisions if decision.message >= 0]
+    made = _made_this_turn(plan, commits)
+    if len(made) >= MAX_REPAIRS:
+        return None
+    lasting = {commit.value.stage for commit in commits if _is_for(commit.value, plan)} & _LASTING
     missing = re.search(_MISSING, text, re.IGNORECASE) is not None
-    for stage in STAGES[STAGES.index(last) + 1 if last else 0 :]:
-        if stage == "restore" and not missing:
+    for stage in STAGES[STAGES.index(made[-1].stage) + 1 if made else 0 :]:
+        if stage in lasting or (stage == "restore" and not missing):
             continue
         if stage == "server_drop" and plan.target.rule.server_drop is None:
             continue
-        blocks = _blocks(stage, text, plan, sent, commits)
-        if blocks or stage in ("restore", "server_drop"):
+        blocks = _blocks(stage, text, plan, commits)
+        if blocks or stage in _LASTING:
             return Repair(stage, blocks, failure.message, plan.target.base_url, plan.target.model)
     return None
 
@@ -52,28 +65,53 @@ def _is_known(text: str, plan: Plan) -> bool:
     return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
 
 
-def _blocks(
-    stage: Stage, text: str, plan: Plan, sent: list[Decision], commits: Sequence[Commit]
-) -> tuple[str, ...]:
+def _is_for(value: object, plan: Plan) -> TypeGuard[Repair]:
+    target = plan.target
+    return isinstance(value, Repair) and (value.endpoint, value.model) == (target.base_url, target.model)
+
+
+def _made_this_turn(plan: Plan, commits: Sequence[Commit]) -> list[Repair]:
+    """The repairs of the turn under way for this target, oldest first."""
+    made: list[Repair] = []
+    for commit in reversed(commits):
+        if commit.kind in ("user", "turn_ended"):
+            break
+        if _is_for(commit.value, plan):
+            made.append(commit.value)
+    return made[::-1]
+
+
+def _blocks(stage: Stage, text: str, plan: Plan, commits: Sequence[Commit]) -> tuple[str, ...]:
     """Hashes of the blocks a stage voids, among those that were sent with their own reasoning."""
-    own = [decision for decision in sent if decision.action != "placeholder"]
+    own = [found for found in plan.decisions if found.message >= 0 and found.action != "placeholder"]
     match stage:
         case "block":
-            named = _INDEX.search(text)
-            if named is None:
-                return ()
-            at = int(named.group(1))
-            origins = _origins(commits)
-            faulty = {origins.get(d.block) for d in own if d.message == at}
-            chosen = [d for d in own if d.message == at or (faulty - {None} and origins.get(d.block) in faulty)]
+            chosen = _named(text, own, plan, commits)
         case "older_turns":
-            users = [at for at, message in enumerate(plan.messages) if message.startswith(b'{"role":"user"')]
-            chosen = [d for d in own if d.message < (users[-1] if users else 0)]
+            last = _last_user(plan)
+            chosen = [decision for decision in own if decision.message < last]
         case "all":
             chosen = own
         case _:
             chosen = []
     return tuple(dict.fromkeys(decision.block for decision in chosen))
+
+
+def _named(text: str, own: list[Decision], plan: Plan, commits: Sequence[Commit]) -> list[Decision]:
+    """What was sent on the message that ``text`` names; where a stranger minted it, all that is from there."""
+    named = _INDEX.search(text)
+    if named is None:
+        return []
+    at = int(named.group(1))
+    origins = _origins(commits)
+    home = (plan.target.base_url, plan.target.model)
+    strangers = {origins.get(found.block) for found in own if found.message == at} - {None, home}
+    return [found for found in own if found.message == at or origins.get(found.block) in strangers]
+
+
+def _last_user(plan: Plan) -> int:
+    messages: list[_Message] = [canonical.decode(message, _Message) for message in plan.messages]
+    return max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
 
 
 def _origins(commits: Sequence[Commit]) -> dict[str, tuple[str, str]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _FIRST_SECONDS = 0.5
 _LONGEST_SECONDS = 30.0
@@ -14,12 +17,35 @@ def is_retryable(status: int) -> bool:
     return status in RETRYABLE
 
 
-def backoff(attempt: int, retry_after: str, jitter: float) -> float:
-    """Seconds before attempt ``attempt`` (1 is the first retry): the server's word, else doubling with jitter."""
-    try:
-        asked = float(retry_after)
-    except ValueError:
-        asked = -1.0
-    if 0 <= asked <= _LONGEST_RETRY_AFTER:
-        return asked
+def backoff(attempt: int, headers: Mapping[str, str], now: int, jitter: float) -> float | None:
+    """Seconds before attempt ``attempt`` (1 is the first retry): the server's word, else doubling with jitter.
+
+    ``None`` where the server asks for longer than is worth waiting. ``now`` is microseconds since 1970 UTC.
+    """
+    asked = asked_for(headers, now)
+    if asked is not None:
+        return asked if asked <= _LONGEST_RETRY_AFTER else None
     return float(min(_FIRST_SECONDS * 2 ** (attempt - 1), _LONGEST_SECONDS) * (0.5 + jitter / 2))
+
+
+def asked_for(headers: Mapping[str, str], now: int) -> float | None:
+    """The seconds that ``retry-after-ms`` or ``retry-after`` (seconds or a date, RFC 9110 10.2.3) ask for."""
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after", "")
+    seconds = _number(text)
+    if seconds is not None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now / 1_000_000)
+    except ValueError:
+        return None
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if value >= 0 else None

@@ -1,7 +1,7 @@
 """Framing: provider bytes to the payloads of their events.
 
-I/O-free; equal results whole, byte by byte and at any cut. Each reader keeps only what is not yet complete, and
-never scans a byte twice. Must not: decode payloads.
+I/O-free; equal results whole, byte by byte and at any cut. Each framer keeps only what is not yet complete, and
+never scans a byte twice. A byte order mark at the very start is dropped. Must not: decode payloads.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 from typing import Literal, Protocol, TypeAlias
 
 Framing: TypeAlias = Literal["sse", "ndjson", "json"]
+
+_MARK = b"\xef\xbb\xbf"
+_SSE_BEGINS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 class Framer(Protocol):
@@ -23,58 +26,64 @@ class SseFramer:
     """Server-sent events: the ``data`` of each event, several data lines joined by a newline.
 
     Accepts LF, CRLF and CR line ends (WHATWG HTML, "event stream interpretation"); comments, ``event``, ``id`` and
-    ``retry`` lines are skipped, because every provider repeats the event's type inside its data.
+    ``retry`` lines are skipped, because every provider repeats the event's type inside its data, and so are events
+    without data.
     """
 
     def __init__(self) -> None:
         self._held = bytearray()
         self._scanned = 0
+        self._ended_in_cr = False
+        self._at_start = True
 
     def feed(self, data: bytes) -> list[bytes]:
+        if self._ended_in_cr or b"\r" in data:
+            data = self._with_newlines(data)
         held = self._held
         held += data
-        if b"\r" in held:
-            self._normalise_line_ends()
-        end = held.rfind(b"\n\n", max(0, self._scanned - 1))
+        end = held.rfind(b"\n\n", self._scanned)
         if end < 0:
-            self._scanned = len(held)
+            self._scanned = max(0, len(held) - 1)
             return []
         complete = bytes(held[:end])
         del held[: end + 2]
-        self._scanned = len(held)
-        return _events(complete)
+        self._scanned = max(0, len(held) - 1)
+        return self._events(complete)
 
     def close(self) -> list[bytes]:
-        rest = bytes(self._held).replace(b"\r", b"\n")
+        rest = bytes(self._held)
         self._held.clear()
         self._scanned = 0
-        return _events(rest)
+        return self._events(rest)
 
-    def _normalise_line_ends(self) -> None:
-        # A CR at the very end may be half of a CRLF: it stays until the next byte decides.
-        last = b"\r" if self._held.endswith(b"\r") else b""
-        body = self._held[: len(self._held) - len(last)]
-        self._held[:] = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n") + last
-        self._scanned = 0
+    def _with_newlines(self, data: bytes) -> bytes:
+        """A CR ends a line at once; the LF that may follow it, here or in the next piece, is part of it."""
+        if self._ended_in_cr and data.startswith(b"\n"):
+            data = data[1:]
+            self._ended_in_cr = False
+        if data:
+            self._ended_in_cr = data.endswith(b"\r")
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _events(self, block: bytes) -> list[bytes]:
+        if self._at_start:
+            self._at_start = False
+            block = block.removeprefix(_MARK)
+        if block.startswith(b"data: "):
+            found = block[6:].split(b"\n\ndata: ")
+            if block.count(b"\n") == 2 * len(found) - 2:
+                return found
+        return [data for event in block.split(b"\n\n") if (data := _data_of(event))]
 
 
-def _events(block: bytes) -> list[bytes]:
-    found: list[bytes] = []
-    for event in block.split(b"\n\n"):
-        if event.startswith(b"data: ") and b"\n" not in event:
-            found.append(event[6:])
-            continue
-        lines = [line for line in event.split(b"\n") if line.startswith(b"data")]
-        values = [value[1:] if value.startswith(b" ") else value for value in map(_data_of, lines) if value is not None]
-        if values:
-            found.append(b"\n".join(values))
-    return found
-
-
-def _data_of(line: bytes) -> bytes | None:
-    if line.startswith(b"data:"):
-        return line[5:]
-    return b"" if line == b"data" else None
+def _data_of(event: bytes) -> bytes:
+    values: list[bytes] = []
+    for line in event.split(b"\n"):
+        if line.startswith(b"data:"):
+            values.append(line[6:] if line.startswith(b"data: ") else line[5:])
+        elif line == b"data":
+            values.append(b"")
+    return b"\n".join(values)
 
 
 class NdjsonFramer:
@@ -83,6 +92,7 @@ class NdjsonFramer:
     def __init__(self) -> None:
         self._held = bytearray()
         self._scanned = 0
+        self._at_start = True
 
     def feed(self, data: bytes) -> list[bytes]:
         held = self._held
@@ -94,12 +104,19 @@ class NdjsonFramer:
         complete = bytes(held[:end])
         del held[: end + 1]
         self._scanned = len(held)
-        return [line for line in complete.split(b"\n") if line.strip()]
+        return self._lines(complete)
 
     def close(self) -> list[bytes]:
-        rest = bytes(self._held).strip()
+        rest = bytes(self._held)
         self._held.clear()
-        return [rest] if rest else []
+        self._scanned = 0
+        return self._lines(rest)
+
+    def _lines(self, block: bytes) -> list[bytes]:
+        if self._at_start:
+            self._at_start = False
+            block = block.removeprefix(_MARK)
+        return [line for line in block.split(b"\n") if line.strip()]
 
 
 class JsonFramer:
@@ -113,7 +130,7 @@ class JsonFramer:
         return []
 
     def close(self) -> list[bytes]:
-        body = b"".join(self._parts)
+        body = b"".join(self._parts).removeprefix(_MARK)
         self._parts.clear()
         return [body] if body.strip() else []
 
@@ -126,13 +143,15 @@ FRAMERS: dict[Framing, type[SseFramer] | type[NdjsonFramer] | type[JsonFramer]] 
 
 
 def guess_framing(content_type: str, start: bytes) -> Framing:
-    """The framing of a body from its content type, else from its first bytes."""
+    """The framing of a body from its content type, else from its first bytes, of which one is enough.
+
+    A body that begins like a JSON object is one, also where the host says that it is an event stream.
+    """
     kind = content_type.partition(";")[0].strip().lower()
+    text = start.removeprefix(_MARK).lstrip(b" \t\r\n")
     if kind == "text/event-stream":
-        return "sse"
+        return "json" if text.startswith(b"{") else "sse"
     if kind in ("application/x-ndjson", "application/jsonl", "application/ndjson"):
         return "ndjson"
-    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if text.startswith((b"data:", b"event:", b"id:", b"retry:", b":")):
-        return "sse"
-    return "json"
+    begins = text.startswith(_SSE_BEGINS) or any(text and mark.startswith(text) for mark in _SSE_BEGINS)
+    return "sse" if begins else "json"

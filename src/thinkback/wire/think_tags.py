@@ -1,10 +1,11 @@
 """Reasoning as tags inside ``content``: an incremental splitter.
 
 Promises: the pieces, joined, are the input again; results do not depend on where the stream was cut; reasoning is
-released as it arrives, only a possible tag is held back (never more than its length). Rules (wire-formats 4.2):
+released as it arrives, only a possible tag is held back (never more than its length); time is linear in the text.
+Rules (wire-formats 4.2):
 
 - an opening tag counts at the start of the content, white space aside, and anywhere after a first tagged block
-  (models that think between the parts of an answer); after untagged answer text it is literal;
+  (models that think between the parts of an answer); after untagged answer text it is literal, and so is its end;
 - inside a code span or fence of the answer every tag is literal; inside reasoning only the closing tag counts;
 - a closing tag that was never opened makes what came before it reasoning (its opening tag stood in the prompt).
 
@@ -14,9 +15,14 @@ Must not: know the dialect or build blocks.
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from collections import Counter
+from typing import Literal, TypeAlias
 
-# Opening and closing delimiters seen on the wire (wire-formats 4.1). Order matters only for equal prefixes.
+import msgspec
+
+from thinkback.wire.code_spans import CodeSpans
+
+# Opening and closing delimiters seen on the wire (wire-formats 4.1).
 TAGS: tuple[tuple[str, str], ...] = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -39,24 +45,52 @@ TAGS: tuple[tuple[str, str], ...] = (
 )
 # A lone closing tag is believed only for delimiters that stand for nothing else.
 LONE_CLOSINGS: tuple[str, ...] = tuple(close for _, close in TAGS if close != "<|end|>")
-OPENINGS: dict[str, str] = dict(TAGS)
-_FIRST = "".join(sorted({tag[0] for pair in TAGS for tag in pair}))
-_START = re.compile(f"[{re.escape(_FIRST)}]")
+
+_CLOSING_OF: dict[str, str] = dict(TAGS)
+_LONGEST = max(len(tag) for pair in TAGS for tag in pair)
 # <think signature="..."> and <think duration=...> occur; an attribute list longer than this is no tag.
-_ATTRIBUTES_LIMIT = 4096
-_WITH_ATTRIBUTES = re.compile(r"<(think|thinking|thought|reasoning)\s[^<>]*>")
-_ATTRIBUTES_BEGIN = re.compile(r"<(think|thinking|thought|reasoning)\s[^<>]*\Z")
+_NAMES = r"<(?:think|thinking|thought|reasoning)\s{1,99}"
+_WITH_ATTRIBUTES = _NAMES + r"[\w:-]{1,99}=[^<>]{0,4096}>"
+_ATTRIBUTES_BEGIN = re.compile(_NAMES + r"(?:[\w:-]{1,99}(?:=[^<>]{0,4096})?)?\Z")
 
 
-class Piece(NamedTuple):
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    """One alternative per first character: that is what lets the search skip over plain text."""
+    by_first: dict[str, list[str]] = {}
+    for pattern in patterns:
+        first = pattern[:2] if pattern.startswith("\\") else pattern[0]
+        by_first.setdefault(first, []).append(pattern.removeprefix(first))
+    return re.compile("|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in by_first.items()))
+
+
+_OPENINGS = (*map(re.escape, _CLOSING_OF), _WITH_ATTRIBUTES)
+_AFTER_TAGS = _any_of(*_OPENINGS)
+_BEFORE_TAGS = _any_of(*_OPENINGS, *map(re.escape, LONE_CLOSINGS))
+_FIRST = re.compile(r"[<\[◁]")
+
+
+def _beginnings(tags: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(tag[:length] for tag in tags for length in range(1, len(tag)))
+
+
+_OPENING_BEGINS = _beginnings(tuple(_CLOSING_OF))
+_LONE = frozenset(LONE_CLOSINGS)
+_TAG_BEGINS = _OPENING_BEGINS | _beginnings(LONE_CLOSINGS)
+
+Kind: TypeAlias = Literal["text", "open", "reasoning", "close", "lone_close"]
+
+
+class Piece(msgspec.Struct, gc=False):
     """``open`` and ``close`` carry the tag; ``lone_close`` says that all text before it was reasoning."""
 
-    kind: Literal["text", "open", "reasoning", "close", "lone_close"]
+    kind: Kind
     text: str
 
 
 class TagSplitter:
     """Feed ``content`` in any cuts; get pieces. One splitter per message."""
+
+    __slots__ = ("_began", "_closing", "_code", "_held", "_literal", "_tagged")
 
     def __init__(self) -> None:
         self._held = ""
@@ -64,151 +98,121 @@ class TagSplitter:
         self._began = False
         self._tagged = False
         self._code = CodeSpans()
+        self._literal: Counter[str] = Counter()
 
     def feed(self, text: str) -> list[Piece]:
-        if not self._held and self._began and not self._closing and not _START.search(text):
+        """The pieces that ``text`` completes."""
+        if self._held:
+            text = self._held + text
+        elif self._closing:
+            if self._closing[0] not in text:
+                return [Piece("reasoning", text)]
+        elif self._began and not ("<" in text or "[" in text or "◁" in text):
             self._code.note(text)
             return [Piece("text", text)]
-        return self._split(self._held + text, final=False)
+        return self._split(text, final=False)
 
     def close(self) -> list[Piece]:
         """What was held back: at the end of the stream it is no tag."""
-        return self._split(self._held, final=True) if self._held else []
-
-    @property
-    def inside(self) -> bool:
-        """Whether the last tag is still open."""
-        return bool(self._closing)
+        return self._split(self._held, final=True)
 
     def _split(self, text: str, final: bool) -> list[Piece]:
         pieces: list[Piece] = []
+        position = 0
         self._held = ""
-        while text:
+        while position < len(text):
             step = self._in_reasoning if self._closing else self._in_answer
-            text = step(text, final, pieces)
-            if self._held:
-                break
+            position = step(text, position, final, pieces)
         return pieces
 
-    def _in_reasoning(self, text: str, final: bool, pieces: list[Piece]) -> str:
-        at = text.find(self._closing)
-        if at >= 0:
-            if at:
-                pieces.append(Piece("reasoning", text[:at]))
-            pieces.append(Piece("close", self._closing))
-            rest = text[at + len(self._closing) :]
-            self._closing = ""
-            return rest
-        keep = 0 if final else partial_suffix(text, (self._closing,))
-        self._held = text[len(text) - keep :]
-        if len(text) > keep:
-            pieces.append(Piece("reasoning", text[: len(text) - keep]))
-        return ""
+    def _in_reasoning(self, text: str, start: int, final: bool, pieces: list[Piece]) -> int:
+        closing = self._closing
+        at = text.find(closing, start)
+        if at < 0:
+            end = len(text) if final else _held_from(text, start, closing)
+            if end > start:
+                pieces.append(Piece("reasoning", text[start:end]))
+            self._held = text[end:]
+            return len(text)
+        if at > start:
+            pieces.append(Piece("reasoning", text[start:at]))
+        pieces.append(Piece("close", closing))
+        self._closing = ""
+        return at + len(closing)
 
-    def _in_answer(self, text: str, final: bool, pieces: list[Piece]) -> str:
-        """Release text up to the next tag; returns what follows the tag."""
-        position = 0
-        while (found := _START.search(text, position)) is not None:
-            at = found.start()
-            if not self._began and text[:at].strip():
-                self._began = True
-            tag, closing = self._tag_at(text, at, final)
-            if tag is None:
-                self._release(text[:at], pieces)
-                self._held = text[at:]
-                return ""
-            if tag and not self._is_literal(text[:at], closing):
-                self._release(text[:at], pieces)
-                pieces.append(Piece("open" if closing else "lone_close", tag))
-                self._tagged, self._began, self._closing = True, True, closing
-                return text[at + len(tag) :]
-            position = at + 1
-        self._release(text, pieces)
-        return ""
+    def _in_answer(self, text: str, start: int, final: bool, pieces: list[Piece]) -> int:
+        """Release text up to the next tag that counts; returns where to go on."""
+        search = (_AFTER_TAGS if self._tagged else _BEFORE_TAGS).search
+        position = start
+        while (found := search(text, position)) is not None:
+            at, end = found.span()
+            self._pass(text, position, at)
+            tag = found.group()
+            is_opening = tag not in _LONE
+            if self._counts(tag, is_opening):
+                if at > start:
+                    pieces.append(Piece("text", text[start:at]))
+                pieces.append(Piece("open" if is_opening else "lone_close", tag))
+                self._closing = _closing_of(tag) if is_opening else ""
+                self._tagged = self._began = True
+                return end
+            self._pass(text, at, end)
+            position = end
+        end = len(text) if final else self._tail(text, position)
+        self._pass(text, position, end)
+        if end > start:
+            pieces.append(Piece("text", text[start:end]))
+        self._held = text[end:]
+        return len(text)
 
-    def _tag_at(self, text: str, at: int, final: bool) -> tuple[str | None, str]:
-        """(tag, its closing), ("", "") for no tag, (None, "") when more text must decide."""
-        opening_allowed = self._tagged or not self._began
-        if opening_allowed:
-            for opening, closing in TAGS:
-                if text.startswith(opening, at):
-                    return opening, closing
-            if (found := _WITH_ATTRIBUTES.match(text, at)) is not None:
-                return found.group(), f"</{found.group(1)}>"
-        if not self._tagged:
-            for closing in LONE_CLOSINGS:
-                if text.startswith(closing, at):
-                    return closing, ""
-        if final:
-            return "", ""
-        rest = text[at:]
-        wanted = (tuple(OPENINGS) if opening_allowed else ()) + (() if self._tagged else LONE_CLOSINGS)
-        if any(tag.startswith(rest) for tag in wanted):
-            return None, ""
-        attributes = opening_allowed and len(rest) < _ATTRIBUTES_LIMIT and _ATTRIBUTES_BEGIN.match(rest)
-        return (None, "") if attributes else ("", "")
-
-    def _is_literal(self, before: str, closing: str) -> bool:
-        if closing and not self._began:
+    def _counts(self, tag: str, is_opening: bool) -> bool:
+        """Whether ``tag``, found where the text passed so far ends, is a tag and not part of the answer."""
+        if is_opening and not self._began:
+            return True
+        if self._code.inside():
             return False
-        return self._code.inside(before)
+        if not is_opening:
+            if not self._literal[tag]:
+                return True
+            self._literal[tag] -= 1
+        elif self._tagged:
+            return True
+        else:
+            self._literal[_closing_of(tag)] += 1
+        return False
 
-    def _release(self, text: str, pieces: list[Piece]) -> None:
-        if not text:
-            return
-        if not self._began and text.strip():
-            self._began = True
-        self._code.note(text)
-        pieces.append(Piece("text", text))
+    def _pass(self, text: str, start: int, end: int) -> None:
+        """Answer text that goes by."""
+        if end > start:
+            passed = text[start:end]
+            self._began = self._began or not passed.isspace()
+            self._code.note(passed)
+
+    def _tail(self, text: str, start: int) -> int:
+        """Where the end of ``text`` begins that may turn out to be a tag; its length if none."""
+        begins = _OPENING_BEGINS if self._tagged else _TAG_BEGINS
+        for found in _FIRST.finditer(text, max(start, len(text) - _LONGEST + 1)):
+            if text[found.start() :] in begins:
+                return found.start()
+        last = text.rfind("<", start)
+        return last if last >= 0 and _ATTRIBUTES_BEGIN.match(text, last) else len(text)
 
 
-class CodeSpans:
-    """Whether a position in Markdown text is inside a code span or fence; looks at text only when asked.
+def _closing_of(opening: str) -> str:
+    """The closing tag of an opening one, which may have attributes."""
+    return _CLOSING_OF.get(opening) or f"</{opening[1:].split(None, 1)[0]}>"
 
-    A fence is a line that begins with three backticks or tildes; a span is a pair of backticks on one line.
+
+def _held_from(text: str, start: int, mark: str) -> int:
+    """Where the end of ``text`` begins that may turn out to be ``mark``; its length if none.
+
+    The first character of a mark stands nowhere else in it, so only its last place matters.
     """
-
-    def __init__(self) -> None:
-        self._unseen: list[str] = []
-        self._fence = ""
-        self._line = ""
-
-    def note(self, text: str) -> None:
-        """More text passed by."""
-        self._unseen.append(text)
-
-    def inside(self, upcoming: str) -> bool:
-        """Whether what follows the noted text and ``upcoming`` is code."""
-        self._scan("".join(self._unseen))
-        self._unseen.clear()
-        fence, line = self._fence, self._line
-        self._scan(upcoming)
-        answer = bool(self._fence) or self._line.count("`") % 2 == 1
-        self._fence, self._line = fence, line
-        return answer
-
-    def _scan(self, text: str) -> None:
-        *lines, last = (self._line + text).split("\n")
-        for line in lines:
-            self._end_line(line)
-        self._line = last
-
-    def _end_line(self, line: str) -> None:
-        mark = line.lstrip()[:3]
-        if self._fence:
-            if mark == self._fence:
-                self._fence = ""
-        elif mark in ("```", "~~~"):
-            self._fence = mark
+    at = text.rfind(mark[0], max(start, len(text) - len(mark) + 1))
+    return at if at >= 0 and mark.startswith(text[at:]) else len(text)
 
 
-def partial_suffix(text: str, wanted: tuple[str, ...]) -> int:
-    """Length of the longest suffix of ``text`` that begins one of ``wanted`` without completing it."""
-    longest = min(len(text), max(map(len, wanted)) - 1)
-    if not any(tag[0] in text[len(text) - longest :] for tag in wanted):
-        return 0
-    for length in range(longest, 0, -1):
-        suffix = text[len(text) - length :]
-        if any(tag.startswith(suffix) for tag in wanted):
-            return length
-    return 0
+def split_at(text: str, start: int, mark: str) -> tuple[int, int]:
+    """(place, end) of the first ``mark``; without one, place -1 and where what may become one begins."""
+    at = text.find(mark, start)
+    return (at, at) if at >= 0 else (-1, _held_from(text, start, mark))

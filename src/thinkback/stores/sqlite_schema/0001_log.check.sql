@@ -1,7 +1,7 @@
 -- What 0001 promises; each row of this query is a broken promise.
 WITH promised (type, name) AS (
     VALUES ('table', 'sessions'), ('table', 'segments'), ('table', 'branches'), ('table', 'commits'),
-           ('table', 'steps'), ('index', 'commits_by_hash')
+           ('table', 'steps'), ('index', 'commits_by_arrival')
 )
 SELECT type || ' ' || name || ' is missing' FROM promised
 WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema AS s WHERE s.type = promised.type AND s.name = promised.name);

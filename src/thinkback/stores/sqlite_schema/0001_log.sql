@@ -43,8 +43,10 @@ CREATE TABLE commits (
     UNIQUE (segment, position)
 ) STRICT;
 
--- Not unique: two sessions may begin with the same commits. Half of a half of the hash finds it.
-CREATE INDEX commits_by_hash ON commits (substr(hash, 1, 8));
+-- A slim copy of the hashes, read from end to end to find a commit (55 ms for a million). An index ordered by hash
+-- would find it sooner, but then every commit of an append would change another page of it, the more so the larger
+-- the log. Hashes are not unique: two sessions may begin with the same commits.
+CREATE INDEX commits_by_arrival ON commits (arrival, hash);
 
 CREATE TABLE steps (
     session  INTEGER NOT NULL REFERENCES sessions (session),

@@ -1,18 +1,21 @@
-"""The wire shapes of chat completions: typed where the reader needs speed, raw where it must keep bytes.
+"""The wire shapes of chat completions, typed for speed.
 
-A chunk with a key or a type that is not listed here does not fail: ``read`` falls back to a generic reading and
-keeps what it did not know.
+Only what streams carry in every chunk is listed; a key or a type that is not makes decoding fail, and ``read``
+falls back to a reading that keeps whatever comes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import Raw
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
+
+# Only as deep as they are on the wire: what these shapes let through needs no further check.
+_Plain: TypeAlias = str | int | float | bool | None
+Counts: TypeAlias = dict[str, _Plain | dict[str, _Plain]]
 
 
 class FunctionDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -22,7 +25,7 @@ class FunctionDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     arguments: str | None = None
 
 
-class CallDelta(msgspec.Struct, forbid_unknown_fields=True):
+class CallDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A fragment of one tool call. ``index`` is missing on a few hosts."""
 
     index: int | None = None
@@ -31,36 +34,39 @@ class CallDelta(msgspec.Struct, forbid_unknown_fields=True):
     function: FunctionDelta | None = None
 
 
-class ChatDelta(msgspec.Struct, forbid_unknown_fields=True):
-    """What one chunk adds to the message; ``reasoning_details`` entries stay raw, unknown keys raise."""
+class ChatDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """What one chunk adds to the message."""
 
     role: str | None = None
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     reasoning_text: str | None = None
-    reasoning_details: list[Raw] | None = None
+    reasoning_details: list[dict[str, _Plain]] | None = None
     tool_calls: list[CallDelta] | None = None
     refusal: str | None = None
     channel: str | None = None
 
 
-class Choice(msgspec.Struct, forbid_unknown_fields=True):
+class Choice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """One choice; only index 0 is read."""
 
     delta: ChatDelta | None = None
     finish_reason: str | None = None
-    index: int = 0
-    logprobs: Raw | None = None
+    index: int | None = 0
+    logprobs: None = None
     native_finish_reason: str | None = None
-    content_filter_results: Raw | None = None
-    usage: Raw | None = None
+    content_filter_results: None = None
+    matched_stop: None = None
+    stop_reason: None = None
+    token_ids: None = None
+    usage: Counts | None = None
 
 
-class Chunk(msgspec.Struct, forbid_unknown_fields=True):
+class Chunk(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """One ``chat.completion.chunk``."""
 
-    choices: list[Choice] = []
+    choices: list[Choice] | None = None
     id: str | None = None
     object: str | None = None
     created: int | None = None
@@ -69,16 +75,13 @@ class Chunk(msgspec.Struct, forbid_unknown_fields=True):
     service_tier: str | None = None
     provider: str | None = None
     obfuscation: str | None = None
-    usage: Raw | None = None
-    error: Raw | None = None
+    usage: Counts | None = None
+    error: None = None
 
 
 decode_chunk = msgspec.json.Decoder(Chunk).decode
-
-FIELD_ORDER = ("reasoning_content", "reasoning", "reasoning_text")
-KNOWN_MESSAGE_KEYS = frozenset(
-    {"role", "content", "refusal", "tool_calls", "reasoning_details", "function_call", "index", *FIELD_ORDER}
-)
+NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+NO_FUNCTION = FunctionDelta()
 
 
 def read_usage(raw: Any) -> Usage | None:
@@ -95,7 +98,7 @@ def read_usage(raw: Any) -> Usage | None:
         reasoning=_count((completion if isinstance(completion, dict) else {}).get("reasoning_tokens")),
         cached=_count(raw.get("prompt_cache_hit_tokens") if cached is None else cached),
         cache_write=_count(details.get("cache_write_tokens")),
-        wire=canonical.encode(raw).decode(),
+        wire=canonical.source(raw),
     )
 
 
@@ -125,4 +128,4 @@ def read_failure(status: int, body: Any) -> Failure:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else canonical.encode(value).decode()
+    return value if isinstance(value, str) else canonical.source(value)

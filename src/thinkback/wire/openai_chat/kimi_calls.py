@@ -6,17 +6,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from thinkback.wire.think_tags import partial_suffix
+from thinkback.wire.think_tags import split_at
 
 BEGIN = "<|tool_calls_section_begin|>"
 END = "<|tool_calls_section_end|>"
-_CALL = re.compile(
-    r"<\|tool_call_begin\|>\s*(?P<id>[^<\s]+)\s*<\|tool_call_argument_begin\|>\s*(?P<arguments>.*?)\s*<\|tool_call_end\|>",
-    re.DOTALL,
-)
+_CALL = "<|tool_call_begin|>"
+_ARGUMENTS = "<|tool_call_argument_begin|>"
+_CALL_END = "<|tool_call_end|>"
 
 
 class Call(NamedTuple):
@@ -29,42 +27,58 @@ class Call(NamedTuple):
 
 def parse_section(section: str) -> list[Call]:
     """The calls between the section marks; empty when anything else stands there."""
-    body = section.removeprefix(BEGIN).removesuffix(END)
-    calls = [Call(m["id"], _name(m["id"]), m["arguments"]) for m in _CALL.finditer(body)]
-    return calls if not _CALL.sub("", body).strip() else []
+    before, *pieces = section.removeprefix(BEGIN).removesuffix(END).split(_CALL)
+    calls = [_parse_call(piece) for piece in pieces]
+    return [] if before.strip() or None in calls else [call for call in calls if call is not None]
 
 
-def _name(id: str) -> str:
-    return id.rpartition(":")[0].rpartition(".")[2] or id.partition(":")[0].rpartition(".")[2]
+def _parse_call(piece: str) -> Call | None:
+    head, _, rest = piece.partition(_ARGUMENTS)
+    arguments, mark, after = rest.partition(_CALL_END)
+    id = head.strip()
+    name = (id.rpartition(":")[0] or id).removeprefix("functions.")
+    well_formed = mark and not after.strip() and name and not any(map(str.isspace, id))
+    return Call(id, name, arguments.strip()) if well_formed else None
 
 
 class SectionSplitter:
-    """Feed reasoning text; get (is_section, text) pieces. Holds back only what may be a mark."""
+    """Feed reasoning text; get (is_section, text) pieces. Holds back only a section, and what may be its mark."""
+
+    __slots__ = ("_held", "_section")
 
     def __init__(self) -> None:
         self._held = ""
-        self._section = False
+        self._section: list[str] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is held back."""
+        return not self._held and self._section is None
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
-        if not self._held and "<" not in text:
-            return [(False, text)]
+        """The pieces that ``text`` completes."""
         pieces: list[tuple[bool, str]] = []
-        rest, self._held = self._held + text, ""
-        while rest:
-            mark = END if self._section else BEGIN
-            at = rest.find(mark)
-            if at < 0:
-                keep = len(rest) if self._section else partial_suffix(rest, (BEGIN,))
-                self._held = rest[len(rest) - keep :]
-                pieces += [(False, rest[: len(rest) - keep])] if len(rest) > keep else []
-                break
-            cut = at + len(END) if self._section else at
-            pieces += [(self._section, rest[:cut])] if cut else []
-            rest = rest[cut:]
-            self._section = not self._section
+        text, self._held = self._held + text, ""
+        start = 0
+        while start < len(text):
+            mark = BEGIN if self._section is None else END
+            at, begins = split_at(text, start, mark)
+            if self._section is None:
+                if begins > start:
+                    pieces.append((False, text[start:begins]))
+                if at >= 0:
+                    self._section = [mark]
+            else:
+                self._section.append(text[start:begins])
+                if at >= 0:
+                    pieces.append((True, "".join([*self._section, mark])))
+                    self._section = None
+            start = at + len(mark) if at >= 0 else len(text)
+            self._held = "" if at >= 0 else text[begins:]
         return pieces
 
     def close(self) -> list[tuple[bool, str]]:
-        """An unfinished section is text."""
-        held, self._held = self._held, ""
-        return [(False, held)] if held else []
+        """What was held back; a section that only lacks its end mark is one."""
+        is_section, held = self._section is not None, "".join([*(self._section or ()), self._held])
+        self._section, self._held = None, ""
+        return [(is_section, held)] if held else []

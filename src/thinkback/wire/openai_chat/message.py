@@ -1,304 +1,139 @@
-"""A chat message under construction: each fragment goes to its part, and what to show comes out."""
+"""A chat message under construction: each fragment goes to its channel, and what to show comes out."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Literal
 
 import msgspec
 
-from thinkback.model import canonical
-from thinkback.model.blocks import ThinkingBlock, Unknown
-from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta, ToolCallDelta
-from thinkback.wire.openai_chat import chunks, kimi_calls
-from thinkback.wire.openai_chat.blocks import CallPart, EntryPart, TextPart, ThoughtPart
-from thinkback.wire.think_tags import Piece, TagSplitter
-
-Part: TypeAlias = TextPart | ThoughtPart | EntryPart | CallPart | Unknown
+from thinkback.model.blocks import Block, ThinkingBlock
+from thinkback.model.deltas import Delta
+from thinkback.wire.openai_chat import chunks
+from thinkback.wire.openai_chat.blocks import Arrival
+from thinkback.wire.openai_chat.calls import Calls
+from thinkback.wire.openai_chat.content import Content
+from thinkback.wire.openai_chat.merge import Merged
+from thinkback.wire.openai_chat.reasoning import DETAILS, Reasoning
 
 
 class MessageBuilder:
-    """The message under construction: routes each fragment to its part and says what to show."""
+    """Give it deltas or a whole message, ``take`` what to show, ``close`` it, then ask for ``blocks``.
 
-    def __init__(self, fields: tuple[str, ...], response: str = "") -> None:
-        self._fields = fields
-        self._response = response
-        self._parts: list[Part] = []
-        self._entries: list[EntryPart] = []
-        self._calls: list[CallPart] = []
-        self._current: Part | None = None
-        self._tags = TagSplitter()
-        self._sections = kimi_calls.SectionSplitter()
-        self._beside: dict[str, list[str]] = {}
-        self._thought_field = ""
-        self.content: Any = "absent"
-        self.extra: dict[str, Any] = {}
+    ``content`` says how the content field stood on the wire, ``repeats`` names the fields that only repeated a
+    block. With ``reasoning_field`` no other field is read as reasoning; all fields are kept.
+    """
 
-    def add(self, delta: chunks.ChatDelta, deltas: list[Delta]) -> None:
+    def __init__(self, response: str = "", reasoning_field: str = "") -> None:
+        self._arrival = Arrival(response)
+        self._calls = Calls(self._arrival)
+        self._reasoning = Reasoning(self._arrival, self._calls, reasoning_field)
+        self._content = Content(self._arrival, self._reasoning)
+        self._reads_one_field = bool(reasoning_field)
+        self._extra = Merged()
+        self.content: Literal["absent", "null", "text"] = "absent"
+        self.repeats: tuple[str, ...] = ()
+
+    def add(self, delta: chunks.ChatDelta) -> None:
         """One streamed delta with known keys."""
-        details = [canonical.decode(bytes(raw)) for raw in delta.reasoning_details or ()]
-        texts = [(name, text) for name in self._fields if (text := getattr(delta, name, None))]
-        if details or texts:
-            self._add_reasoning(texts, details, deltas)
-        if delta.content is not None:
-            self._add_content(delta.content, deltas)
-        if delta.tool_calls:
-            for call in delta.tool_calls:
-                function = call.function or chunks.FunctionDelta()
-                self._add_call(call.index, call.id, function.name, function.arguments, deltas).type = (
-                    call.type or "function"
-                )
+        first, second, third = delta.reasoning_content, delta.reasoning, delta.reasoning_text
+        if self._reads_one_field:
+            self.add_object({name: value for name, value in msgspec.structs.asdict(delta).items() if value is not None})
+        elif first and not (second or third or delta.reasoning_details or delta.content or delta.tool_calls):
+            self._reasoning.say("reasoning_content", first)
+        else:
+            texts = [
+                (name, text)
+                for name, text in (("reasoning_content", first), ("reasoning", second), ("reasoning_text", third))
+                if text
+            ]
+            if texts or delta.reasoning_details:
+                self._reasoning.add(texts, delta.reasoning_details or ())
+            self._add_answer(delta)
+
+    def _add_answer(self, delta: chunks.ChatDelta) -> None:
+        if delta.content:
+            self.content = "text"
+            self._content.add(delta.content)
+        elif delta.content is not None:
+            self.content = "text"
+        for call in delta.tool_calls or ():
+            function = call.function or chunks.NO_FUNCTION
+            part = self._calls.add(call.index, call.id, function.name, function.arguments)
+            if call.type:
+                part.type = call.type
         if delta.refusal:
-            self._append_text(delta.refusal, deltas, "refusal")
+            self._content.append(delta.refusal, "refusal")
+        if delta.channel:
+            self._extra.add({"channel": delta.channel})
+        if delta.reasoning_details == []:
+            self._extra.add({DETAILS: []})
 
-    def add_generic(self, delta: dict[str, Any], deltas: list[Delta]) -> None:
-        """One streamed delta or whole message with anything in it."""
-        texts = [(name, text) for name in self._fields if isinstance(text := delta.get(name), str) and text]
-        entries = delta.get("reasoning_details")
-        details = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-        if details or texts:
-            self._add_reasoning(texts, details, deltas)
-        content = delta.get("content")
+    def add_object(self, delta: dict[str, Any], complete: bool = False) -> None:
+        """One streamed delta, or a ``complete`` message, with anything in it."""
+        rest = {key: value for key, value in delta.items() if key not in ("role", "index")}
+        self._reasoning.take(rest, complete)
+        if "content" in rest:
+            self._take_content(rest)
+        calls = rest.pop("tool_calls", None)
+        if isinstance(calls, list):
+            for call in calls:
+                if isinstance(call, dict):
+                    self._calls.add_object(call, complete)
+        elif calls:
+            rest["tool_calls"] = calls
+        if isinstance(rest.get("refusal"), str):
+            refusal = rest.pop("refusal")
+            if refusal:
+                self._content.append(refusal, "refusal")
+        self._extra.add(rest)
+
+    def _take_content(self, rest: dict[str, Any]) -> None:
+        content = rest.pop("content")
         if isinstance(content, str):
-            self._add_content(content, deltas)
+            self.content = "text"
+            self._content.add(content)
         elif isinstance(content, list):
-            self._add_content_list(content, deltas)
-        elif "content" in delta and self.content == "absent":
+            self.content = "text"
+            self._content.add_list(content)
+        elif content is not None:
+            rest["content"] = content
+        elif self.content == "absent":
             self.content = "null"
-        for call in delta.get("tool_calls") or []:
-            if isinstance(call, dict):
-                self._add_generic_call(call, deltas)
-        if isinstance(delta.get("refusal"), str) and delta["refusal"]:
-            self._append_text(delta["refusal"], deltas, "refusal")
-        known = chunks.KNOWN_MESSAGE_KEYS | set(self._fields)
-        self.extra.update({key: value for key, value in delta.items() if key not in known and value is not None})
-        if "reasoning_details" in delta and not details and not self._entries and delta["reasoning_details"] == []:
-            self.extra["reasoning_details"] = []
 
-    def add_message(self, message: dict[str, Any], deltas: list[Delta]) -> None:
-        """A whole message: a delta whose fragments are complete."""
-        self.add_generic(message, deltas)
-
-    def close(self) -> list[Delta]:
-        """Release what the splitters held back."""
-        deltas: list[Delta] = []
-        for piece in self._tags.close():
-            self._take_piece(piece, deltas)
-        for is_section, text in self._sections.close():
-            self._take_section(is_section, text, deltas)
+    def take(self) -> list[Delta]:
+        """What there is to show since the last time."""
+        deltas = self._arrival.deltas
+        self._arrival.deltas = []
         return deltas
 
-    def blocks(self) -> tuple[list[Any], tuple[str, ...]]:
-        """The finished blocks, and the fields that only repeated them."""
-        repeats = self._settle_repeats()
-        built = [part if isinstance(part, Unknown) else part.block() for part in self._parts]
-        blocks = [block for block in built if block is not None]
-        return _hide_duplicates(blocks), repeats
+    def close(self) -> None:
+        """The message has ended: release what was held back."""
+        self._content.close()
+        self.repeats += self._reasoning.close()
 
-    # -- reasoning -----------------------------------------------------------------------------------------------
+    def blocks(self) -> list[Block]:
+        """The blocks as far as they have come, in order of arrival."""
+        return _hide_duplicates([part.block() for part in self._arrival.parts])
 
-    def _add_reasoning(self, texts: list[tuple[str, str]], details: list[dict[str, Any]], deltas: list[Delta]) -> None:
-        shown = False
-        for entry in details:
-            shown = self._add_entry(entry, deltas) or shown
-        for name, text in texts:
-            if shown or (self._thought_field and name != self._thought_field):
-                self._beside.setdefault(name, []).append(text)
-                continue
-            self._thought_field = name
-            for is_section, piece in self._sections.feed(text):
-                self._take_section(is_section, piece, deltas)
-            shown = True
-
-    def _add_entry(self, entry: dict[str, Any], deltas: list[Delta]) -> bool:
-        """Merge one details entry; true when it brought readable text."""
-        part = next((known for known in self._entries if known.takes(entry)), None)
-        if part is None:
-            part = EntryPart(entry)
-            self._entries.append(part)
-            self._open(part)
-            text = "".join(part.fragments)
-        else:
-            text = part.add(entry)
-        if text:
-            deltas.append(ReasoningDelta(text, self._parts.index(part), self._response))
-        return bool(text)
-
-    def _take_section(self, is_section: bool, text: str, deltas: list[Delta]) -> None:
-        calls = kimi_calls.parse_section(text) if is_section else []
-        if not calls:
-            self._append_thought(text, self._thought_field, deltas)
-            return
-        if not isinstance(self._current, ThoughtPart):
-            self._open(ThoughtPart(self._thought_field))
-        assert isinstance(self._current, ThoughtPart)
-        # The section's own text stays with the reasoning it stood in, so that the field can be given back whole.
-        self._current.closing += text
-        for call in calls:
-            part = self._add_call(None, call.id, call.name, call.arguments, deltas)
-            part.field = self._thought_field
-        self._current = None
-
-    def _append_thought(self, text: str, field: str, deltas: list[Delta]) -> None:
-        current = self._current
-        if not isinstance(current, ThoughtPart) or current.field != field or current.closing:
-            current = ThoughtPart(field)
-            self._open(current)
-        current.parts.append(text)
-        deltas.append(ReasoningDelta(text, len(self._parts) - 1, self._response))
-
-    def _settle_repeats(self) -> tuple[str, ...]:
-        """Fields beside the chosen one: repeats are named, anything else is kept as a hidden block."""
-        chosen = "".join(
-            part.text()
-            for part in self._parts
-            if isinstance(part, EntryPart) or (isinstance(part, ThoughtPart) and part.field == self._thought_field)
-        )
-        repeats = []
-        for name, fragments in self._beside.items():
-            text = "".join(fragments)
-            if text == chosen:
-                repeats.append(name)
-                continue
-            part = ThoughtPart(name)
-            part.parts, part.hidden = fragments, bool(self._thought_field)
-            self._parts.insert(self._first_thought(), part)
-            if not self._thought_field:
-                # The string is what hosts mean to be read; the details say the same in another cut.
-                for entry in self._entries:
-                    entry.hidden = bool(entry.text())
-        self._beside.clear()
-        return tuple(repeats)
-
-    def _first_thought(self) -> int:
-        places = [at for at, part in enumerate(self._parts) if isinstance(part, (EntryPart, ThoughtPart))]
-        return places[0] if places else 0
-
-    # -- content -------------------------------------------------------------------------------------------------
-
-    def _add_content(self, text: str, deltas: list[Delta]) -> None:
-        self.content = "text"
-        if not text:
-            return
-        for piece in self._tags.feed(text):
-            self._take_piece(piece, deltas)
-
-    def _add_content_list(self, parts: list[Any], deltas: list[Delta]) -> None:
-        self.content = "text"
-        for part in parts:
-            if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
-                self._add_content(part["text"], deltas)
-            else:
-                self._open(Unknown(canonical.encode(part).decode()))
-
-    def _take_piece(self, piece: Piece, deltas: list[Delta]) -> None:
-        match piece.kind:
-            case "text":
-                self._append_text(piece.text, deltas)
-            case "open":
-                self._open(ThoughtPart("content", opening=piece.text))
-            case "reasoning":
-                self._append_tagged(piece.text, deltas)
-            case "close":
-                self._tagged_part().closing = piece.text
-                self._current = None
-            case "lone_close":
-                self._reclassify(piece.text, deltas)
-
-    def _append_text(self, text: str, deltas: list[Delta], field: str = "content") -> None:
-        current = self._current
-        if not isinstance(current, TextPart) or current.field != field or current.closing is not None:
-            current = TextPart(field)
-            self._open(current)
-        current.parts.append(text)
-        deltas.append(TextDelta(text, len(self._parts) - 1, self._response))
-
-    def _tagged_part(self) -> ThoughtPart:
-        """The tagged block under way; another field may have spoken since it was opened."""
-        for part in reversed(self._parts):
-            if isinstance(part, ThoughtPart) and part.opening:
-                return part
-        raise AssertionError("a tag was closed that was never opened")
-
-    def _append_tagged(self, text: str, deltas: list[Delta]) -> None:
-        part = self._tagged_part()
-        part.parts.append(text)
-        deltas.append(ReasoningDelta(text, self._parts.index(part), self._response))
-
-    def _reclassify(self, tag: str, deltas: list[Delta]) -> None:
-        """A closing tag without an opening one: the visible text so far was reasoning.
-
-        Where the host already separates reasoning into a field the tag is a slip of the model, and stays text.
-        """
-        texts = [part for part in self._parts if isinstance(part, TextPart) and part.field == "content"]
-        if self._thought_field or self._entries:
-            self._append_text(tag, deltas)
-            return
-        if not texts:
-            texts = [TextPart()]
-            self._open(texts[0])
-        for part in texts:
-            part.closing = ""
-            deltas.append(Reclassified("".join(part.parts), self._parts.index(part), self._response))
-        texts[-1].closing = tag
-        self._current = None
-
-    # -- tool calls ----------------------------------------------------------------------------------------------
-
-    def _add_call(
-        self, index: int | None, id: str | None, name: str | None, arguments: str | None, deltas: list[Delta]
-    ) -> CallPart:
-        part = self._find_call(index, id)
-        if part is None:
-            part = CallPart(index)
-            self._calls.append(part)
-            self._open(part)
-        part.id = part.id or id or ""
-        part.name = part.name or name or ""
-        if arguments:
-            part.arguments.append(arguments)
-        deltas.append(ToolCallDelta(self._parts.index(part), id or "", name or "", arguments or "", self._response))
-        self._current = part
-        return part
-
-    def _find_call(self, index: int | None, id: str | None) -> CallPart | None:
-        """The call a fragment belongs to: by index; a new id under a used index is a new call (seen on gateways)."""
-        if index is None:
-            known = [part for part in self._calls if id and part.id == id]
-            return known[-1] if known else (self._calls[-1] if self._calls and not id else None)
-        known = [part for part in self._calls if part.index == index]
-        if known and id and known[-1].id and known[-1].id != id:
-            return None
-        return known[-1] if known else None
-
-    def _add_generic_call(self, call: dict[str, Any], deltas: list[Delta]) -> None:
-        function = call.get("function")
-        function = function if isinstance(function, dict) else {}
-        arguments = function.get("arguments")
-        if arguments is not None and not isinstance(arguments, str):
-            arguments = canonical.encode(arguments).decode()
-        index = call.get("index")
-        name = function.get("name")
-        part = self._add_call(
-            index if isinstance(index, int) else None,
-            call["id"] if isinstance(call.get("id"), str) else None,
-            name if isinstance(name, str) else None,
-            arguments,
-            deltas,
-        )
-        part.type = str(call.get("type") or part.type)
-        part.extra.update({k: v for k, v in call.items() if k not in ("index", "id", "type", "function")})
-
-    def _open(self, part: Part) -> None:
-        self._parts.append(part)
-        self._current = part
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Message fields that no block owns."""
+        extra = self._extra.value()
+        if extra.get(DETAILS) == [] and self._reasoning.detailed:
+            del extra[DETAILS]
+        return extra
 
 
-def _hide_duplicates(blocks: list[Any]) -> list[Any]:
+def _hide_duplicates(blocks: list[Block]) -> list[Block]:
     """Tags in ``content`` beside a reasoning field with the same text (llama.cpp ``deepseek-legacy``)."""
-    field = "".join(b.thought for b in blocks if isinstance(b, ThinkingBlock) and b.source_field != "content").strip()
+    thoughts = [block for block in blocks if isinstance(block, ThinkingBlock) and not block.is_hidden]
+    field = "".join(block.thought for block in thoughts if block.source_field != "content").strip()
+    if not field:
+        return blocks
 
-    def repeats(block: Any) -> bool:
-        tagged = isinstance(block, ThinkingBlock) and block.source_field == "content"
-        return tagged and bool(field) and block.thought.strip() == field
+    def shown(block: Block) -> Block:
+        if isinstance(block, ThinkingBlock) and block.source_field == "content" and block.thought.strip() == field:
+            return msgspec.structs.replace(block, is_hidden=True)
+        return block
 
-    return [msgspec.structs.replace(block, is_hidden=True) if repeats(block) else block for block in blocks]
+    return [shown(block) for block in blocks]

@@ -13,12 +13,16 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
-from thinkback.model.commits import Failure, Response, Usage
+from thinkback.model.commits import Failure, Response
 from thinkback.model.deltas import Delta
 from thinkback.wire.framing import FRAMERS, Framing
 from thinkback.wire.openai_chat import chunks
+from thinkback.wire.openai_chat.merge import Merged
 from thinkback.wire.openai_chat.message import MessageBuilder
 from thinkback.wire.result import ReadOptions, ReadResult
+
+# A body with more levels is no chat completion; the limit keeps every later encoding within the interpreter's.
+_DEPTH = 100
 
 
 class Reader:
@@ -30,29 +34,40 @@ class Reader:
         self._origin = origin
         self._framing = framing
         self._framer = FRAMERS[framing]()
-        self._fields = _field_order(options)
-        self._message = MessageBuilder(self._fields, response)
-        self._first: bytes = b""
-        self._last: list[bytes] = []
+        self._message = MessageBuilder(response, options.reasoning_field if options else "")
+        self._kept: dict[str, bytes] = {}
         self._id = ""
         self._model = ""
         self._finish: str | None = None
-        self._usage: Usage | None = None
-        self._done = False
+        self._usage: dict[str, Any] | None = None
+        self._is_whole = False
+        self._tail: Failure | None = None
         self._error: Failure | None = None
         self._envelope: dict[str, Any] = {}
+        self._choice: dict[str, Any] = {}
+        self._logprobs = Merged()
 
     def feed(self, data: bytes) -> list[Delta]:
         """The deltas that ``data`` completes."""
         if self._error is not None:
             return []
         payloads = self._framer.feed(data)
-        return self._read(payloads) if payloads else []
+        if not payloads:
+            return []
+        self._read(payloads)
+        return self._message.take()
 
     def close(self) -> list[Delta]:
         """The body has ended: whatever was held back is released."""
-        deltas = self._read(self._framer.close()) if self._error is None else []
-        return deltas + self._message.close()
+        rest = self._framer.close()
+        if self._error is None:
+            self._read(rest)
+            if self._error is not None and self._framing == "sse" and self._error.type == "malformed":
+                # The last event had no end: it is cut off rather than malformed.
+                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
+                self._error = None
+        self._message.close()
+        return self._message.take()
 
     def fail(self, failure: Failure) -> None:
         """The connection broke or the caller stopped reading; the first failure stays."""
@@ -60,138 +75,178 @@ class Reader:
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
-        error = self._error
-        if error is None and self._finish is None and not self._done:
-            error = Failure("the stream ended before the response was finished", type="truncated")
-        blocks, repeats = self._message.blocks()
-        served = msgspec.structs.replace(self._origin, served_model=self._model)
+        error = self._error or self._unfinished()
+        blocks = self._message.blocks()
         response = Response(
-            origin=served,
+            origin=msgspec.structs.replace(self._origin, served_model=self._model),
             id=self._id,
             finish=self._finish,
             complete=error is None,
             content=self._message.content,
             message=_source(self._message.extra),
             envelope=_source(self._whole_envelope()),
-            repeats=repeats,
+            repeats=self._message.repeats,
             error=error,
             blocks=len(blocks),
         )
-        return ReadResult(response, tuple(blocks), self._usage)
+        return ReadResult(response, tuple(blocks), chunks.read_usage(self._usage))
 
     @property
     def finish(self) -> str | None:
-        """``finish_reason`` as reported; ``None`` when none came."""
-        return self._finish
+        """``finish_reason`` as reported; ``None`` while none came, or only an empty one."""
+        return self._finish or None
 
-    def _read(self, payloads: list[bytes]) -> list[Delta]:
-        deltas: list[Delta] = []
+    def _unfinished(self) -> Failure | None:
+        """Why the response is incomplete although nothing said so outright."""
+        if self._finish == "error":
+            return Failure("the provider ended the response with finish_reason error", type="error")
+        if self._finish or self._is_whole:
+            return None
+        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+
+    def _read(self, payloads: list[bytes]) -> None:
         for payload in payloads:
-            if payload == b"[DONE]" or payload.strip() == b"[DONE]":
-                self._done = True
-                continue
-            if self._error is not None:
-                break
             try:
-                chunk = chunks.decode_chunk(payload) if self._framing == "sse" else None
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                chunk = None
-            if chunk is None or chunk.error is not None:
-                self._read_generic(payload, deltas)
+                chunk = chunks.decode_chunk(payload)
+            except chunks.NOT_LISTED:
+                self._read_other(payload)
+                if self._error is not None:
+                    return
             else:
-                self._read_chunk(payload, chunk, deltas)
-        return deltas
+                self._read_chunk(payload, chunk)
 
-    def _read_chunk(self, payload: bytes, chunk: chunks.Chunk, deltas: list[Delta]) -> None:
+    def _read_chunk(self, payload: bytes, chunk: chunks.Chunk) -> None:
         """The fast path: a chunk with known keys only."""
-        if not self._first:
-            self._first = payload
+        if not self._kept:
+            self._kept["first"] = payload
         if chunk.model:
             self._model = chunk.model
-        if chunk.id:
-            self._id = self._id or chunk.id
-        if chunk.usage is not None and bytes(chunk.usage) != b"null":
-            self._note_usage(bytes(chunk.usage))
-            self._last.append(payload)
-        for choice in chunk.choices:
-            if choice.index != 0:
+        if chunk.id and not self._id:
+            self._id = chunk.id
+        for choice in chunk.choices or ():
+            if choice.index:
                 continue
             if choice.delta is not None:
-                self._message.add(choice.delta, deltas)
+                self._message.add(choice.delta)
             if choice.finish_reason is not None:
-                self._finish = choice.finish_reason
-                self._last.append(payload)
-            if choice.usage is not None and bytes(choice.usage) != b"null":
-                self._note_usage(bytes(choice.usage))
+                self._note_finish(choice.finish_reason)
+                self._keep("finish", payload)
+            if choice.usage:
+                self._note_usage(payload, choice.usage)
+        if chunk.usage:
+            self._note_usage(payload, chunk.usage)
 
-    def _note_usage(self, raw: bytes) -> None:
-        self._usage = chunks.read_usage(canonical.decode(raw)) or self._usage
+    def _note_finish(self, reason: str) -> None:
+        # Some hosts send "" in every chunk; it never takes back what was said.
+        self._finish = reason or self._finish or ""
 
-    def _read_generic(self, payload: bytes, deltas: list[Delta]) -> None:
+    def _note_usage(self, payload: bytes, usage: dict[str, Any]) -> None:
+        self._usage = usage
+        self._keep("usage", payload)
+
+    def _keep(self, what: str, payload: bytes) -> None:
+        """Of payloads of one sort only the last is kept; the order is that of arrival."""
+        self._kept.pop(what, None)
+        self._kept[what] = payload
+
+    def _read_other(self, payload: bytes) -> None:
         """The slow path: whole bodies, and chunks with something the typed shapes do not list."""
+        text = payload.strip()
+        if not text:
+            return
+        if text == b"[DONE]":
+            self._is_whole = True
+            return
         try:
             body = canonical.decode(payload)
         except msgspec.DecodeError as error:
             self._error = Failure(f"a part of the response is not JSON: {error}", type="malformed")
             return
-        if not isinstance(body, dict):
-            self._error = Failure("a part of the response is not a JSON object", type="malformed")
+        if not isinstance(body, dict) or _is_too_deep(payload, body):
+            self._error = Failure("a part of the response is not a JSON object of usual depth", type="malformed")
             return
-        self._id = self._id or str(body.get("id") or "")
-        self._model = str(body.get("model") or self._model)
+        self._read_object(body)
+
+    def _read_object(self, body: dict[str, Any]) -> None:
+        self._id = self._id or _plain(body.get("id"))
+        self._model = _plain(body.get("model")) or self._model
         self._envelope.update({key: value for key, value in body.items() if key != "choices"})
-        self._usage = chunks.read_usage(body.get("usage")) or self._usage_elsewhere(body) or self._usage
         choices = body.get("choices")
-        for choice in choices if isinstance(choices, list) else []:
-            if isinstance(choice, dict) and choice.get("index", 0) in (0, None):
-                self._read_choice(choice, deltas)
-        if body.get("error"):
+        if not isinstance(choices, list):
+            choices = []
+            if self._framing == "json":
+                self._error = Failure("the response body has no choices", type="malformed")
+        for choice in choices:
+            if isinstance(choice, dict) and choice.get("index") in (0, None):
+                self._read_choice(choice)
+        self._usage = _usage_of(body) or self._usage
+        if body.get("error") or (not choices and _is_error(body)):
             self._error = chunks.read_failure(200, body)
-        elif not isinstance(choices, list) and self._framing != "sse":
-            self._error = Failure("the response body has no choices", type="malformed")
+        self._is_whole = self._is_whole or self._framing == "json"
 
-    def _usage_elsewhere(self, body: dict[str, Any]) -> Usage | None:
-        """Groq repeats usage under ``x_groq``; Kimi puts it into the choice."""
-        groq = body.get("x_groq")
-        found = chunks.read_usage(groq.get("usage")) if isinstance(groq, dict) else None
-        choices = body.get("choices")
-        first = choices[0] if isinstance(choices, list) and choices else None
-        return found or (chunks.read_usage(first.get("usage")) if isinstance(first, dict) else None)
-
-    def _read_choice(self, choice: dict[str, Any], deltas: list[Delta]) -> None:
-        rest = {k: v for k, v in choice.items() if k not in ("message", "delta", "finish_reason", "index")}
-        if any(value is not None for value in rest.values()):
-            self._envelope.setdefault("choice", {}).update(rest)
-        message = choice.get("message")
+    def _read_choice(self, choice: dict[str, Any]) -> None:
+        rest = _rest_of(choice)
+        self._logprobs.add({"logprobs": rest.pop("logprobs", None)})
+        self._choice.update(rest)
+        message, delta = choice.get("message"), choice.get("delta")
         if isinstance(message, dict):
-            self._message.add_message(message, deltas)
-        elif isinstance(choice.get("delta"), dict):
-            self._message.add_generic(choice["delta"], deltas)
+            self._message.add_object(message, complete=True)
+        elif isinstance(delta, dict):
+            self._message.add_object(delta)
         if choice.get("finish_reason") is not None:
-            self._finish = str(choice["finish_reason"])
+            self._note_finish(str(choice["finish_reason"]))
+        self._usage = _usage_of(choice) or self._usage
         if choice.get("error"):
             self._error = chunks.read_failure(200, choice)
 
     def _whole_envelope(self) -> dict[str, Any]:
         """Top-level and choice fields of the first and the closing chunks, later ones winning."""
         merged: dict[str, Any] = {}
-        for payload in filter(None, [self._first, *self._last]):
+        rest: dict[str, Any] = {}
+        for payload in self._kept.values():
             body = canonical.decode(payload)
             merged.update({key: value for key, value in body.items() if key != "choices"})
-            for choice in body.get("choices") or []:
-                rest = {k: v for k, v in choice.items() if k not in ("delta", "finish_reason", "index")}
-                if any(value is not None for value in rest.values()):
-                    merged.setdefault("choice", {}).update(rest)
+            for choice in body.get("choices") or ():
+                rest.update(_rest_of(choice))
         merged.update(self._envelope)
-        for key in ("usage", "error"):
-            merged.pop(key, None)
-        return merged
+        rest.update(self._choice)
+        rest.update(self._logprobs.value())
+        if any(value is not None for value in rest.values()):
+            merged["choice"] = rest
+        return {key: value for key, value in merged.items() if key not in ("usage", "error")}
 
 
-def _field_order(options: ReadOptions | None) -> tuple[str, ...]:
-    name = options.reasoning_field if options else ""
-    return (name,) if name else chunks.FIELD_ORDER
+def _rest_of(choice: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in choice.items() if k not in ("message", "delta", "finish_reason", "index")}
+
+
+def _usage_of(holder: dict[str, Any]) -> dict[str, Any] | None:
+    """The usage of a chunk or a choice; Groq has it under ``x_groq``, Kimi in the choice."""
+    groq = holder.get("x_groq")
+    for usage in (holder.get("usage"), groq.get("usage") if isinstance(groq, dict) else None):
+        if usage and isinstance(usage, dict):
+            return usage
+    return None
+
+
+def _is_error(body: dict[str, Any]) -> bool:
+    """Whether an object without choices is an error although it has no ``error`` key (vLLM, DashScope, FastAPI)."""
+    return isinstance(body.get("message"), str) or bool(body.get("detail"))
+
+
+def _is_too_deep(payload: bytes, body: dict[str, Any]) -> bool:
+    if payload.count(b"[") + payload.count(b"{") <= _DEPTH:
+        return False
+    level: list[Any] = [body]
+    for _ in range(_DEPTH):
+        inner = (value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer))
+        level = [value for value in inner if isinstance(value, dict | list)]
+    return bool(level)
+
+
+def _plain(value: object) -> str:
+    return str(value) if isinstance(value, str | int) else ""
 
 
 def _source(value: dict[str, Any]) -> str:
-    return canonical.encode(value).decode() if value else ""
+    return canonical.source(value) if value else ""

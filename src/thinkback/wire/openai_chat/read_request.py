@@ -13,15 +13,13 @@ from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, block_draft
-from thinkback.model.deltas import Delta
-from thinkback.wire.openai_chat import chunks
 from thinkback.wire.openai_chat.message import MessageBuilder
 
 UNKNOWN_ORIGIN = Origin("openai-chat", "", "")
 
 
 def read_messages(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Any],
     ids: Callable[[], str],
     origin: Origin = UNKNOWN_ORIGIN,
     *,
@@ -41,7 +39,8 @@ def read_messages(
         elif role == "assistant":
             drafts += assistant_drafts(message, ids(), origin)
         elif role == "tool":
-            drafts.append(Draft("tool_result", _result(message, _unanswered([*after, *drafts]))))
+            id = str(message.get("tool_call_id") or _unanswered([*after, *drafts]))
+            drafts.append(Draft("tool_result", _result(message, id)))
         else:
             raise WireError(
                 f"messages[{at}] cannot be adopted: role {role!r}",
@@ -53,16 +52,15 @@ def read_messages(
 
 def assistant_drafts(message: Mapping[str, Any], response: str, origin: Origin) -> list[Draft]:
     """One assistant message as a response and its blocks."""
-    builder = MessageBuilder(chunks.FIELD_ORDER)
-    deltas: list[Delta] = []
-    builder.add_message(dict(message), deltas)
+    builder = MessageBuilder()
+    builder.add_object(dict(message), complete=True)
     builder.close()
-    blocks, repeats = builder.blocks()
+    blocks, extra = builder.blocks(), builder.extra
     header = Response(
         origin=origin,
         content=builder.content,
-        message=canonical.encode(builder.extra).decode() if builder.extra else "",
-        repeats=repeats,
+        message=_source(extra) if extra else "",
+        repeats=builder.repeats,
         blocks=len(blocks),
     )
     return [
@@ -73,12 +71,12 @@ def assistant_drafts(message: Mapping[str, Any], response: str, origin: Origin) 
 
 def _plain(message: Mapping[str, Any]) -> Message:
     content = message.get("content")
-    wire = "" if set(message) == {"role", "content"} and isinstance(content, str) else _source(message)
     if isinstance(content, str):
-        return Message(content, wire=_source(message) if message["role"] == "developer" else wire)
+        usual = set(message) == {"role", "content"} and message["role"] != "developer"
+        return Message(content, wire="" if usual else _source(message))
     parts = tuple(map(_part, content if isinstance(content, list) else []))
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    return Message(text, parts, wire=wire)
+    return Message(text, parts, wire=_source(message))
 
 
 def _part(part: Any) -> Text | Media | Unknown:
@@ -101,13 +99,13 @@ def _unanswered(drafts: Sequence[Draft]) -> str:
     return next(iter(open_calls), "")
 
 
-def _result(message: Mapping[str, Any], unanswered: str) -> ToolResult:
+def _result(message: Mapping[str, Any], id: str) -> ToolResult:
     content = message.get("content")
     usual = {"role", "tool_call_id", "content"}
     is_usual = set(message) == usual and isinstance(content, str)
     text = content if isinstance(content, str) else _source(content)
     return ToolResult(
-        str(message.get("tool_call_id") or unanswered),
+        id,
         text,
         name=str(message.get("name") or ""),
         wire="" if is_usual else _source(message),
@@ -115,5 +113,4 @@ def _result(message: Mapping[str, Any], unanswered: str) -> ToolResult:
 
 
 def _source(value: Any) -> str:
-    return canonical.encode(value).decode()
-
+    return canonical.source(value)

@@ -1,0 +1,89 @@
+"""What ``run`` would send, worked out on a copy of the session in memory: no key needed, nothing stored."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import thinkback
+from thinkback.cli import terminal
+from thinkback.cli.options import Place, check_place, log_path, place_after
+
+if TYPE_CHECKING:
+    from thinkback.log.protocol import SessionInfo
+    from thinkback.model.commits import Commit
+    from thinkback.rules import Rulebook
+    from thinkback.turn.plan import Plan
+
+_NAME = "dry run"
+_NO_KEY = "none"
+
+
+def dry_run(db: str, name: str, place: Place, prompt: str, options: Mapping[str, Any], as_json: bool) -> None:
+    """Print the body of the request that ``prompt`` would lead to; with ``as_json`` where it goes and why, too."""
+    known, commits = _stored(db, name)
+    place = place_after(place, commits)
+    check_place(place)
+    plan = _plan(place, known, commits, prompt, options)
+    body = bytes(plan)
+    if as_json:
+        terminal.print_json(
+            {
+                "url": plan.url,
+                "body": msgspec.json.decode(body),
+                "decisions": [msgspec.structs.asdict(decision) for decision in plan.decisions],
+                "counts": msgspec.structs.asdict(plan.counts),
+                "dropped": [msgspec.structs.asdict(dropped) for dropped in plan.dropped],
+            }
+        )
+        return
+    terminal.note(f"POST {plan.url}")
+    for dropped in plan.dropped:
+        terminal.note(f"not sent: {dropped.key} {dropped.value}: {dropped.reason}")
+    sys.stdout.write(body.decode("utf-8", "surrogatepass") + "\n")
+
+
+def _stored(db: str, name: str) -> tuple[SessionInfo | None, list[Commit]]:
+    """The session and its commits as far as there are any; a log is never made."""
+    path = log_path(db)
+    if not name or not os.path.exists(path):
+        return None, []
+    with thinkback.open(path) as store:
+        info = store.log.find_session(name)
+        return info, store.commits(info.id) if info else []
+
+
+def _plan(
+    place: Place, known: SessionInfo | None, commits: list[Commit], prompt: str, options: Mapping[str, Any]
+) -> Plan:
+    """The plan after the copy was asked ``prompt``. Planning wants a key where the endpoint does: any will do."""
+    from thinkback.drive.sync import now
+    from thinkback.model.commits import Head
+
+    with thinkback.open(":memory:") as store:
+        info = store.log.create_session(_NAME, _NAME, now())
+        if known is not None:
+            store.log.write_settings(info.id, known.settings)
+        if commits:
+            store.log.append(info.id, "copy", commits, Head())
+        session = store.session(
+            _NAME,
+            endpoint=place.endpoint,
+            model=place.model,
+            base_url=place.base_url,
+            api_key=_key(store.rulebook, place),
+        )
+        return session.wire.plan(prompt, **options)
+
+
+def _key(rulebook: Rulebook, place: Place) -> str:
+    from thinkback.session import config
+
+    if place.key_env:
+        return os.environ.get(place.key_env) or _NO_KEY
+    known = rulebook.endpoint(place.endpoint) if place.endpoint else rulebook.endpoint_for_url(place.base_url)
+    return config.find_key(known, None) or _NO_KEY

@@ -1,0 +1,143 @@
+"""``endpoints``: the places thinkback knows, whether a key is set for each, and the rule row in force."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import json_option
+
+if TYPE_CHECKING:
+    from thinkback.model.target import Endpoint, ModelInfo, Rule
+    from thinkback.rules import Rulebook
+
+
+@click.command("endpoints", short_help="List the endpoints, or show one and its rule row.")
+@click.argument("id", required=False)
+@click.option("--model", metavar="NAME", default="", help="The model whose rule row to show; needs ID.")
+@json_option
+def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
+    """List the endpoints with their address and key variables; with ID, show the rule row for --model and its source.
+
+    Keys are never printed, only whether a variable is set.
+    """
+    from thinkback.rules import load_rulebook
+    from thinkback.session import config
+
+    book = load_rulebook(config.user_rule_files())
+    if id is None:
+        if model:
+            raise click.UsageError("--model needs the ID of an endpoint")
+        _list(book, as_json)
+        return
+    endpoint = book.endpoint(id)
+    rule, guessed = book.rule_for(endpoint.id, model, config.today())
+    info = book.model_info(endpoint.id, model, config.today())
+    if as_json:
+        terminal.print_json(_detail_json(endpoint, rule, guessed, info))
+    else:
+        _print_detail(endpoint, rule, guessed, info, model)
+
+
+def _list(book: Rulebook, as_json: bool) -> None:
+    if as_json:
+        terminal.print_json([_endpoint_json(endpoint) for endpoint in book.endpoints()])
+        return
+    pen = terminal.pen(sys.stdout)
+    for endpoint in book.endpoints():
+        has_key = _key_variable(endpoint) is not None
+        key = pen(_key_text(endpoint), "green" if has_key else "dim")
+        terminal.out(f"{pen(terminal.pad(endpoint.id, 14), 'bold')}  {endpoint.name}; {key}")
+        terminal.out(pen(f"{'':14}  {endpoint.base_url or '(give --base-url)'}", "dim"))
+
+
+def _key_variable(endpoint: Endpoint) -> str | None:
+    """The variable that the key is taken from."""
+    return next((name for name in endpoint.auth.env if os.environ.get(name)), None)
+
+
+def _key_text(endpoint: Endpoint) -> str:
+    if endpoint.auth.scheme == "none":
+        return "no key needed"
+    variable = _key_variable(endpoint)
+    names = " or ".join(endpoint.auth.env)
+    if variable:
+        return f"key: {variable} is set"
+    needed = "optional" if endpoint.auth.optional else "not set"
+    return f"key: {names} ({needed})" if names else "key: --key-env NAME, if it wants one"
+
+
+def _endpoint_json(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "id": endpoint.id,
+        "name": endpoint.name,
+        "base_url": endpoint.base_url or None,
+        "dialect": endpoint.dialect,
+        "aliases": list(endpoint.aliases),
+        "key_variables": list(endpoint.auth.env),
+        "key_needed": endpoint.auth.scheme != "none" and not endpoint.auth.optional,
+        "key_set": _key_variable(endpoint) is not None,
+        "source": endpoint.source,
+    }
+
+
+def _detail_json(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo) -> dict[str, Any]:
+    import msgspec
+
+    return {
+        **_endpoint_json(endpoint),
+        "settings": endpoint.settings,
+        "rule": msgspec.to_builtins(rule),
+        "guessed": guessed,
+        "model": msgspec.to_builtins(info),
+    }
+
+
+def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo, model: str) -> None:
+    import msgspec
+
+    pen = terminal.pen(sys.stdout)
+    terminal.out(f"{pen(endpoint.id, 'bold')}  {endpoint.name}")
+    terminal.out(f"  {endpoint.base_url or '(give --base-url)'}, dialect {endpoint.dialect}")
+    terminal.out(f"  {_key_text(endpoint)}")
+    for key, value in endpoint.settings.items():
+        terminal.out(f"  sets {key}: {value}")
+    terminal.out()
+    for_model = f" for {model}" if model else ""
+    terminal.out(pen(f"rule {rule.id}{for_model}", "bold") + (" (guessed: no row names it)" if guessed else ""))
+    rows = [(name, _plain(value)) for name, value in msgspec.structs.asdict(rule).items() if _is_said(name, value)]
+    for name, value in rows:
+        lines = terminal.wrap(value, 22).splitlines() or [""]
+        terminal.out(f"  {pen(terminal.pad(name, 20), 'dim')}{lines[0].lstrip()}")
+        for line in lines[1:]:
+            terminal.out(line)
+    if info.context or info.efforts:
+        limit = f"context {info.context}" if info.context else "context unknown"
+        efforts = f", efforts {', '.join(info.efforts)}" if info.efforts else ""
+        terminal.out(f"  {pen(terminal.pad('model', 20), 'dim')}{limit}{efforts}")
+
+
+def _is_said(name: str, value: object) -> bool:
+    """Whether a field of a rule says something: it differs from the default."""
+    from thinkback.model.target import Rule
+
+    if name == "id":
+        return False
+    blank = Rule(id="", endpoint="", source="", since="")
+    default: object = getattr(blank, name)
+    return value != default
+
+
+def _plain(value: object) -> str:
+    import json
+
+    import msgspec
+
+    plain = msgspec.to_builtins(value)
+    if isinstance(plain, list | tuple) and all(isinstance(item, str) for item in plain):
+        return ", ".join(plain)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)

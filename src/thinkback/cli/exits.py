@@ -1,0 +1,45 @@
+"""Exit codes, in one place: the table that the help prints and that errors are looked up in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+FAILED = 1
+REASONING_ONLY = 6
+DAMAGED = 7
+INTERRUPTED = 130
+
+
+class Exit(NamedTuple):
+    """One exit code: which kinds of error lead to it, and what the help says of it."""
+
+    code: int
+    kinds: tuple[str, ...]
+    meaning: str
+
+
+EXITS = (
+    Exit(0, (), "done"),
+    Exit(FAILED, ("error",), "anything else: a step of the demo, an unexpected failure"),
+    Exit(
+        2,
+        ("not-found", "setting", "rule-file", "tool", "credential"),
+        "wrong use; something not found; a setting, file or key",
+    ),
+    Exit(3, ("provider", "wire"), "the provider answered with an error or unreadably"),
+    Exit(4, ("network", "timeout"), "the provider was not reached, or fell silent"),
+    Exit(5, ("replay",), "required reasoning may not be sent: nothing was sent"),
+    Exit(REASONING_ONLY, (), "the model reasoned and gave no answer"),
+    Exit(DAMAGED, ("store", "head-moved", "corrupt", "format-version"), "the log cannot be used, or is damaged"),
+    Exit(INTERRUPTED, (), "interrupted"),
+)
+
+
+def code_of(kind: str) -> int:
+    """The exit code for an error's kind."""
+    return next((row.code for row in EXITS if kind in row.kinds), FAILED)
+
+
+def table() -> str:
+    """The table as the help prints it."""
+    return "\n".join(f"  {row.code:>3}  {row.meaning}" for row in EXITS)

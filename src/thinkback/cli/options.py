@@ -1,0 +1,136 @@
+"""Options that several commands share, and what they mean: the log's file, a session, and where requests go.
+
+What is not given is taken from the last request of the session.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from thinkback.errors import CredentialError, NotFoundError
+
+if TYPE_CHECKING:
+    from thinkback.log.protocol import SessionInfo
+    from thinkback.model.commits import Commit
+    from thinkback.session.session import Session
+    from thinkback.session.store import SessionStore
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+db_option = click.option("--db", metavar="PATH", default="", help="The log's file instead of the default one.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+class Place(NamedTuple):
+    """Where requests go, as far as it is said. ``key_env`` names the variable that holds the key."""
+
+    endpoint: str = ""
+    model: str = ""
+    base_url: str = ""
+    key_env: str = ""
+
+    @property
+    def api_key(self) -> str | None:
+        """The key of ``key_env``; ``None`` leaves it to the endpoint's own variables."""
+        if not self.key_env:
+            return None
+        key = os.environ.get(self.key_env)
+        if not key:
+            raise CredentialError(f"the environment variable {self.key_env} is not set")
+        return key
+
+
+def place_options(command: Command) -> Command:
+    """``--endpoint``, ``--model``, ``--base-url`` and ``--key-env``."""
+    for option in (
+        click.option("--key-env", metavar="NAME", default="", help="The environment variable that holds the key."),
+        click.option(
+            "--base-url",
+            metavar="URL",
+            default="",
+            envvar="THINKBACK_BASE_URL",
+            show_envvar=True,
+            help="Address instead of the endpoint's own; alone it is enough for a known or local server.",
+        ),
+        click.option(
+            "--model", metavar="NAME", default="", envvar="THINKBACK_MODEL", show_envvar=True, help="The model's name."
+        ),
+        click.option(
+            "--endpoint",
+            metavar="ID",
+            default="",
+            envvar="THINKBACK_ENDPOINT",
+            show_envvar=True,
+            help="Which provider or server; `thinkback endpoints` lists them.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def log_path(db: str) -> str:
+    """Where the log is."""
+    from thinkback.session import config
+
+    return db or str(config.data_file())
+
+
+@contextmanager
+def existing_log(db: str) -> Iterator[SessionStore]:
+    """The log, which must be there: looking never makes one."""
+    import thinkback
+
+    path = log_path(db)
+    if not os.path.exists(path):
+        raise NotFoundError(f"there is no log at {path}", next_actions=("`thinkback run` begins one", "or give --db"))
+    with thinkback.open(path) as store:
+        yield store
+
+
+def chosen(store: SessionStore, name: str | None) -> SessionInfo:
+    """The session called ``name``, else the one used last."""
+    if name:
+        return store.find(name)
+    sessions = store.sessions()
+    if not sessions:
+        raise NotFoundError("the log has no sessions yet", next_actions=("`thinkback run` begins one",))
+    return sessions[0]
+
+
+def place_after(given: Place, commits: Sequence[Commit]) -> Place:
+    """``given``, completed from the last request among ``commits``; another endpoint or address owes it nothing."""
+    from thinkback.model.commits import Request
+
+    last = next((commit.value for commit in reversed(commits) if isinstance(commit.value, Request)), None)
+    if last is None:
+        return given
+    target = last.target
+    elsewhere = (given.endpoint and given.endpoint != target["endpoint"]) or (
+        given.base_url and given.base_url.rstrip("/") != target["base_url"]
+    )
+    if elsewhere:
+        return given
+    return Place(target["endpoint"], given.model or target["model"], target["base_url"], given.key_env)
+
+
+def check_place(place: Place) -> None:
+    """Raise ``NotFoundError`` where nobody said where a request goes."""
+    if not (place.endpoint or place.base_url):
+        raise NotFoundError(
+            "it is not said which endpoint to use",
+            next_actions=("give --endpoint (`thinkback endpoints` lists them) or --base-url",),
+        )
+    if not place.model:
+        raise NotFoundError("it is not said which model to use", next_actions=("give --model",))
+
+
+def opened(store: SessionStore, name: str, place: Place) -> Session:
+    """The session called ``name``, made if it is not there, with its requests going to ``place``."""
+    return store.session(
+        name, endpoint=place.endpoint, model=place.model, base_url=place.base_url, api_key=place.api_key
+    )

@@ -1,0 +1,74 @@
+"""``referee``: serve the strict provider stand-in, for trying a client against it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import terminal
+
+if TYPE_CHECKING:
+    from thinkback.referee import Exchange, Referee
+
+
+@click.command("referee", short_help="Serve a strict stand-in for providers.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    metavar="NUMBER",
+    type=click.IntRange(0, 65535),
+    default=8077,
+    show_default=True,
+    help="The port; 0 takes a free one.",
+)
+@click.option(
+    "--pace",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, max=10),
+    default=0.0,
+    show_default=True,
+    help="Pause between the pieces of a stream.",
+)
+def referee_command(host: str, port: int, pace: float) -> None:
+    """Serve a strict stand-in for reasoning providers, which enforces their replay rules with their own error texts.
+
+    Any key but `bad-key` will do. Each request is reported with its verdict; Ctrl-C ends it.
+    """
+    from thinkback.errors import NetworkError
+    from thinkback.referee import serve
+
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore SIGINT until told otherwise
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        serve(host, port, pace=pace, report=_report, ready=_announce, stop=stop)
+    except OSError as error:
+        raise NetworkError(
+            f"cannot listen on {host}:{port}: {error.strerror}", next_actions=("choose another one with --port",)
+        ) from None
+    terminal.out("referee: ended")
+
+
+def _announce(referee: Referee) -> None:
+    from thinkback.referee import HOSTS, models_of
+
+    pen = terminal.pen(sys.stdout)
+    terminal.out(f"The referee serves at {referee.url}; Ctrl-C ends it.")
+    for host in HOSTS:
+        terminal.out(f"{pen(terminal.pad(host, 9), 'bold')} {referee.base_url(host)}")
+        terminal.out(pen(terminal.wrap(", ".join(models_of(host)), 10), "dim"))
+    terminal.out("Point a client at one of these base URLs, with any key; for instance:")
+    first = next(iter(HOSTS))
+    terminal.out(f"  DEEPSEEK_API_KEY=any thinkback run 'Hello' --endpoint {first} \\")
+    terminal.out(f"    --model deepseek-v4-pro --base-url {referee.base_url(first)}")
+    sys.stdout.flush()
+
+
+def _report(exchange: Exchange) -> None:
+    verdict = "accepted" if exchange.status < 400 else exchange.verdict.reason or "as scripted"
+    terminal.out(terminal.clean(f"{exchange.status} {exchange.host or '-'} {exchange.model or '-'}: {verdict}"))
+    sys.stdout.flush()

@@ -1,0 +1,260 @@
+"""``run``: one prompt, one answer. The answer goes to standard output, the reasoning to standard error.
+
+Where standard output is a terminal the answer streams; elsewhere it is printed when it is whole, because a late
+closing tag may turn text into reasoning.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from thinkback.cli import exits, terminal
+from thinkback.cli.options import (
+    Place,
+    check_place,
+    db_option,
+    json_option,
+    log_path,
+    opened,
+    place_after,
+    place_options,
+)
+from thinkback.errors import CredentialError
+
+if TYPE_CHECKING:
+    from thinkback.model.deltas import Delta
+    from thinkback.session.reply import Reply
+    from thinkback.session.session import Session
+    from thinkback.session.store import SessionStore
+
+# Fields of a request that have options, or a writer, of their own.
+_TAKEN = {"messages": "PROMPT", "model": "--model", "tools": "a program", "stream": "--no-stream"}
+
+
+@click.command("run", short_help="Ask once: the answer, and the reasoning dim.")
+@click.argument("prompt")
+@click.option("--session", metavar="NAME", default="", help="Go on in this session; made if it is not there.")
+@click.option("--system", metavar="TEXT", help="The system prompt from here on.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting for this request; repeatable.")
+@click.option(
+    "--param",
+    "params",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A field of the request; dots nest, JSON is read as JSON; repeatable.",
+)
+@click.option("--no-stream", is_flag=True, help="Ask the endpoint for the whole response at once.")
+@click.option("--dry-run", is_flag=True, help="Print the body that would be sent; sends and stores nothing.")
+@place_options
+@db_option
+@json_option
+def run_command(prompt: str, **given: Any) -> None:
+    """Ask PROMPT (`-`: standard input) and print the answer; the reasoning is shown dim on standard error.
+
+    Each run is a session of its own unless --session names one; a named session remembers endpoint and model.
+    """
+    text = _prompt(prompt)
+    options = {
+        "system": given["system"],
+        "settings": _settings(given["settings"]),
+        "params": _params(given["params"]),
+        "stream": not given["no_stream"],
+    }
+    place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+    if given["dry_run"]:
+        from thinkback.cli.dry_run import dry_run
+
+        dry_run(given["db"], given["session"], place, text, options, given["as_json"])
+        return
+    _ask(given["db"], given["session"], place, text, options, given["as_json"])
+
+
+def _ask(db: str, name: str, place: Place, text: str, options: dict[str, Any], as_json: bool) -> None:
+    import thinkback
+
+    with thinkback.open(log_path(db)) as store:
+        known = store.log.find_session(name) if name else None
+        place = place_after(place, store.commits(known.id)) if known else place
+        _check(store, place)
+        session = opened(store, known.name if known else name or _fresh_name(), place)
+        reply = session.chat(text, **options) if as_json else _stream(session, text, options)
+        if as_json:
+            terminal.print_json(_as_json(session, reply))
+    _leave(reply)
+
+
+def _check(store: SessionStore, place: Place) -> None:
+    """Everything that can be wrong before a request is, so that nothing is stored for it."""
+    from thinkback.session import requests
+
+    check_place(place)
+    where = requests.Place(model=place.model, endpoint=place.endpoint, base_url=place.base_url, api_key=place.api_key)
+    where.target(store.rulebook)
+    headers = where.headers(store.rulebook, with_key=True, streams=False)
+    if not all(value.isascii() and value.isprintable() for value in headers.values()):
+        raise CredentialError(
+            "the key holds a line end or a letter that no header may carry",
+            next_actions=("copy it again, without what stands around it",),
+        )
+
+
+def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
+    screen = Screen(session.settings.include_in_response)
+    with session.stream(text, **options) as stream:
+        try:
+            for delta in stream:
+                screen.show(delta)
+        finally:
+            screen.end()
+            arrived = _reply_of(stream)
+            if arrived is not None and not screen.live:
+                _print_answer(arrived.text)
+    terminal.note(f"session {session.name}: `thinkback why {session.name}` tells what was sent back")
+    return stream.reply
+
+
+def _reply_of(stream: Any) -> Reply | None:
+    """What arrived, also of a turn that failed; ``None`` where an interrupt came first."""
+    from thinkback.errors import ThinkbackError
+
+    try:
+        reply: Reply = stream.reply
+    except ThinkbackError:
+        return None
+    return reply
+
+
+def _print_answer(text: str) -> None:
+    if text:
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+
+class Screen:
+    """Deltas as they arrive: reasoning dim and italic on standard error, the answer on standard output if ``live``."""
+
+    def __init__(self, shows_reasoning: bool) -> None:
+        self.live = sys.stdout.isatty()
+        self._shows_reasoning = shows_reasoning
+        self._pen = terminal.pen(sys.stderr)
+        self._open = ""
+        self._ends_line = True
+
+    def show(self, delta: Delta) -> None:
+        """One delta."""
+        from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta
+
+        match delta:
+            case ReasoningDelta() if self._shows_reasoning:
+                self._write(sys.stderr, "reasoning", self._pen(terminal.clean(delta.text), "dim", "italic"), delta.text)
+            case TextDelta() if self.live:
+                self._write(sys.stdout, "answer", terminal.clean(delta.text), delta.text)
+            case Reclassified() if self.live:
+                self.end()
+                terminal.note("(what stands above was reasoning)")
+            case Status() if delta.state in ("retrying", "repairing"):
+                self.end()
+                terminal.note(f"{delta.state}: {delta.detail}")
+            case _:
+                pass
+
+    def end(self) -> None:
+        """Close the line under way."""
+        if self._open and not self._ends_line:
+            stream = sys.stderr if self._open == "reasoning" else sys.stdout
+            stream.write("\n")
+            stream.flush()
+        self._open, self._ends_line = "", True
+
+    def _write(self, stream: Any, what: str, painted: str, plain: str) -> None:
+        if self._open != what:
+            self.end()
+            self._open = what
+        stream.write(painted)
+        stream.flush()
+        self._ends_line = plain.endswith("\n")
+
+
+def _leave(reply: Reply) -> None:
+    """Tell what kept the answer away, if anything did."""
+    for call in reply.tool_calls:
+        terminal.note(f"the model calls {call.name}({call.arguments}): tools are run by programs, not by this command")
+    if reply.is_reasoning_only:
+        finish = reply.steps[-1].result.response.finish
+        terminal.complain(f"the model reasoned and gave no answer (it finished with {finish!r})")
+        terminal.note(
+            "  - allow more output: --param max_tokens=4096; or ask for less effort: --set reasoning.effort=low"
+        )
+        sys.exit(exits.REASONING_ONLY)
+
+
+def _as_json(session: Session, reply: Reply) -> dict[str, Any]:
+    import msgspec
+
+    target = session.target
+    usage = reply.usage
+    return {
+        "session": session.name,
+        "endpoint": target.endpoint.id,
+        "model": target.model,
+        "state": reply.state,
+        "text": reply.text,
+        "reasoning": reply.reasoning,
+        "tool_calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.tool_calls],
+        "finish": reply.steps[-1].result.response.finish if reply.steps else None,
+        "usage": {name: getattr(usage, name) if usage else None for name in ("input", "output", "reasoning", "cached")},
+        "decisions": [msgspec.structs.asdict(decision) for decision in reply.decisions],
+        "commits": [commit.hash for step in reply.steps for commit in step.commits],
+    }
+
+
+def _fresh_name() -> str:
+    import secrets
+    import time
+
+    return time.strftime("run-%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(2)
+
+
+def _prompt(prompt: str) -> str:
+    text = sys.stdin.read().removesuffix("\n") if prompt == "-" else prompt
+    if not text.strip():
+        raise click.UsageError("the prompt is empty")
+    return text
+
+
+def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    pairs = [pair.partition("=") for pair in given]
+    for key, equals, value in pairs:
+        if not key or not equals:
+            raise click.UsageError(f"{option} wants KEY=VALUE, got {key + equals + value!r}")
+    return [(key.strip(), value) for key, _, value in pairs]
+
+
+def _settings(given: Sequence[str]) -> Mapping[str, object]:
+    from thinkback.settings import Layers
+
+    wanted = dict(_pairs("--set", given))
+    Layers().replace("call", wanted)
+    return wanted
+
+
+def _params(given: Sequence[str]) -> dict[str, Any]:
+    from thinkback.model.target import merge
+
+    params: dict[str, Any] = {}
+    for key, text in _pairs("--param", given):
+        try:
+            value: Any = json.loads(text)
+        except ValueError:
+            value = text
+        parts = key.split(".")
+        if parts[0] in _TAKEN:
+            raise click.UsageError(f"--param cannot set {parts[0]}: that is said by {_TAKEN[parts[0]]}")
+        for part in reversed(parts):
+            value = {part: value}
+        params = merge(params, value)
+    return params

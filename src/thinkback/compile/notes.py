@@ -1,0 +1,98 @@
+"""The decisions of one response in the making: what was done with each reasoning text and each carrier, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Literal, TypeAlias
+
+from thinkback.compile.counts import weight_of
+from thinkback.compile.policy import Policy
+from thinkback.compile.units import ResponseUnit
+from thinkback.model.blocks import Block, Carrier, CarrierKind, ThinkingBlock, Unknown, carriers_of
+from thinkback.model.target import Decision, DecisionAction
+
+What: TypeAlias = Literal["reasoning", "text"] | CarrierKind
+
+# Values that may stand on several messages; every other opaque value goes out once in a request.
+_NOT_OPAQUE = "phase"
+
+
+class Notes:
+    """Collects decisions for the message at index ``at``.
+
+    ``opaque`` are the values that go out, ``characters`` the size of the reasoning that does.
+    """
+
+    __slots__ = ("at", "characters", "decisions", "guessed", "opaque", "rule")
+
+    def __init__(self, policy: Policy, at: int) -> None:
+        self.at = at
+        self.rule = policy.rule.id
+        self.guessed = policy.target.guessed
+        self.decisions: list[Decision] = []
+        self.opaque: list[str] = []
+        self.characters = 0
+
+    def text(self, action: DecisionAction, hash: str, block: ThinkingBlock, reason: str, beside: str) -> None:
+        """The readable text goes out; its carriers do not, for the reason ``beside``."""
+        self.characters += len(block.thought)
+        if self._has_text(block):
+            self._add(action, "reasoning", hash, reason, len(block.thought))
+        self.drop_carriers(hash, block, beside)
+
+    def native(self, hash: str, block: ThinkingBlock, reason: str) -> None:
+        """Text and carriers go out as they came."""
+        self.characters += weight_of(block)
+        if self._has_text(block):
+            self._add("native", "reasoning", hash, reason, len(block.thought))
+        for carrier in carriers_of(block):
+            self.carrier(hash, carrier, reason)
+
+    def drop(self, hash: str, block: ThinkingBlock, reason: str) -> None:
+        """Neither goes out."""
+        if self._has_text(block):
+            self._add("drop", "reasoning", hash, reason, len(block.thought))
+        self.drop_carriers(hash, block, reason)
+
+    def carrier(self, hash: str, carrier: Carrier, reason: str) -> None:
+        """One carrier goes out."""
+        self._add("native", carrier.kind, hash, reason)
+        if carrier.kind != _NOT_OPAQUE:
+            self.opaque.append(carrier.value)
+
+    def drop_carriers(self, hash: str, block: Block, reason: str) -> None:
+        """The carriers of ``block`` stay away."""
+        if isinstance(block, ThinkingBlock) and not (block.signature or block.carriers):
+            return
+        for carrier in carriers_of(block):
+            self._add("drop", carrier.kind, hash, reason)
+
+    def drop_other(self, hash: str, block: Block, reason: str) -> None:
+        """What a block that is no reasoning carries stays away, and the block with it where nobody can read it."""
+        if isinstance(block, Unknown):
+            self._add("drop", "text", hash, reason, len(block.wire))
+        self.drop_carriers(hash, block, reason)
+
+    def stand_in(self, action: DecisionAction, reason: str, characters: int) -> None:
+        """Something goes out, or is done, that is no block of the log."""
+        self.characters += characters
+        self._add(action, "reasoning", "", reason, characters)
+
+    def sort(self, unit: ResponseUnit) -> None:
+        """Put the decisions in the order of the blocks they are about; those about none come last."""
+        at = {id(block): number for number, block in enumerate(unit.blocks)}
+        place = {hash: at[id(block)] for hash, block in (*unit.thoughts, *unit.others)}
+        self.decisions.sort(key=lambda decision: place.get(decision.block, len(at)))
+
+    @staticmethod
+    def _has_text(block: ThinkingBlock) -> bool:
+        return bool(block.thought) or not (block.signature or block.carriers)
+
+    def _add(self, action: DecisionAction, what: What, hash: str, reason: str, characters: int = 0) -> None:
+        at = -1 if action == "drop" else self.at
+        self.decisions.append(Decision(action, what, hash, self.rule, reason, at, characters, self.guessed))
+
+
+def is_repeated(carrier: Carrier, *seen: Container[str]) -> bool:
+    """Whether ``carrier`` already went out in this request."""
+    return carrier.kind != _NOT_OPAQUE and any(carrier.value in values for values in seen)

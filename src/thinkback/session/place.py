@@ -1,0 +1,143 @@
+"""Where requests go, and with which headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from thinkback.drive.http import Timeouts
+from thinkback.errors import NotFoundError, SettingError
+from thinkback.model.target import Endpoint, Target
+from thinkback.session import config
+
+# What belongs to one host and must not reach another by accident.
+_HOST_BOUND: dict[str, Any] = {"api_key": None, "headers_given": {}, "account": ""}
+
+
+class Rulebook(Protocol):
+    """What this package needs of the rules."""
+
+    def endpoint(self, name: str) -> Endpoint: ...
+
+    def endpoint_for_url(self, base_url: str) -> Endpoint: ...
+
+    def target(
+        self,
+        endpoint: str,
+        model: str,
+        *,
+        base_url: str = "",
+        on: str,
+        account: str = "",
+        account_known: bool = False,
+    ) -> Target: ...
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a session's requests go, and how.
+
+    ``endpoint`` is a name of the catalogue, or empty where ``base_url`` alone says it. ``proxy`` and ``verify`` (a CA
+    file, a context, or ``False``) override the environment; ``transport`` replaces our HTTP client altogether.
+    """
+
+    model: str
+    endpoint: str = ""
+    base_url: str = ""
+    api_key: str | None = None
+    headers_given: Mapping[str, str] = {}
+    proxy: str | None = None
+    verify: Any = True
+    timeouts: Timeouts = Timeouts()
+    transport: Any = None
+    account: str = ""
+
+    def changed(self, rulebook: Rulebook, **options: Any) -> Place:
+        """This place with ``options`` changed, those that are ``None`` aside.
+
+        Another endpoint forgets the base URL of the old one; another endpoint or host forgets key, headers and
+        account. Raises ``NotFoundError``, and ``TypeError`` for an option that does not exist.
+        """
+        given = {key: value for key, value in options.items() if value is not None}
+        if "headers" in given:
+            given["headers_given"] = dict(given.pop("headers"))
+        if given.get("endpoint", self.endpoint) != self.endpoint:
+            given = {**_HOST_BOUND, "base_url": "", **given}
+        elif "base_url" in given and _host(given["base_url"]) != _host(self._address(rulebook)):
+            given = {**_HOST_BOUND, **given}
+        place = msgspec.structs.replace(self, **given)
+        place.resolved(rulebook)
+        return place
+
+    def resolved(self, rulebook: Rulebook) -> Endpoint:
+        """The endpoint's data. Raises ``NotFoundError`` when neither name nor URL says where."""
+        if self.endpoint:
+            return rulebook.endpoint(self.endpoint)
+        if self.base_url:
+            return rulebook.endpoint_for_url(self.base_url)
+        raise NotFoundError(
+            "no endpoint was given", next_actions=("give endpoint= or base_url=; `thinkback endpoints` lists them",)
+        )
+
+    def target(self, rulebook: Rulebook) -> Target:
+        """Endpoint, model, rule and account of the next request."""
+        endpoint = self.resolved(rulebook)
+        if not (self.base_url or endpoint.base_url):
+            raise NotFoundError(f"{endpoint.id} has no fixed address", next_actions=("give base_url=",))
+        if not self.model:
+            raise NotFoundError("no model was given", next_actions=("give model=",))
+        key = config.find_key(endpoint, self.api_key)
+        account, known = (self.account, True) if self.account else config.account(endpoint, self.headers_given, key)
+        return rulebook.target(
+            endpoint.id,
+            self.model,
+            base_url=self.base_url,
+            on=config.today(),
+            account=account,
+            account_known=known,
+        )
+
+    def endpoint_settings(self, rulebook: Rulebook) -> Mapping[str, Any]:
+        """The endpoint's layer of the settings."""
+        return self.resolved(rulebook).settings
+
+    def headers(self, rulebook: Rulebook, *, with_key: bool, streams: bool) -> dict[str, str]:
+        """Request headers; those of the caller replace ours, upper and lower case alike.
+
+        Without ``with_key`` a missing key is no error (a dry run needs none). Raises ``CredentialError``, and
+        ``SettingError`` for a header that HTTP cannot carry.
+        """
+        endpoint = self.resolved(rulebook)
+        given = {**endpoint.headers, **self.headers_given}
+        _check(given)
+        taken = {name.lower() for name in given}
+        auth: dict[str, str] = {}
+        if endpoint.auth.header.lower() not in taken:
+            key = config.find_key(endpoint, self.api_key)
+            auth = config.auth_headers(endpoint, key) if with_key or key else {}
+        accept = "text/event-stream" if streams else "application/json"
+        ours = {"Content-Type": "application/json", "Accept": accept, "User-Agent": "thinkback", **auth}
+        return {**{name: value for name, value in ours.items() if name.lower() not in taken}, **given}
+
+    def _address(self, rulebook: Rulebook) -> str:
+        return self.base_url or (rulebook.endpoint(self.endpoint).base_url if self.endpoint else "")
+
+    def __repr__(self) -> str:
+        return f"<Place {self.endpoint or self.base_url} {self.model}>"
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.lower()
+
+
+def _check(headers: Mapping[str, str]) -> None:
+    """Refuse what HTTP would refuse, without repeating the value: it may be a key."""
+    for name, value in headers.items():
+        if not (name and name.isascii() and name.isprintable() and " " not in name and ":" not in name):
+            raise SettingError(f"{name!r} cannot be the name of a header", details={"header": name})
+        if not config.fits_header(value):
+            raise SettingError(
+                f"the value of the header {name} holds characters that HTTP cannot carry", details={"header": name}
+            )

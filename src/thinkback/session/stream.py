@@ -1,0 +1,83 @@
+"""A turn under way, as its caller sees it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from thinkback.drive.sync import SyncDriver
+from thinkback.errors import ThinkbackError
+from thinkback.model.commits import Message
+from thinkback.model.deltas import Delta
+from thinkback.session.reply import Reply
+from thinkback.session.requests import Options
+from thinkback.turn.events import Outcome
+
+if TYPE_CHECKING:
+    from thinkback.session.session import Session
+
+
+def busy() -> ThinkbackError:
+    """The error for a second turn beside one that runs."""
+    return ThinkbackError(
+        "a turn of this session is under way",
+        next_actions=(
+            "a session runs one turn at a time: let it end first",
+            "or open the session a second time with store.session(...), also from inside a tool",
+        ),
+    )
+
+
+def reply_of(outcome: Outcome | None, prompt: str | None) -> Reply:
+    """The reply of a turn that is over."""
+    if outcome is None:
+        raise ThinkbackError("the turn is not over", next_actions=("iterate the stream to its end, or close it",))
+    return Reply(outcome, prompt)
+
+
+class ReplyStream:
+    """Deltas of a turn. Nothing happens until it is iterated; closing or abandoning it then interrupts the turn.
+
+    ``reply`` is there once the turn is over, also after an error, with what arrived.
+    """
+
+    def __init__(self, session: Session, message: Message | None, options: Options) -> None:
+        session._preflight(options)
+        self._session = session
+        self._message = message
+        self._options = options
+        self._driver: SyncDriver | None = None
+        self._deltas: Generator[Delta, None, None] | None = None
+
+    def __iter__(self) -> Iterator[Delta]:
+        if self._deltas is None:
+            self._driver = self._session._driver(self, self._message, self._options)
+            self._deltas = self._driver.run()
+        yield from self._deltas
+        outcome = self._driver.outcome if self._driver is not None else None
+        if outcome is not None and outcome.error is not None:
+            raise outcome.error
+
+    @property
+    def reply(self) -> Reply:
+        """The reply. Raises ``ThinkbackError`` while the turn is under way."""
+        outcome = self._driver.outcome if self._driver is not None else None
+        return reply_of(outcome, self._message.text if self._message is not None else None)
+
+    def close(self) -> None:
+        """End the turn now; what arrived is stored as interrupted. Raises ``ThinkbackError`` from another thread."""
+        if self._deltas is None:
+            return
+        if inspect.getgeneratorstate(self._deltas) == inspect.GEN_RUNNING:
+            raise busy()
+        self._deltas.close()
+
+    def __enter__(self) -> ReplyStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

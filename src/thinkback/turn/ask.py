@@ -1,0 +1,28 @@
+"""What a caller wants of a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from thinkback.model.commits import Message, Tool
+from thinkback.turn.plan import Plan
+
+
+class Ask(msgspec.Struct):
+    """What the caller wants of a turn.
+
+    ``plan`` builds the next request from live settings; ``message`` is ``None`` to go on with what is in the log.
+    ``runnable`` are the names of tools that ``RunTool`` can run. ``keep_text=False`` keeps readable reasoning out
+    of the log; it stays in memory until the turn ends.
+    """
+
+    plan: Callable[[], Plan]
+    message: Message | None = None
+    system: str | None = None
+    tools: tuple[Tool, ...] | None = None
+    runnable: frozenset[str] = frozenset()
+    max_steps: int = 25
+    max_retries: int = 3
+    keep_text: bool = True

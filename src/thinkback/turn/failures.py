@@ -1,0 +1,93 @@
+"""The errors a turn ends with: what the provider, the network or the clock said, and what to do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, ThinkbackError
+from thinkback.model import canonical
+from thinkback.model.commits import Failure, Response, TurnState
+from thinkback.turn.dialects import dialect
+from thinkback.turn.events import NetError
+from thinkback.turn.plan import Plan
+
+# Longer texts are pages for browsers.
+_LONGEST_MESSAGE = 4_000
+_AGAIN = "session.generate() goes on from what is in the log"
+
+
+def read_failure(status: int, body: bytes, plan: Plan) -> Failure:
+    """The provider's own words; a key that it repeats is blotted out."""
+    text = plan.without_key(body.decode("utf-8", "replace"))
+    try:
+        parsed: Any = canonical.decode(text)
+    except msgspec.DecodeError:
+        parsed = text.strip() or "no error text"
+    failure = dialect(plan.target.endpoint.dialect).failure(status, parsed)
+    if len(failure.message) > _LONGEST_MESSAGE:
+        failure = msgspec.structs.replace(failure, message=f"{failure.message[:_LONGEST_MESSAGE]}…")
+    return failure
+
+
+def refused(failure: Failure, plan: Plan) -> ProviderError:
+    """The error for a status that says no."""
+    return ProviderError(
+        f"{plan.target.endpoint.id} answered {failure.status}: {failure.message}",
+        details={
+            "status": failure.status,
+            "code": failure.code,
+            "type": failure.type,
+            "provider_message": failure.message,
+            "model": plan.target.model,
+        },
+        next_actions=_advice(failure.status, plan),
+    )
+
+
+def unreachable(event: NetError) -> NetworkError:
+    """The error for a request that brought nothing back."""
+    kind = NetworkError if event.phase == "network" else PhaseTimeout
+    return kind(event.message, details={"phase": event.phase}, next_actions=("check the address and network", _AGAIN))
+
+
+def broken_off(response: Response, state: TurnState, partial: bool) -> ThinkbackError | None:
+    """The error for a response that began well and did not end so; ``None`` for one that did, or was interrupted."""
+    error = response.error
+    if error is None or state == "interrupted":
+        return None
+    if state == "timed_out":
+        return PhaseTimeout(error.message, details={"phase": error.code, "partial": partial}, next_actions=(_AGAIN,))
+    kind = NetworkError if error.type in ("network", "truncated") else ProviderError
+    return kind(
+        error.message,
+        details={
+            "status": error.status,
+            "code": error.code,
+            "type": error.type,
+            "provider_message": error.message,
+            "partial": partial,
+        },
+        next_actions=("what arrived is in the log, marked incomplete", _AGAIN),
+    )
+
+
+def reason_of(error: Exception | None) -> str:
+    """What the log says of ``error``; of foreign exceptions only the kind, because their text may hold anything."""
+    if isinstance(error, ThinkbackError):
+        return error.message
+    return type(error).__name__ if error is not None else ""
+
+
+def _advice(status: int, plan: Plan) -> tuple[str, ...]:
+    if status in (401, 403):
+        names = " or ".join(plan.target.endpoint.auth.env) or "api_key="
+        return (f"check the key: {names}",)
+    if status == 404:
+        return (f"check the model name {plan.target.model!r} and the base URL {plan.target.base_url}",)
+    if 300 <= status < 400:
+        return (f"redirects are not followed: correct the base URL {plan.target.base_url}",)
+    if status == 429:
+        return ("wait, or use another endpoint", _AGAIN)
+    return ("session.why() shows what was sent and why", _AGAIN)

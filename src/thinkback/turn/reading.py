@@ -1,0 +1,73 @@
+"""The reader of a response: chosen by its content type, else by how its body begins."""
+
+from __future__ import annotations
+
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Failure
+from thinkback.model.deltas import Delta
+from thinkback.turn.dialects import ResponseReader, dialect
+from thinkback.turn.plan import Plan
+from thinkback.wire.framing import guess_framing
+from thinkback.wire.result import ReadOptions, ReadResult
+
+# The longest beginning that tells server-sent events from JSON.
+_ENOUGH = len("event:")
+
+
+def open_reader(plan: Plan, response: str, content_type: str) -> ResponseReader:
+    """A reader for the response ``response`` to ``plan``."""
+    if content_type:
+        return _reader(plan, response, content_type, b"")
+    return _Undecided(plan, response)
+
+
+def _reader(plan: Plan, response: str, content_type: str, start: bytes) -> ResponseReader:
+    target = plan.target
+    origin = Origin(
+        dialect=target.endpoint.dialect,
+        endpoint=target.base_url,
+        requested_model=target.model,
+        account=target.account,
+        account_known=target.account_known,
+        request=response,
+    )
+    framing = guess_framing(content_type, start)
+    options = ReadOptions(target.rule.reasoning_field)
+    return dialect(target.endpoint.dialect).reader(origin, framing, options, response)
+
+
+class _Undecided:
+    """Holds the beginning of the body back until it tells what it is, wherever its pieces end."""
+
+    def __init__(self, plan: Plan, response: str) -> None:
+        self._plan = plan
+        self._response = response
+        self._start = b""
+        self._chosen: ResponseReader | None = None
+
+    def feed(self, data: bytes) -> list[Delta]:
+        if self._chosen is not None:
+            return self._chosen.feed(data)
+        self._start += data
+        return self._choose()[1] if len(self._start.lstrip()) >= _ENOUGH else []
+
+    def close(self) -> list[Delta]:
+        reader, deltas = self._choose()
+        return deltas + reader.close()
+
+    def fail(self, failure: Failure) -> None:
+        self._choose()[0].fail(failure)
+
+    def result(self) -> ReadResult:
+        return self._choose()[0].result()
+
+    @property
+    def finish(self) -> str | None:
+        return self._choose()[0].finish
+
+    def _choose(self) -> tuple[ResponseReader, list[Delta]]:
+        """The reader, and what of the beginning there is to show."""
+        if self._chosen is not None:
+            return self._chosen, []
+        self._chosen = _reader(self._plan, self._response, "", self._start)
+        return self._chosen, self._chosen.feed(self._start)

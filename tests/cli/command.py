@@ -1,0 +1,96 @@
+"""The real command in a process of its own, with an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import thinkback
+
+SOURCES = Path(thinkback.__file__).parent.parent
+KEY = "sk-test-0123456789abcdef"
+PLACE = ("--endpoint", "deepseek", "--model", "deepseek-v4-pro", "--base-url")
+
+
+class Outcome(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Command:
+    """Runs ``thinkback`` with its log, configuration and home under ``place``."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.db = place / "log.db"
+        self.config = place / "config"
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(place),
+            "PYTHONPATH": str(SOURCES),
+            "PYTHONUTF8": "1",
+            "PYTHONWARNINGS": "error",
+            "TERM": "xterm",
+            "THINKBACK_CONFIG_DIR": str(self.config),
+            "THINKBACK_DB": str(self.db),
+            "DEEPSEEK_API_KEY": KEY,
+        }
+
+    def __call__(self, *arguments: str, stdin: bytes = b"", **environment: str) -> Outcome:
+        """Run it to its end, with pipes for its streams."""
+        done = subprocess.run(
+            self.line(*arguments), input=stdin, capture_output=True, env={**self.environment, **environment}, timeout=60
+        )
+        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def on_terminal(self, *arguments: str, **environment: str) -> Outcome:
+        """Run it to its end, on a terminal; what it printed on both streams is in ``out``."""
+        master, slave = pty.openpty()
+        with subprocess.Popen(
+            self.line(*arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=slave,
+            stderr=slave,
+            env={**self.environment, **environment},
+        ) as process:
+            os.close(slave)
+            shown = b"".join(iter(lambda: _read(master), b""))
+            os.close(master)
+        return Outcome(process.returncode, shown.decode(), "")
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
+        """Begin it, with pipes for its output."""
+        return subprocess.Popen(
+            self.line(*arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**self.environment, **environment},
+            # where the tests run in the background, Ctrl-C would be ignored
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+        )
+
+    @staticmethod
+    def line(*arguments: str) -> list[str]:
+        return [sys.executable, "-m", "thinkback", *arguments]
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # Linux says so when the other side of a terminal has closed
+        return b""

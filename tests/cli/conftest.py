@@ -1,0 +1,57 @@
+"""What the tests of the command line share: the command, a referee, and a log with opaque values in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import thinkback
+from tests.cli.command import KEY, Command
+from thinkback.referee import Referee
+
+SIGNATURE = "c2lnbmF0dXJlIG9mIGEgdGVzdCwgbm90IG9mIGEgcHJvdmlkZXI="
+ENCRYPTED = "ZW5jcnlwdGVkIHJlYXNvbmluZyBvZiBhIHRlc3QsIGFzIGl0IHdlcmU="
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """``thinkback`` with an empty place of its own."""
+    return Command(tmp_path)
+
+
+@pytest.fixture
+def talked(command: Command, referee: Referee) -> Command:
+    """The command with a log: session ``talk``, one turn with a tool against the referee."""
+
+    def get_weather(city: str) -> str:
+        """The weather in a city."""
+        return f"{city}: rain"
+
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        session = store.session(
+            "talk",
+            endpoint="deepseek",
+            model="deepseek-v4-pro",
+            base_url=referee.base_url("deepseek"),
+            api_key=KEY,
+        )
+        session.chat("What is the weather in Oslo?", tools=[get_weather])
+    return command
+
+
+@pytest.fixture
+def opaque(command: Command) -> Command:
+    """The command with a log: session ``opaque``, one response with a signature and encrypted reasoning."""
+    details = [
+        {"type": "reasoning.text", "text": "A thought.", "signature": SIGNATURE, "format": "anthropic-claude-v1"},
+        {"type": "reasoning.encrypted", "data": ENCRYPTED, "format": "anthropic-claude-v1", "index": 1},
+    ]
+    message = {"role": "assistant", "content": "An answer.", "reasoning": "A thought.", "reasoning_details": details}
+    body = {"id": "gen-1", "model": "served", "choices": [{"message": message, "finish_reason": "stop"}]}
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        session = store.session("opaque", endpoint="openrouter", model="anthropic/claude-sonnet-4.5", api_key=KEY)
+        session.wire.plan("Hi", stream=False)
+        session.wire.ingest(json.dumps(body))
+    return command

@@ -1,0 +1,138 @@
+"""The entry point: speed, help, exit codes, and failures told without a traceback or a key."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from tests.cli.command import KEY, PLACE, Command
+from thinkback.cli import exits
+from thinkback.cli.app import COMMANDS, group
+from thinkback.errors import ThinkbackError
+from thinkback.referee import Referee
+
+
+def commands(parent: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """(names, command) of every command and subcommand."""
+    context = click.Context(parent)
+    for name in parent.list_commands(context):
+        found = parent.get_command(context, name)
+        assert found is not None
+        yield (*path, name), found
+        if isinstance(found, click.Group):
+            yield from commands(found, (*path, name))
+
+
+EVERY = list(commands(group))
+
+
+@pytest.mark.parametrize(("path", "found"), EVERY, ids=[" ".join(path) for path, _ in EVERY])
+def test_every_command_explains_itself_and_each_of_its_options(path: tuple[str, ...], found: click.Command) -> None:
+    """The help of a command has a text, and names and explains each option."""
+    options = [parameter for parameter in found.params if isinstance(parameter, click.Option)]
+    shown = found.get_help(click.Context(found, info_name=" ".join(path)))
+
+    assert found.help
+    assert [] == [option.name for option in options if not option.help or option.opts[-1] not in shown]
+
+
+def test_the_help_lists_every_command_and_every_exit_code(command: Command) -> None:
+    """``--help`` names all commands and prints the table of exit codes."""
+    shown = command("--help")
+
+    assert 0 == shown.code
+    assert [] == [name for name in COMMANDS if f"\n  {name} " not in shown.out]
+    assert [] == [row for row in exits.EXITS if f"{row.code}  {row.meaning}" not in shown.out]
+
+
+def test_every_kind_of_error_has_an_exit_code() -> None:
+    """No error of the library falls through the table of exit codes."""
+
+    def kinds(of: type[ThinkbackError]) -> set[str]:
+        return {of.kind}.union(*map(kinds, of.__subclasses__()))
+
+    tabled = {kind for row in exits.EXITS for kind in row.kinds}
+
+    assert set() == kinds(ThinkbackError) - tabled
+
+
+def test_the_version_needs_little_more_than_click(command: Command) -> None:
+    """``--version`` answers within 120 ms of processor time and imports nothing of the library's weight."""
+
+    def seconds() -> float:
+        before = os.times()
+        subprocess.run(command.line("--version"), env=command.environment, check=True, stdout=subprocess.DEVNULL)
+        after = os.times()
+        return after.children_user - before.children_user + after.children_system - before.children_system
+
+    line = [sys.executable, "-X", "importtime", *command.line("--version")[1:]]
+    told = subprocess.run(line, env=command.environment, check=True, capture_output=True).stderr.decode()
+    loaded = {row.rpartition("|")[2].strip() for row in told.splitlines()}
+
+    assert min(seconds() for _ in range(5)) < 0.12
+    assert set() == loaded & {"msgspec", "httpx2", "sqlite3", "tomllib", "platformdirs", "thinkback.session.store"}
+
+
+def test_an_unknown_command_is_wrong_use(command: Command) -> None:
+    """A mistyped command ends with exit code 2 and a message."""
+    done = command("wyh")
+
+    assert 2 == done.code
+    assert "No such command" in done.err
+
+
+def test_an_error_is_a_message_with_advice(command: Command) -> None:
+    """A failure is told on standard error with what to do next, and without a traceback."""
+    done = command("log")
+
+    assert 2 == done.code
+    assert "" == done.out
+    assert done.err.startswith("thinkback: there is no log at")
+    assert "\n  - `thinkback run` begins one" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_traceback_is_shown_on_request(command: Command) -> None:
+    """``THINKBACK_DEBUG=1`` shows where an error was raised."""
+    assert "Traceback" in command("log", THINKBACK_DEBUG="1").err
+
+
+def test_a_file_that_cannot_be_made_is_told_without_a_traceback(command: Command) -> None:
+    """What the operating system refuses is told with the path."""
+    command.config.write_text("not a directory")
+
+    done = command("settings", "set", "reasoning.effort", "high")
+
+    assert 1 == done.code
+    assert str(command.config) in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly(talked: Command) -> None:
+    """A closed pipe is no failure worth a word."""
+    with talked.start("log") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        told = process.stderr.read()
+
+    assert b"" == told
+
+
+@pytest.mark.parametrize("key", [KEY, f"{KEY}\nsecond line", "bad-key-" + KEY], ids=["plain", "two lines", "odd"])
+def test_no_error_repeats_the_key(command: Command, referee: Referee, key: str) -> None:
+    """Whatever is wrong with a key or a request, the key is in no output."""
+    place = (*PLACE, referee.base_url("deepseek"), "--model", "no-such-model")
+
+    done = command("run", "Hi", *place, DEEPSEEK_API_KEY=key)
+
+    stored = command.db.read_bytes() if command.db.exists() else b""
+
+    assert done.code in (2, 3)
+    assert KEY not in done.out + done.err
+    assert KEY.encode() not in stored

@@ -1,0 +1,246 @@
+"""``decode``: recorded response bodies to neutral blocks, beside what an independent reading says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Command
+from tests.cli.conftest import ENCRYPTED, SIGNATURE
+from tests.exchanges import Exchange, exchanges
+from thinkback.cli.decode import decode_body, normalised
+from thinkback.model.commits import Usage
+
+DIALECT = "openai-chat"
+BODY = {
+    "id": "c1",
+    "model": "served",
+    "choices": [
+        {
+            "finish_reason": "tool_calls",
+            "message": {
+                "role": "assistant",
+                "content": "Let me look.",
+                "reasoning_details": [
+                    {"type": "reasoning.text", "text": "A thought.", "signature": SIGNATURE},
+                    {"type": "reasoning.encrypted", "data": ENCRYPTED, "index": 1},
+                ],
+                "tool_calls": [{"id": "t1", "type": "function", "function": {"name": "find", "arguments": '{"n": 1}'}}],
+            },
+        }
+    ],
+    "usage": {"prompt_tokens": 5, "completion_tokens": 9, "total_tokens": 14},
+}
+
+
+def hashes(values: list[str]) -> list[str]:
+    """The first digits of the hash of each value, as the corpus has them."""
+    return [hashlib.sha256(value.encode()).hexdigest()[:16] for value in values]
+
+
+def compare(decoded: dict[str, Any], expect: dict[str, Any]) -> None:
+    """Assert that every field the corpus knows is the same in ``decoded``."""
+    calls = [{key: call[key] for key in ("id", "name", "arguments")} for call in decoded["tool_calls"]]
+    raw = [call.get("arguments_raw", json.dumps(call["arguments"])) for call in expect["tool_calls"]]
+    known = ("type", "code", "message")
+
+    # a field that came and stayed empty leaves no block, so null may stand for ""
+    assert decoded["reasoning_text"] in (expect["reasoning_text"], expect["reasoning_text"] or None)
+    assert expect["answer_text"] == decoded["answer_text"]
+    assert [{key: call[key] for key in ("id", "name", "arguments")} for call in expect["tool_calls"]] == calls
+    assert [json.loads(text) if text else "" for text in raw] == [
+        json.loads(call["arguments_raw"]) if call["arguments_raw"] else "" for call in decoded["tool_calls"]
+    ]
+    assert expect["order"] == decoded["order"]
+    assert expect["opaque_sha256"] == {name: hashes(decoded[name]) for name in ("signatures", "encrypted")}
+    assert expect["usage"] == {key: decoded["usage"][key] for key in ("input", "output", "reasoning")}
+    assert expect["finish"] == decoded["finish"]
+    assert expect["model"] == decoded["model"]
+    if expect.get("error"):
+        assert {key: expect["error"][key] for key in known} == {key: decoded["error"][key] for key in known}
+        assert not decoded["complete"]
+    else:
+        assert decoded["error"] is None
+        assert decoded["complete"]
+
+
+@pytest.mark.corpus
+def test_recorded_exchanges_decode_as_an_independent_reading_says(
+    recorded_exchange: Exchange, ran: Callable[[Exchange], None]
+) -> None:
+    """Every recorded response of a known dialect decodes to the reasoning, text, calls and usage that are in it."""
+    ran(recorded_exchange)
+    if recorded_exchange.expect.get("ambiguous"):
+        pytest.skip(recorded_exchange.expect["ambiguous"])
+    status = recorded_exchange.data["response"]["status"]
+
+    decoded = decode_body(DIALECT, recorded_exchange.body, status if status >= 400 else None)
+
+    compare(decoded, recorded_exchange.expect)
+    json.dumps(decoded, allow_nan=False)
+
+
+@pytest.mark.corpus
+def test_the_command_prints_what_the_function_returns(command: Command) -> None:
+    """A few recorded bodies of each framing come out of the real command as out of the function."""
+    chosen: dict[tuple[bool, ...], Exchange] = {}
+    for exchange in exchanges():
+        response = exchange.data["response"]
+        chosen.setdefault(("raw" in response, response["status"] >= 400, bool(exchange.expect["encrypted"])), exchange)
+    for exchange in chosen.values():
+        (command.place / "body").write_bytes(exchange.body)
+
+        done = command("decode", DIALECT, str(command.place / "body"), "--json")
+
+        assert 0 == done.code
+        assert decode_body(DIALECT, exchange.body) == done.json
+        assert 0 == command("decode", DIALECT, "-", stdin=exchange.body).code
+
+
+def test_a_body_becomes_one_object() -> None:
+    """Reasoning, answer, calls, opaque values and usage each have their place."""
+    decoded = decode_body(DIALECT, json.dumps(BODY).encode())
+
+    assert ("A thought.", "Let me look.") == (decoded["reasoning_text"], decoded["answer_text"])
+    assert ["reasoning", "text", "tool_call"] == decoded["order"]
+    assert [{"id": "t1", "name": "find", "arguments": {"n": 1}, "arguments_raw": '{"n": 1}'}] == decoded["tool_calls"]
+    assert ([SIGNATURE], [ENCRYPTED]) == (decoded["signatures"], decoded["encrypted"])
+    assert {"input": 5, "output": 9, "reasoning": None, "cached": None, "total": 14} == decoded["usage_normalised"]
+    assert ("tool_calls", "served", True, None) == tuple(
+        decoded[key] for key in ("finish", "model", "complete", "error")
+    )
+    assert ["thinking", "thinking", "text", "tool_call"] == [block["type"] for block in decoded["blocks"]]
+
+
+def test_opaque_values_are_printed_for_programs_only(command: Command) -> None:
+    """The readable view tells kind and length of an opaque value; only ``--json`` has the value."""
+    body = json.dumps(BODY).encode()
+
+    shown, told = (command("decode", DIALECT, "-", *more, stdin=body).out for more in ((), ("--json",)))
+
+    assert f"signature, {len(SIGNATURE)} characters" in shown
+    assert f"encrypted, {len(ENCRYPTED)} characters" in shown
+    assert not any(value in shown for value in (SIGNATURE, ENCRYPTED))
+    assert all(value in told for value in (SIGNATURE, ENCRYPTED))
+
+
+def test_reasoning_is_dim_on_a_terminal(command: Command) -> None:
+    """The readable view sets reasoning apart where a terminal allows it."""
+    file = command.place / "body"
+    file.write_text(json.dumps(BODY))
+
+    assert "\x1b[2;3mA thought.\x1b[0m" in command.on_terminal("decode", DIALECT, str(file)).out
+    assert "\x1b" not in command.on_terminal("decode", DIALECT, str(file), NO_COLOR="1").out
+
+
+def test_an_error_body_decodes_to_its_error(command: Command) -> None:
+    """A provider's error body is decoded, with its code as it stood there; that is no failure of the command."""
+    body = b'{"error": {"message": "Slow down", "type": "rate_limit", "code": 429}}'
+
+    done = command("decode", DIALECT, "-", "--json", "--status", "429", stdin=body)
+
+    assert 0 == done.code
+    assert {"status": 429, "type": "rate_limit", "code": 429, "message": "Slow down"} == done.json["error"]
+    assert (None, None, False) == tuple(done.json[key] for key in ("reasoning_text", "answer_text", "complete"))
+    assert "error: Slow down" in command("decode", DIALECT, "-", stdin=body).out
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"Bad gateway\n", 502, "Bad gateway"),
+        (b'{"object": "error", "message": "No such model", "code": 404}', None, "No such model"),
+        (b'{"detail": "Not authenticated"}', 401, "Not authenticated"),
+    ],
+)
+def test_errors_come_in_many_shapes(body: bytes, status: int | None, message: str) -> None:
+    """Plain text, vLLM's flat object and FastAPI's detail are errors too."""
+    assert message == decode_body(DIALECT, body, status)["error"]["message"]
+
+
+def test_a_body_that_breaks_off_is_not_complete() -> None:
+    """What arrived is decoded, and the error says that it is not all."""
+    chunk = {"choices": [{"index": 0, "delta": {"content": "Half"}}]}
+
+    decoded = decode_body(DIALECT, f"data: {json.dumps(chunk)}\n\n".encode())
+
+    assert ("Half", False, "truncated") == (decoded["answer_text"], decoded["complete"], decoded["error"]["type"])
+
+
+def test_lines_of_json_are_read_as_such() -> None:
+    """Several JSON objects, one per line, are one streamed response."""
+    deltas = [{"reasoning_content": "Hm."}, {"content": "Yes"}, {"content": "."}]
+    chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+
+    decoded = decode_body(DIALECT, "\n".join(map(json.dumps, chunks)).encode())
+
+    assert ("Hm.", "Yes.", "stop") == tuple(decoded[key] for key in ("reasoning_text", "answer_text", "finish"))
+
+
+@pytest.mark.parametrize("arguments", ["", "not json", "17", '{"x": NaN}', '{"x": 1e999}', "[" * 100_000])
+def test_arguments_that_are_no_object_stay_text(arguments: str) -> None:
+    """Arguments are parsed only where that gives an object or array which JSON can hold."""
+    call = {"id": "t", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    body = {"choices": [{"finish_reason": "stop", "message": {"tool_calls": [call]}}]}
+
+    decoded = decode_body(DIALECT, json.dumps(body).encode())
+
+    assert arguments == decoded["tool_calls"][0]["arguments"] == decoded["tool_calls"][0]["arguments_raw"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "output", "total"),
+    [
+        (Usage(10, 30, 20, wire='{"total_tokens": 40}'), 30, 40),
+        (Usage(10, 30, 20, wire='{"total_tokens": 60}'), 50, 60),
+        (Usage(10, 30, 20), 30, 40),
+        (Usage(10, 30, 40), 70, 80),
+        (Usage(10, 30, 40, wire='{"total_tokens": 99}'), 70, 99),
+        (Usage(10, 30), 30, 40),
+        (Usage(None, 30, 40), 70, None),
+        (Usage(10, None, 40), None, None),
+        (None, None, None),
+    ],
+)
+def test_normalised_output_includes_the_reasoning(usage: Usage | None, output: int | None, total: int | None) -> None:
+    """The reported total says whether reasoning is inside the output; without one, its size does."""
+    found = normalised(usage)
+
+    assert (output, total) == (found["output"], found["total"])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "file", "said"),
+    [
+        ("nonsense", "body", "there is no dialect 'nonsense'"),
+        (DIALECT, "missing", "cannot be read"),
+        (DIALECT, ".", "cannot be read"),
+        (DIALECT, "empty", "is empty"),
+        (DIALECT, "-", "standard input is empty"),
+    ],
+)
+def test_what_cannot_be_decoded_is_wrong_use(
+    command: Command, monkeypatch: pytest.MonkeyPatch, dialect: str, file: str, said: str
+) -> None:
+    """An unknown dialect, an unreadable file and an empty input each end with exit code 2 and a clear message."""
+    (command.place / "body").write_text(json.dumps(BODY))
+    (command.place / "empty").write_text(" \n")
+    monkeypatch.chdir(command.place)
+
+    done = command("decode", dialect, file)
+
+    assert (2, "") == (done.code, done.out)
+    assert said in done.err
+
+
+def test_a_stream_of_any_origin_needs_no_network(tmp_path: Path) -> None:
+    """Decoding makes neither a log nor a configuration."""
+    Command(tmp_path)("decode", DIALECT, "-", stdin=json.dumps(BODY).encode())
+
+    assert [] == list(tmp_path.iterdir())

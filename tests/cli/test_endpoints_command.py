@@ -1,0 +1,43 @@
+"""``endpoints``: what is known, whether a key is set, which rule row is in force."""
+
+from __future__ import annotations
+
+from tests.cli.command import KEY, Command
+from thinkback.rules import load_rulebook
+
+
+def test_every_endpoint_is_listed_with_its_key_variables(command: Command) -> None:
+    """The list has id, name, address and key variables, and whether one is set; never a key."""
+    shown, listed = command("endpoints"), command("endpoints", "--json").json
+    by_id = {row["id"]: row for row in listed}
+
+    assert [row.id for row in load_rulebook().endpoints()] == list(by_id)
+    assert (True, False) == (by_id["deepseek"]["key_set"], by_id["kimi"]["key_set"])
+    assert ["DEEPSEEK_API_KEY"] == by_id["deepseek"]["key_variables"]
+    assert "key: DEEPSEEK_API_KEY is set\n" in shown.out
+    assert KEY not in shown.out
+
+
+def test_the_rule_row_of_a_model_is_shown_with_its_source(command: Command) -> None:
+    """With an ID and a model the row in force is shown, with where it is known from."""
+    rule, _ = load_rulebook().rule_for("deepseek", "deepseek-v4-pro", "2026-11-01")
+
+    shown, told = (command("endpoints", "deepseek", "--model", "deepseek-v4-pro", *more) for more in ((), ("--json",)))
+
+    assert f"rule {rule.id} for deepseek-v4-pro" in shown.out
+    assert " ".join(rule.source.split()) in " ".join(shown.out.split())
+    assert (rule.id, rule.source, False) == (told.json["rule"]["id"], told.json["rule"]["source"], told.json["guessed"])
+
+
+def test_a_guessed_row_is_marked(command: Command) -> None:
+    """A row that was not written for the model is marked as guessed."""
+    assert "(guessed" in command("endpoints", "kimi", "--model", "something-new").out
+
+
+def test_an_unknown_endpoint_is_not_found(command: Command) -> None:
+    """An unknown ID ends with exit code 2 and names the known ones; a model alone is wrong use."""
+    done = command("endpoints", "nowhere")
+
+    assert 2 == done.code
+    assert "deepseek" in done.err
+    assert 2 == command("endpoints", "--model", "x").code

@@ -1,0 +1,150 @@
+"""``sessions``, ``log``, ``show`` and ``fsck``: what is stored, readable, and never an opaque value by accident."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+import thinkback
+from tests.cli.command import KEY, Command
+from tests.cli.conftest import ENCRYPTED, SIGNATURE
+from thinkback.log.seal import seal
+from thinkback.model.commits import Draft, Head, Message, Step
+
+
+def test_the_log_has_one_line_per_commit(talked: Command) -> None:
+    """Each commit is a line with short hash, kind and first words; reasoning is tagged."""
+    with thinkback.open(talked.db) as store:
+        commits = store.commits("talk")
+
+    lines = talked("log").out.splitlines()
+
+    assert [commit.hash[:8] for commit in commits] == [line[:8] for line in lines]
+    assert ["[reasoning]" if c.kind == "reasoning" else c.kind for c in commits] == [line.split()[1] for line in lines]
+    assert any(line.endswith("What is the weather in Oslo?") for line in lines)
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_the_tag_of_reasoning_is_dim_and_cyan_on_a_terminal(talked: Command) -> None:
+    """The tag stands out by colour on a terminal, and is plain with NO_COLOR."""
+    assert "\x1b[2;36m[reasoning]" in talked.on_terminal("log", "talk").out
+    assert "\x1b" not in talked.on_terminal("log", "talk", NO_COLOR="1").out
+
+
+def test_the_log_as_json_has_whole_hashes_and_texts(talked: Command) -> None:
+    """``--json`` is a list of commits with full hash, kind, UTC time and text."""
+    found = talked("log", "--json").json
+
+    assert found[0]["hash"] == found[1]["parents"][0]
+    assert {"reasoning", "tool_call", "tool_result", "assistant"} <= {commit["kind"] for commit in found}
+    assert all(commit["time"].endswith("Z") for commit in found)
+
+
+def test_every_kind_of_commit_can_be_shown(talked: Command) -> None:
+    """``show`` finds each commit by a prefix of its hash and prints something of it, as text and as JSON."""
+    for commit in talked("log", "--json").json:
+        shown = talked("show", commit["hash"][:12])
+
+        assert 0 == shown.code
+        assert shown.out.startswith(f"commit {commit['hash']}\n{commit['kind']} {commit['seq']} of session talk")
+
+    assert commit["hash"] == talked("show", commit["hash"][:12], "--json").json["hash"]
+
+
+def test_opaque_values_are_told_by_kind_and_length(opaque: Command) -> None:
+    """No view prints a signature or encrypted reasoning; ``show`` says what there is and how long it is."""
+    views = [opaque("log").out, opaque("log", "--json").out, opaque("why", "--next", "--json").out]
+    for commit in opaque("log", "--json").json:
+        views += [opaque("show", commit["hash"]).out, opaque("show", commit["hash"], "--json").out]
+
+    whole = "\n".join(views)
+    assert SIGNATURE not in whole
+    assert ENCRYPTED not in whole
+    assert f"(signature, {len(SIGNATURE)} characters)" in whole
+    assert f"(encrypted, {len(ENCRYPTED)} characters)" in whole
+    assert KEY not in whole
+
+
+def test_opaque_values_are_printed_on_request(opaque: Command) -> None:
+    """``show --json --with-carriers`` gives the stored payload as it is."""
+    reasoning = [commit["hash"] for commit in opaque("log", "--json").json if commit["kind"] == "reasoning"]
+
+    shown = [opaque("show", hash, "--json", "--with-carriers").json["payload"] for hash in reasoning]
+
+    assert SIGNATURE in json.dumps(shown)
+    assert ENCRYPTED in json.dumps(shown)
+
+
+def test_opaque_values_are_for_programs_only(opaque: Command) -> None:
+    """``--with-carriers`` without ``--json`` is wrong use."""
+    assert 2 == opaque("show", "00", "--with-carriers").code
+
+
+def test_stored_text_cannot_steer_the_terminal(command: Command) -> None:
+    """Escape sequences in what is stored do not reach the terminal."""
+    with thinkback.open(command.db) as store:
+        info = store.log.create_session("s", "steering", 0)
+        commits = seal(Step("step", (Draft("user", Message("\x1b[2Jgone\x07 \u202eback")),), 0), Head())
+        store.log.append(info.id, "step", commits, Head())
+
+    shown = command("log").out + command("show", commits[0].hash).out
+
+    assert "gone" in shown
+    assert not set("\x1b\x07\u202e") & set(shown)
+
+
+@pytest.mark.parametrize("prefix", ["ffffffffffff", "not a hash"])
+def test_a_commit_that_is_not_there_is_not_found(talked: Command, prefix: str) -> None:
+    """An unknown prefix ends with exit code 2."""
+    assert 2 == talked("show", prefix).code
+
+
+def test_a_session_that_is_not_there_is_not_found(talked: Command) -> None:
+    """An unknown session ends with exit code 2, and is not made."""
+    assert 2 == talked("log", "nobody").code
+    assert 2 == talked("why", "nobody").code
+    assert ["talk"] == [session["name"] for session in talked("sessions", "--json").json]
+
+
+def test_sessions_are_listed(talked: Command) -> None:
+    """``sessions`` shows name and number of commits."""
+    assert "talk" in talked("sessions").out
+    assert len(talked("log", "--json").json) == talked("sessions", "--json").json[0]["commits"]
+
+
+@pytest.mark.parametrize("line", [("sessions",), ("log",), ("show", "00"), ("why",), ("fsck",)], ids=" ".join)
+def test_looking_never_makes_a_log(command: Command, line: tuple[str, ...]) -> None:
+    """Without a log, looking for one leaves none behind."""
+    done = command(*line)
+
+    assert (0 if line == ("sessions",) else 2) == done.code
+    assert not command.db.exists()
+
+
+def test_a_sound_log_is_clean(talked: Command) -> None:
+    """``fsck`` counts what it checked."""
+    done = talked("fsck")
+
+    assert 0 == done.code
+    assert done.out.startswith("clean: 1 session, ")
+
+
+def test_a_damaged_log_is_told(talked: Command) -> None:
+    """``fsck`` names what disagrees and ends with exit code 7."""
+    with sqlite3.connect(talked.db) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        holder = next(
+            table
+            for table in tables
+            if "payload" in [column[1] for column in connection.execute(f"PRAGMA table_info({table})")]
+        )
+        connection.execute(f"UPDATE {holder} SET payload = x'7b7d'")
+    connection.close()
+
+    done = talked("fsck")
+
+    assert 7 == done.code
+    assert done.out
+    assert "the log is damaged" in done.err

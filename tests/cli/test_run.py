@@ -1,0 +1,268 @@
+"""``run``: what goes to which stream, what is sent, what is stored, and how it ends when things go wrong."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+
+import thinkback
+from tests.cli.command import KEY, PLACE, Command
+from thinkback.model.commits import TurnEnded
+from thinkback.referee import BAD_KEY, CutAfterBytes, Referee, Stall, Step
+
+
+def place(referee: Referee) -> tuple[str, ...]:
+    """The options that lead to the referee's DeepSeek."""
+    return (*PLACE, referee.base_url("deepseek"))
+
+
+def test_the_answer_goes_to_standard_output_and_the_reasoning_to_standard_error(
+    command: Command, referee: Referee
+) -> None:
+    """A pipe gets the answer alone; the reasoning is on the other stream, without colour."""
+    referee.push(Step(reasoning="First I think.", text="Then I speak."))
+
+    done = command("run", "Hi", *place(referee))
+
+    assert (0, "Then I speak.\n") == (done.code, done.out)
+    assert done.err.startswith("First I think.\n")
+    assert "\x1b" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("environment", "painted"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
+    ids=["terminal", "NO_COLOR", "dumb"],
+)
+def test_reasoning_is_dim_and_italic_where_that_is_welcome(
+    command: Command, referee: Referee, environment: dict[str, str], painted: bool
+) -> None:
+    """On a terminal reasoning is dim and italic, unless NO_COLOR or a dumb terminal forbids it."""
+    referee.push(Step(reasoning="Thinking.", text="Speaking."))
+
+    shown = command.on_terminal("run", "Hi", *place(referee), **environment)
+
+    assert 0 == shown.code
+    assert painted == ("\x1b[2;3mThinking.\x1b[0m" in shown.out)
+    assert painted == ("\x1b" in shown.out)
+    assert shown.out.index("Thinking.") < shown.out.index("Speaking.")
+
+
+def test_a_terminal_obeys_nothing_the_model_says(command: Command, referee: Referee) -> None:
+    """Escape sequences in reasoning and answer do not reach the terminal."""
+    referee.push(Step(reasoning="\x1b]0;title\x07", text="\x1b[2Jgone"))
+
+    assert "\x1b" not in command.on_terminal("run", "Hi", *place(referee), NO_COLOR="1").out
+
+
+def test_reasoning_that_is_not_to_be_shown_is_not(command: Command, referee: Referee) -> None:
+    """``reasoning.includeInResponse=false`` silences the reasoning and nothing else."""
+    command("settings", "set", "reasoning.includeInResponse", "false")
+    referee.push(Step(reasoning="First I think.", text="Then I speak."))
+
+    done = command("run", "Hi", *place(referee))
+
+    assert "Then I speak.\n" == done.out
+    assert "First I think." not in done.err
+
+
+def test_json_holds_the_turn(command: Command, referee: Referee) -> None:
+    """``--json`` prints one object with text, reasoning, usage, decisions and commits."""
+    referee.push(Step(reasoning="First I think.", text="Then I speak."))
+
+    done = command("run", "Hi", *place(referee), "--session", "s", "--json")
+
+    assert ("s", "completed", "Then I speak.", "First I think.") == tuple(
+        done.json[key] for key in ("session", "state", "text", "reasoning")
+    )
+    assert done.json["usage"]["reasoning"] > 0
+    assert done.json["commits"]
+    assert "" == done.err
+
+
+def test_the_prompt_may_come_from_standard_input(command: Command, referee: Referee) -> None:
+    """A prompt of ``-`` is read from standard input, without its last line end."""
+    command("run", "-", *place(referee), stdin="Grüße\nan alle\n".encode())
+
+    assert [{"role": "user", "content": "Grüße\nan alle"}] == referee.requests[-1].body["messages"]
+
+
+def test_a_session_goes_on_where_it_was(command: Command, referee: Referee) -> None:
+    """A named session sends its history and remembers endpoint, model and address."""
+    command("run", "One", *place(referee), "--session", "s", "--system", "Be brief.")
+
+    done = command("run", "Two", "--session", "s")
+
+    messages = json.loads(referee.requests[-1].raw)["messages"]
+    assert 0 == done.code
+    assert ["system", "user", "assistant", "user"] == [message["role"] for message in messages]
+
+
+def test_runs_without_a_name_do_not_mix(command: Command, referee: Referee) -> None:
+    """Each run is a session of its own unless one is named."""
+    command("run", "One", *place(referee))
+    command("run", "Two", *place(referee))
+
+    assert [{"role": "user", "content": "Two"}] == referee.requests[-1].body["messages"]
+    assert 2 == len(command("sessions", "--json").json)
+
+
+def test_settings_and_parameters_reach_the_request(command: Command, referee: Referee) -> None:
+    """``--set`` is mapped by the rule, ``--param`` nests at dots and reads JSON, ``--no-stream`` asks for no stream."""
+    options = ("--set", "reasoning.effort=high", "--param", "a.b=1", "--param", "a.c=x y", "--param", 'd=["e"]')
+
+    done = command("run", "Hi", *place(referee), *options, "--no-stream")
+
+    body = referee.requests[-1].body
+    assert 0 == done.code
+    assert ("high", {"b": 1, "c": "x y"}, ["e"]) == tuple(body.get(key) for key in ("reasoning_effort", "a", "d"))
+    assert "stream" not in body
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--set", "reasoning.effort=silly"),
+        ("--set", "reasoning.effort"),
+        ("--param", "messages=[]"),
+        ("--endpoint", "nowhere"),
+        ("--key-env", "NOT_SET_ANYWHERE"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_sends_and_stores_nothing(command: Command, referee: Referee, options: tuple[str, ...]) -> None:
+    """A bad option ends with exit code 2 before anything is sent or a session is made."""
+    done = command("run", "Hi", *place(referee), *options)
+
+    assert 2 == done.code
+    assert [] == referee.requests
+    assert [] == command("sessions", "--json").json
+
+
+@pytest.mark.parametrize("given", [(), ("--endpoint", "deepseek")], ids=["no endpoint", "no model"])
+def test_a_request_that_leads_nowhere_is_wrong_use(command: Command, given: tuple[str, ...]) -> None:
+    """Without an endpoint or a model the message says which option to give."""
+    done = command("run", "Hi", *given)
+
+    assert 2 == done.code
+    assert "  - give --" in done.err
+
+
+def test_a_key_may_come_from_a_variable_of_any_name(command: Command, referee: Referee) -> None:
+    """``--key-env`` names the variable that holds the key."""
+    done = command("run", "Hi", *place(referee), "--key-env", "MY_OWN", MY_OWN="anything", DEEPSEEK_API_KEY=BAD_KEY)
+
+    assert 0 == done.code
+
+
+# -- dry run ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_prints_the_bytes_that_the_run_then_sends(talked: Command, referee: Referee) -> None:
+    """The body of ``--dry-run`` is byte for byte what the same command without it sends."""
+    line = ("run", "And in Rome?", "--session", "talk", "--system", "Be brief.", "--param", "a.b=1")
+
+    dry = talked(*line, "--dry-run")
+    talked(*line)
+
+    assert 0 == dry.code
+    assert referee.requests[-1].raw.decode() == dry.out.removesuffix("\n")
+    assert "reasoning_content" in dry.out
+
+
+def test_a_dry_run_needs_no_key_and_stores_nothing(command: Command) -> None:
+    """No key is needed, and no log is made."""
+    done = command(
+        "run", "Hi", "--endpoint", "deepseek", "--model", "deepseek-v4-pro", "--dry-run", DEEPSEEK_API_KEY=""
+    )
+
+    assert 0 == done.code
+    assert [{"role": "user", "content": "Hi"}] == done.json["messages"]
+    assert "POST https://api.deepseek.com/chat/completions\n" == done.err
+    assert not command.db.exists()
+
+
+def test_a_dry_run_tells_where_it_would_go_and_why(talked: Command) -> None:
+    """With ``--json`` address, decisions and counts stand beside the body, and the key stands nowhere."""
+    done = talked("run", "Hi", "--session", "talk", "--dry-run", "--json")
+
+    assert {"url", "body", "decisions", "counts", "dropped"} == done.json.keys()
+    assert {"field"} == {decision["action"] for decision in done.json["decisions"]}
+    assert KEY not in done.out
+
+
+# -- when it goes wrong ----------------------------------------------------------------------------------------------
+
+
+def test_reasoning_without_an_answer_has_an_exit_code_of_its_own(command: Command, referee: Referee) -> None:
+    """A model that only reasoned ends the run with exit code 6 and advice."""
+    referee.push(Step(reasoning="I think and think", finish="length"))
+
+    done = command("run", "Hi", *place(referee))
+
+    assert (6, "") == (done.code, done.out)
+    assert "gave no answer (it finished with 'length')" in done.err
+
+
+def test_a_refusal_is_told_in_the_provider_s_words(command: Command, referee: Referee) -> None:
+    """A provider's error ends with exit code 3 and its own text."""
+    done = command("run", "Hi", *place(referee), DEEPSEEK_API_KEY=BAD_KEY)
+
+    assert (3, "") == (done.code, done.out)
+    assert "Authentication Fails (governor)" in done.err
+    assert "check the key: DEEPSEEK_API_KEY" in done.err
+
+
+def test_what_arrived_before_a_break_is_printed(command: Command, referee: Referee) -> None:
+    """A connection that breaks off ends with exit code 4, after the part of the answer that came."""
+    referee.push(Step(text="The first words of a long answer that is never finished", fault=CutAfterBytes(1500)))
+
+    done = command("run", "Hi", *place(referee))
+
+    assert 4 == done.code
+    assert done.out.startswith("The first")
+    assert "never finished" not in done.out
+
+
+def test_required_reasoning_that_may_not_be_sent_stops_the_run(command: Command, referee: Referee) -> None:
+    """Where the rule demands another model's reasoning nothing is sent, and the exit code is 5."""
+    command.config.mkdir()
+    (command.config / "rules.toml").write_text(
+        '[[endpoint]]\nid = "strict"\nname = "Strict"\nbase_url = "http://127.0.0.1:9/v1"\nsource = "a test"\n'
+        'auth = { scheme = "none" }\n'
+        '[[rule]]\nid = "strict"\nendpoint = "strict"\nsource = "a test"\nsince = "2020-01-01"\n'
+        'form = "field"\nopen_turn = "must"\nlater = "must"\n'
+    )
+    command("run", "One", *place(referee), "--session", "s")
+
+    done = command("run", "Two", "--endpoint", "strict", "--model", "m", "--session", "s")
+
+    assert 5 == done.code
+    assert "strict demands the reasoning of block" in done.err
+
+
+def test_a_damaged_log_has_an_exit_code_of_its_own(command: Command, referee: Referee) -> None:
+    """A file that is no log ends with exit code 7, and nothing is sent."""
+    command.db.write_bytes(b"not a database, by any means" * 100)
+
+    assert 7 == command("run", "Hi", *place(referee)).code
+    assert [] == referee.requests
+
+
+def test_an_interrupt_keeps_what_arrived(command: Command, referee: Referee) -> None:
+    """Ctrl-C ends with exit code 130; the log holds the part that came, marked interrupted."""
+    referee.push(Step(reasoning="I begin to think and then say nothing", text="x", fault=Stall(60, after=6)))
+
+    with command.start("run", "Hi", *place(referee), "--session", "s") as process:
+        assert process.stderr is not None
+        assert process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+
+    with thinkback.open(command.db) as store:
+        ended = store.commits("s")[-1].value
+    assert 130 == process.returncode
+    assert isinstance(ended, TurnEnded)
+    assert "interrupted" == ended.state

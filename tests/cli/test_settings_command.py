@@ -1,0 +1,88 @@
+"""``settings``: what is in force, who set it, and the user's file."""
+
+from __future__ import annotations
+
+import pytest
+
+import thinkback
+from tests.cli.command import Command
+from thinkback.cli.settings import render
+from thinkback.settings import KEYS, Value, parse_user_file
+
+
+def test_every_setting_is_listed_with_value_layer_and_help(command: Command) -> None:
+    """The list shows each key with its value, the layer it comes from, and its sentence of help."""
+    command("settings", "set", "reasoning.effort", "high")
+
+    listed = {row["key"]: row for row in command("settings", "--json").json}
+    shown = " ".join(command("settings").out.split())
+
+    assert KEYS.keys() == listed.keys()
+    assert ("high", "user") == (listed["reasoning.effort"]["value"], listed["reasoning.effort"]["layer"])
+    assert (False, "built-in") == tuple(listed["reasoning.includeInContext"][key] for key in ("value", "layer"))
+    assert [] == [key.name for key in KEYS.values() if key.help not in shown or key.name not in shown]
+
+
+def test_a_session_s_own_settings_are_listed(command: Command) -> None:
+    """``--session`` adds the layer of that session."""
+    with thinkback.open(command.db) as store:
+        store.session("s").set("reasoning.effort", "low")
+
+    assert "low\n" == command("settings", "--session", "s", "get", "reasoning.effort").out
+    assert "session" == command("settings", "--session", "s", "get", "reasoning.effort", "--json").json["layer"]
+
+
+def test_what_is_set_can_be_read_and_taken_back(command: Command) -> None:
+    """``set`` writes the file, ``get`` reads it, ``unset`` takes the key out again."""
+    command("settings", "set", "reasoning.keepLast", "3")
+    command("settings", "set", "reasoning.effort", "high")
+
+    assert "3\n" == command("settings", "get", "reasoning.keepLast").out
+    assert '[reasoning]\nkeepLast = 3\neffort = "high"\n' == (command.config / "settings.toml").read_text()
+
+    command("settings", "unset", "reasoning.keepLast")
+
+    assert "(unset)\n" == command("settings", "get", "reasoning.keepLast").out
+    assert '[reasoning]\neffort = "high"\n' == (command.config / "settings.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    "line", [("set", "reasoning.effort", "silly"), ("set", "nothing", "1"), ("get", "nothing"), ("unset", "nothing")]
+)
+def test_a_wrong_setting_changes_nothing(command: Command, line: tuple[str, ...]) -> None:
+    """An unknown key or value is refused with what is allowed, and the file stays away."""
+    done = command("settings", *line)
+
+    assert 2 == done.code
+    assert "reasoning.effort" in done.err
+    assert not command.config.exists()
+
+
+def test_a_file_with_comments_is_left_alone(command: Command) -> None:
+    """What writing would lose is not written: the message says what to put into the file."""
+    text = '# mine\n[reasoning]\neffort = "low"  # for now\n'
+    command.config.mkdir()
+    (command.config / "settings.toml").write_text(text)
+
+    done = command("settings", "set", "reasoning.keepLast", "3")
+
+    assert 2 == done.code
+    assert "edit it yourself: reasoning.keepLast = 3" in done.err
+    assert text == (command.config / "settings.toml").read_text()
+
+
+def test_a_file_differing_in_white_space_alone_is_written(command: Command) -> None:
+    """A hand-written file without comments is kept in its order."""
+    command.config.mkdir()
+    (command.config / "settings.toml").write_text('\n[reasoning]\n  effort="low"\n')
+
+    assert 0 == command("settings", "set", "reasoning.keepLast", "3").code
+    assert '[reasoning]\neffort = "low"\nkeepLast = 3\n' == (command.config / "settings.toml").read_text()
+
+
+def test_what_is_written_reads_back() -> None:
+    """Rendering and parsing are inverse for a value of every kind."""
+    values: dict[str, Value] = {"reasoning.enabled": False, "reasoning.maxTokens": 12, "reasoning.effort": "max"}
+
+    assert values == parse_user_file("settings.toml", render(values))
+    assert "" == render({})

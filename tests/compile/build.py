@@ -1,0 +1,230 @@
+"""Conversations as commits in a line or two per message, and the next request built from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from thinkback.compile import fold
+from thinkback.compile.policy import Inputs
+from thinkback.log.seal import head_of, seal
+from thinkback.model import canonical
+from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall, ToolResult
+from thinkback.model.commits import (
+    Commit,
+    Draft,
+    Message,
+    Payload,
+    Repair,
+    Response,
+    Step,
+    Tool,
+    Tools,
+    TurnEnded,
+    TurnState,
+    Usage,
+    block_draft,
+)
+from thinkback.model.plan import Counts, Writer
+from thinkback.model.target import Decision, Endpoint, ModelInfo, Rule, Settings, Target
+from thinkback.wire.openai_chat import write
+
+URL = "https://api.example.com/v1"
+HERE = Origin("openai-chat", URL, "m1", "m1-served", "acme", True)
+ELSEWHERE = Origin("openai-chat", "https://other.example/v1", "m9", "m9", "acme", True)
+UNKNOWN = Origin("openai-chat", "", "")
+WRITER: Writer = write  # type: ignore[assignment]
+
+
+def rule(**fields: Any) -> Rule:
+    """A rule row that keeps everything in ``reasoning_content``, with ``fields`` changed."""
+    kept = {"form": "field", "open_turn": "should", "later": "should", **fields}
+    return Rule(**{"id": "r", "endpoint": "e", "source": "test", "since": "2026-01-01", **kept})
+
+
+def target(row: Rule | None = None, **fields: Any) -> Target:
+    """A target under ``row``; ``fields`` are those of ``Target``."""
+    base = Target(Endpoint("e", "E", URL), URL, "m1", row or rule(), ModelInfo("m1"), "acme", True)
+    return msgspec.structs.replace(base, **fields)
+
+
+def settings(**fields: Any) -> Settings:
+    """Settings that a person set explicitly."""
+    names = {
+        "include_in_context": "reasoning.includeInContext",
+        "strip_from_context": "reasoning.stripFromContext",
+        "keep_last": "reasoning.keepLast",
+    }
+    return Settings(**fields, explicit=frozenset(names.get(name, f"reasoning.{name}") for name in fields))
+
+
+def think(text: str, field: str = "reasoning_content", **fields: Any) -> ThinkingBlock:
+    """A piece of reasoning."""
+    return ThinkingBlock(text, source_field=field, **fields)
+
+
+def tagged(text: str, **fields: Any) -> ThinkingBlock:
+    """Reasoning that stood between tags inside ``content``."""
+    return ThinkingBlock(text, source_field="content", **{"opening": "<think>", "closing": "</think>", **fields})
+
+
+def entry(text: str = "", format: str = "anthropic-claude-v1", **fields: Any) -> ThinkingBlock:
+    """One ``reasoning_details`` entry: encrypted with ``data``, else text, with a ``signature`` where it has one."""
+    data, signature = fields.pop("data", ""), fields.pop("signature", "")
+    kind = fields.pop("type", "reasoning.encrypted" if data else "reasoning.text")
+    body = {"type": kind, "format": format, "text": text, "data": data, "signature": signature}
+    wire = canonical.encode({key: value for key, value in body.items() if value}).decode()
+    carriers = (Carrier("encrypted", data),) if data else ()
+    return ThinkingBlock(
+        text, source_field="reasoning_details", signature=signature, carriers=carriers, wire=wire, **fields
+    )
+
+
+def say(text: str) -> Text:
+    """Visible text."""
+    return Text(text)
+
+
+def call(id: str = "c1", **fields: Any) -> ToolCall:
+    """A tool call."""
+    return ToolCall(id, "look", "{}", **fields)
+
+
+class Talk:
+    """A conversation under construction; ``commits`` is what the log has."""
+
+    def __init__(self, origin: Origin = HERE) -> None:
+        self.origin = origin
+        self.commits: list[Commit] = []
+        self._number = 0
+
+    def add(self, *drafts: Draft) -> list[Commit]:
+        """Append ``drafts`` in one step."""
+        sealed = seal(Step(str(len(self.commits)), drafts, len(self.commits)), head_of(self.commits))
+        self.commits += sealed
+        return sealed
+
+    def note(self, kind: Any, value: Payload, response: str = "") -> Talk:
+        """Append one commit of any kind."""
+        self.add(Draft(kind, value, response))
+        return self
+
+    def system(self, text: str = "Be brief.") -> Talk:
+        """A system message."""
+        return self.note("system", Message(text))
+
+    def user(self, text: str = "Hello?") -> Talk:
+        """A user message."""
+        return self.note("user", Message(text))
+
+    def tools(self, *names: str) -> Talk:
+        """The tools from here on."""
+        return self.note("tools", Tools(tuple(Tool(name) for name in names)))
+
+    def reply(self, *blocks: Block, origin: Origin | None = None, usage: Usage | None = None, **header: Any) -> Talk:
+        """A response with its blocks, in one step; ``header`` are fields of ``Response``."""
+        self._number += 1
+        id = f"resp{self._number}"
+        head = Response(**{"origin": origin or self.origin, "content": "text", **header})
+        drafts = [Draft("response", head, id), *(block_draft(block, id, at) for at, block in enumerate(blocks))]
+        if usage is not None:
+            drafts.append(Draft("provider_usage", usage, id))
+        self.add(*drafts)
+        return self
+
+    def result(self, id: str = "c1", text: str = "42", response: str = "last") -> Talk:
+        """A tool result, tied to the last response unless told otherwise."""
+        tie = f"resp{self._number}" if response == "last" else response
+        return self.note("tool_result", ToolResult(id, text), tie)
+
+    def end(self, state: TurnState = "completed") -> Talk:
+        """The end of the turn."""
+        return self.note("turn_ended", TurnEnded(state))
+
+    def repair(self, stage: Any, *blocks: str, endpoint: str = URL, model: str = "m1") -> Talk:
+        """A repair commit."""
+        return self.note("repair", Repair(stage, blocks, "refused", endpoint, model))
+
+    def turn(self, text: str = "Hello?", *blocks: Block, **header: Any) -> Talk:
+        """A whole finished turn of one response."""
+        return self.user(text).reply(*(blocks or (think(f"on {text}"), say(f"re {text}"))), **header).end()
+
+    def loop(self, text: str = "Look!", first: str = "plan", then: str = "done") -> Talk:
+        """A turn under way that called a tool and got its result; ``then`` is for ``answer``."""
+        return self.user(text).reply(think(first), call(), content="null").result()
+
+    def hashes(self, kind: str = "reasoning") -> list[str]:
+        """Hashes of the commits of a kind."""
+        return [commit.hash for commit in self.commits if commit.kind == kind]
+
+
+class Built:
+    """A request that was built: what went out and what was said about it."""
+
+    def __init__(self, state: fold.State) -> None:
+        self.state = state
+        self.request = fold.Request(state, WRITER)
+        self.raw: list[bytes] = list(self.request.fragments())
+        self.decisions: list[Decision] = self.request.decisions()
+        self.counts: Counts = self.request.counts()
+        self.end = WRITER.end("m1", (), {})
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages as values."""
+        return [canonical.decode(each) for each in self.raw]
+
+    @property
+    def body(self) -> bytes:
+        """The whole body."""
+        return b"".join(self.request.body(WRITER, self.end))
+
+    @property
+    def fields(self) -> list[str | None]:
+        """``reasoning_content`` of each assistant message."""
+        return [each.get("reasoning_content") for each in self.messages if each["role"] == "assistant"]
+
+    @property
+    def actions(self) -> list[str]:
+        """What was done with each text and carrier, in order of the log."""
+        return [decision.action for decision in self.decisions]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why."""
+        return [decision.reason for decision in self.decisions]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters that go along."""
+        return fold.added_params(self.state.policy, self.request.off)
+
+    def digests(self) -> Any:
+        """The digests for the record."""
+        return self.request.digests(WRITER, self.end, ())
+
+
+def inputs(
+    to: Target | Rule | None = None,
+    wanted: Settings | None = None,
+    *,
+    params: dict[str, Any] | None = None,
+    tools: bool = False,
+) -> Inputs:
+    """What to build for."""
+    return Inputs(to if isinstance(to, Target) else target(to), wanted or Settings(), params or {}, tools)
+
+
+def build(
+    talk: Talk | Sequence[Commit],
+    to: Target | Rule | None = None,
+    wanted: Settings | None = None,
+    *,
+    params: dict[str, Any] | None = None,
+    tools: bool = False,
+) -> Built:
+    """The next request of ``talk`` to a target (or one under a rule row), folded from empty."""
+    commits = talk.commits if isinstance(talk, Talk) else talk
+    return Built(fold.fold(inputs(to, wanted, params=params, tools=tools), commits, WRITER))

@@ -1,0 +1,53 @@
+"""Steps as turns make them, and the way to put them into a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from thinkback.log.protocol import Store
+from thinkback.log.seal import head_of, seal
+from thinkback.model.blocks import Origin, Text, ThinkingBlock
+from thinkback.model.commits import Commit, Draft, Head, Message, Response, Step, Usage, block_draft
+
+ORIGIN = Origin("openai-chat", "https://api.example.com/v1", "reasoner", account="org-1", account_known=True)
+
+
+def user_step(id: str, text: str = "Why is the sky blue?", time: int = 1_000) -> Step:
+    """A step of one user message."""
+    return Step(id, (Draft("user", Message(text)),), time)
+
+
+def response_step(id: str, thought: str = "Rayleigh. " * 90, text: str = "It scatters.", time: int = 2_000) -> Step:
+    """A step of one whole response: header, reasoning, text and usage."""
+    response = f"response of {id}"
+    drafts = (
+        Draft("response", Response(ORIGIN, id=f"chatcmpl-{id}", finish="stop", blocks=2), response),
+        block_draft(ThinkingBlock(thought, source_field="reasoning_content"), response, 0),
+        block_draft(Text(text), response, 1),
+        Draft("provider_usage", Usage(10, 20, 5, wire='{"prompt_tokens":10}'), response),
+    )
+    return Step(id, drafts, time)
+
+
+def put(store: Store, session: str, step: Step) -> list[Commit]:
+    """Seal ``step`` on top of the session's head, append it, and return its commits."""
+    info = store.find_session(session)
+    assert info is not None
+    commits = seal(step, info.head)
+    assert store.append(session, step.id, commits, info.head)
+    return commits
+
+
+def fill(store: Store, session: str, steps: Iterable[Step]) -> list[Commit]:
+    """Make the session and append ``steps`` to it."""
+    store.create_session(session, f"name of {session}", 1)
+    return [commit for step in steps for commit in put(store, session, step)]
+
+
+def chain(steps: Iterable[Step], head: Head | None = None) -> list[list[Commit]]:
+    """``steps`` sealed one on top of the other."""
+    sealed: list[list[Commit]] = []
+    for step in steps:
+        sealed.append(seal(step, head or Head()))
+        head = head_of(sealed[-1])
+    return sealed

@@ -1,0 +1,124 @@
+"""``fsck`` of a SQLite log: finds damage, names its place, and never falls over it."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.stores.samples import fill, response_step, user_step
+from thinkback.errors import ThinkbackError
+from thinkback.model.commits import Commit
+from thinkback.stores import open_store
+
+DAMAGE = {
+    "a payload": ("UPDATE commits SET payload = x'7b7d', codec = 0 WHERE position = 2", "its payload has the digest"),
+    "a codec": ("UPDATE commits SET codec = 7 WHERE position = 2", "does not unpack"),
+    "compressed bytes": ("UPDATE commits SET payload = x'00' WHERE codec = 1", "does not unpack"),
+    "a hash": ("UPDATE commits SET hash = zeroblob(32) WHERE position = 2", "its fields hash to"),
+    "a short hash": ("UPDATE commits SET hash = x'00' WHERE position = 2", "its fields hash to"),
+    "a digest": ("UPDATE commits SET digest = zeroblob(32) WHERE position = 2", "its payload has the digest"),
+    "a parent": ("UPDATE commits SET parents = zeroblob(32) WHERE position = 2", "its parents are"),
+    "a lost parent": ("UPDATE commits SET parents = x'' WHERE position = 2", "its parents are"),
+    "a kind": ("UPDATE commits SET kind = 'user' WHERE position = 2", "its fields hash to"),
+    "text that is not UTF-8": ("UPDATE commits SET kind = CAST(x'ff' AS TEXT) WHERE position = 2", "not valid Unicode"),
+    "a time": ("UPDATE commits SET time = time + 1 WHERE position = 2", "its fields hash to"),
+    "a block index": ("UPDATE commits SET block = 5 WHERE position = 3", "stored are the indexes [0, 5]"),
+    "a response id": ("UPDATE commits SET response = 'x' WHERE position = 2", "which does not come before it"),
+    "a missing commit": ("DELETE FROM commits WHERE position = 2", "position 2 is missing"),
+    "a missing end": ("DELETE FROM commits WHERE position = 5", "where no commit is"),
+    "a branch beyond the end": ("UPDATE branches SET position = 99", "where no commit is"),
+    "a branch of no segment": ("UPDATE branches SET segment = 99", "where no commit is"),
+    "a segment that is gone": ("DELETE FROM segments", "not a segment of any session"),
+    "a wrong base": ("UPDATE segments SET base = 3", "begins at seq 3"),
+    "a parent segment that is not there": ("UPDATE segments SET parent_segment = 9, parent_position = 0", "its parent"),
+    "a lost step": ("DELETE FROM steps WHERE id = '1'", "begins at 1, the one before it ends at 0"),
+    "a step too long": ("UPDATE steps SET commits = 9 WHERE id = '3'", "its steps at 14"),
+    "a session that is gone": ("DELETE FROM sessions", "names a row that does not exist"),
+    "an edited migration": ("UPDATE migrations SET checksum = 'x'", "not the one of this thinkback"),
+    "a lost migration": ("DELETE FROM migrations", "migration 1 is not recorded"),
+    "a migration too many": ("INSERT INTO migrations VALUES (9, 'later', 'x')", "recorded but not known"),
+    "a lost index": ("DROP INDEX commits_by_arrival", "index commits_by_arrival is missing"),
+    "a lost table": ("DROP TABLE steps", "table steps is missing"),
+    "a wrong user_version": ("PRAGMA user_version = 7", "user_version is 7"),
+}
+
+
+@pytest.fixture
+def commits(log: Path) -> list[Commit]:
+    """A log of one session with three steps and six commits, closed."""
+    store = open_store(log)
+    made = fill(store, "s", [user_step("1"), response_step("2"), user_step("3")])
+    store.close()
+    return made
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_found_and_named(log: Path, commits: list[Commit], kind: str) -> None:
+    """Each kind of damage gives at least one problem that names it."""
+    sql, what = DAMAGE[kind]
+    store = open_store(log)
+    assert [] == list(store.fsck())
+    with closing(sqlite3.connect(log, isolation_level=None)) as db:
+        db.execute(sql)
+    problems = list(store.fsck())
+    store.close()
+    assert [problem for problem in problems if what in problem.what], problems
+
+
+def test_a_payload_that_no_version_knows_is_named(log: Path, commits: list[Commit]) -> None:
+    """A payload that verifies but is not understood is a problem of its commit only."""
+    payload = b'{"type":"from the future"}'
+    digest = hashlib.sha256(payload).digest()
+    store = open_store(log)
+    with closing(sqlite3.connect(log, isolation_level=None)) as db:
+        db.execute("UPDATE commits SET payload = ?, digest = ?, codec = 0 WHERE position = 5", (payload, digest))
+    found = [problem.what for problem in store.fsck()]
+    store.close()
+    assert 2 == len(found)
+    assert found[0].startswith("its fields hash to")
+    assert found[1].startswith("its payload is not understood")
+
+
+def test_fsck_may_be_left_early(log: Path, commits: list[Commit]) -> None:
+    """Whoever reads only the first problem leaves a store that works and closes."""
+    store = open_store(log)
+    with closing(sqlite3.connect(log, isolation_level=None)) as db:
+        db.execute("UPDATE commits SET digest = zeroblob(32)")
+    problems = store.fsck()
+    next(problems)
+    del problems
+    assert commits[0].hash == store.read("s")[0].hash
+    store.close()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_flipped_bits_are_found_or_harmless(log: Path, commits: list[Commit], seed: int) -> None:
+    """After any bit of the file flips: opening says so, or fsck finds it, or what is read is what was written."""
+    chance = random.Random(seed)
+    data = bytearray(log.read_bytes())
+    at = chance.randrange(len(data))
+    data[at] ^= 1 << chance.randrange(8)
+    log.write_bytes(data)
+    try:
+        store = open_store(log)
+    except ThinkbackError:
+        return
+    problems = list(store.fsck())
+    if not problems:
+        assert commits == next(_histories(log)), f"seed {seed}, byte {at}"
+    store.close()
+
+
+def _histories(log: Path) -> Iterator[list[Commit]]:
+    store = open_store(log)
+    try:
+        for info in store.list_sessions():
+            yield store.read(info.id)
+    finally:
+        store.close()

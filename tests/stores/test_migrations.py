@@ -1,0 +1,134 @@
+"""Migrations: a log of an older format is brought up, once, whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.stores.samples import fill, put, response_step, user_step
+from thinkback.errors import FormatVersionError, StoreError
+from thinkback.stores.migrations import NEWEST, Schema, statements
+from thinkback.stores.sqlite import SqliteStore
+
+NEXT = "9999_next"
+UP = """-- A change as a later format would make it; with a semicolon in a comment;
+ALTER TABLE commits ADD COLUMN weight INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX commits_by_weight ON commits (weight);
+UPDATE commits SET weight = length(payload);
+"""
+CHECK = "SELECT 'commit ' || arrival || ' has no weight' FROM commits WHERE weight < 1;"
+
+
+@pytest.fixture
+def later(tmp_path: Path) -> Schema:
+    """The schema of a later thinkback: today's migrations and one more."""
+    directory = tmp_path / "schema"
+    shutil.copytree(NEWEST.directory, directory)
+    (directory / f"{NEXT}.sql").write_text(UP)
+    (directory / f"{NEXT}.check.sql").write_text(CHECK)
+    return Schema(directory, (*NEWEST.names, NEXT))
+
+
+def test_an_older_log_is_migrated_and_reads_the_same(log: Path, later: Schema) -> None:
+    """A log written under the older format opens under the newer one with every commit, and goes on."""
+    store = SqliteStore(str(log))
+    commits = fill(store, "s", [user_step("1"), response_step("2")])
+    store.close()
+    with _opened(log, later) as newer:
+        assert commits == newer.read("s")
+        assert [] == list(newer.fsck())
+        commits += put(newer, "s", user_step("3"))
+    with closing(sqlite3.connect(log)) as db:
+        assert [*enumerate(later.names, 1)] == db.execute("SELECT version, name FROM migrations").fetchall()
+        assert (len(later.names),) == db.execute("PRAGMA user_version").fetchone()
+    with _opened(log, later) as newer:
+        assert commits == newer.read("s")
+
+
+def test_the_older_program_refuses_the_migrated_log(log: Path, later: Schema) -> None:
+    """After the upgrade, the thinkback from before says that it is too old."""
+    _made(log, later)
+    with pytest.raises(FormatVersionError, match=f"has format {len(later.names)}"):
+        SqliteStore(str(log))
+
+
+@pytest.mark.parametrize(
+    ("up", "check", "error"),
+    [
+        (UP, "SELECT 'the weight is wrong';", StoreError),
+        (UP + "UPDATE nothing SET at = 'all';", CHECK, StoreError),
+    ],
+)
+def test_a_failed_migration_changes_nothing(
+    log: Path, later: Schema, up: str, check: str, error: type[Exception]
+) -> None:
+    """If a statement or the check fails, the log is as it was and still opens under the older format."""
+    _made(log, NEWEST)
+    (later.directory / f"{NEXT}.sql").write_text(up)
+    (later.directory / f"{NEXT}.check.sql").write_text(check)
+    with pytest.raises(error):
+        SqliteStore(str(log), schema=later)
+    with _opened(log, NEWEST) as store:
+        assert 1 == len(store.read("s"))
+        assert [] == list(store.fsck())
+
+
+def test_a_migration_that_was_edited_is_found(log: Path, later: Schema) -> None:
+    """``fsck`` compares the recorded checksum with the file of the migration."""
+    _made(log, later)
+    (later.directory / f"{NEXT}.sql").write_text(UP + "-- edited")
+    with _opened(log, later) as store:
+        (problem,) = store.fsck()
+    assert "which is not the one of this thinkback" in problem.what
+
+
+def test_programs_that_open_a_new_log_at_once_make_it_once(log: Path) -> None:
+    """Eight threads open the same new file: each gets a working store, and one migration is recorded."""
+    stores: list[SqliteStore] = []
+    threads = [threading.Thread(target=lambda: stores.append(SqliteStore(str(log)))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, store in enumerate(stores):
+        fill(store, f"s{number}", [user_step("1")])
+        store.close()
+    with _opened(log, NEWEST) as store:
+        assert (8, 8) == (len(stores), len(store.list_sessions()))
+        assert [] == list(store.fsck())
+
+
+def test_every_migration_has_its_two_files() -> None:
+    """The shipped directory holds exactly the files that the list names, numbered without a gap."""
+    expected = {f"{name}{end}" for name in NEWEST.names for end in (".sql", ".check.sql")}
+    assert expected == {path.name for path in NEWEST.directory.iterdir()}
+    assert [f"{number:04}" for number in range(1, len(NEWEST.names) + 1)] == [name[:4] for name in NEWEST.names]
+
+
+def test_a_script_is_split_into_its_statements() -> None:
+    """Semicolons in comments, strings and triggers do not end a statement."""
+    trigger = "CREATE TRIGGER t AFTER INSERT ON a BEGIN\n  SELECT ';';\nEND;\n"
+    assert [trigger, "-- one; two\nSELECT 1;\n"] == list(statements(trigger + "-- one; two\nSELECT 1;\n-- the end\n"))
+
+
+def _made(log: Path, schema: Schema) -> None:
+    with _opened(log, schema) as store:
+        fill(store, "s", [user_step("1")])
+
+
+class _opened:
+    """A store under ``schema``, closed at the end."""
+
+    def __init__(self, log: Path, schema: Schema) -> None:
+        self._store = SqliteStore(str(log), schema=schema)
+
+    def __enter__(self) -> SqliteStore:
+        return self._store
+
+    def __exit__(self, *_: object) -> None:
+        self._store.close()

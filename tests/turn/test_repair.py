@@ -1,0 +1,251 @@
+"""Repair: a refusal about reasoning is answered by touching less and less of it, at most three times."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+from tests.turn.playbook import (
+    ANSWER,
+    Playbook,
+    answers,
+    begins,
+    commits_of,
+    ends,
+    gives,
+    keeps,
+    refuses,
+    rule,
+    runs,
+    said,
+    sends,
+    target,
+)
+from thinkback.errors import ProviderError
+from thinkback.model.blocks import Origin, Text, ThinkingBlock
+from thinkback.model.commits import Draft, Message, Repair, Response, TurnEnded
+from thinkback.model.target import Guard, Rule, Switch, Target
+from thinkback.turn.plan import History
+
+HOME = Origin("openai-chat", "https://house.example/v1", "thinker")
+COUSIN = Origin("openai-chat", "https://house.example/v1", "cousin")
+MISSING = "The reasoning_content in the thinking mode must be passed back to the API."
+FAULTY = "Invalid signature in messages[{}]"
+DROPPABLE = rule(server_drop=Switch(params={"drop_invalid": True}), guard=Guard(reads=("cousin", "thinker")))
+READS = rule(guard=Guard(reads=("cousin", "thinker")))
+
+
+def turn(name: str, origin: Origin = HOME) -> list[Draft]:
+    """A finished turn whose response is called ``name`` and thought ``name``."""
+    return [
+        Draft("user", Message(f"{name}?")),
+        Draft("response", Response(origin, content="text", blocks=2), name),
+        Draft("reasoning", ThinkingBlock(f"Thought {name}.", source_field="reasoning_content"), name, 0),
+        Draft("assistant", Text(f"Answer {name}."), name, 1),
+        Draft("turn_ended", TurnEnded("completed")),
+    ]
+
+
+def playbook(*turns: list[Draft], at: Target | None = None) -> Playbook:
+    """A question behind ``turns``, sent."""
+    log = [draft for one in turns for draft in one]
+    return Playbook("Next?", log=log, at=at or target(READS)) >> begins << keeps("user") << sends
+
+
+def test_restore_demands_reasoning_on_every_message() -> None:
+    """Where the endpoint misses reasoning, what there is goes back, and a placeholder where there is none."""
+    forgetful = rule(open_turn="may", later="may", missing=("placeholder",))
+    play = playbook(turn("a"), turn("b"), at=target(forgetful))
+    assert [None, None] == play.reasoning()
+    play >> refuses(400, MISSING) << keeps("request repair:restore") << sends
+    assert ["Thought a.", "Thought b."] == play.reasoning()
+    play >> answers(said("42", "Hm.")) << keeps(ANSWER) << ends("completed")
+    assert ["sending", "repairing", "sending"] == play.statuses
+
+
+def test_server_side_switch_comes_before_anything_is_dropped() -> None:
+    """An endpoint that can drop invalid blocks itself is asked to."""
+    play = playbook(turn("a"), at=target(DROPPABLE))
+    play >> refuses(400, "could not decrypt") << keeps("request repair:server_drop") << sends
+    assert True is play.plans[-1].params["drop_invalid"]
+    assert ["Thought a."] == play.reasoning()
+
+
+def test_named_block_alone_is_dropped() -> None:
+    """The endpoint names a message of its own making: only that one loses its reasoning."""
+    play = playbook(turn("a"), turn("b"), turn("c"))
+    play >> refuses(400, FAULTY.format(3)) << keeps("request repair:block") << sends
+    assert ["Thought a.", " ", "Thought c."] == play.reasoning()
+
+
+def test_named_block_of_a_stranger_takes_its_kin_along() -> None:
+    """What another model minted fails for its origin: all of that origin goes."""
+    play = playbook(turn("a", COUSIN), turn("b"), turn("c", COUSIN))
+    play >> refuses(400, FAULTY.format(5)) << keeps("request repair:block") << sends
+    assert [" ", "Thought b.", " "] == play.reasoning()
+
+
+@pytest.mark.parametrize("text", ["messages.3: invalid signature", "invalid signature, message at index 3"])
+def test_name_of_a_block_is_found(text: str) -> None:
+    """Hosts write the index in several ways."""
+    play = playbook(turn("a"), turn("b")) >> refuses(422, text) << keeps("request repair:block") << sends
+    assert ["Thought a.", " "] == play.reasoning()
+
+
+def test_index_of_another_message_names_nothing() -> None:
+    """A refusal that points at a message without reasoning goes on to the next stage."""
+    play = playbook(turn("a"), turn("b")) >> refuses(400, FAULTY.format(0)) << keeps("request repair:older_turns")
+    play << sends
+
+
+def test_each_repair_is_further_down_and_there_are_three() -> None:
+    """Block, older turns, all; then the provider's own text."""
+    play = playbook(turn("a"), turn("b"), at=target(READS))
+    play >> refuses(400, FAULTY.format(1)) << keeps("request repair:block") << sends
+    assert [" ", "Thought b."] == play.reasoning()
+    play >> refuses(400, FAULTY.format(3)) << keeps("request repair:older_turns") << sends
+    assert [" ", " "] == play.reasoning()
+    play >> refuses(400, FAULTY.format(3)) << keeps("request failed") << ends("failed", ProviderError)
+    assert play.outcome is not None
+    assert "Invalid signature in messages[3]" in str(play.outcome.error)
+
+
+def test_all_comes_last() -> None:
+    """Inside an open tool loop the older turns go first, then everything."""
+    play = Playbook("Next?", log=turn("a"), at=target(READS), runnable=frozenset({"look"})) >> begins << keeps("user")
+    play << sends >> answers(said("", "Loop.", "look-1")) << keeps("request response reasoning tool_call")
+    play << runs("look") >> gives("look-1") << keeps("result") << sends
+    assert ["Thought a.", "Loop."] == play.reasoning()
+    play >> refuses(400, MISSING) << keeps("request repair:restore") << sends
+    play >> refuses(400, MISSING) << keeps("request repair:older_turns") << sends
+    assert [" ", "Loop."] == play.reasoning()
+    play >> refuses(400, MISSING) << keeps("request repair:all") << sends
+    assert [" ", " "] == play.reasoning()
+    play >> refuses(400, MISSING) << keeps("request failed") << ends("failed", ProviderError)
+
+
+def test_three_repairs_are_the_limit() -> None:
+    """A fourth stage is not tried."""
+    play = playbook(turn("a"), turn("b"), at=target(DROPPABLE))
+    play >> refuses(400, MISSING) << keeps("request repair:restore") << sends
+    play >> refuses(400, MISSING) << keeps("request repair:server_drop") << sends
+    play >> refuses(400, FAULTY.format(1)) << keeps("request repair:block") << sends
+    play >> refuses(400, FAULTY.format(3)) << keeps("request failed") << ends("failed", ProviderError)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [(400, "max_tokens is too large"), (400, "context length exceeded"), (404, MISSING), (401, "invalid signature")],
+)
+def test_refusal_that_is_not_about_reasoning_is_not_repaired(code: int, text: str) -> None:
+    """Another fault, or another status, is told as it is."""
+    play = playbook(turn("a")) >> refuses(code, text) << keeps("request failed") << ends("failed", ProviderError)
+    assert "repairing" not in play.statuses
+
+
+def test_nothing_to_touch_is_no_repair() -> None:
+    """Without any reasoning sent there is nothing to leave out."""
+    play = playbook() >> refuses(400, "invalid signature") << keeps("request failed") << ends("failed", ProviderError)
+    assert play.outcome is not None
+
+
+def test_placeholders_are_not_dropped() -> None:
+    """A placeholder is not reasoning; when it is refused, the provider's text is told."""
+    stranger = msgspec.structs.replace(HOME, endpoint="https://elsewhere.example/v1")
+    play = playbook(turn("a", stranger), at=target())
+    assert [" "] == play.reasoning()
+    play >> refuses(400, "invalid signature") << keeps("request failed") << ends("failed", ProviderError)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "property 'reasoning_content' is unsupported",
+        "Unrecognized request argument: messages[1].reasoning",
+        "reasoning_content: Extra inputs are not permitted",
+        "Invalid `signature` in `thinking` block",
+        "Could not decrypt the provided encrypted_content",
+        "Corrupted thought signature",
+    ],
+)
+def test_known_texts_are_recognised(text: str) -> None:
+    """The words of hosts that share them."""
+    play = playbook(turn("a")) >> refuses(400, text)
+    play << keeps("request repair:block" if "[1]" in text else "request repair:older_turns") << sends
+
+
+def test_words_of_the_rule_row_are_recognised() -> None:
+    """A host's own text is data."""
+    own: Rule = rule(refusals=(r"thoughts? not welcome",))
+    play = playbook(turn("a"), at=target(own)) >> refuses(400, "Thoughts not welcome here")
+    play << keeps("request repair:older_turns") << sends
+
+
+def test_words_that_a_router_passes_on_are_recognised() -> None:
+    """The provider behind a router speaks through its metadata."""
+    body = b'{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"invalid signature"}}}'
+    play = playbook(turn("a")) >> answers(body, code=400, kind="application/json")
+    play << keeps("request repair:older_turns") << sends
+
+
+def test_repair_holds_until_the_target_differs() -> None:
+    """The next turn leaves out what was refused here; another model may get it."""
+    play = playbook(turn("a"), turn("b")) >> refuses(400, FAULTY.format(1)) << keeps("request repair:block") << sends
+    play >> answers(said("42", "Hm.")) << keeps(ANSWER) << ends("completed")
+    same = Playbook("Again?", history=play.history, at=target(READS)) >> begins << keeps("user") << sends
+    assert [" ", "Thought b.", "Hm."] == same.reasoning()
+    other = Playbook("Again?", history=play.history, at=target(READS, "cousin")) >> begins << keeps("user") << sends
+    assert ["Thought a.", "Thought b.", "Hm.", None] == [*other.reasoning(), None]
+
+
+def test_what_holds_already_is_not_tried_again() -> None:
+    """In a later turn a stage that holds for the target is passed over: it would send the same bytes."""
+    play = playbook(turn("a")) >> refuses(400, MISSING) << keeps("request repair:restore") << sends
+    play >> answers(said("42", "Hm.")) << keeps(ANSWER) << ends("completed")
+    later = Playbook("Again?", history=play.history, at=target(READS)) >> begins << keeps("user") << sends
+    later >> refuses(400, MISSING) << keeps("request repair:older_turns") << sends
+
+
+def test_repairs_are_counted_across_turn_objects() -> None:
+    """What was tried is read from the log: a second machine over the same open turn does not begin anew."""
+    repaired = [
+        Draft("repair", Repair(stage, (), MISSING, "https://house.example/v1", "thinker"))
+        for stage in ("restore", "older_turns")
+    ]
+    log = [*turn("a"), Draft("user", Message("Next?")), *repaired]
+    play = Playbook(None, log=log, at=target(READS)) >> begins << sends >> refuses(400, MISSING)
+    play << keeps("request repair:all") << sends
+    elsewhere = msgspec.structs.replace(HOME, endpoint="https://elsewhere.example/v1")
+    log[-1] = Draft("repair", Repair("all", (), MISSING, elsewhere.endpoint, "thinker"))
+    (
+        Playbook(None, log=log, at=target(READS))
+        >> begins
+        << sends
+        >> refuses(400, MISSING)
+        << keeps("request repair:older_turns")
+    )
+
+
+def test_repair_names_the_blocks() -> None:
+    """The commit holds the hashes of what is void from here on, and the provider's words."""
+    play = playbook(turn("a")) >> refuses(400, FAULTY.format(1)) << keeps("request repair:block") << sends
+    repair = next(commit.value for commit in play.history.commits if isinstance(commit.value, Repair))
+    assert (play.history.commits[2].hash,) == repair.blocks
+    assert re.match("Invalid signature", repair.refusal)
+
+
+def test_older_turns_are_those_before_the_last_question() -> None:
+    """Also where messages were adopted, and stand in the bytes of whoever wrote them."""
+    adopted = Draft("user", Message("b?", wire='{"content":"b?","role":"user"}'))
+    play = playbook(turn("a"), [adopted, *turn("b")[1:]]) >> refuses(400, "invalid signature")
+    play << keeps("request repair:older_turns") << sends
+    assert [" ", " "] == play.reasoning()
+
+
+def test_refused_request_is_on_record() -> None:
+    """``why`` finds what was sent before the repair, too."""
+    play = playbook(turn("a")) >> refuses(400, FAULTY.format(1)) << keeps("request repair:block") << sends
+    history = History(commits_of([Draft(c.kind, c.value, c.response, c.index) for c in play.history.commits]))
+    assert ["request", "repair"] == [commit.kind for commit in history.commits[-2:]]
