@@ -33,7 +33,7 @@ def ran(request: pytest.FixtureRequest) -> Callable[[Exchange], None]:
     """Tells the count that a recorded exchange was really tested."""
 
     def note(exchange: Exchange) -> None:
-        request.config.stash[RAN].add((exchange.file, exchange.index))
+        request.config.stash[RAN].add((exchange.file, exchange.at))
 
     return note
 

@@ -17,13 +17,13 @@ class Exchange(NamedTuple):
     """One recorded exchange: ``data`` as the corpus has it, ``case`` the whole file it is from."""
 
     file: str
-    index: int
+    at: int
     data: dict[str, Any]
     case: dict[str, Any]
 
     @property
     def id(self) -> str:
-        return f"{Path(self.file).stem[:60]}-{self.index}"
+        return f"{Path(self.file).stem[:60]}-{self.at}"
 
     @property
     def body(self) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.cli.command import Command
@@ -20,7 +22,7 @@ def test_the_demo_shows_a_conversation_the_table_and_the_refusal(demo: str) -> N
     words = " ".join(demo.split())
 
     assert [4, 3, 3, 2] == [demo.count(f"\n{label}  ") for label in ("thinks", "calls", "result", "answers")]
-    assert 3 == demo.count("goes back in reasoning_content: rule deepseek-v4")
+    assert 3 == len(re.findall(r"^[0-9a-f]{8}  reasoning  field .* deepseek-v4\n {10}\w", demo, re.MULTILINE))
     assert "block kind action message characters rule" in words
     assert "HTTP 400 The `reasoning_content` in the thinking mode must be passed back to the API." in words
 

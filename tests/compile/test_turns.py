@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.compile.build import WRITER, Built, Talk, build, call, inputs, rule, say, settings, tagged, think
+from tests.compile.build import WRITER, Built, Talk, build, call, inputs, rule, say, tagged, think
 from thinkback.compile import fold
 from thinkback.compile.render import INTERRUPTED
 from thinkback.model.blocks import ToolResult
-from thinkback.model.commits import Draft, Message, TurnEnded, Usage
+from thinkback.model.commits import Draft, Message, Usage
 
 OPEN_ONLY = rule(open_turn="should", later="never")
 
@@ -236,13 +236,7 @@ def test_messages_hold_what_was_said() -> None:
     """Content stays as it was: null beside calls, empty text, parts and verbatim messages."""
     talk = Talk().note("user", Message("x", wire='{"role":"user","content":"x","name":"n"}'))
     talk.reply(think("t"), call(), content="null").result().reply(tagged("t"), content="text")
-    messages = build(talk, settings and rule(later="never", open_turn="never")).messages
+    messages = build(talk, rule(later="never", open_turn="never")).messages
     assert messages[0]["name"] == "n"
     assert messages[1]["content"] is None
     assert messages[3] == {"role": "assistant", "content": ""}
-
-
-def test_an_end_is_of_the_last_turn() -> None:
-    """The end of a turn belongs to the turn that stands last."""
-    state = fold.extend(build(Talk().turn("a").user("b")).state, Talk().note("turn_ended", TurnEnded("completed")).commits, WRITER)
-    assert [turn.state for turn in state.pending] == ["completed", "completed"]

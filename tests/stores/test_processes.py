@@ -58,9 +58,8 @@ def test_importing_the_stores_loads_no_database() -> None:
         "print(sorted({'sqlite3', 'asyncio', 'ssl', 'zlib'} & set(sys.modules)))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    assert "[]\n" == subprocess.run(
-        [sys.executable, "-S", "-c", code], stdout=subprocess.PIPE, text=True, env=environment, check=True
-    ).stdout
+    command = [sys.executable, "-S", "-c", code]
+    assert b"[]\n" == subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True).stdout
 
 
 @pytest.mark.parametrize("durability", ["full", "normal"])

@@ -87,7 +87,14 @@ def test_named_block_of_a_stranger_takes_its_kin_along() -> None:
     assert [" ", "Thought b.", " "] == play.reasoning()
 
 
-@pytest.mark.parametrize("text", ["messages.3: invalid signature", "invalid signature, message at index 3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "messages.3: invalid signature",
+        "invalid signature, message at index 3",
+        '{"loc":["body","messages",3,"assistant","reasoning"],"msg":"Extra inputs are not permitted"}',
+    ],
+)
 def test_name_of_a_block_is_found(text: str) -> None:
     """Hosts write the index in several ways."""
     play = playbook(turn("a"), turn("b")) >> refuses(422, text) << keeps("request repair:block") << sends
@@ -137,7 +144,13 @@ def test_three_repairs_are_the_limit() -> None:
 
 @pytest.mark.parametrize(
     ("code", "text"),
-    [(400, "max_tokens is too large"), (400, "context length exceeded"), (404, MISSING), (401, "invalid signature")],
+    [
+        (400, "max_tokens is too large"),
+        (400, "context length exceeded"),
+        (422, "seed: Extra inputs are not permitted"),
+        (404, MISSING),
+        (401, "invalid signature"),
+    ],
 )
 def test_refusal_that_is_not_about_reasoning_is_not_repaired(code: int, text: str) -> None:
     """Another fault, or another status, is told as it is."""
@@ -196,8 +209,9 @@ def test_repair_holds_until_the_target_differs() -> None:
     play >> answers(said("42", "Hm.")) << keeps(ANSWER) << ends("completed")
     same = Playbook("Again?", history=play.history, at=target(READS)) >> begins << keeps("user") << sends
     assert [" ", "Thought b.", "Hm."] == same.reasoning()
-    other = Playbook("Again?", history=play.history, at=target(READS, "cousin")) >> begins << keeps("user") << sends
-    assert ["Thought a.", "Thought b.", "Hm.", None] == [*other.reasoning(), None]
+    other = Playbook("Again?", history=play.history, at=target(READS, "cousin")) >> begins
+    other << keeps("interrupted user") << sends
+    assert ["Thought a.", "Thought b.", "Hm."] == other.reasoning()
 
 
 def test_what_holds_already_is_not_tried_again() -> None:
@@ -226,6 +240,12 @@ def test_repairs_are_counted_across_turn_objects() -> None:
         >> refuses(400, MISSING)
         << keeps("request repair:older_turns")
     )
+
+
+def test_history_without_a_question_is_repaired_too() -> None:
+    """An adopted history may begin with an answer."""
+    play = Playbook(None, log=turn("a")[1:4], at=target(READS)) >> begins << sends
+    play >> refuses(400, FAULTY.format(0)) << keeps("request repair:block") << sends
 
 
 def test_repair_names_the_blocks() -> None:

@@ -76,9 +76,7 @@ def test_connection_that_failed_is_tried_again() -> None:
             >> fires
             << sends
             >> breaks(phase)
-            << keeps(  # type: ignore[arg-type]
-                f"request {'failed' if phase == 'network' else 'timed_out'}"
-            )
+            << keeps(f"request {'failed' if phase == 'network' else 'timed_out'}")
         )
         error = NetworkError if phase == "network" else PhaseTimeout
         play << ends("failed" if phase == "network" else "timed_out", error)

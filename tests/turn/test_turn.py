@@ -98,7 +98,7 @@ def test_pieces_cut_anywhere_without_a_content_type_are_one_response() -> None:
 
 def test_short_body_without_a_content_type_is_read_at_its_end() -> None:
     """A body too short to tell what it is ends as what its bytes say."""
-    play = Playbook() >> begins << keeps("user") << sends >> answers(b"{}", kind="")
+    play = Playbook() >> begins << keeps("user") << sends >> answers(b"{", kind="")
     play << keeps("request response failed") << ends("failed", ProviderError)
 
 

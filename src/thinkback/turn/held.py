@@ -11,6 +11,8 @@ import msgspec
 from thinkback.model.blocks import Block, ThinkingBlock, Unknown
 from thinkback.model.commits import Response
 
+# A content part that says nothing, where one stood that nobody knows.
+_NO_PART = '{"type":"text","text":""}'
 _EMPTY_DETAILS = '{"reasoning_details":[]}'
 
 
@@ -25,7 +27,7 @@ def bare(block: Block) -> Block:
         # Without its verbatim entry a block of details is none.
         field = "" if block.source_field == "reasoning_details" else block.source_field
         return ThinkingBlock("", is_hidden=block.is_hidden, source_field=field, kind="none")
-    return Unknown("")
+    return Unknown(_NO_PART)
 
 
 def bare_header(response: Response) -> Response:

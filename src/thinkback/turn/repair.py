@@ -24,14 +24,13 @@ _LASTING = frozenset({"restore", "server_drop"})
 _MISSING = r"must be passed back|reasoning_content is missing|without its (required|preceding) reasoning"
 _COMMON = (
     r"reasoning(_content|_details|_text)?['\"`]? is (unsupported|not supported|not permitted)",
-    r"(unknown|unrecognized|unexpected|extra)[^.]{0,80}reasoning",
-    r"reasoning(_content|_details)[^.]{0,80}(extra|forbidden|not permitted|not allowed|unexpected|unknown)",
-    r"extra inputs are not permitted",
+    r"(unknown|unrecognized|unexpected|extra)([^.]|\.(?=\S)){0,80}reasoning",
+    r"reasoning(_content|_details|_text)?\b[^.]{0,80}(extra|forbidden|not permitted|not allowed|unexpected|unknown)",
     r"invalid[^.]{0,20}(signature|encrypted_content)",
     r"could not decrypt",
     r"corrupted thought signature",
 )
-_INDEX = re.compile(r"(?:messages?[.\[ ]+|at index )(\d+)")
+_INDEX = re.compile(r"(?:messages?(?:[.\[ ]+|\",\s*)|at index )(\d+)")
 
 
 class _Message(msgspec.Struct):

@@ -102,6 +102,8 @@ class TagSplitter:
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces that ``text`` completes."""
+        if not text:
+            return []
         if self._held:
             text = self._held + text
         elif self._closing:

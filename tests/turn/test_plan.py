@@ -1,0 +1,139 @@
+"""The plan of a request: complete, repeatable, and silent about its key."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from tests.turn.playbook import ENDPOINT, KEY, RULE, commits_of, rule, target
+from tests.turn.test_repair import HOME, turn
+from thinkback.errors import NotFoundError
+from thinkback.model.commits import Draft, Message, Tool, Tools
+from thinkback.model.plan import Dropped
+from thinkback.model.target import Controls, Settings, Target
+from thinkback.turn.controls import control_params
+from thinkback.turn.dialects import dialect
+from thinkback.turn.plan import History, Plan
+
+ASKED = [Draft("user", Message("Why?"))]
+
+
+def plan(at: Target | None = None, **params: object) -> Plan:
+    """The plan for one question."""
+    made = History(commits_of(ASKED)).plan(at or target(), Settings(), None, params)
+    made.headers = {"Authorization": f"Bearer {KEY}"}
+    return made
+
+
+def test_body_may_be_read_again_and_again() -> None:
+    """Pieces and whole are the same bytes each time."""
+    made = plan(stream=True, seed=7)
+    assert bytes(made) == b"".join(made.body) == b"".join(made.body)
+    assert {"messages": [{"role": "user", "content": "Why?"}], "model": "thinker", "stream": True, "seed": 7} == (
+        json.loads(bytes(made))
+    )
+    assert made.streams
+
+
+def test_url_is_base_and_path() -> None:
+    """A query of the base URL stays behind the path."""
+    assert "https://house.example/v1/chat/completions" == plan().url
+    azure = msgspec.structs.replace(ENDPOINT, base_url="https://house.example/v1?api-version=2")
+    assert "https://house.example/v1/chat/completions?api-version=2" == plan(target(endpoint=azure)).url
+
+
+def test_repr_tells_where_and_no_key() -> None:
+    """What a debugger or a log shows."""
+    assert "<Plan house thinker: 1 messages>" == repr(plan())
+    assert KEY not in repr(plan())
+
+
+def test_key_is_blotted_out_of_texts() -> None:
+    """Also where the endpoint has a header of its own; other headers and short values are left alone."""
+    assert "key ***" == plan().without_key(f"key {KEY}")
+    own = msgspec.structs.replace(ENDPOINT, auth=msgspec.structs.replace(ENDPOINT.auth, header="X-House-Key"))
+    made = plan(target(endpoint=own))
+    made.headers = {"X-House-Key": KEY, "X-Team": "builders-of-houses", "Authorization": "Bearer k"}
+    assert "*** builders-of-houses k" == made.without_key(f"{KEY} builders-of-houses k")
+
+
+def test_tools_of_the_log_are_offered_unless_others_are_given() -> None:
+    """The newest list in the log holds; an empty one offers none."""
+    history = History(commits_of([Draft("tools", Tools((Tool("look"),))), *ASKED]))
+    assert (Tool("look"),) == history.plan(target(), Settings(), None, {}).tools
+    assert () == history.plan(target(), Settings(), (), {}).tools
+    assert b'"tools"' not in bytes(history.plan(target(), Settings(), (), {}))
+
+
+def test_counts_and_decisions_come_with_it() -> None:
+    """What is stored and what is sent, in tokens."""
+    made = plan()
+    assert [] == made.decisions
+    assert made.counts.raw == made.counts.effective > 0
+
+
+def test_history_follows_the_log() -> None:
+    """New commits appear in the next plan; its head is the last of them."""
+    history = History()
+    assert (-1, "") == (history.head.seq, history.head.hash)
+    commits = commits_of([*ASKED, Draft("system", Message("Be brief."))])
+    history.take(commits[:1])
+    assert 1 == len(history.plan(target(), Settings(), None, {}).messages)
+    history.take(commits[1:])
+    assert 2 == len(history.plan(target(), Settings(), None, {}).messages)
+    assert (1, commits[1].hash) == (history.head.seq, history.head.hash)
+
+
+def test_unknown_dialect_is_named() -> None:
+    """An endpoint whose dialect is not built in cannot be planned for."""
+    with pytest.raises(NotFoundError, match="no dialect 'morse'"):
+        dialect("morse")
+
+
+SAYS = rule(
+    controls=Controls(
+        effort={"high": {"effort": "deep"}, "none": {"effort": "zero"}},
+        on={"thinking": {"type": "on"}},
+        max_tokens="thinking.budget",
+    )
+)
+
+
+def test_neutral_settings_become_the_endpoints_words() -> None:
+    """Only what a person said is sent, nested where the endpoint nests it."""
+    settings = Settings(effort="high", max_tokens=99, explicit=frozenset({"reasoning.enabled"}))
+    params, dropped = control_params(settings, target(SAYS))
+    assert ({"thinking": {"type": "on", "budget": 99}, "effort": "deep"}, []) == (params, dropped)
+    assert ({}, []) == control_params(Settings(), target(SAYS))
+
+
+def test_off_is_said_as_no_effort_where_there_is_no_switch() -> None:
+    """An endpoint without a switch may still know the word none; other controls are not sent beside it."""
+    assert ({"effort": "zero"}, []) == control_params(Settings(enabled=False, effort="high"), target(SAYS))
+
+
+def test_what_cannot_be_said_is_reported() -> None:
+    """A setting that the endpoint has no words for is not sent, and not silently."""
+    settings = Settings(effort="high", max_tokens=9, explicit=frozenset({"reasoning.enabled"}))
+    params, dropped = control_params(settings, target(RULE))
+    assert ({}, ["reasoning.effort", "reasoning.maxTokens"]) == (params, [found.key for found in dropped])
+    _, off = control_params(Settings(enabled=False), target(RULE))
+    assert [Dropped("reasoning.enabled", "false", "house has no way to say it for thinker")] == off
+
+
+def test_dropped_settings_come_with_the_plan() -> None:
+    """Where a caller sees them."""
+    made = History(commits_of(ASKED)).plan(target(), Settings(effort="high"), None, {})
+    assert ["reasoning.effort"] == [found.key for found in made.dropped]
+
+
+def test_thinking_off_for_the_turn_wins_over_the_caller() -> None:
+    """Where the endpoint demands reasoning that may not go and can be told not to think, it is told so."""
+
+    stranger = msgspec.structs.replace(HOME, endpoint="https://elsewhere.example/v1")
+    off = rule(missing=("thinking-off-for-this-turn",), thinking_off={"thinking": {"type": "off"}})
+    history = History(commits_of([*turn("a", stranger), *ASKED]))
+    made = history.plan(target(off), Settings(), None, {"thinking": {"type": "on"}})
+    assert {"thinking": {"type": "off"}} == made.params
