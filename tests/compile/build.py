@@ -11,7 +11,7 @@ from thinkback.compile import fold
 from thinkback.compile.policy import Inputs
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall, ToolResult
+from thinkback.model.blocks import Block, Carrier, CarrierKind, Origin, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import (
     Commit,
     Draft,
@@ -35,7 +35,7 @@ URL = "https://api.example.com/v1"
 HERE = Origin("openai-chat", URL, "m1", "m1-served", "acme", True)
 ELSEWHERE = Origin("openai-chat", "https://other.example/v1", "m9", "m9", "acme", True)
 UNKNOWN = Origin("openai-chat", "", "")
-WRITER: Writer = write  # type: ignore[assignment]
+WRITER: Writer = write
 
 
 def rule(**fields: Any) -> Rule:
@@ -90,6 +90,12 @@ def say(text: str) -> Text:
 def call(id: str = "c1", **fields: Any) -> ToolCall:
     """A tool call."""
     return ToolCall(id, "look", "{}", **fields)
+
+
+def signed_call(id: str = "c1", value: str = "abc", kind: CarrierKind = "thought_signature") -> ToolCall:
+    """A tool call that carries an opaque value inside its own object."""
+    body = {"id": id, "type": "function", "function": {"name": "look", "arguments": "{}"}, "held": value}
+    return call(id, wire=canonical.encode(body).decode(), carriers=(Carrier(kind, value),))
 
 
 class Talk:

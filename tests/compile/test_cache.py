@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from tests.compile.build import URL, Built, Talk, build, call, entry, inputs, ru
 from thinkback.compile import fold
 from thinkback.compile.policy import Policy
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.model.target import Rule, Settings, Target
+from thinkback.model.target import Rule, Settings
 from thinkback.rules import load_rulebook
 from thinkback.wire.openai_chat import write
 
@@ -27,13 +28,13 @@ def received(row: Rule) -> Callable[[str], ThinkingBlock]:
     return tagged if row.form == "tags" else think
 
 
-def requests(row: Rule, to: Target, wanted: Settings, params: dict[str, Any], tools: bool) -> Iterator[tuple[int, Built]]:
+def requests(row: Rule, wanted: Settings, *, tools: bool) -> Iterator[tuple[int, Built]]:
     """(number of the turn, request) of a conversation, in the order they are made."""
     brings = received(row)
     talk = Talk().system()
 
     def request() -> Built:
-        return build(talk, to, wanted, params=params, tools=tools)
+        return build(talk, row, wanted, tools=tools)
 
     for turn in range(3):
         talk.user(f"question {turn}")
@@ -62,11 +63,13 @@ def test_the_next_request_begins_with_the_last(id: str, tools: bool) -> None:
     """
     row = ROWS[id]
     last: tuple[int, Built] | None = None
-    for turn, built in requests(row, target(row), Settings(), {}, tools):
+    for turn, built in requests(row, Settings(), tools=tools):
         if last is not None:
             before, now = last[1].raw, built.raw
             crossed = turn != last[0] and not keeps_earlier(built.state.policy, tools)
-            equal = next((at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), len(before))
+            equal = next(
+                (at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), len(before)
+            )
             last_user = max(at for at, message in enumerate(last[1].messages) if message["role"] == "user")
             assert equal >= (last_user + 1 if crossed else len(before)), id
         last = turn, built
@@ -77,8 +80,7 @@ def test_asking_for_everything_keeps_the_bytes(id: str) -> None:
     """Where a person asks for the reasoning of finished turns, it stays, unless the endpoint must not see it."""
     row = ROWS[id]
     asked = settings(include_in_context=True)
-    built = [each for _, each in requests(row, target(row), asked, {}, True)]
-    for before, now in zip(built, built[1:], strict=False):
+    for (_, before), (_, now) in pairwise(requests(row, asked, tools=True)):
         if row.later != "never":
             assert before.raw == now.raw[: len(before.raw)]
 
@@ -150,6 +152,6 @@ def test_settings_that_break_the_cache_are_allowed() -> None:
 
 def test_the_writer_puts_messages_first() -> None:
     """The body is the start, the messages with separators between them, and the end."""
-    built = Built(fold.fold(inputs(rule()), Talk().turn("a").user("b").commits, write))  # type: ignore[arg-type]
+    built = Built(fold.fold(inputs(rule()), Talk().turn("a").user("b").commits, write))
     assert built.body == write.start + write.separator.join(built.raw) + built.end
     assert built.state.inputs.target.base_url == URL

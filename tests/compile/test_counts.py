@@ -148,7 +148,7 @@ def test_limit_is_the_model_s() -> None:
     ("texts", "expected"), [((), 0), (("",), 0), (("a",), 1), (("abcd", "efgh"), 2), (("x" * 399,), 100)]
 )
 def test_estimate(texts: tuple[str, ...], expected: int) -> None:
-    """Thinking is estimated at four characters a token, all blocks together, and is never nothing where there is some."""
+    """Thinking is estimated at four characters a token, all blocks together, and never at nothing."""
     assert expected == estimate_thinking_tokens([ThinkingBlock(text) for text in texts])
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.compile.build import Talk, build, call, entry, rule, say, settings, tagged, think
+from tests.compile.build import Talk, build, entry, rule, say, settings, signed_call, tagged, think
 from thinkback.compile.forms import own_field
-from thinkback.model.blocks import Carrier
 
 DETAILS = rule(form="details", field="reasoning")
 TAGS = rule(form="tags")
@@ -107,16 +106,15 @@ def test_details_go_back_unmodified_and_in_order() -> None:
     """Entries go back as the objects they came as, in order, encrypted ones included."""
     entries = (entry("one", signature="s1"), entry(data="d1"), entry("two", format="x"))
     built = build(Talk().turn("a", *entries, say("x")).user("b"), DETAILS)
-    assert ('"reasoning_details":[%s]' % ",".join(each.wire for each in entries)).encode() in built.raw[1]
+    joined = ",".join(each.wire for each in entries)
+    assert f'"reasoning_details":[{joined}]'.encode() in built.raw[1]
     assert [(each.action, each.what) for each in built.decisions] == [
         ("native", "reasoning"),
         ("native", "signature"),
         ("native", "encrypted"),
         ("native", "reasoning"),
     ]
-    assert {each.reason for each in built.decisions} == {
-        "entry goes back unmodified: the endpoint keeps it (rule r)"
-    }
+    assert {each.reason for each in built.decisions} == {"entry goes back unmodified: the endpoint keeps it (rule r)"}
 
 
 @pytest.mark.parametrize(
@@ -179,7 +177,9 @@ def test_text_whose_details_were_lost(field: str, sent: bool) -> None:
     ]
 
 
-@pytest.mark.parametrize(("format", "repeats", "text"), [("a", ("reasoning",), "onetwo"), ("b", ("reasoning",), None), ("a", (), None)])
+@pytest.mark.parametrize(
+    ("format", "repeats", "text"), [("a", ("reasoning",), "onetwo"), ("b", ("reasoning",), None), ("a", (), None)]
+)
 def test_repeated_text(format: str, repeats: tuple[str, ...], text: str | None) -> None:
     """``repeat_text`` repeats the readable text beside the entries of a format, where it came repeated."""
     row = rule(form="details", field="reasoning", repeat_text=("a",))
@@ -241,28 +241,24 @@ def test_an_opaque_value_goes_out_once() -> None:
 
 def test_a_value_that_stayed_away_may_go_later() -> None:
     """A value that an earlier message has but does not send goes out with the next one."""
-    talk = Talk().turn("a", entry("1", signature="s"), say("x")).turn("b", entry("2", signature="s"), say("y")).user("c")
+    talk = (
+        Talk().turn("a", entry("1", signature="s"), say("x")).turn("b", entry("2", signature="s"), say("y")).user("c")
+    )
     built = build(talk, DETAILS, settings(keep_last=1))
     assert built.actions == ["drop", "drop", "native", "native"]
 
 
 def test_phases_may_repeat() -> None:
     """A phase is no opaque value: the same word stands on many calls."""
-    def phased(id: str) -> Any:
-        wire = '{"id":"%s","type":"function","phase":"p","function":{"name":"look","arguments":"{}"}}' % id
-        return call(id, wire=wire, carriers=(Carrier("phase", "p"),))
-
-    built = build(Talk().user("a").reply(phased("c1"), phased("c2")).result().result("c2"))
+    calls = signed_call("c1", "p", "phase"), signed_call("c2", "p", "phase")
+    built = build(Talk().user("a").reply(*calls).result().result("c2"))
     assert built.actions == ["native", "native"]
 
 
 def test_calls_share_no_opaque_value() -> None:
     """A signature on two calls goes out with the first; the second is written without it."""
-    def signed(id: str) -> Any:
-        wire = '{"id":"%s","type":"function","sig":"abc","function":{"name":"look","arguments":"{}"}}' % id
-        return call(id, wire=wire, carriers=(Carrier("thought_signature", "abc"),))
-
-    talk = Talk().user("a").reply(signed("c1"), signed("c2")).result().result("c2").reply(signed("c3")).result("c3")
+    talk = Talk().user("a").reply(signed_call("c1"), signed_call("c2")).result().result("c2")
+    talk.reply(signed_call("c3")).result("c3")
     built = build(talk)
     assert built.body.count(b"abc") == 1
     assert built.actions == ["native", "drop", "drop"]
@@ -270,7 +266,7 @@ def test_calls_share_no_opaque_value() -> None:
 
 def test_own_fields() -> None:
     """Only tags and details have blocks of their own."""
-    assert [own_field(form) for form in ("tags", "details", "field", "none")] == [  # type: ignore[arg-type]
+    assert [own_field(form) for form in ("tags", "details", "field", "none")] == [
         "content",
         "reasoning_details",
         "",

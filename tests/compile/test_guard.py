@@ -7,7 +7,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.compile.build import HERE, UNKNOWN, URL, Talk, build, call, entry, rule, say, settings, target, think
+from tests.compile.build import (
+    HERE,
+    UNKNOWN,
+    URL,
+    Talk,
+    build,
+    call,
+    entry,
+    rule,
+    say,
+    settings,
+    signed_call,
+    target,
+    think,
+)
 from thinkback.compile.guard import NO_ORIGIN, VALID, check
 from thinkback.model.blocks import Carrier, Text, ToolCall, Unknown
 from thinkback.model.target import Guard
@@ -90,8 +104,7 @@ def test_unknown_origin_in_details() -> None:
 
 def test_what_fails_is_dropped_with_what_ties_its_neighbours() -> None:
     """Of a foreign response no carrier goes out, on whatever block; its calls are written anew."""
-    wire = '{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"},"sig":"abc"}'
-    held = call(wire=wire, carriers=(Carrier("thought_signature", "abc"),))
+    held = signed_call()
     talk = Talk(changed(requested_model="m2", served_model="m2")).user("a").reply(think("t"), held).result()
     built = build(talk)
     assert b"abc" not in built.body
@@ -101,8 +114,7 @@ def test_what_fails_is_dropped_with_what_ties_its_neighbours() -> None:
 
 def test_a_carrier_on_a_call_goes_back_inside_it() -> None:
     """A call of this very origin goes back verbatim, its carrier with it."""
-    wire = '{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"},"sig":"abc"}'
-    held = call(wire=wire, carriers=(Carrier("thought_signature", "abc"),))
+    held = signed_call()
     built = build(Talk().user("a").reply(held, call("c2")).result().result("c2"))
     assert built.body.count(b"abc") == 1
     assert [(each.action, each.what, each.message) for each in built.decisions] == [("native", "thought_signature", 1)]
@@ -174,9 +186,7 @@ def test_foreign_text_is_told_and_its_carriers_are_not() -> None:
         ("drop", "signature"),
         ("summary", "reasoning"),
     ]
-    assert built.reasons[0] == (
-        "minted by model m2, target is m1; reasoning.foreign=text keeps its readable text"
-    )
+    assert built.reasons[0] == ("minted by model m2, target is m1; reasoning.foreign=text keeps its readable text")
     assert b"s1" not in built.body
 
 

@@ -1,4 +1,4 @@
-"""``stripFromContext`` and ``keepLast``: the last N responses of finished turns (DESIGN 3.6), and what it costs (3.9)."""
+"""``stripFromContext`` and ``keepLast``: the last N responses of finished turns (DESIGN 3.6), and the cost (3.9)."""
 
 from __future__ import annotations
 

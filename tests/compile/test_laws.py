@@ -24,6 +24,7 @@ from tests.compile.build import (
     rule,
     say,
     settings,
+    signed_call,
     tagged,
     target,
     think,
@@ -32,28 +33,29 @@ from thinkback.compile import fold
 from thinkback.compile.policy import Inputs
 from thinkback.errors import ReplayRefused
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, ThinkingBlock, ToolCall, Unknown, carriers_of
+from thinkback.model.blocks import Block, Carrier, ThinkingBlock, Unknown, carriers_of
 from thinkback.model.commits import Commit, Usage
 from thinkback.model.target import Guard, Settings, Switch
 from thinkback.rules import load_rulebook
 
 OPAQUE = re.compile(rb"OPQ\d")
+SWITCH = Switch({"keep": 1})
 SHIPPED = load_rulebook().rules()
 
 values = st.sampled_from([f"OPQ{number}" for number in range(6)])
 texts = st.sampled_from(["", " ", "a", "thought\n", "\ud800", 'quo"te'])
+fields = st.sampled_from(["reasoning", "reasoning_content"])
 flags: Any = st.sampled_from([{}, {}, {"marker": True}, {"is_hidden": True}, {"kind": "summary"}])
-
-
-def signed_call(id: str, value: str) -> ToolCall:
-    """A call that carries an opaque value in its own object."""
-    wire = '{"id":"%s","type":"function","function":{"name":"look","arguments":"{}"},"sig":"%s"}' % (id, value)
-    return call(id, wire=wire, carriers=(Carrier("thought_signature", value),))
 
 
 ids = st.sampled_from(["c1", "c2", ""])
 thoughts: st.SearchStrategy[Block] = st.one_of(
-    st.builds(lambda text, field, more: think(text, field, **more), texts, st.sampled_from(["reasoning", "reasoning_content"]), flags),
+    st.builds(
+        lambda text, field, more: think(text, field, **more),
+        texts,
+        st.sampled_from(["reasoning", "reasoning_content"]),
+        flags,
+    ),
     st.builds(lambda text, more: tagged(text, **more), texts, flags),
     st.builds(lambda text, value, more: entry(text, signature=value, **more), texts, values, flags),
     st.builds(lambda value: entry(data=value), values),
@@ -63,9 +65,11 @@ others: st.SearchStrategy[Block] = st.one_of(
     st.builds(say, texts),
     st.builds(call, ids),
     st.builds(signed_call, ids, values),
-    st.builds(lambda value: Unknown('{"type":"x","id":"%s"}' % value, carriers=(Carrier("item_id", value),)), values),
+    st.builds(lambda value: Unknown(f'{{"id":"{value}"}}', carriers=(Carrier("item_id", value),)), values),
 )
-usages = st.one_of(st.none(), st.builds(Usage, st.just(1), st.integers(0, 900), st.one_of(st.none(), st.integers(0, 900))))
+usages = st.one_of(
+    st.none(), st.builds(Usage, st.just(1), st.integers(0, 900), st.one_of(st.none(), st.integers(0, 900)))
+)
 states: Any = st.sampled_from(["completed", "completed", "failed", "interrupted", "capped"])
 stages: Any = st.sampled_from(["restore", "server_drop", "block", "older_turns", "all"])
 
@@ -124,7 +128,13 @@ rows = st.one_of(
         st.sampled_from([(), ("placeholder",), ("none",), ("thinking-off-for-this-turn",)]),
         st.sampled_from(["never", "tool-calls", "with-tools", "all"]),
         st.sampled_from(
-            [{}, {"scope": "tool-calls"}, {"as_received": True}, {"empty_details": True}, {"keep_switch": Switch({"k": 1})}]
+            [
+                {},
+                {"scope": "tool-calls"},
+                {"as_received": True},
+                {"empty_details": True},
+                {"keep_switch": Switch({"k": 1})},
+            ]
         ),
     ),
 )

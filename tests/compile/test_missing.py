@@ -6,10 +6,24 @@ from typing import Any
 
 import pytest
 
-from tests.compile.build import ELSEWHERE, HERE, URL, Talk, build, call, entry, rule, say, settings, tagged, target, think
+from tests.compile.build import (
+    ELSEWHERE,
+    HERE,
+    URL,
+    Talk,
+    build,
+    call,
+    entry,
+    rule,
+    say,
+    settings,
+    signed_call,
+    tagged,
+    target,
+    think,
+)
 from thinkback.compile import fold
 from thinkback.errors import ReplayRefused
-from thinkback.model.blocks import Carrier
 from thinkback.model.target import Switch
 
 FOREIGN = Talk(ELSEWHERE).turn("a").user("b")
@@ -20,7 +34,9 @@ DEEP = {"open_turn": "must", "later": "must-after-tools", "placeholder": " ", "m
 @pytest.mark.parametrize("talk", [FOREIGN, NONE])
 def test_placeholder(talk: Talk) -> None:
     """The rule's placeholder stands in for reasoning that may not be sent and for reasoning that never was."""
-    row = rule(later="must", placeholder="-", missing=("placeholder", "thinking-off-for-this-turn"), also=("reasoning",))
+    row = rule(
+        later="must", placeholder="-", missing=("placeholder", "thinking-off-for-this-turn"), also=("reasoning",)
+    )
     built = build(talk, row)
     assert built.messages[1]["reasoning_content"] == built.messages[1]["reasoning"] == "-"
     decision = built.decisions[-1]
@@ -155,7 +171,7 @@ def test_a_step_that_no_rule_needs_is_passed_over() -> None:
 
 
 def test_restore_demands_everything_everywhere() -> None:
-    """After ``restore`` every assistant message carries its reasoning, or a placeholder, whatever rule and settings say."""
+    """After ``restore`` every assistant message carries its reasoning or a placeholder, whatever else is said."""
     talk = Talk().turn("a").turn("b", say("x")).loop("c").repair("restore")
     row = rule(open_turn="never", later="never")
     assert build(talk, row, settings(include_in_context=False)).fields == ["on a", " ", "plan"]
@@ -207,8 +223,7 @@ def test_an_invalid_slice_of_content_is_cut_out() -> None:
 
 def test_an_invalid_call_is_written_without_its_carrier() -> None:
     """A named call loses what it carries and stays a call."""
-    wire = '{"id":"c1","type":"function","sig":"abc","function":{"name":"look","arguments":"{}"}}'
-    talk = Talk().user("a").reply(call(wire=wire, carriers=(Carrier("thought_signature", "abc"),))).result()
+    talk = Talk().user("a").reply(signed_call()).result()
     talk.repair("block", *talk.hashes("tool_call"))
     built = build(talk)
     assert b"abc" not in built.body

@@ -104,7 +104,8 @@ def test_scope_limits_the_demand_to_messages_with_calls() -> None:
         (
             rule(later="may"),
             FROM_DATA,
-            "goes back in reasoning_content: the endpoint's settings ask for it with reasoning.includeInContext (rule r)",
+            "goes back in reasoning_content: "
+            "the endpoint's settings ask for it with reasoning.includeInContext (rule r)",
         ),
         (
             rule(later="may", placeholder=" ", placeholder_on="all", missing=("placeholder",)),

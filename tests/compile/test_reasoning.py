@@ -12,6 +12,7 @@ from thinkback.compile.reasoning import (
     filter_thinking_for_context,
     thinking_to_reasoning_field,
 )
+from thinkback.model.blocks import Block
 
 T1, T2, T3 = think("1"), think("2", "reasoning"), think("3")
 R = say("r")
@@ -36,7 +37,7 @@ def test_extract(blocks: Any, expected: Any) -> None:
 )
 def test_filter(policy: Any, expected: Any) -> None:
     """The policy strips all, all but the last response with reasoning, or none (REQ-THINK-002.2)."""
-    contents = [[T1, R], [T2, R], [T3, R]]
+    contents: list[list[Block]] = [[T1, R], [T2, R], [T3, R]]
     assert expected == filter_thinking_for_context(contents, policy)
     assert contents == [[T1, R], [T2, R], [T3, R]]
 

@@ -10,7 +10,7 @@ from tests.compile.build import WRITER, Built, Talk, build, call, inputs, rule, 
 from thinkback.compile import fold
 from thinkback.compile.render import INTERRUPTED
 from thinkback.model.blocks import ToolResult
-from thinkback.model.commits import Draft, Message, Usage
+from thinkback.model.commits import Draft, Message, Request, Usage
 
 OPEN_ONLY = rule(open_turn="should", later="never")
 
@@ -166,9 +166,12 @@ def test_a_capped_response_without_calls_is_not_withheld() -> None:
 def test_kinds_that_are_never_replayed() -> None:
     """Usage, requests and ends of turns leave nothing in a request, wherever they stand."""
     talk = Talk().note("provider_usage", Usage(1, 2, 3), "gone").turn("a").note("provider_usage", Usage(1, 2), "resp1")
-    built = build(talk)
-    assert roles(built) == ["user", "assistant"]
+    audit = Request({"model": "audited"}, {}, (), "{}", "h", "s", "t", "m", "c", "b")
+    built = build(talk.note("request", audit, "resp2").user("b"))
+    assert roles(built) == ["user", "assistant", "user"]
+    assert len(built.request) == 3
     assert b"usage" not in built.body
+    assert b"audited" not in built.body
 
 
 def test_blocks_find_their_response() -> None:

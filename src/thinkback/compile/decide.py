@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 import msgspec
@@ -72,7 +72,7 @@ def decide(
     elif thoughts or policy.rule.empty_details:
         verdict = policy.verdict(unit.header.origin)
         form = forms.form_of(policy, thoughts)
-        kept, refused = _sort(thoughts, forms.own_field(form), verdict, invalid, (seen, notes.opaque))
+        kept, refused = _sort(thoughts, forms.own_field(form), verdict, invalid, seen, set(notes.opaque))
         carry = _write(unit, kept, form, stance, policy, notes, verdict.carriers)
         carry = _refuse(unit, refused, form, carry, policy, notes)
         if carry.tagged and refused:
@@ -84,16 +84,23 @@ def decide(
 
 
 def _sort(
-    thoughts: tuple[Thought, ...], own: str, verdict: Verdict, invalid: frozenset[str], seen: Sequence[Container[str]]
+    thoughts: tuple[Thought, ...],
+    own: str,
+    verdict: Verdict,
+    invalid: frozenset[str],
+    seen: Container[str],
+    here: set[str],
 ) -> tuple[list[Thought], list[Refused]]:
-    """What may go, and what must not. Blocks of the form's ``own`` field go, and not those that say the same."""
+    """What may go, and what must not. Blocks of the form's ``own`` field go, and not those that say the same.
+
+    ``here`` are the opaque values that go out with this very message.
+    """
     kept: list[Thought] = []
     refused: list[Refused] = []
-    doubled = bool(own) and any(block.is_hidden and block.source_field == own for _, block in thoughts)
-    here: set[str] = set()
+    doubled = own != "" and any(block.is_hidden and block.source_field == own for _, block in thoughts)
     for hash, block in thoughts:
-        opaque = carriers_of(block)
-        is_own = bool(own) and block.source_field == own
+        is_own = own != "" and block.source_field == own
+        opaque = carriers_of(block) if block.signature or block.carriers else ()
         if block.marker:
             refused.append(Refused(hash, block, _MARKER))
         elif not is_own and (block.is_hidden or doubled):
@@ -102,11 +109,11 @@ def _sort(
             refused.append(Refused(hash, block, _INVALID, lost=True))
         elif not verdict.text or (opaque and not verdict.carriers and not block.thought):
             refused.append(Refused(hash, block, verdict.reason, lost=True, foreign=not verdict.text))
-        elif verdict.carriers and any(is_repeated(carrier, here, *seen) for carrier in opaque):
+        elif opaque and verdict.carriers and any(is_repeated(carrier, seen, here) for carrier in opaque):
             refused.append(Refused(hash, block, _SENT))
         else:
             kept.append((hash, block))
-            here.update(carrier.value for carrier in opaque)
+            here.update([carrier.value for carrier in opaque])
     return kept, refused
 
 
@@ -181,7 +188,7 @@ def _write_others(
     verdict = policy.verdict(unit.header.origin)
     gone: set[int] = set()
     for hash, block in unit.others:
-        reason = _against(hash, block, verdict, invalid, (seen, notes.opaque))
+        reason = _against(hash, block, verdict, invalid, seen, notes.opaque)
         if reason:
             gone.add(id(block))
             notes.drop_other(hash, block, reason)
@@ -194,14 +201,14 @@ def _write_others(
 
 
 def _against(
-    hash: str, block: Block, verdict: Verdict, invalid: frozenset[str], seen: Sequence[Container[str]]
+    hash: str, block: Block, verdict: Verdict, invalid: frozenset[str], seen: Container[str], here: Container[str]
 ) -> str:
     """Why an item of unknown kind, or what another block carries, stays away; or nothing."""
     if hash in invalid:
         return _INVALID
     if not (verdict.carriers if block.carriers else verdict.text):
         return verdict.reason
-    if any(is_repeated(carrier, *seen) for carrier in block.carriers):
+    if any(is_repeated(carrier, seen, here) for carrier in block.carriers):
         return _SENT
     verbatim = isinstance(block, Unknown) or (isinstance(block, ToolCall) and bool(block.wire))
     return "" if verbatim else "the endpoint has no place for it on this block"

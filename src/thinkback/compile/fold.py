@@ -101,9 +101,11 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
     keep_last = state.policy.keep_last
     settled = _count_settled(turns, keep_last)
     out = Rendering(state.policy, state.invalid, writer, len(state.fragments), state.sent)
-    for turn in turns[:settled]:
+    done, pending = turns[:settled][::-1], tuple(turns[settled:])
+    turns.clear()  # so that each turn goes as soon as it is rendered
+    while done:
         # Whatever keepLast keeps is still pending.
-        out.add(turn, is_open=False, kept=None if keep_last is None else ())
+        out.add(done.pop(), is_open=False, kept=None if keep_last is None else ())
     return msgspec.structs.replace(
         state,
         commits=state.commits.grow(commits),
@@ -115,7 +117,7 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
         sent=state.sent.grow(tuple(out.opaque)),
         tally=state.tally + out.tally,
         settled=state.settled + settled,
-        pending=tuple(turns[settled:]),
+        pending=pending,
         tools=grouper.tools,
         off=state.off or out.off,
     )

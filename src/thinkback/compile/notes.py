@@ -93,6 +93,6 @@ class Notes:
         self.decisions.append(Decision(action, what, hash, self.rule, reason, at, characters, self.guessed))
 
 
-def is_repeated(carrier: Carrier, *seen: Container[str]) -> bool:
-    """Whether ``carrier`` already went out in this request."""
-    return carrier.kind != _NOT_OPAQUE and any(carrier.value in values for values in seen)
+def is_repeated(carrier: Carrier, before: Container[str], here: Container[str]) -> bool:
+    """Whether ``carrier`` already went out in this request: with an earlier message, or in this one."""
+    return carrier.kind != _NOT_OPAQUE and (carrier.value in before or carrier.value in here)

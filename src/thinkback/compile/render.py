@@ -66,9 +66,9 @@ class Rendering:
         used_tools = turn.used_tools
         last = units[-1]
         for unit in units:
-            if type(unit) is MessageUnit:
+            if isinstance(unit, MessageUnit):
                 self._add_message(unit)
-            elif type(unit) is ResponseUnit:
+            else:
                 stripped = kept is not None and not is_open and unit.hash not in kept
                 self._add_response(unit, (is_open, used_tools, stripped, unit is not last, unit.calls != ()))
 
@@ -106,7 +106,7 @@ class Rendering:
         """The opaque values of a response that went out before it."""
         if not unit.opaque:
             return ()
-        return tuple(each.value for each in unit.opaque if is_repeated(each, self._sent, self.opaque))
+        return tuple([each.value for each in unit.opaque if is_repeated(each, self._sent, self.opaque)])
 
     def _render(self, unit: ResponseUnit, key: Key) -> Rendition:
         policy = self._policy
@@ -122,7 +122,7 @@ class Rendering:
             withhold(unit, withheld, notes)
             return Rendition(key, (), b"", notes.decisions, [], False, (raw, reasoning, 0, 0), report)
         choice = decide(unit, policy.stance(place), policy, self._invalid, repeated, notes)
-        if len(notes.decisions) > 1:
+        if len(unit.thoughts) + len(unit.others) > 1:
             notes.sort(unit)
         message = self._writer.assistant(unit.header, choice.blocks, choice.carry)
         bare: Bare = message if choice.carry is NOTHING else (unit.header, choice.blocks)

@@ -32,8 +32,8 @@ class MessageUnit:
 class ResponseUnit:
     """A response with its blocks and the results of its calls.
 
-    ``thoughts`` are (commit hash, block) of each piece of reasoning, ``others`` of other blocks with carriers or unknown,
-    ``opaque`` the carriers of them all.
+    ``thoughts`` are (commit hash, block) of each piece of reasoning, ``others`` of other blocks that carry something or
+    are unknown, ``opaque`` the carriers of them all.
     ``capped``: the turn reached its cap before the calls were run. ``memo`` is what it was rendered to last.
     """
 

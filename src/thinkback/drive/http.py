@@ -6,9 +6,9 @@ Keys travel in headers only; no error of this module repeats a header.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
+C = TypeVar("C")
 Verify: TypeAlias = "ssl.SSLContext | str | os.PathLike[str] | bool"
 
 
@@ -82,7 +83,7 @@ class Httpx2Transport:
         deadline = Deadline(timeouts.total)
         try:
             if self._client is None:
-                self._client = httpx2.Client(**self._options)
+                self._client = _opened(httpx2.Client, self._options)
             limits = _limits(timeouts, deadline)
             request = self._client.build_request("POST", url, headers=headers, content=body, timeout=limits)
             response = self._client.send(request, stream=True)
@@ -120,7 +121,7 @@ class AsyncHttpx2Transport:
         deadline = Deadline(timeouts.total)
         try:
             if self._client is None:
-                self._client = httpx2.AsyncClient(**self._options)
+                self._client = _opened(httpx2.AsyncClient, self._options)
             limits = _limits(timeouts, deadline)
             request = self._client.build_request("POST", url, headers=headers, content=body, timeout=limits)
             async with asyncio.timeout(deadline.remaining()):
@@ -199,6 +200,21 @@ def _trusting(place: str) -> ssl.SSLContext:
             f"verify: no certificates can be read from {place!r}: {error}",
             details={"key": "verify", "value": place},
             next_actions=("give a PEM file of certificate authorities, or a directory of them",),
+        ) from None
+
+
+def _opened(client: Callable[..., C], options: dict[str, Any]) -> C:
+    """A client. What the environment names is read here; its texts may hold a proxy's password and are not repeated."""
+    permanent = {"phase": "network", "permanent": True}
+    try:
+        return client(**options)
+    except OSError:
+        raise NetworkError(
+            "the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read", details=permanent
+        ) from None
+    except _failures(ValueError, ImportError):
+        raise NetworkError(
+            "the proxy cannot be used: its URL is malformed, or of a kind that is not supported", details=permanent
         ) from None
 
 

@@ -179,7 +179,7 @@ DecisionAction: TypeAlias = Literal[
 ]
 
 
-class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
+class Decision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What compile did with one carrier or one reasoning text, by which rule, and why.
 
     ``block`` is the commit hash (empty for a placeholder), ``message`` the index in the compiled message array

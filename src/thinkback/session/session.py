@@ -151,9 +151,10 @@ class Session:
 
     def explain(self, *, next: bool = False, **options: Unpack[CallOptions]) -> Plan:
         """The plan of the last request, rebuilt from its record and checked by its digest, or of the next one."""
+        read = requests.read_options(options)
         self._refresh()
         if next:
-            return self._plan(requests.read_options(options))
+            return self._plan(read)
         return requests.rebuild(self._history.commits)
 
     # -- inside ----------------------------------------------------------------------------------------------------

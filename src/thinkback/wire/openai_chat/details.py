@@ -84,7 +84,7 @@ class EntryPart:
                 self.entry[key] = _signature(old, value)
             elif key in _GROWING and isinstance(value, str) and isinstance(old, str):
                 self.entry[key] = old + value
-            elif value is not None:
+            elif value not in (None, "") or key not in self.entry:
                 self.entry[key] = value
         return added
 

@@ -17,7 +17,6 @@ from thinkback.model.commits import Failure, Response
 from thinkback.model.deltas import Delta
 from thinkback.wire.framing import FRAMERS, Framing
 from thinkback.wire.openai_chat import chunks
-from thinkback.wire.openai_chat.merge import Merged
 from thinkback.wire.openai_chat.message import MessageBuilder
 from thinkback.wire.result import ReadOptions, ReadResult
 
@@ -45,7 +44,7 @@ class Reader:
         self._error: Failure | None = None
         self._envelope: dict[str, Any] = {}
         self._choice: dict[str, Any] = {}
-        self._logprobs = Merged()
+        self._logprobs: dict[str, list[Any]] = {}
 
     def feed(self, data: bytes) -> list[Delta]:
         """The deltas that ``data`` completes."""
@@ -60,9 +59,13 @@ class Reader:
     def close(self) -> list[Delta]:
         """The body has ended: whatever was held back is released."""
         rest = self._framer.close()
-        if self._error is None:
+        if self._error is None and self._framing == "json":
+            for document in rest:
+                self._read_other(document)
+                self._is_whole = True
+        elif self._error is None:
             self._read(rest)
-            if self._error is not None and self._framing == "sse" and self._error.type == "malformed":
+            if self._error is not None and self._error.type == "malformed":
                 # The last event had no end: it is cut off rather than malformed.
                 self._tail = Failure("the stream ended in the middle of an event", type="truncated")
                 self._error = None
@@ -182,11 +185,13 @@ class Reader:
         self._usage = _usage_of(body) or self._usage
         if body.get("error") or (not choices and _is_error(body)):
             self._error = chunks.read_failure(200, body)
-        self._is_whole = self._is_whole or self._framing == "json"
 
     def _read_choice(self, choice: dict[str, Any]) -> None:
         rest = _rest_of(choice)
-        self._logprobs.add({"logprobs": rest.pop("logprobs", None)})
+        logprobs = rest.pop("logprobs", None)
+        for key, value in logprobs.items() if isinstance(logprobs, dict) else ():
+            if isinstance(value, list):
+                self._logprobs.setdefault(key, []).extend(value)
         self._choice.update(rest)
         message, delta = choice.get("message"), choice.get("delta")
         if isinstance(message, dict):
@@ -210,14 +215,17 @@ class Reader:
                 rest.update(_rest_of(choice))
         merged.update(self._envelope)
         rest.update(self._choice)
-        rest.update(self._logprobs.value())
-        if any(value is not None for value in rest.values()):
+        if self._logprobs:
+            rest["logprobs"] = self._logprobs
+        if rest:
             merged["choice"] = rest
         return {key: value for key, value in merged.items() if key not in ("usage", "error")}
 
 
 def _rest_of(choice: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in choice.items() if k not in ("message", "delta", "finish_reason", "index")}
+    """What is neither read nor null."""
+    read = ("message", "delta", "finish_reason", "index")
+    return {key: value for key, value in choice.items() if value is not None and key not in read}
 
 
 def _usage_of(holder: dict[str, Any]) -> dict[str, Any] | None:

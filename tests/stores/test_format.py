@@ -1,0 +1,133 @@
+"""docs/format.md is true: names, recipes and numbers are held against a real log, read without thinkback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.stores.samples import fill, response_step, user_step
+from thinkback.model import canonical
+from thinkback.model.blocks import Text
+from thinkback.model.commits import KIND_OF, Commit, Message, Payload
+from thinkback.stores import open_store
+from thinkback.stores.migrations import NEWEST
+from thinkback.stores.sqlite_rows import COMPRESS_OVER
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text("utf-8")
+
+
+@pytest.fixture
+def commits(log: Path) -> list[Commit]:
+    """A closed log of one session with compressed, plain and surrogate payloads."""
+    store = open_store(log)
+    made = fill(
+        store, "s", [user_step("1", "é \x7f\n\ud83d"), response_step("2"), user_step("3", "naïve ☃ 𝄞 \x7f\x01")]
+    )
+    store.close()
+    return made
+
+
+@pytest.fixture
+def db(log: Path, commits: list[Commit]) -> Iterator[sqlite3.Connection]:
+    """The file of ``commits``, opened by SQLite alone."""
+    with closing(sqlite3.connect(log)) as opened:
+        yield opened
+
+
+def test_every_table_and_column_is_described(db: sqlite3.Connection) -> None:
+    """The document names the tables of the schema, with their columns, types and order."""
+    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    schema = {table: [row[1:3] for row in db.execute(f"PRAGMA table_info({table})")] for table in tables}
+    described = {
+        heading: re.findall(r"^\| `(\w+)` \| ([A-Z]+) \|", section, re.M)
+        for heading, section in re.findall(r"^### `(\w+)`\n(.*?)(?=^##)", DOCUMENT, re.M | re.S)
+    }
+    assert schema == described
+
+
+def test_every_index_is_described(db: sqlite3.Connection) -> None:
+    """An index that has a name is in the document."""
+    for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"):
+        assert f"`{name}`" in DOCUMENT
+
+
+def test_the_header_is_as_described(db: sqlite3.Connection) -> None:
+    """``application_id``, ``user_version`` and the newest format are those of the file."""
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    assert f"{application} (`{application.to_bytes(4, 'big').decode()}`)" in " ".join(DOCUMENT.split())
+    formats = [int(number) for number in re.findall(r"^\| (\d+) \| \d+\.\d+ \|", DOCUMENT, re.M)]
+    assert [*range(1, len(NEWEST.names) + 1)] == formats
+    assert (formats[-1],) == db.execute("PRAGMA user_version").fetchone()
+    assert f"payloads over {COMPRESS_OVER} bytes" in DOCUMENT
+
+
+def test_every_payload_is_described() -> None:
+    """Types and members of payloads are those of the code, in its order."""
+    section = DOCUMENT[DOCUMENT.index("## Payloads") : DOCUMENT.index("## Hashes")]
+    rows = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \| (.*) \|$", section, re.M)
+    types = get_args(Payload)
+    tags: dict[type[object], str] = {type: type.__struct_config__.tag for type in types}
+    assert {tags[type]: list(type.__struct_fields__) for type in types} == {
+        type: re.findall(r"\w+", names) for type, _, names in rows
+    }
+    described = {type: kinds for type, kinds, _ in rows}
+    for block, kind in KIND_OF.items():
+        assert kind == described[tags[block]]
+
+
+def test_a_program_with_sqlite_and_hashlib_can_read_a_log(db: sqlite3.Connection, commits: list[Commit]) -> None:
+    """A reader written from the document alone finds the same commits, hashes, texts and sequence numbers."""
+    segment, position = db.execute("SELECT segment, position FROM branches WHERE name = 'main'").fetchone()
+    (base,) = db.execute("SELECT base FROM segments WHERE segment = ?", (segment,)).fetchone()
+    found = []
+    rows = db.execute(
+        "SELECT position, hash, parents, kind, digest, time, response, block, edit, codec, payload FROM commits "
+        "WHERE segment = ? AND position <= ? ORDER BY position",
+        (segment, position),
+    )
+    for at, stored, parents, kind, digest, time, response, block, edit, codec, payload in rows:
+        payload = zlib.decompress(payload) if codec == 1 else payload
+        assert hashlib.sha256(payload).digest() == digest
+        joined = ",".join(parents[n : n + 32].hex() for n in range(0, len(parents), 32))
+        lines = ["1", joined, kind, digest.hex(), edit.hex(), response, str(block), str(time)]
+        assert hashlib.sha256("\n".join(lines).encode()).digest() == stored
+        value = json.loads(payload)
+        found.append((base + at, stored.hex(), value["type"], value.get("text")))
+    assert [
+        (commit.seq, commit.hash, commit.value.__struct_config__.tag, getattr(commit.value, "text", None))
+        for commit in commits
+    ] == found
+
+
+def test_the_recipe_in_the_document_is_the_one_that_is_used(commits: list[Commit]) -> None:
+    """The code block under "Hashes" runs, and gives the hash of a commit."""
+    code = re.search(r"^## Hashes$.*?^```python\n(.*?)^```", DOCUMENT, re.M | re.S)
+    assert code is not None
+    for commit in commits:
+        scope: dict[str, object] = {"hashlib": hashlib, "parents": commit.parents, "kind": commit.kind}
+        scope |= {"digest": commit.digest, "edit": commit.edit, "response": commit.response}
+        scope |= {"block": commit.index, "time": commit.time}
+        exec(code[1], scope)
+        assert commit.hash == scope["hash"]
+
+
+@pytest.mark.parametrize("text", ["", 'plain "quoted" \\ / text', "\x00\x08\t\n\x0c\r\x1f\x7f", "naïve ☃ 𝄞", "\u2028"])
+def test_canonical_bytes_are_as_described(text: str) -> None:
+    """Payload bytes follow the rules of the document; those with a lone surrogate are ASCII."""
+    escapes = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    plain = "".join(escapes.get(c) or (f"\\u{ord(c):04x}" if c < " " else c) for c in text)
+    assert f'{{"type":"message","text":"{plain}"}}'.encode() == canonical.encode(Message(text))
+    units = [f"\\u{unit:04x}" for unit in memoryview((text + "\ud83d").encode("utf-16-le", "surrogatepass")).cast("H")]
+    short = [
+        escapes.get(chr(int(u[2:], 16))) or (chr(int(u[2:], 16)) if 0x20 <= int(u[2:], 16) < 0x7F else u) for u in units
+    ]
+    assert f'{{"type":"text","text":"{"".join(short)}"}}'.encode() == canonical.encode(Text(text + "\ud83d"))
