@@ -76,10 +76,8 @@ def entry(text: str = "", format: str = "anthropic-claude-v1", **fields: Any) ->
     kind = fields.pop("type", "reasoning.encrypted" if data else "reasoning.text")
     body = {"type": kind, "format": format, "text": text, "data": data, "signature": signature}
     wire = canonical.encode({key: value for key, value in body.items() if value}).decode()
-    carriers = (Carrier("encrypted", data),) if data else ()
-    return ThinkingBlock(
-        text, source_field="reasoning_details", signature=signature, carriers=carriers, wire=wire, **fields
-    )
+    more = {"carriers": (Carrier("encrypted", data),) if data else (), **fields}
+    return ThinkingBlock(text, source_field="reasoning_details", signature=signature, wire=wire, **more)
 
 
 def say(text: str) -> Text:

@@ -114,6 +114,14 @@ def test_summaries_do_not_calibrate_reasoning(blocks: Any, reasoning: int) -> No
     assert reasoning == built.counts.effective_reasoning
 
 
+@pytest.mark.parametrize("blocks", [(), (LONG,)])
+def test_what_was_not_counted_does_not_calibrate(blocks: Any) -> None:
+    """Reasoning that was billed and not shown, or shown and not billed, leaves the ratio of the others alone."""
+    talk = Talk().turn("", LONG, usage=Usage(0, 200, 200))
+    talk.turn("", *blocks, say(""), usage=Usage(0, 200, 0 if blocks else 200)).user("")
+    assert build(talk).counts.effective_reasoning == (400 if blocks else 200)
+
+
 def test_the_model_calibrates_itself() -> None:
     """Only responses of the target's own endpoint and model set its ratio."""
     usage = Usage(0, 300, 200)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.compile.build import Talk, build, entry, rule, say, settings, signed_call, tagged, think
+from tests.compile.build import ELSEWHERE, Talk, build, entry, rule, say, settings, signed_call, tagged, think
 from thinkback.compile.forms import own_field
+from thinkback.model.blocks import Carrier
 
 DETAILS = rule(form="details", field="reasoning")
 TAGS = rule(form="tags")
@@ -149,6 +150,8 @@ def test_empty_details_are_kept_as_empty() -> None:
     row = rule(form="details", empty_details=True)
     assert last(say("x"), row=row, message='{"reasoning_details":[]}')["reasoning_details"] == []
     assert "reasoning_details" not in last(say("x"), row=row)
+    foreign = Talk(ELSEWHERE).turn("a", say("x"), message='{"reasoning_details":[]}').user("b")
+    assert "reasoning_details" not in build(foreign, row).messages[1]
     assert "reasoning_details" not in last(say("x"), row=DETAILS, message='{"reasoning_details":[]}')
     assert "reasoning_details" not in last(say("x"), row=rule(empty_details=True), message='{"reasoning_details":[]}')
     assert "reasoning_details" not in last(
@@ -185,6 +188,13 @@ def test_repeated_text(format: str, repeats: tuple[str, ...], text: str | None) 
     row = rule(form="details", field="reasoning", repeat_text=("a",))
     message = last(entry("one", format=format), entry("two", format=format), say("x"), row=row, repeats=repeats)
     assert text == message.get("reasoning")
+
+
+def test_repeated_text_leaves_other_text_alone() -> None:
+    """Text that came beside the entries is what goes beside them, not the repetition of another field."""
+    row = rule(form="details", field="reasoning", repeat_text=("a",))
+    blocks = (entry("one", format="a"), think("more", "reasoning_content"), say("x"))
+    assert last(*blocks, row=row, repeats=("reasoning",))["reasoning"] == "more"
 
 
 @pytest.mark.parametrize(
@@ -249,7 +259,9 @@ def test_a_value_that_stayed_away_may_go_later() -> None:
 
 
 def test_phases_may_repeat() -> None:
-    """A phase is no opaque value: the same word stands on many calls."""
+    """A phase is no opaque value: the same word stands on many blocks."""
+    thoughts = [entry(text, carriers=(Carrier("phase", "p"),)) for text in "ab"]
+    assert build(Talk().turn("a", *thoughts, say("x")).user("b"), DETAILS).actions == ["native"] * 4
     calls = signed_call("c1", "p", "phase"), signed_call("c2", "p", "phase")
     built = build(Talk().user("a").reply(*calls).result().result("c2"))
     assert built.actions == ["native", "native"]

@@ -74,6 +74,22 @@ def test_only_what_is_new_is_hashed() -> None:
     assert seen == [b"a", b"b", b"c"]
 
 
+def test_a_hash_that_failed_leaves_nothing_behind() -> None:
+    """When rendering an item fails, the next attempt begins where the last good one ended."""
+    few = Grown([b"a"])
+    few.hasher(b"", b"", b"", same)
+    many = few.grow([b"a"] * BATCH + [b"b"])
+
+    def halfway(item: bytes) -> bytes:
+        if item == b"b":
+            raise ValueError("no bytes")
+        return item
+
+    with pytest.raises(ValueError, match="no bytes"):
+        many.hasher(b"", b"", b"", halfway)
+    assert many.hasher(b"", b"", b"", same).digest() == hashlib.sha256(b"a" * (BATCH + 1) + b"b").digest()
+
+
 def test_known_values_of_versions() -> None:
     """A version knows its own values and none that a newer or another version got."""
     first = Known(["a"])

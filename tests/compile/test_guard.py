@@ -112,6 +112,14 @@ def test_what_fails_is_dropped_with_what_ties_its_neighbours() -> None:
     assert {each.reason for each in built.decisions} == {"minted by model m2, target is m1"}
 
 
+def test_what_is_around_a_foreign_call_stays_away() -> None:
+    """A foreign call is written anew also where we know of nothing that it carries: its maker's extras are its own."""
+    wire = '{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"},"extra":"x"}'
+    foreign = changed(requested_model="m2", served_model="m2")
+    for origin, goes in ((HERE, True), (UNKNOWN, False), (foreign, False)):
+        assert goes is (b"extra" in build(Talk(origin).user("a").reply(call(wire=wire)).result()).body)
+
+
 def test_a_carrier_on_a_call_goes_back_inside_it() -> None:
     """A call of this very origin goes back verbatim, its carrier with it."""
     held = signed_call()

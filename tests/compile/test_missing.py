@@ -10,6 +10,8 @@ from tests.compile.build import (
     ELSEWHERE,
     HERE,
     URL,
+    WRITER,
+    Built,
     Talk,
     build,
     call,
@@ -136,6 +138,10 @@ def test_thinking_stays_off_when_the_turn_is_settled() -> None:
     built = build(talk, row)
     assert built.state.settled == 3
     assert built.params == {"off": True}
+    talk.reply(think("own"), say("x")).end()
+    later = Built(fold.extend(built.state, talk.commits[-4:], WRITER))
+    assert later.state.settled == 4
+    assert later.params == {"off": True}
 
 
 def test_none_sends_without() -> None:

@@ -16,7 +16,7 @@ from thinkback.errors import StoreError, ThinkbackError
 from thinkback.log.protocol import Store
 from thinkback.model.commits import Commit, Head
 from thinkback.model.deltas import ReasoningDelta, Status, TextDelta, ToolCallDelta
-from thinkback.referee import Call, Referee, Stall, Step
+from thinkback.referee import Call, HttpError, Referee, Stall, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
@@ -131,10 +131,15 @@ def test_dropped_iterator_ends_the_turn(store: SessionStore, referee: Referee) -
 def test_exception_of_the_reader_ends_the_turn(store: SessionStore, referee: Referee) -> None:
     """With ``with`` the turn is over when the exception leaves it."""
     session = open_session(store, referee)
-    with pytest.raises(ZeroDivisionError), session.stream("Hello?") as stream:
-        for delta in stream:
-            if isinstance(delta, ReasoningDelta):
-                raise ZeroDivisionError
+
+    def read() -> None:
+        with session.stream("Hello?") as stream:
+            for delta in stream:
+                if isinstance(delta, ReasoningDelta):
+                    raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        read()
     assert "interrupted" == kinds(session)[-1]
 
 
@@ -180,10 +185,15 @@ def test_turn_from_another_thread_is_refused(store: SessionStore, referee: Refer
     assert "completed" == stream.reply.state
 
 
+def ctrl_c() -> None:
+    """What the terminal does."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
 @contextmanager
-def interrupting(after: float = 0.0) -> Iterator[None]:
+def interrupting(after: float) -> Iterator[None]:
     """Ctrl-C from outside, ``after`` seconds from now."""
-    timer = threading.Timer(after, signal.raise_signal, (signal.SIGINT,))
+    timer = threading.Timer(after, ctrl_c)
     timer.start()
     try:
         yield
@@ -196,7 +206,7 @@ def test_ctrl_c_while_the_server_is_silent(store: SessionStore, referee: Referee
     referee.push(Step(reasoning="one two three", fault=Stall(60.0)))
     session = open_session(store, referee)
     stream = session.stream("Hello?")
-    with pytest.raises(KeyboardInterrupt), interrupting(0.3):
+    with pytest.raises(KeyboardInterrupt), interrupting(0.2):
         list(stream)
     assert (CUT, "interrupted") == (kinds(session), stream.reply.state)
     assert "completed" == session.chat("Again?").state
@@ -209,7 +219,7 @@ def test_ctrl_c_while_a_tool_runs(store: SessionStore, referee: Referee) -> None
     def wait(city: str) -> str:
         """The weather of a city, later."""
         inside.set()
-        threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
+        ctrl_c()
         go_on.wait(10)
         return city
 
@@ -225,11 +235,9 @@ def test_ctrl_c_while_a_tool_runs(store: SessionStore, referee: Referee) -> None
 
 def test_ctrl_c_while_it_waits_to_send_again(store: SessionStore, referee: Referee) -> None:
     """The pause ends at once."""
-    from thinkback.referee import HttpError
-
     referee.push(Step(fault=HttpError(429, "", {"retry-after": "60"})))
     session = open_session(store, referee)
-    with pytest.raises(KeyboardInterrupt), interrupting(0.3):
+    with pytest.raises(KeyboardInterrupt), interrupting(0.2):
         session.chat("Hello?")
     assert ["user", "request", "interrupted"] == kinds(session)
 
@@ -259,7 +267,7 @@ class Flaky:
 def flaky(store: SessionStore, referee: Referee, at: int, raising: BaseException, *, written: bool = False) -> Session:
     """A session over a store that fails at its ``at``-th append."""
     session = open_session(store, referee)
-    session._store.log = Flaky(store.log, at, raising, written=written)  # type: ignore[assignment]
+    session._store.log = Flaky(store.log, at, raising, written=written)
     return session
 
 
@@ -322,6 +330,7 @@ def test_foreign_exception_of_a_transport_keeps_what_arrived(store: SessionStore
 def test_many_calls_run_a_few_at_a_time(store: SessionStore, referee: Referee) -> None:
     """More calls than threads are all run; no more than eight at once."""
     lock, running, most = threading.Lock(), 0, 0
+    pair = threading.Barrier(2, timeout=10)
 
     def count(number: int) -> int:
         """Count."""
@@ -329,7 +338,7 @@ def test_many_calls_run_a_few_at_a_time(store: SessionStore, referee: Referee) -
         with lock:
             running += 1
             most = max(most, running)
-        threading.Event().wait(0.01)
+        pair.wait()
         with lock:
             running -= 1
         return number
@@ -338,7 +347,7 @@ def test_many_calls_run_a_few_at_a_time(store: SessionStore, referee: Referee) -
     session = open_session(store, referee)
     assert "completed" == session.chat("Count.", tools=[count]).state
     assert 20 == kinds(session).count("tool_result")
-    assert 1 <= most <= 8
+    assert 2 <= most <= 8
 
 
 def test_tool_sees_the_callers_context(store: SessionStore, referee: Referee) -> None:

@@ -13,7 +13,9 @@ from thinkback.model.deltas import ToolCallDelta
 from thinkback.wire.openai_chat.kimi_calls import BEGIN, END, parse_section
 
 
-def call(index: int | None = None, id: str | None = None, name: str | None = None, arguments: str | None = None, **more: Any) -> dict[str, Any]:
+def call(
+    index: int | None = None, id: str | None = None, name: str | None = None, arguments: str | None = None, **more: Any
+) -> dict[str, Any]:
     """A fragment of a call; what is ``None`` is left out."""
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     known = {"index": index, "id": id, "function": function or None}
@@ -21,24 +23,74 @@ def call(index: int | None = None, id: str | None = None, name: str | None = Non
 
 
 STREAMED = [
-    ("fragments", [[call(0, "c1", "f", "")], [call(0, arguments='{"a"')], [call(0, arguments=":1}")]], [("c1", "f", '{"a":1}')]),
-    ("parallel", [[call(0, "c1", "f", "{"), call(1, "c2", "g", "[")], [call(1, arguments="]")], [call(0, arguments="}")]], [("c1", "f", "{}"), ("c2", "g", "[]")]),
-    ("id and name in every fragment", [[call(0, "c1", "f", "{")], [call(0, "c1", "f", "}")], [call(0, "c1", "f", "")]], [("c1", "f", "{}")]),
+    (
+        "fragments",
+        [[call(0, "c1", "f", "")], [call(0, arguments='{"a"')], [call(0, arguments=":1}")]],
+        [("c1", "f", '{"a":1}')],
+    ),
+    (
+        "parallel",
+        [[call(0, "c1", "f", "{"), call(1, "c2", "g", "[")], [call(1, arguments="]")], [call(0, arguments="}")]],
+        [("c1", "f", "{}"), ("c2", "g", "[]")],
+    ),
+    (
+        "id and name in every fragment",
+        [[call(0, "c1", "f", "{")], [call(0, "c1", "f", "}")], [call(0, "c1", "f", "")]],
+        [("c1", "f", "{}")],
+    ),
     ("the id comes late", [[call(0, None, "f", "{")], [call(0, "c1", None, "}")]], [("c1", "f", "{}")]),
-    ("the name comes in pieces", [[call(0, "c1", "get_", "")], [call(0, None, "day", "{}")]], [("c1", "get_day", "{}")]),
-    ("one index for all", [[call(0, "c1", "f", "{}")], [call(0, "c2", "g", "{")], [call(0, None, None, "}")]], [("c1", "f", "{}"), ("c2", "g", "{}")]),
+    (
+        "the name comes in pieces",
+        [[call(0, "c1", "get_", "")], [call(0, None, "day", "{}")]],
+        [("c1", "get_day", "{}")],
+    ),
+    (
+        "one index for all",
+        [[call(0, "c1", "f", "{}")], [call(0, "c2", "g", "{")], [call(0, None, None, "}")]],
+        [("c1", "f", "{}"), ("c2", "g", "{}")],
+    ),
     ("one index, no ids", [[call(0, "", "f", "{}"), call(0, "", "g", "{}")]], [("", "f", "{}"), ("", "g", "{}")]),
-    ("one index, no ids, one name", [[call(0, "", "f", '{"a":1}'), call(0, "", "f", '{"a":2}')]], [("", "f", '{"a":1}'), ("", "f", '{"a":2}')]),
-    ("one name over and over", [[call(0, "", "f", '{"a":')], [call(0, "", "f", "{}")], [call(0, "", "f", "}")]], [("", "f", '{"a":{}}')]),
+    (
+        "one index, no ids, one name",
+        [[call(0, "", "f", '{"a":1}'), call(0, "", "f", '{"a":2}')]],
+        [("", "f", '{"a":1}'), ("", "f", '{"a":2}')],
+    ),
+    (
+        "one name over and over",
+        [[call(0, "", "f", '{"a":')], [call(0, "", "f", "{}")], [call(0, "", "f", "}")]],
+        [("", "f", '{"a":{}}')],
+    ),
     ("a bracket that closes nothing", [[call(0, "", "f", "}")], [call(0, "", "f", "{")]], [("", "f", "}{")]),
-    ("no index", [[call(None, "c1", "f", "{")], [call(None, None, None, "}")], [call(None, "c2", "g", "[")], [call(None, "c1", None, " ")], [call(None, "c2", None, "]")]], [("c1", "f", "{} "), ("c2", "g", "[]")]),
-    ("no index, no ids", [[call(None, None, "f", "{}")], [call(None, None, "g", "{}")]], [("", "f", "{}"), ("", "g", "{}")]),
+    (
+        "no index",
+        [
+            [call(None, "c1", "f", "{")],
+            [call(None, None, None, "}")],
+            [call(None, "c2", "g", "[")],
+            [call(None, "c1", None, " ")],
+            [call(None, "c2", None, "]")],
+        ],
+        [("c1", "f", "{} "), ("c2", "g", "[]")],
+    ),
+    (
+        "no index, no ids",
+        [[call(None, None, "f", "{}")], [call(None, None, "g", "{}")]],
+        [("", "f", "{}"), ("", "g", "{}")],
+    ),
     ("null for everything", [[{"index": None, "id": None, "type": None, "function": None}]], [("", "", "")]),
-    ("one id, two indexes", [[call(0, "c1", "f", "{}")], [call(1, "c1", "g", "{}")]], [("c1", "f", "{}"), ("c1", "g", "{}")]),
-    ("arguments that are an object", [[{"index": 0, "id": "c1", "function": {"name": "f", "arguments": {"b": 1, "a": 2}}}]], [("c1", "f", '{"b":1,"a":2}')]),
+    (
+        "one id, two indexes",
+        [[call(0, "c1", "f", "{}")], [call(1, "c1", "g", "{}")]],
+        [("c1", "f", "{}"), ("c1", "g", "{}")],
+    ),
+    (
+        "arguments that are an object",
+        [[{"index": 0, "id": "c1", "function": {"name": "f", "arguments": {"b": 1, "a": 2}}}]],
+        [("c1", "f", '{"b":1,"a":2}')],
+    ),
     ("no argument at all", [[call(0, "c1", "f")]], [("c1", "f", "")]),
     ("shapes that are none", [["x", 1, {"function": "f"}]], [("", "", "")]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "deltas", "expected"), STREAMED, ids=[case[0] for case in STREAMED])
@@ -73,7 +125,10 @@ def test_what_a_call_holds_beside_the_usual_is_kept_verbatim() -> None:
             {"tool_calls": [{"index": 0, "function": {"arguments": "}", "strict": True}}]},
         )
     )
-    wire = '{"id":"c1","type":"function","function":{"name":"f","arguments":"{}","strict":true},"extra_content":{"google":{"thought_signature":"AAA"}}}'
+    wire = (
+        '{"id":"c1","type":"function","function":{"name":"f","arguments":"{}","strict":true},'
+        '"extra_content":{"google":{"thought_signature":"AAA"}}}'
+    )
 
     assert (ToolCall("c1", "f", "{}", wire=wire),) == result.blocks
 
@@ -86,7 +141,9 @@ def test_another_type_of_call_is_kept_with_its_type() -> None:
             {"tool_calls": [call(0, custom={"input": " 1"})]},
         )
     )
-    other = read(stream({"tool_calls": [call(0, "c1", "f", "{}", type="mcp")]}, {"tool_calls": [call(0, arguments=" ")]}))
+    other = read(
+        stream({"tool_calls": [call(0, "c1", "f", "{}", type="mcp")]}, {"tool_calls": [call(0, arguments=" ")]})
+    )
 
     assert [("c1", "sql", "SELECT 1")] == calls(custom)
     assert {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}} == wire(custom)
@@ -112,7 +169,11 @@ ONE = section(("functions.day:0", "{}"))
 def test_calls_inside_the_reasoning_become_calls() -> None:
     """The section is cut out of what is shown, its calls are real, and the field can be given back whole."""
     text = f"a {section(('functions.day:0', '{}'), (' functions.ns.week:1 ', ' {} '))} b"
-    for raw in (stream({"reasoning_content": text}), stream(*({"reasoning_content": c} for c in text)), body({"reasoning_content": text})):
+    for raw in (
+        stream({"reasoning_content": text}),
+        stream(*({"reasoning_content": c} for c in text)),
+        body({"reasoning_content": text}),
+    ):
         result = read(raw)
 
         assert [("functions.day:0", "day", "{}"), ("functions.ns.week:1", "ns.week", "{}")] == calls(result)
@@ -123,7 +184,12 @@ def test_calls_inside_the_reasoning_become_calls() -> None:
 
 KIMI = [
     ("only calls", ONE, "", 1),
-    ("white space", f" {BEGIN} <|tool_call_begin|> f:0 <|tool_call_argument_begin|> {{}} <|tool_call_end|> {END} ", "  ", 1),
+    (
+        "white space",
+        f" {BEGIN} <|tool_call_begin|> f:0 <|tool_call_argument_begin|> {{}} <|tool_call_end|> {END} ",
+        "  ",
+        1,
+    ),
     ("two sections", f"{ONE}a{section(('functions.week:1', '{}'))}", "a", 2),
     ("no end mark", ONE.removesuffix(END), "", 1),
     ("cut in the arguments", ONE[:-50], ONE[:-50], 0),
@@ -150,7 +216,9 @@ def test_a_malformed_section_stays_text(name: str, text: str, shown: str, count:
 PROPER = call(0, "functions.day:0", "day", "{}", extra=1)
 
 
-@pytest.mark.parametrize("deltas", [[{"reasoning": ONE}, {"tool_calls": [PROPER]}], [{"tool_calls": [PROPER]}, {"reasoning": ONE}]])
+@pytest.mark.parametrize(
+    "deltas", [[{"reasoning": ONE}, {"tool_calls": [PROPER]}], [{"tool_calls": [PROPER]}, {"reasoning": ONE}]]
+)
 def test_a_call_that_the_server_parsed_as_well_is_one_call(deltas: list[dict[str, Any]]) -> None:
     """The same id in the section and in its place is one call, whichever comes first."""
     assert [("functions.day:0", "day", "{}")] == calls(read(stream(*deltas)))

@@ -85,7 +85,9 @@ DUPLICATES = [
 @pytest.mark.parametrize(("name", "field", "pieces"), DUPLICATES, ids=[case[0] for case in DUPLICATES])
 def test_tags_that_repeat_a_field_are_kept_and_not_shown(name: str, field: str, pieces: list[str]) -> None:
     """Reasoning that comes in a field and again in tags is read and shown once, and its slice is kept."""
-    deltas, result = feed([stream({"reasoning_content": field[:1]}, {"reasoning_content": field[1:]}, *({"content": p} for p in pieces))])
+    deltas, result = feed(
+        [stream({"reasoning_content": field[:1]}, {"reasoning_content": field[1:]}, *({"content": p} for p in pieces))]
+    )
     read(stream({"reasoning_content": field}, *({"content": piece} for piece in pieces)))
 
     assert [False, True] == [block.is_hidden for block in thoughts(result)]
@@ -131,7 +133,14 @@ def test_a_tag_stays_open_while_a_field_speaks() -> None:
 def test_content_as_a_list_of_parts() -> None:
     """Texts are read and joined, a text with more to it keeps its object, other parts stay as they are."""
     image, noted = {"type": "image_url", "image_url": {"url": "u"}}, {"type": "text", "text": "d", "note": 1}
-    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, image, {"type": "text", "text": "c"}, noted, 5]
+    parts = [
+        {"type": "text", "text": "a"},
+        {"type": "text", "text": "b"},
+        image,
+        {"type": "text", "text": "c"},
+        noted,
+        5,
+    ]
     result = read(body({"content": parts}))
 
     assert [
@@ -162,10 +171,19 @@ def test_how_the_content_field_stood(message: dict[str, object], expected: str) 
 
 
 def test_content_in_a_stream_is_text_once_it_came() -> None:
-    """A null beside other fields says nothing about content that came, before or after."""
+    """A null beside other fields, which many hosts send in every chunk, says nothing."""
     assert "text" == read(stream({"content": ""}, {"content": None, "odd": 1})).response.content
-    assert "null" == read(stream({"content": None, "odd": 1})).response.content
+    assert "absent" == read(stream({"content": None}, {"content": None, "odd": 1})).response.content
     assert "text" == read(stream({"content": None, "odd": 1}, {"content": "a"})).response.content
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "reasoning_text"])
+def test_what_stands_beside_reasoning_is_not_lost(name: str) -> None:
+    """Empty content, a channel, an empty list of details or a refusal in the same chunk count like anywhere else."""
+    assert "text" == read(stream({name: "a", "content": ""})).response.content
+    for more in ({"channel": "analysis"}, {"reasoning_details": []}):
+        assert more == json.loads(read(stream({name: "a", **more})).response.message)
+    assert "no" == visible(read(stream({name: "a", "refusal": "no"})).blocks)
 
 
 def test_content_of_another_shape_is_kept() -> None:

@@ -12,7 +12,9 @@ import pytest
 
 from tests.exchanges import Exchange
 from tests.wire.feeding import calls, check, cuts, each_byte, feed
+from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
+from thinkback.model.commits import decode_payload
 from thinkback.wire.framing import guess_framing
 from thinkback.wire.openai_chat.chunks import read_failure
 from thinkback.wire.result import ReadResult
@@ -41,6 +43,28 @@ def test_a_recorded_response_is_read_as_recorded(recorded_exchange: Exchange, ra
         assert whole == feed(each_byte(raw), framing)
     if not recorded_exchange.expect.get("ambiguous"):
         assert expected(recorded_exchange.expect) == found(whole[1])
+
+
+@pytest.mark.corpus
+def test_a_damaged_recording_is_read_without_an_exception(recorded_exchange: Exchange) -> None:
+    """Bytes cut out, doubled or replaced: a result all the same, equal at any cut, and every value has bytes."""
+    raw = recorded_exchange.body[:20_000]
+    framing = guess_framing(recorded_exchange.data["response"].get("content_type") or "", raw[:1])
+    seed = random.randrange(2**32)
+    print(f"damage of seed {seed}")
+    chance = random.Random(seed)
+    for _ in range(5):
+        damaged = bytearray(raw)
+        for _ in range(chance.randint(1, 4)):
+            at, length = chance.randrange(len(damaged) + 1), chance.choice((0, 1, 8, 300))
+            damaged[at : at + length] = chance.choice(
+                (b"", chance.randbytes(3), damaged[at : at + length] * 2, b'"', b"}", b"\\ud83d")
+            )
+        whole = feed([bytes(damaged)], framing)
+
+        assert whole == feed(cuts(bytes(damaged), seed), framing)
+        for value in (*whole[1].blocks, whole[1].response):
+            assert decode_payload(canonical.encode(value)) == value
 
 
 def expected(expect: dict[str, Any]) -> dict[str, Any]:

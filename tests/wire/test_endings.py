@@ -67,15 +67,22 @@ def test_the_finish_of_a_running_stream_can_be_asked() -> None:
     assert "stop" == reader.finish
 
 
-DETAILS = {"completion_tokens_details": {"reasoning_tokens": 3}, "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 5}}
+DETAILS = {
+    "completion_tokens_details": {"reasoning_tokens": 3},
+    "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 5},
+}
 USAGES = [
     ("everything", {"prompt_tokens": 1, "completion_tokens": 2, **DETAILS}, Usage(1, 2, 3, 4, 5)),
     ("cache hits of DeepSeek", {"prompt_tokens": 1, "prompt_cache_hit_tokens": 7}, Usage(1, None, None, 7)),
     ("zero is reported", {"prompt_tokens": 0, "completion_tokens_details": {"reasoning_tokens": 0}}, Usage(0, None, 0)),
     ("null is not", {"prompt_tokens": None, "completion_tokens_details": None, "prompt_tokens_details": None}, Usage()),
     ("odd values", {"prompt_tokens": True, "completion_tokens": "2", "completion_tokens_details": 5}, Usage()),
-    ("more reasoning than output", {"completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": 9}}, Usage(None, 1, 9)),
-]  # fmt: skip
+    (
+        "more reasoning than output",
+        {"completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": 9}},
+        Usage(None, 1, 9),
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "wire", "expected"), USAGES, ids=[case[0] for case in USAGES])
@@ -257,7 +264,14 @@ def test_the_envelope_is_kept() -> None:
     )
     envelope = json.loads(result.response.envelope)
 
-    assert {**HEAD, "system_fingerprint": "fp", "service_tier": "y", "odd": {"a": 3}, "note": None, "choice": {"native_finish_reason": "end"}} == envelope
+    assert {
+        **HEAD,
+        "system_fingerprint": "fp",
+        "service_tier": "y",
+        "odd": {"a": 3},
+        "note": None,
+        "choice": {"native_finish_reason": "end"},
+    } == envelope
 
 
 def test_the_envelope_of_a_whole_body() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,7 +73,7 @@ def test_payloads_whole_and_byte_by_byte(framing: Framing, name: str, raw: bytes
 def test_cuts_do_not_matter(raw: bytes, at: list[int], framing: Framing) -> None:
     """Any body gives the same payloads at any cuts, empty pieces included."""
     places = [0, *sorted(min(place, len(raw)) for place in at), len(raw)]
-    pieces = [raw[start:end] for start, end in zip(places, places[1:], strict=False)]
+    pieces = [raw[start:end] for start, end in itertools.pairwise(places)]
 
     assert frame(framing, [raw]) == frame(framing, pieces) == frame(framing, each_byte(raw))
 

@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -70,7 +71,8 @@ CALLS = st.fixed_dictionaries(
         "type": st.sampled_from(["function", "custom", None]),
         "function": st.none()
         | st.fixed_dictionaries(
-            {}, optional={"name": st.sampled_from(["f", "g", None]), "arguments": st.sampled_from(["{", "}", "{}", None])}
+            {},
+            optional={"name": st.sampled_from(["f", "g", None]), "arguments": st.sampled_from(["{", "}", "{}", None])},
         ),
         "extra": JUNK,
     },
@@ -90,11 +92,14 @@ DELTAS = st.fixed_dictionaries(
         "unknown": JUNK,
     },
 )
-FIELD_THEN_CONTENT = DELTAS
 FINISHES = st.sampled_from([None, None, None, "", "stop", "error"])
 TOPS = st.fixed_dictionaries(
     {},
-    optional={"usage": st.none() | st.dictionaries(st.sampled_from("ab"), st.integers()), "x_groq": JUNK, "error": JUNK},
+    optional={
+        "usage": st.none() | st.dictionaries(st.sampled_from("ab"), st.integers()),
+        "x_groq": JUNK,
+        "error": JUNK,
+    },
 )
 CHUNKS = st.builds(lambda delta, finish, top: chunk(delta, finish, **top), DELTAS, FINISHES, st.just({}) | TOPS)
 EVENTS = CHUNKS | CHUNKS | CHUNKS | JUNK
@@ -115,6 +120,20 @@ def test_a_stream_reads_the_same_at_any_cut_and_its_deltas_say_what_its_blocks_s
     check(*whole)
 
 
+@given(st.lists(st.builds(chunk, DELTAS, FINISHES), max_size=6))
+@settings(max_examples=200)
+def test_a_key_nobody_knows_changes_nothing_else(events: list[Any]) -> None:
+    """A stream reads the same with an unknown key in some of its chunks: fast and slow reading agree."""
+    odd = [{**event, "odd": 1} if at % 2 else event for at, event in enumerate(events)]
+    all_odd = [{**event, "odd": 1} for event in events]
+    (deltas, plain), *others = (feed([sse(*found)]) for found in (events, odd, all_odd))
+    for theirs, result in others:
+        assert (deltas, plain.blocks, plain.usage) == (theirs, result.blocks, result.usage)
+        assert msgspec.structs.replace(plain.response, envelope="") == msgspec.structs.replace(
+            result.response, envelope=""
+        )
+
+
 @given(st.lists(TEXTS, max_size=6))
 @settings(max_examples=400)
 @example(["<think>", "a</think>`<think>`", "\n```\n<think>\n```\n</think>"])
@@ -128,9 +147,7 @@ def test_the_slices_of_content_join_to_content(texts: list[str]) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["reasoning", "reasoning_content"]), TEXTS), max_size=6), TEXTS, TEXTS)
 @settings(max_examples=200)
-def test_a_field_and_tags_together_are_shown_once(
-    fields: list[tuple[str, str]], thought: str, answer: str
-) -> None:
+def test_a_field_and_tags_together_are_shown_once(fields: list[tuple[str, str]], thought: str, answer: str) -> None:
     """Reasoning in a field, then perhaps the same in tags: deltas and visible blocks agree."""
     raw = sse(*(chunk({name: text}) for name, text in fields), chunk({"content": f"<think>{thought}</think>{answer}"}))
 
@@ -187,7 +204,7 @@ def survive(raw: bytes, framing: Framing) -> None:
     """The body can be read in two ways, with equal results, and every value has bytes."""
     for options in (None, ReadOptions("reasoning")):
         deltas, result = feed([raw], framing, options)
-        assert (deltas, result) == feed(each_byte(raw[:400]) + [raw[400:]], framing, options)
+        assert (deltas, result) == feed([*each_byte(raw[:400]), raw[400:]], framing, options)
         for value in (*result.blocks, result.response):
             assert decode_payload(canonical.encode(value)) == value
 
@@ -200,17 +217,40 @@ def repeated(delta: dict[str, Any], count: int, **top: Any) -> bytes:
 LONG: list[tuple[str, Callable[[int], list[bytes]]]] = [
     ("one event", lambda n: [sse(chunk({"reasoning": "x" * 40 * n}))]),
     ("one event in small pieces", lambda n: cuts(sse(chunk({"content": "x" * 40 * n}), end=b"\r\n"), 1, 40)),
-    ("a section in small pieces", lambda n: [repeated({"reasoning": "<|tool_calls_section_begin|>"}, 1), repeated({"reasoning": "abcd"}, n)]),
-    ("many sections", lambda n: [sse(chunk({"reasoning": "<|tool_calls_section_begin|> <|tool_calls_section_end|>" * n}))]),
+    (
+        "a section in small pieces",
+        lambda n: [repeated({"reasoning": "<|tool_calls_section_begin|>"}, 1), repeated({"reasoning": "abcd"}, n)],
+    ),
+    (
+        "many sections",
+        lambda n: [sse(chunk({"reasoning": "<|tool_calls_section_begin|> <|tool_calls_section_end|>" * n}))],
+    ),
     ("many tags in one piece", lambda n: [sse(chunk({"content": "<think>a</think>" * n}))]),
     ("many literal tags on one line", lambda n: [sse(chunk({"content": "say `</think>` " * n}))]),
     ("many false starts", lambda n: [sse(chunk({"content": "a <thin b < c " * n}))]),
     ("many unknown pieces", lambda n: [repeated({"opaque": "abcd"}, n)]),
     ("many usages", lambda n: [repeated({"content": "x"}, n, usage={"prompt_tokens": 1})]),
     ("many calls", lambda n: [sse(chunk({"tool_calls": [{"index": at, "id": f"c{at}"} for at in range(n)]}))]),
-    ("many entries", lambda n: [sse(*(chunk({"reasoning_details": [{"type": "reasoning.text", "index": at, "text": "x"}]}) for at in range(n)))]),
-    ("a tag that echoes a field", lambda n: [repeated({"reasoning": "abcd"}, n), repeated({"content": "<think>"}, 1), repeated({"content": "abcd"}, n)]),
-]  # fmt: skip
+    (
+        "many entries",
+        lambda n: [
+            sse(
+                *(
+                    chunk({"reasoning_details": [{"type": "reasoning.text", "index": at, "text": "x"}]})
+                    for at in range(n)
+                )
+            )
+        ],
+    ),
+    (
+        "a tag that echoes a field",
+        lambda n: [
+            repeated({"reasoning": "abcd"}, n),
+            repeated({"content": "<think>"}, 1),
+            repeated({"content": "abcd"}, n),
+        ],
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "make"), LONG, ids=[name for name, _ in LONG])

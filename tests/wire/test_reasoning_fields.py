@@ -53,19 +53,87 @@ def test_a_list_of_parts_in_a_field_is_its_text() -> None:
 
 
 SEVERAL = [
-    ("one repeats the other", [{"reasoning": "a", "reasoning_content": "a"}], [("reasoning_content", "a")], ("reasoning",)),
-    ("all three", [{"reasoning_text": "a", "reasoning": "a", "reasoning_content": "a"}], [("reasoning_content", "a")], ("reasoning", "reasoning_text")),
-    ("piece by piece", [{"reasoning": "a", "reasoning_content": "a"}, {"reasoning": "b", "reasoning_content": "b"}], [("reasoning_content", "ab")], ("reasoning",)),
-    ("in other pieces", [{"reasoning": "ab"}, {"reasoning_content": "a"}, {"reasoning_content": "b"}], [("reasoning", "ab")], ("reasoning_content",)),
-    ("with details", [{"reasoning": "a", "reasoning_details": [entry("a")]}, {"reasoning": "b", "reasoning_details": [entry("b")]}], [("reasoning_details", "ab")], ("reasoning",)),
-    ("two strings with details", [{"reasoning": "a", "reasoning_content": "a", "reasoning_details": [entry("a")]}], [("reasoning_details", "a")], ("reasoning", "reasoning_content")),
-    ("details first, the string late", [{"reasoning_details": [entry("a")]}, {"reasoning_details": [entry("b")]}, {"reasoning": "ab"}], [("reasoning_details", "ab")], ("reasoning",)),
-    ("the string stops, the details go on", [{"reasoning": "a", "reasoning_details": [entry("a")]}, {"reasoning_details": [entry("b")]}, {"reasoning": "b"}], [("reasoning_details", "ab")], ("reasoning",)),
-    ("the string first, details late", [{"reasoning": "a"}, {"reasoning": "b"}, {"reasoning_details": [entry("ab", signature="s")]}], [("reasoning", "ab"), ("reasoning_details", "")], ()),
-    ("the string says more", [{"reasoning": "a", "reasoning_details": [entry("a")]}, {"reasoning": "-"}, {"reasoning": "b", "reasoning_details": [entry("b")]}], [("reasoning_details", ""), ("reasoning", "a-b")], ()),
-    ("they differ from the start", [{"reasoning": "a", "reasoning_details": [entry("A")]}], [("reasoning_details", ""), ("reasoning", "a")], ()),
-    ("encrypted beside a string", [{"reasoning": "a", "reasoning_details": [{"type": "reasoning.encrypted", "data": "d"}]}], [("reasoning_details", ""), ("reasoning", "a")], ()),
-]  # fmt: skip
+    (
+        "one repeats the other",
+        [{"reasoning": "a", "reasoning_content": "a"}],
+        [("reasoning_content", "a")],
+        ("reasoning",),
+    ),
+    (
+        "all three",
+        [{"reasoning_text": "a", "reasoning": "a", "reasoning_content": "a"}],
+        [("reasoning_content", "a")],
+        ("reasoning", "reasoning_text"),
+    ),
+    (
+        "piece by piece",
+        [{"reasoning": "a", "reasoning_content": "a"}, {"reasoning": "b", "reasoning_content": "b"}],
+        [("reasoning_content", "ab")],
+        ("reasoning",),
+    ),
+    (
+        "in other pieces",
+        [{"reasoning": "ab"}, {"reasoning_content": "a"}, {"reasoning_content": "b"}],
+        [("reasoning", "ab")],
+        ("reasoning_content",),
+    ),
+    (
+        "with details",
+        [{"reasoning": "a", "reasoning_details": [entry("a")]}, {"reasoning": "b", "reasoning_details": [entry("b")]}],
+        [("reasoning_details", "ab")],
+        ("reasoning",),
+    ),
+    (
+        "two strings with details",
+        [{"reasoning": "a", "reasoning_content": "a", "reasoning_details": [entry("a")]}],
+        [("reasoning_details", "a")],
+        ("reasoning", "reasoning_content"),
+    ),
+    (
+        "details first, the string late",
+        [{"reasoning_details": [entry("a")]}, {"reasoning_details": [entry("b")]}, {"reasoning": "ab"}],
+        [("reasoning_details", "ab")],
+        ("reasoning",),
+    ),
+    (
+        "the string stops, the details go on",
+        [
+            {"reasoning": "a", "reasoning_details": [entry("a")]},
+            {"reasoning_details": [entry("b")]},
+            {"reasoning": "b"},
+        ],
+        [("reasoning_details", "ab")],
+        ("reasoning",),
+    ),
+    (
+        "the string first, details late",
+        [{"reasoning": "a"}, {"reasoning": "b"}, {"reasoning_details": [entry("ab", signature="s")]}],
+        [("reasoning", "ab"), ("reasoning_details", "")],
+        (),
+    ),
+    (
+        "the string says more",
+        [
+            {"reasoning": "a", "reasoning_details": [entry("a")]},
+            {"reasoning": "-"},
+            {"reasoning": "b", "reasoning_details": [entry("b")]},
+        ],
+        [("reasoning_details", ""), ("reasoning", "a-b")],
+        (),
+    ),
+    (
+        "they differ from the start",
+        [{"reasoning": "a", "reasoning_details": [entry("A")]}],
+        [("reasoning_details", ""), ("reasoning", "a")],
+        (),
+    ),
+    (
+        "encrypted beside a string",
+        [{"reasoning": "a", "reasoning_details": [{"type": "reasoning.encrypted", "data": "d"}]}],
+        [("reasoning_details", ""), ("reasoning", "a")],
+        (),
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "deltas", "expected", "repeats"), SEVERAL, ids=[case[0] for case in SEVERAL])
@@ -86,7 +154,11 @@ def test_a_second_field_that_says_something_else_is_kept_and_not_read() -> None:
     result = read(stream({"reasoning_content": "a"}, {"reasoning": "b"}, {"reasoning": "c"}))
 
     assert [("reasoning_content", "a")] == fields(result)
-    assert ("reasoning", "bc", True) == (thoughts(result)[1].source_field, thoughts(result)[1].thought, thoughts(result)[1].is_hidden)
+    assert ("reasoning", "bc", True) == (
+        thoughts(result)[1].source_field,
+        thoughts(result)[1].thought,
+        thoughts(result)[1].is_hidden,
+    )
 
 
 @pytest.mark.parametrize("raw", [stream, body], ids=["streamed", "whole"])
@@ -98,7 +170,9 @@ def test_an_explicit_field_name_is_the_only_one_read(raw: Any) -> None:
     assert [("reasoning_details", "c")] == fields(read(raw(message), "reasoning_details"))
     result = read(raw({**message, "thinking": "d"}), "thinking")
     assert [("thinking", "d")] == fields(result)
-    assert {"reasoning": "a", "reasoning_content": "b", "reasoning_details": [entry("c")]} == json.loads(result.response.message)
+    assert {"reasoning": "a", "reasoning_content": "b", "reasoning_details": [entry("c")]} == json.loads(
+        result.response.message
+    )
     assert [] == fields(read(raw(message), "other"))
 
 
@@ -120,25 +194,64 @@ MERGES = [
     ("the signature again", [entry("a", signature="s"), entry(signature="s")], [entry("a", signature="s")]),
     ("the signature so far", [entry("a", signature="s"), entry(signature="st")], [entry("a", signature="st")]),
     ("less of the signature", [entry("a", signature="st"), entry(signature="s")], [entry("a", signature="st")]),
-    ("the signature in every piece", [entry("a", signature="s"), entry("b", signature="s")], [entry("ab", signature="s")]),
+    (
+        "the signature in every piece",
+        [entry("a", signature="s"), entry("b", signature="s")],
+        [entry("ab", signature="s")],
+    ),
     ("text after the signature", [entry("a", signature="s"), entry("b")], [entry("a", signature="s"), entry("b")]),
     ("other indexes", [entry("a"), entry("b", index=1), entry("c")], [entry("ac"), entry("b", index=1)]),
     ("no index", [entry("a", index=None), entry("b", index=None)], [entry("ab", index=None)]),
-    ("other types at one index", [entry("a"), {"type": "reasoning.encrypted", "data": "d", "index": 0}], [entry("a"), {"type": "reasoning.encrypted", "data": "d", "index": 0}]),
-    ("other ids at one index", [entry("a", id="1"), entry("b", id="2"), entry("c", id="1")], [entry("ac", id="1"), entry("b", id="2")]),
+    (
+        "other types at one index",
+        [entry("a"), {"type": "reasoning.encrypted", "data": "d", "index": 0}],
+        [entry("a"), {"type": "reasoning.encrypted", "data": "d", "index": 0}],
+    ),
+    (
+        "other ids at one index",
+        [entry("a", id="1"), entry("b", id="2"), entry("c", id="1")],
+        [entry("ac", id="1"), entry("b", id="2")],
+    ),
     ("an id that comes later", [entry("a"), entry("b", id="1"), entry("c")], [{**entry("abc"), "id": "1"}]),
-    ("summaries", [{"type": "reasoning.summary", "summary": "a"}, {"type": "reasoning.summary", "summary": "b"}], [{"type": "reasoning.summary", "summary": "ab"}]),
-    ("the same data twice", [{"type": "reasoning.encrypted", "data": "d"}, {"type": "reasoning.encrypted", "data": "d"}], [{"type": "reasoning.encrypted", "data": "d"}]),
-    ("other data", [{"type": "reasoning.encrypted", "data": "d"}, {"type": "reasoning.encrypted", "data": "e"}], [{"type": "reasoning.encrypted", "data": "d"}, {"type": "reasoning.encrypted", "data": "e"}]),
-    ("data that comes later", [{"type": "reasoning.encrypted", "id": "1"}, {"type": "reasoning.encrypted", "data": "e"}], [{"type": "reasoning.encrypted", "id": "1", "data": "e"}]),
-    ("a tool of the server", [{"type": "reasoning.server_tool_call", "tool_name": "t", "arguments": "{"}, {"type": "reasoning.server_tool_call", "tool_name": "t", "arguments": "}"}], [{"type": "reasoning.server_tool_call", "tool_name": "t", "arguments": "{}"}]),
+    (
+        "summaries",
+        [{"type": "reasoning.summary", "summary": "a"}, {"type": "reasoning.summary", "summary": "b"}],
+        [{"type": "reasoning.summary", "summary": "ab"}],
+    ),
+    (
+        "the same data twice",
+        [{"type": "reasoning.encrypted", "data": "d"}, {"type": "reasoning.encrypted", "data": "d"}],
+        [{"type": "reasoning.encrypted", "data": "d"}],
+    ),
+    (
+        "other data",
+        [{"type": "reasoning.encrypted", "data": "d"}, {"type": "reasoning.encrypted", "data": "e"}],
+        [{"type": "reasoning.encrypted", "data": "d"}, {"type": "reasoning.encrypted", "data": "e"}],
+    ),
+    (
+        "data that comes later",
+        [{"type": "reasoning.encrypted", "id": "1"}, {"type": "reasoning.encrypted", "data": "e"}],
+        [{"type": "reasoning.encrypted", "id": "1", "data": "e"}],
+    ),
+    (
+        "a tool of the server",
+        [
+            {"type": "reasoning.server_tool_call", "tool_name": "t", "arguments": "{"},
+            {"type": "reasoning.server_tool_call", "tool_name": "t", "arguments": "}"},
+        ],
+        [{"type": "reasoning.server_tool_call", "tool_name": "t", "arguments": "{}"}],
+    ),
     ("null takes nothing back", [entry("a", signature="s"), entry(None, signature=None)], [entry("a", signature="s")]),
-    ("the text so far each time", [entry("The"), entry("The user"), entry("The user"), entry("The user asks")], [entry("The user asks")]),
+    (
+        "the text so far each time",
+        [entry("The"), entry("The user"), entry("The user"), entry("The user asks")],
+        [entry("The user asks")],
+    ),
     ("the text so far, then a piece", [entry("The"), entry("The user"), entry(" asks")], [entry("The user asks")]),
     ("equal pieces", [entry("ha"), entry("ha"), entry("ha!")], [entry("hahaha!")]),
     ("an unknown type", [{"type": "new", "x": [1, {"y": 1.5}]}], [{"type": "new", "x": [1, {"y": 1.5}]}]),
     ("no type", [{"text": "a"}, {"text": "b"}], [{"text": "ab"}]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "pieces", "expected"), MERGES, ids=[case[0] for case in MERGES])

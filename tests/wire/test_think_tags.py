@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -34,7 +36,11 @@ CASES = [
     ("another kind inside", "<think>a</thinking>b</think>", "O(<think>)R(a</thinking>b)C(</think>)"),
     ("a second closing tag is text", "<think>a</think>b</think>c", "O(<think>)R(a)C(</think>)T(b</think>c)"),
     ("after answer text", "Say <think>a</think>b", "T(Say <think>a</think>b)"),
-    ("a pair in the answer, then a lone one", "<b><think>a</think>b</think>c", "T(<b><think>a</think>b)L(</think>)T(c)"),
+    (
+        "a pair in the answer, then a lone one",
+        "<b><think>a</think>b</think>c",
+        "T(<b><think>a</think>b)L(</think>)T(c)",
+    ),
     ("upper case", "<THINK>a</THINK>", "T(<THINK>a</THINK>)"),
     ("in a code span", "Use `<think>` and `</think>`.", "T(Use `<think>` and `</think>`.)"),
     ("in a fence", "a\n```xml\n<think>\n</think>\n```\nb", "T(a\n```xml\n<think>\n</think>\n```\nb)"),
@@ -94,7 +100,21 @@ def test_every_closing_tag_may_stand_alone(closing: str) -> None:
     assert f"T(a `{closing}` b)" == split([f"a `{closing}` b"])
 
 
-MARKS = [tag for pair in TAGS[:9] for tag in pair] + ["<", "</", "think", ">", "`", "``", "```", "~~~", "\n", " ", "a", "[", "="]
+MARKS = [tag for pair in TAGS[:9] for tag in pair] + [
+    "<",
+    "</",
+    "think",
+    ">",
+    "`",
+    "``",
+    "```",
+    "~~~",
+    "\n",
+    " ",
+    "a",
+    "[",
+    "=",
+]
 CONTENTS = st.lists(st.sampled_from(MARKS), max_size=12).map("".join)
 
 
@@ -104,7 +124,7 @@ CONTENTS = st.lists(st.sampled_from(MARKS), max_size=12).map("".join)
 def test_pieces_join_to_the_input_and_cuts_do_not_matter(content: str, at: list[int]) -> None:
     """For tags and code strewn anyhow: the pieces are the input again, equal at every cut."""
     places = [0, *sorted(min(place, len(content)) for place in at), len(content)]
-    pieces = [content[start:end] for start, end in zip(places, places[1:], strict=False)]
+    pieces = [content[start:end] for start, end in itertools.pairwise(places)]
     splitter = TagSplitter()
     joined = "".join(piece.text for cut in pieces for piece in splitter.feed(cut))
 

@@ -32,30 +32,88 @@ ASSISTANT: list[tuple[str, str, list[Block], Carry, str]] = [
     ("calls, content absent", "absent", [CALL], NOTHING, f'"tool_calls":[{PLAIN}]'),
     ("calls, content null", "null", [CALL], NOTHING, f'"content":null,"tool_calls":[{PLAIN}]'),
     ("calls, content empty", "text", [CALL], NOTHING, f'"content":"","tool_calls":[{PLAIN}]'),
-    ("a call verbatim", "absent", [ToolCall("c", "f", "{}", wire='{"id":"c","x":1}')], NOTHING, '"tool_calls":[{"id":"c","x":1}]'),
+    (
+        "a call verbatim",
+        "absent",
+        [ToolCall("c", "f", "{}", wire='{"id":"c","x":1}')],
+        NOTHING,
+        '"tool_calls":[{"id":"c","x":1}]',
+    ),
     ("a refusal", "null", [Text("no", source_field="refusal")], NOTHING, '"content":null,"refusal":"no"'),
-    ("a refusal after text", "text", [Text("a"), Text("no", source_field="refusal")], NOTHING, '"content":"a","refusal":"no"'),
-    ("a field", "text", [ThinkingBlock("t", source_field="x"), Text("a")], Carry(fields=("x", "y"), text="t"), '"content":"a","x":"t","y":"t"'),
-    ("details", "text", [Text("a")], Carry(details=('{"b":1,"a":2}', "{}")), '"content":"a","reasoning_details":[{"b":1,"a":2},{}]'),
+    (
+        "a refusal after text",
+        "text",
+        [Text("a"), Text("no", source_field="refusal")],
+        NOTHING,
+        '"content":"a","refusal":"no"',
+    ),
+    (
+        "a field",
+        "text",
+        [ThinkingBlock("t", source_field="x"), Text("a")],
+        Carry(fields=("x", "y"), text="t"),
+        '"content":"a","x":"t","y":"t"',
+    ),
+    (
+        "details",
+        "text",
+        [Text("a")],
+        Carry(details=('{"b":1,"a":2}', "{}")),
+        '"content":"a","reasoning_details":[{"b":1,"a":2},{}]',
+    ),
     ("no details", "text", [Text("a")], Carry(details=()), '"content":"a","reasoning_details":[]'),
-    ("tags back where they stood", "text", [TAGGED, Text("\n\nb"), TAGGED], Carry(tagged=True, text="aa"), '"content":"<think>a</think>\\n\\nb<think>a</think>"'),
+    (
+        "tags back where they stood",
+        "text",
+        [TAGGED, Text("\n\nb"), TAGGED],
+        Carry(tagged=True, text="aa"),
+        '"content":"<think>a</think>\\n\\nb<think>a</think>"',
+    ),
     ("tags gone", "text", [TAGGED, Text("\n\nb "), TAGGED], NOTHING, '"content":"b "'),
-    ("tags made", "text", [ThinkingBlock("t", source_field="x"), Text("b")], Carry(tagged=True, text="t"), '"content":"<think>\\nt\\n</think>\\n\\nb"'),
-    ("a marker never goes back", "text", [ThinkingBlock("Thinking...", source_field="content", opening="<think>", marker=True), Text("b")], Carry(tagged=True, text="x"), '"content":"b"'),
+    (
+        "tags made",
+        "text",
+        [ThinkingBlock("t", source_field="x"), Text("b")],
+        Carry(tagged=True, text="t"),
+        '"content":"<think>\\nt\\n</think>\\n\\nb"',
+    ),
+    (
+        "a marker never goes back",
+        "text",
+        [ThinkingBlock("Thinking...", source_field="content", opening="<think>", marker=True), Text("b")],
+        Carry(tagged=True, text="x"),
+        '"content":"b"',
+    ),
     ("foreign reasoning in front", "text", [TAGGED, Text(" b")], Carry(prefix="(Earlier)"), '"content":"(Earlier)b"'),
     ("foreign reasoning alone", "absent", [CALL], Carry(prefix="(E)"), f'"content":"(E)","tool_calls":[{PLAIN}]'),
-    ("other parts", "text", [Text("a"), Text("b"), Unknown('{"x":1}'), Text("n", wire=NOTED), Text("c")], NOTHING, '"content":[{"type":"text","text":"ab"},{"x":1},%s,{"type":"text","text":"c"}]' % NOTED),
+    (
+        "other parts",
+        "text",
+        [Text("a"), Text("b"), Unknown('{"x":1}'), Text("n", wire=NOTED), Text("c")],
+        NOTHING,
+        '"content":[{"type":"text","text":"ab"},{"x":1},' + NOTED + ',{"type":"text","text":"c"}]',
+    ),
     ("only other parts", "text", [Unknown('{"x":1}')], NOTHING, '"content":[{"x":1}]'),
-    ("a lone surrogate", "text", [Text("\ud83d")], Carry(fields=("x",), text="\ude00"), '"content":"\\ud83d","x":"\\ude00"'),
-]  # fmt: skip
+    (
+        "a lone surrogate",
+        "text",
+        [Text("\ud83d")],
+        Carry(fields=("x",), text="\ude00"),
+        '"content":"\\ud83d","x":"\\ude00"',
+    ),
+]
 
 
-@pytest.mark.parametrize(("name", "stood", "blocks", "carry", "expected"), ASSISTANT, ids=[case[0] for case in ASSISTANT])
+@pytest.mark.parametrize(
+    ("name", "stood", "blocks", "carry", "expected"), ASSISTANT, ids=[case[0] for case in ASSISTANT]
+)
 def test_an_assistant_message_is_written_as_its_response_stood(
     name: str, stood: Any, blocks: list[Block], carry: Carry, expected: str
 ) -> None:
     """Content, the reasoning of the carry and the calls, in that order, opaque values spliced."""
-    assert f'{{"role":"assistant",{expected}}}' == write.assistant(Response(ORIGIN, content=stood), blocks, carry).decode()
+    assert (
+        f'{{"role":"assistant",{expected}}}' == write.assistant(Response(ORIGIN, content=stood), blocks, carry).decode()
+    )
 
 
 OTHERS = [
@@ -63,7 +121,9 @@ OTHERS = [
     (write.message("user", Message("\ud83d")), '{"role":"user","content":"\\ud83d"}'),
     (write.message("user", Message("x", wire='{"b":1,"a":"\ud83d"}')), '{"b":1,"a":"\\ud83d"}'),
     (
-        write.message("user", Message("", (Text("a"), Text("n", wire=NOTED), Media("image_url", wire='{"m":1}'), Unknown("5")))),
+        write.message(
+            "user", Message("", (Text("a"), Text("n", wire=NOTED), Media("image_url", wire='{"m":1}'), Unknown("5")))
+        ),
         f'{{"role":"user","content":[{{"type":"text","text":"a"}},{NOTED},{{"m":1}},5]}}',
     ),
     (write.tool_result(ToolResult("c", "r")), '{"role":"tool","tool_call_id":"c","content":"r"}'),
@@ -71,10 +131,10 @@ OTHERS = [
     (write.end("m", (), {}), '],"model":"m"}'),
     (
         write.end("m", (Tool("f", "d", '{"type": "object"}'), Tool("g", wire='{"g":1}')), {"b": {"y": 1, "x": 2}}),
-        '],"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type": "object"}}},{"g":1}],'
-        '"model":"m","b":{"x":2,"y":1}}',
+        '],"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type": "object"}}},'
+        '{"g":1}],"model":"m","b":{"x":2,"y":1}}',
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("written", "expected"), OTHERS)
@@ -98,7 +158,8 @@ def carry_of(blocks: tuple[Block, ...]) -> Carry:
     fields = {b.source_field: "" for b in found if b.source_field not in ("content", "reasoning_details")}
     details = tuple(block.wire for block in found if block.source_field == "reasoning_details")
     text = "".join(block.thought + block.closing for block in found if block.source_field in fields)
-    return Carry(tuple(fields), text, details or None, tagged=any(block.source_field == "content" for block in found))
+    tagged = any(isinstance(block, ThinkingBlock) and block.source_field == "content" for block in blocks)
+    return Carry(tuple(fields), text, details or None, tagged)
 
 
 TEXTS = st.lists(st.sampled_from([mark for mark in MARKS if mark != "Thinking..."]) | st.text(max_size=5), max_size=5)
@@ -114,7 +175,7 @@ CALLS = st.lists(
     ),
     min_size=1,
     max_size=3,
-    unique_by=lambda call: call["id"],
+    unique_by=lambda call: str(call["id"]),
 )
 ENTRIES = st.lists(
     st.fixed_dictionaries(
@@ -170,22 +231,48 @@ HISTORY: list[dict[str, Any]] = [
     {"role": "developer", "content": "d"},
     {"role": "user", "content": "u"},
     {"role": "user", "content": "u", "name": "n"},
-    {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x"}}, {"type": "new"}, 5]},
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "a"},
+            {"type": "image_url", "image_url": {"url": "x"}},
+            {"type": "new"},
+            5,
+        ],
+    },
     {"role": "user", "content": None},
     {"role": "assistant", "content": "a", "reasoning_content": "t", "odd": 1},
-    {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+    },
     {"role": "tool", "tool_call_id": "c1", "content": "r"},
     {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "r"}], "name": "f"},
-]  # fmt: skip
+]
 
 
 def test_a_history_is_read_into_drafts() -> None:
     """Each message gives its commits in order, and goes out again as it came."""
     drafts = read_messages(HISTORY, iter(["r1", "r2"]).__next__)
-    kinds = ["system", "system", "user", "user", "user", "user", "response", "reasoning", "assistant", "response", "tool_call"]
+    kinds = [
+        "system",
+        "system",
+        "user",
+        "user",
+        "user",
+        "user",
+        "response",
+        "reasoning",
+        "assistant",
+        "response",
+        "tool_call",
+    ]
 
     assert [*kinds, "tool_result", "tool_result"] == [draft.kind for draft in drafts]
-    assert [HISTORY[at] for at in (0, 2, 3, 4, 5, 8, 9)] == [json.loads(written(drafts[at])) for at in (0, 2, 3, 4, 5, 11, 12)]
+    assert [HISTORY[at] for at in (0, 2, 3, 4, 5, 8, 9)] == [
+        json.loads(written(drafts[at])) for at in (0, 2, 3, 4, 5, 11, 12)
+    ]
     assert {"role": "developer", "content": "d"} == json.loads(written(drafts[1]))
     assert '{"odd":1}' == drafts[6].value.message  # type: ignore[union-attr]
     assert ("r1", 1, "r2", 0) == (drafts[8].response, drafts[8].index, drafts[10].response, drafts[10].index)
@@ -203,7 +290,9 @@ def test_a_result_without_an_id_answers_the_first_open_call() -> None:
     """Some histories leave the id of a result out."""
     calls = [{"id": id, "function": {"name": "f", "arguments": "{}"}} for id in ("c1", "c2")]
     before = read_messages([{"role": "assistant", "tool_calls": calls}], lambda: "r1")
-    first = read_messages([{"role": "tool", "content": "a"}, {"role": "tool", "content": "b"}], lambda: "r2", after=before)
+    first = read_messages(
+        [{"role": "tool", "content": "a"}, {"role": "tool", "content": "b"}], lambda: "r2", after=before
+    )
 
     assert ["c1", "c2"] == [draft.value.id for draft in first]  # type: ignore[union-attr]
     assert [""] == [draft.value.id for draft in read_messages([{"role": "tool"}], lambda: "r3")]  # type: ignore[union-attr]

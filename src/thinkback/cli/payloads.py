@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OPAQUE_NAME = re.compile(r"signature|encrypted|redacted|^data$", re.IGNORECASE)
 _OPAQUE_VALUE = re.compile(r"[A-Za-z0-9+/=_-]{120,}")
 # Fields that hold JSON as source text, verbatim from a provider or a program.
-_SOURCE = frozenset({"wire", "message", "envelope", "params", "parameters", "rule", "endpoint_data"})
+_SOURCE = frozenset({"wire", "message", "envelope", "params", "parameters", "basis"})
 
 Line = tuple[str, tuple[terminal.Style, ...]]
 

@@ -100,14 +100,13 @@ def characters_of(unit: ResponseUnit) -> tuple[int, int]:
     """(reasoning, everything else) of a response's output, in characters."""
     reasoning = other = 0
     for block in unit.blocks:
-        kind = type(block)
-        if kind is Text:
-            other += len(block.text)  # type: ignore[union-attr]
-        elif kind is ThinkingBlock:
-            if not block.is_hidden:  # type: ignore[union-attr]
-                reasoning += weight_of(block)  # type: ignore[arg-type]
-        elif kind is ToolCall:
-            other += len(block.name) + len(block.arguments)  # type: ignore[union-attr]
+        if isinstance(block, Text):
+            other += len(block.text)
+        elif isinstance(block, ThinkingBlock):
+            if not block.is_hidden:
+                reasoning += len(block.thought) or weight_of(block)
+        elif isinstance(block, ToolCall):
+            other += len(block.name) + len(block.arguments)
     return reasoning, other
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from thinkback.compile import forms
 from thinkback.compile.guard import Verdict
-from thinkback.compile.notes import Notes, is_repeated
+from thinkback.compile.notes import Notes, opaque_values
 from thinkback.compile.policy import Policy, Stance
 from thinkback.compile.units import ResponseUnit, Thought
 from thinkback.errors import ReplayRefused
@@ -74,9 +74,9 @@ def decide(
         form = forms.form_of(policy, thoughts)
         kept, refused = _sort(thoughts, forms.own_field(form), verdict, invalid, seen, set(notes.opaque))
         carry = _write(unit, kept, form, stance, policy, notes, verdict.carriers)
-        carry = _refuse(unit, refused, form, carry, policy, notes)
-        if carry.tagged and refused:
-            gone = {id(item.block) for item in refused}
+        if refused:
+            carry = _refuse(unit, refused, form, carry, policy, notes)
+            gone = {id(item.block) for item in refused} if carry.tagged else ()
             blocks = tuple(block for block in blocks if id(block) not in gone)
     if stance.fill and not (carry.fields or carry.tagged or carry.details is not None):
         return _fill(refused, carry, blocks, stance, policy, notes)
@@ -97,23 +97,26 @@ def _sort(
     """
     kept: list[Thought] = []
     refused: list[Refused] = []
-    doubled = own != "" and any(block.is_hidden and block.source_field == own for _, block in thoughts)
+    doubled = (
+        own != "" and len(thoughts) > 1 and any(block.is_hidden and block.source_field == own for _, block in thoughts)
+    )
     for hash, block in thoughts:
         is_own = own != "" and block.source_field == own
-        opaque = carriers_of(block) if block.signature or block.carriers else ()
+        carriers = carriers_of(block) if block.signature or block.carriers else ()
+        opaque = opaque_values(carriers)
         if block.marker:
             refused.append(Refused(hash, block, _MARKER))
         elif not is_own and (block.is_hidden or doubled):
             refused.append(Refused(hash, block, _REPEATS))
         elif hash in invalid:
             refused.append(Refused(hash, block, _INVALID, lost=True))
-        elif not verdict.text or (opaque and not verdict.carriers and not block.thought):
-            refused.append(Refused(hash, block, verdict.reason, lost=True, foreign=not verdict.text))
-        elif opaque and verdict.carriers and any(is_repeated(carrier, seen, here) for carrier in opaque):
+        elif not verdict.text or (carriers and not verdict.carriers and not block.thought):
+            refused.append(Refused(hash, block, verdict.reason, lost=True, foreign=True))
+        elif verdict.carriers and not (here.isdisjoint(opaque) and all(value not in seen for value in opaque)):
             refused.append(Refused(hash, block, _SENT))
         else:
             kept.append((hash, block))
-            here.update([carrier.value for carrier in opaque])
+            here.update(opaque)
     return kept, refused
 
 
@@ -208,7 +211,7 @@ def _against(
         return _INVALID
     if not (verdict.carriers if block.carriers else verdict.text):
         return verdict.reason
-    if any(is_repeated(carrier, seen, here) for carrier in block.carriers):
+    if any(value in seen or value in here for value in opaque_values(block.carriers)):
         return _SENT
     verbatim = isinstance(block, Unknown) or (isinstance(block, ToolCall) and bool(block.wire))
     return "" if verbatim else "the endpoint has no place for it on this block"

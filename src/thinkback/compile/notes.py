@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from thinkback.compile.counts import weight_of
@@ -57,8 +57,7 @@ class Notes:
     def carrier(self, hash: str, carrier: Carrier, reason: str) -> None:
         """One carrier goes out."""
         self._add("native", carrier.kind, hash, reason)
-        if carrier.kind != _NOT_OPAQUE:
-            self.opaque.append(carrier.value)
+        self.opaque += opaque_values((carrier,))
 
     def drop_carriers(self, hash: str, block: Block, reason: str) -> None:
         """The carriers of ``block`` stay away."""
@@ -93,6 +92,6 @@ class Notes:
         self.decisions.append(Decision(action, what, hash, self.rule, reason, at, characters, self.guessed))
 
 
-def is_repeated(carrier: Carrier, before: Container[str], here: Container[str]) -> bool:
-    """Whether ``carrier`` already went out in this request: with an earlier message, or in this one."""
-    return carrier.kind != _NOT_OPAQUE and (carrier.value in before or carrier.value in here)
+def opaque_values(carriers: Iterable[Carrier]) -> list[str]:
+    """The values among ``carriers`` that must not go out twice."""
+    return [carrier.value for carrier in carriers if carrier.kind != _NOT_OPAQUE]

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from thinkback.compile.counts import NO_REPORT, Report, Sizes, Tally, characters_of, report_of
 from thinkback.compile.decide import decide, withhold
-from thinkback.compile.notes import Notes, is_repeated
+from thinkback.compile.notes import Notes, opaque_values
 from thinkback.compile.policy import Policy
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn
 from thinkback.model.blocks import Block, ToolResult
@@ -106,7 +106,8 @@ class Rendering:
         """The opaque values of a response that went out before it."""
         if not unit.opaque:
             return ()
-        return tuple([each.value for each in unit.opaque if is_repeated(each, self._sent, self.opaque)])
+        values = opaque_values(unit.opaque)
+        return tuple([value for value in values if value in self._sent or value in self.opaque])
 
     def _render(self, unit: ResponseUnit, key: Key) -> Rendition:
         policy = self._policy

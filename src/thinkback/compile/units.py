@@ -37,36 +37,22 @@ class ResponseUnit:
     ``capped``: the turn reached its cap before the calls were run. ``memo`` is what it was rendered to last.
     """
 
-    __slots__ = (
-        "blocks",
-        "calls",
-        "capped",
-        "hash",
-        "header",
-        "memo",
-        "opaque",
-        "others",
-        "owner",
-        "response",
-        "results",
-        "thoughts",
-        "usage",
-    )
+    # Defaults of the class: a history is thousands of these, and most need few of them.
+    blocks: tuple[Block, ...] = ()
+    thoughts: tuple[Thought, ...] = ()
+    opaque: tuple[Carrier, ...] = ()
+    others: tuple[tuple[str, Block], ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    usage: Usage | None = None
+    capped = False
+    memo: Rendition | None = None
 
     def __init__(self, owner: object, hash: str, response: str, header: Response) -> None:
         self.owner = owner
         self.hash = hash
         self.response = response
         self.header = header
-        self.blocks: tuple[Block, ...] = ()
-        self.thoughts: tuple[Thought, ...] = ()
-        self.opaque: tuple[Carrier, ...] = ()
-        self.others: tuple[tuple[str, Block], ...] = ()
-        self.calls: tuple[ToolCall, ...] = ()
-        self.results: tuple[ToolResult, ...] = ()
-        self.usage: Usage | None = None
-        self.capped = False
-        self.memo: Rendition | None = None
 
     def copy(self, owner: object) -> ResponseUnit:
         """A twin that ``owner`` may change."""
@@ -95,7 +81,7 @@ class ResponseUnit:
 
 
 class Turn:
-    """From a user message to the next. ``state`` is ``None`` while it is under way."""
+    """From a user message to the next. ``state`` is how it ended, ``None`` where it never did."""
 
     __slots__ = ("has_response", "owner", "state", "units")
 
@@ -143,6 +129,7 @@ class Grouper:
         self.missed = False
         self.repairs: list[Repair] = []
         self._owner = object()
+        self._turn: Turn | None = None
         self._unit: ResponseUnit | None = None
         self._responses: dict[str, tuple[int, int]] | None = None
         self._callers: dict[str, tuple[int, int]] = {}
@@ -182,7 +169,6 @@ class Grouper:
         turn = self._last_turn()
         if turn is None or turn.state == "completed":
             turn = self._open_turn()
-        turn.state = None
         turn.has_response = True
         self._unit = ResponseUnit(self._owner, commit.hash, commit.response, cast(Response, commit.value))
         turn.units.append(self._unit)
@@ -238,12 +224,15 @@ class Grouper:
         self.repairs.append(cast(Repair, commit.value))
 
     def _open_turn(self) -> Turn:
-        turn = Turn(self._owner)
+        turn = self._turn = Turn(self._owner)
         self.turns.append(turn)
         return turn
 
     def _last_turn(self) -> Turn | None:
-        return self._own_turn(len(self.turns) - 1) if self.turns else None
+        """The last turn, to be changed."""
+        if self._turn is None and self.turns:
+            self._turn = self._own_turn(len(self.turns) - 1)
+        return self._turn
 
     def _own_turn(self, at: int) -> Turn:
         turn = self.turns[at]

@@ -108,7 +108,9 @@ class Response(msgspec.Struct, frozen=True, omit_defaults=True, tag="response"):
 class Request(msgspec.Struct, frozen=True, omit_defaults=True, tag="request"):
     """What was sent, for audit; never replayed. Decisions are recomputed from it and checked by ``sent_digest``.
 
-    ``head`` is the hash of the last commit the request was built from. Digests are hex SHA-256.
+    ``head`` is the hash of the last commit the request was built from. Digests are hex SHA-256. ``basis`` is the
+    data that the request was built by (endpoint, rule row, model facts) as JSON source text; it is large and seldom
+    changes, so it is empty where an earlier request of the session has the same ``basis_digest``.
     """
 
     target: dict[str, str]
@@ -121,7 +123,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True, tag="request"):
     messages_digest: str
     carriers_digest: str
     sent_digest: str
-    rule: str = ""
+    basis_digest: str
+    basis: str = ""
 
 
 class TurnEnded(msgspec.Struct, frozen=True, omit_defaults=True, tag="turn_ended"):

@@ -174,6 +174,14 @@ class Target(msgspec.Struct, frozen=True):
     on: str = ""
 
 
+class Basis(msgspec.Struct, frozen=True):
+    """The data a request is built by, as its record keeps it."""
+
+    endpoint: Endpoint
+    rule: Rule
+    info: ModelInfo
+
+
 DecisionAction: TypeAlias = Literal[
     "native", "field", "tags", "summary", "text", "placeholder", "dummy", "server", "drop"
 ]

@@ -14,7 +14,7 @@ from thinkback.errors import CorruptLogError, NotFoundError, SettingError, Think
 from thinkback.model import canonical
 from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import Commit, Draft, Message, Request, Tool
-from thinkback.model.target import Endpoint, ModelInfo, Rule, Target, merge
+from thinkback.model.target import Basis, Target, merge
 from thinkback.session.place import Place as Place
 from thinkback.session.place import Rulebook as Rulebook
 from thinkback.settings import restore
@@ -176,15 +176,13 @@ def rebuild(commits: Sequence[Commit]) -> Plan:
 def plan_of(record: Request, commits: Sequence[Commit]) -> Plan:
     """The plan that ``record`` describes, from the commits up to its head."""
     head = next((at for at, commit in enumerate(commits) if commit.hash == record.head), -1)
-    place = record.target
-    rule: Rule = canonical.decode(record.rule, Rule)
-    endpoint: Endpoint = canonical.decode(place["endpoint_data"], Endpoint)
+    place, basis = record.target, _basis(record, commits)
     target = Target(
-        endpoint=endpoint,
+        endpoint=basis.endpoint,
         base_url=place["base_url"],
         model=place["model"],
-        rule=rule,
-        info=ModelInfo(place["model"]),
+        rule=basis.rule,
+        info=basis.info,
         account=place["account"],
         account_known=place["account_known"] == "true",
         guessed=place["guessed"] == "true",
@@ -194,3 +192,17 @@ def plan_of(record: Request, commits: Sequence[Commit]) -> Plan:
     plan = history.plan(target, restore(record.settings), None, canonical.decode(record.params))
     plan.settings = dict(record.settings)
     return plan
+
+
+def _basis(record: Request, commits: Sequence[Commit]) -> Basis:
+    """The data ``record`` was built by: its own, or that of the earlier request which has it."""
+    requests = (commit.value for commit in commits if isinstance(commit.value, Request))
+    found = next((r.basis for r in requests if r.basis and r.basis_digest == record.basis_digest), "")
+    if not found:
+        raise CorruptLogError(
+            "the data that the last request was built by is not in the log",
+            details={"basis": record.basis_digest},
+            next_actions=("run `thinkback fsck`",),
+        )
+    basis: Basis = canonical.decode(found, Basis)
+    return basis

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from thinkback.model.blocks import ToolCall, ToolResult
@@ -30,7 +29,7 @@ def open_calls(commits: Sequence[Commit]) -> list[OpenCall]:
     not complete are never run, so they do not count."""
     waiting: list[OpenCall] = []
     complete: set[str] = set()
-    for commit in islice(commits, _turn_start(commits), None):
+    for commit in commits[_turn_start(commits) :]:
         value = commit.value
         if isinstance(value, Response) and value.complete:
             complete.add(commit.response)
@@ -46,7 +45,7 @@ def open_calls(commits: Sequence[Commit]) -> list[OpenCall]:
 def closing_drafts(commits: Sequence[Commit]) -> list[Draft]:
     """Results for calls that have none, and the end of a turn that never got one (DESIGN 3.7)."""
     drafts = [interrupted(call) for call in open_calls(commits)]
-    if any(commit.kind in ("user", "response") for commit in islice(commits, _turn_start(commits), None)):
+    if any(commit.kind in ("user", "response") for commit in commits[_turn_start(commits) :]):
         drafts.append(Draft("turn_ended", TurnEnded("interrupted", "the turn was never finished")))
     return drafts
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block
 from thinkback.model.commits import Commit, Head, Request, Tool, Tools, decode_payload
 from thinkback.model.plan import Counts, Dropped
-from thinkback.model.target import Decision, Settings, Target, merge
+from thinkback.model.target import Basis, Decision, Settings, Target, merge
 from thinkback.turn.controls import control_params
 from thinkback.turn.dialects import dialect
 
@@ -31,9 +31,16 @@ class Plan:
     """
 
     def __init__(
-        self, request: fold.Request, target: Target, head: Head, tools: Sequence[Tool], params: dict[str, Any]
+        self,
+        request: fold.Request,
+        target: Target,
+        head: Head,
+        tools: Sequence[Tool],
+        params: dict[str, Any],
+        known_bases: Set[str] = frozenset(),
     ) -> None:
         self._request = request
+        self._known_bases = known_bases
         self._writer = dialect(target.endpoint.dialect).writer
         self._end = self._writer.end(target.model, tools, params)
         self.target = target
@@ -93,6 +100,8 @@ class Plan:
         """The audit record of this request for the log."""
         digests = self._request.digests(self._writer, self._end, self.tools)
         target = self.target
+        basis = canonical.encode(Basis(target.endpoint, target.rule, target.info))
+        digest = canonical.digest(basis)
         return Request(
             target={
                 "endpoint": target.endpoint.id,
@@ -103,19 +112,19 @@ class Plan:
                 "account_known": "true" if target.account_known else "false",
                 "on": target.on,
                 "guessed": "true" if target.guessed else "false",
-                "endpoint_data": canonical.encode(target.endpoint).decode(),
                 **({"held": "true"} if self.held else {}),
             },
             settings=self.settings,
             rules=(target.rule.id,),
-            params=canonical.encode(self.native).decode(),
+            params=canonical.source(self.native),
             head=self.head.hash,
             system_digest=digests.system,
             tools_digest=digests.tools,
             messages_digest=digests.messages,
             carriers_digest=digests.carriers,
             sent_digest=digests.sent,
-            rule=canonical.encode(target.rule).decode(),
+            basis_digest=digest,
+            basis="" if digest in self._known_bases else basis.decode(),
         )
 
     def __repr__(self) -> str:
@@ -131,6 +140,7 @@ class History:
     def __init__(self, commits: Sequence[Commit] = ()) -> None:
         self.commits: list[Commit] = []
         self.tools: tuple[Tool, ...] = ()
+        self._bases: set[str] = set()
         self._state: fold.State | None = None
         self._waiting: list[Commit] = []
         self._held: dict[tuple[str, int], Block] = {}
@@ -150,6 +160,8 @@ class History:
         for commit in commits:
             if isinstance(commit.value, Tools):
                 self.tools = commit.value.tools
+            elif isinstance(commit.value, Request) and commit.value.basis:
+                self._bases.add(commit.value.basis_digest)
 
     def hold(self, response: str, index: int, block: Block) -> None:
         """Keep ``block`` in memory for the commit of that place, which is to come."""
@@ -184,7 +196,8 @@ class History:
         state = self._fold(Inputs(target, settings, wanted, bool(offered)))
         request = fold.Request(state, writer)
         added = fold.added_params(state.policy, request.off)
-        plan = Plan(request, target, self.head, offered, merge(merge(added, wanted), _off(added, request)))
+        params_sent = merge(merge(added, wanted), _off(added, request))
+        plan = Plan(request, target, self.head, offered, params_sent, self._bases)
         plan.dropped, plan.native, plan.held = tuple(dropped), dict(params), bool(self._held)
         return plan
 

@@ -13,9 +13,9 @@ _MARK = re.compile(r"\n|``*|~~*")  # literal first characters: the search skips 
 
 
 class CodeSpans:
-    """``note`` text as it goes by; ask ``inside`` at any point."""
+    """``note`` text as it goes by; ask ``inside`` at any point where no run of backticks is cut."""
 
-    __slots__ = ("_blank", "_closes", "_fence", "_opens", "_run", "_run_leads", "_span", "_unseen", "note")
+    __slots__ = ("_blank", "_closes", "_fence", "_opens", "_span", "_unseen", "note")
 
     def __init__(self) -> None:
         self._unseen: list[str] = []
@@ -23,9 +23,7 @@ class CodeSpans:
         self._fence = ""  # the run that opened the fence we are in
         self._opens = ""  # the run at the start of this line, which opens a fence if the line is one
         self._closes = False  # this line is a closing one so far
-        self._span = 0  # the run of backticks that opened the span we are in
-        self._run = ""  # a run at the very end, which may go on
-        self._run_leads = False
+        self._span = 0  # the length of the run that opened the span we are in
         self._blank = True  # nothing but white space on this line so far
 
     def inside(self) -> bool:
@@ -34,43 +32,26 @@ class CodeSpans:
             text = "".join(self._unseen)
             self._unseen.clear()
             self._scan(text)
-        if self._run:
-            self._end_run()
         return bool(self._fence or self._opens or self._span)
 
     def _scan(self, text: str) -> None:
         at = 0
         for found in _MARK.finditer(text):
-            start, end = found.span()
-            if start > at:
-                self._plain(text[at:start])
-            mark = found.group()
+            self._pass(text[at : found.start()])
+            mark, at = found.group(), found.end()
             if mark == "\n":
                 self._end_line()
             else:
-                self._add_run(mark)
-            at = end
-        if at < len(text):
-            self._plain(text[at:])
+                self._take_run(mark)
+        self._pass(text[at:])
 
-    def _plain(self, text: str) -> None:
-        if self._run:
-            self._end_run()
-        if not text.isspace():
+    def _pass(self, text: str) -> None:
+        if text and not text.isspace():
             self._blank = self._closes = False
 
-    def _add_run(self, mark: str) -> None:
-        if self._run and self._run[0] == mark[0]:
-            self._run += mark
-            return
-        if self._run:
-            self._end_run()
-        self._run, self._run_leads = mark, self._blank
-
-    def _end_run(self) -> None:
-        """What a finished run of backticks or tildes means where it stands."""
-        run, leads = self._run, self._run_leads
-        self._run, self._blank = "", False
+    def _take_run(self, run: str) -> None:
+        """What a run of backticks or tildes means where it stands."""
+        leads, self._blank = self._blank, False
         if self._fence:
             self._closes = leads and run.startswith(self._fence)
         elif leads and len(run) >= 3:
@@ -84,8 +65,6 @@ class CodeSpans:
                 self._span = 0
 
     def _end_line(self) -> None:
-        if self._run:
-            self._end_run()
         if self._closes:
             self._fence = ""
         elif self._opens:

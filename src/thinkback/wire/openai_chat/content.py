@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from thinkback.model import canonical
 from thinkback.model.deltas import Reclassified
@@ -76,6 +76,8 @@ class Content:
                 self._arrival.current = None
             case "lone_close":
                 self._reclassify(piece.text)
+            case _:
+                assert_never(piece.kind)
 
     def _append_tagged(self, text: str) -> None:
         self._tagged.parts.append(text)

@@ -19,7 +19,7 @@ from thinkback.wire.openai_chat.reasoning import DETAILS, Reasoning
 class MessageBuilder:
     """Give it deltas or a whole message, ``take`` what to show, ``close`` it, then ask for ``blocks``.
 
-    ``content`` says how the content field stood on the wire, ``repeats`` names the fields that only repeated a
+    ``content`` says how the content field stood on the wire (in a stream null says nothing), ``repeats`` names the fields that only repeated a
     block. With ``reasoning_field`` no other field is read as reasoning; all fields are kept.
     """
 
@@ -35,27 +35,27 @@ class MessageBuilder:
 
     def add(self, delta: chunks.ChatDelta) -> None:
         """One streamed delta with known keys."""
-        first, second, third = delta.reasoning_content, delta.reasoning, delta.reasoning_text
         if self._reads_one_field:
             self.add_object({name: value for name, value in msgspec.structs.asdict(delta).items() if value is not None})
-        elif first and not (second or third or delta.reasoning_details or delta.content or delta.tool_calls):
+            return
+        first, second, third = delta.reasoning_content, delta.reasoning, delta.reasoning_text
+        details = delta.reasoning_details
+        if details or (third and (first or second)) or (first and second):
+            named = (("reasoning_content", first), ("reasoning", second), ("reasoning_text", third))
+            self._reasoning.add([(name, text) for name, text in named if text], details or ())
+        elif first:
             self._reasoning.say("reasoning_content", first)
-        else:
-            texts = [
-                (name, text)
-                for name, text in (("reasoning_content", first), ("reasoning", second), ("reasoning_text", third))
-                if text
-            ]
-            if texts or delta.reasoning_details:
-                self._reasoning.add(texts, delta.reasoning_details or ())
-            self._add_answer(delta)
-
-    def _add_answer(self, delta: chunks.ChatDelta) -> None:
-        if delta.content:
+        elif second:
+            self._reasoning.say("reasoning", second)
+        elif third:
+            self._reasoning.say("reasoning_text", third)
+        if delta.content is not None:
             self.content = "text"
             self._content.add(delta.content)
-        elif delta.content is not None:
-            self.content = "text"
+        if delta.tool_calls or delta.refusal or delta.channel or details is not None:
+            self._add_rest(delta)
+
+    def _add_rest(self, delta: chunks.ChatDelta) -> None:
         for call in delta.tool_calls or ():
             function = call.function or chunks.NO_FUNCTION
             part = self._calls.add(call.index, call.id, function.name, function.arguments)
@@ -73,7 +73,7 @@ class MessageBuilder:
         rest = {key: value for key, value in delta.items() if key not in ("role", "index")}
         self._reasoning.take(rest, complete)
         if "content" in rest:
-            self._take_content(rest)
+            self._take_content(rest, complete)
         calls = rest.pop("tool_calls", None)
         if isinstance(calls, list):
             for call in calls:
@@ -87,7 +87,7 @@ class MessageBuilder:
                 self._content.append(refusal, "refusal")
         self._extra.add(rest)
 
-    def _take_content(self, rest: dict[str, Any]) -> None:
+    def _take_content(self, rest: dict[str, Any], complete: bool) -> None:
         content = rest.pop("content")
         if isinstance(content, str):
             self.content = "text"
@@ -97,7 +97,7 @@ class MessageBuilder:
             self._content.add_list(content)
         elif content is not None:
             rest["content"] = content
-        elif self.content == "absent":
+        elif complete:
             self.content = "null"
 
     def take(self) -> list[Delta]:

@@ -1,0 +1,143 @@
+"""Another model, endpoint or key in the middle: accepted by the strict stand-ins, with a decision for every block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.session.chats import (
+    DEFINITION,
+    KEY,
+    PERSONAS,
+    get_time,
+    get_weather,
+    messages,
+    open_session,
+    refusals,
+    statuses,
+)
+from thinkback.errors import NotFoundError, SettingError
+from thinkback.referee import Referee, code_word
+from thinkback.session.session import Session
+from thinkback.session.store import SessionStore
+
+FIRST, SECOND, THIRD = "Weather in Oslo?", "And in Rome?", "And in Bergen?"
+
+
+def switch(session: Session, referee: Referee, host: str, model: str = "") -> None:
+    """Go on with another persona."""
+    session.use(endpoint=host, model=model or PERSONAS[host], base_url=referee.base_url(host), api_key=KEY)
+
+
+def test_there_and_back(store: SessionStore, referee: Referee) -> None:
+    """DeepSeek, Kimi, DeepSeek: each gets its own reasoning, a placeholder where it must have some, and no other's."""
+    session = open_session(store, referee, "deepseek")
+    session.chat(FIRST, tools=[get_weather])
+    switch(session, referee, "kimi")
+    reply = session.chat(SECOND, tools=[get_weather])
+    assert {"drop", "placeholder", "field"} == {decision.action for decision in reply.decisions}
+    assert all(decision.reason and decision.rule for decision in reply.decisions)
+    theirs = [message.get("reasoning_content") for message in messages(referee) if message["role"] == "assistant"]
+    assert " " == theirs[0]
+    assert code_word(FIRST) not in str(theirs)
+    switch(session, referee, "deepseek")
+    reply = session.chat(THIRD, tools=[get_weather])
+    assert code_word(FIRST) in reply.text
+    assert code_word(SECOND) not in reply.text
+    assert ([], {200}) == (refusals(referee), set(statuses(referee)))
+    assert [] == store.fsck()
+
+
+@pytest.mark.parametrize("start", PERSONAS)
+@pytest.mark.parametrize("then", PERSONAS)
+def test_every_pair_of_personas(store: SessionStore, referee: Referee, start: str, then: str) -> None:
+    """No request is refused, in a turn of tools and in one without."""
+    session = open_session(store, referee, start)
+    session.chat(FIRST, tools=[get_weather, get_time])
+    session.chat("Thank you.", tools=[])
+    switch(session, referee, then)
+    assert "completed" == session.chat(SECOND, tools=[get_weather, get_time]).state
+    switch(session, referee, start)
+    assert "completed" == session.chat(THIRD, tools=[get_weather, get_time]).state
+    assert [] == refusals(referee)
+
+
+def test_within_an_open_tool_loop(store: SessionStore, referee: Referee) -> None:
+    """Another endpoint answers the calls of the first: it gets the calls and a placeholder for the thought."""
+    session = open_session(store, referee, "deepseek")
+    reply = session.chat(FIRST, tools=[DEFINITION])
+    switch(session, referee, "kimi")
+    assert "completed" == session.generate({reply.tool_calls[0].id: "sun"}).state
+    assert [" "] == [message["reasoning_content"] for message in messages(referee) if message["role"] == "assistant"]
+    assert [] == refusals(referee)
+
+
+def test_models_that_read_each_other(store: SessionStore, referee: Referee) -> None:
+    """Within a family the reasoning goes along."""
+    session = open_session(store, referee)
+    session.chat(FIRST, tools=[get_weather])
+    session.use(model="deepseek-v4-flash")
+    assert code_word(FIRST) in session.chat(SECOND).text
+    assert ("deepseek-v4-flash", "deepseek") == (session.target.model, session.target.endpoint.id)
+
+
+def test_unknown_target_changes_nothing(store: SessionStore, referee: Referee) -> None:
+    """The old one still holds."""
+    session = open_session(store, referee)
+    with pytest.raises(NotFoundError):
+        session.use(endpoint="nowhere")
+    with pytest.raises(TypeError):
+        session.use(modell="x")
+    assert "completed" == session.chat("Hello?").state
+
+
+def test_key_does_not_follow_to_another_host(store: SessionStore, referee: Referee) -> None:
+    """Key, headers and account belong to the host they were given for."""
+    given: dict[str, Any] = {"headers": {"X-Secret": "for deepseek only"}, "account": "mine"}
+    session = open_session(store, referee, **given)
+    assert "for deepseek only" == session.explain(next=True).headers["X-Secret"]
+    session.use(endpoint="kimi", model="kimi-k2.6")
+    headers = session.explain(next=True).headers
+    assert ("X-Secret" in headers, "Authorization" in headers, session.target.account) == (False, False, "")
+    assert "https://api.moonshot.ai/v1" == session.target.base_url
+    session = open_session(store, referee, **given)
+    session.use(base_url="https://elsewhere.example/v1")
+    headers = session.explain(next=True).headers
+    assert ("X-Secret" in headers, "Authorization" in headers) == (False, False)
+
+
+def test_key_stays_with_its_host(store: SessionStore, referee: Referee) -> None:
+    """Another model, another path, and what is said anew."""
+    session = open_session(store, referee, headers={"X-Team": "a"})
+    session.use(model="deepseek-v4-flash")
+    session.use(base_url=referee.base_url("deepseek") + "/v1")
+    headers = session.explain(next=True).headers
+    assert (f"Bearer {KEY}", "a") == (headers["Authorization"], headers["X-Team"])
+    session.use(headers={"X-Team": "b"}, api_key="another-key")
+    headers = session.explain(next=True).headers
+    assert ("Bearer another-key", "b") == (headers["Authorization"], headers["X-Team"])
+    named = store.session("named", endpoint="deepseek", model="m", api_key=KEY)
+    named.use(base_url="https://api.deepseek.com/beta")
+    assert f"Bearer {KEY}" == named.explain(next=True).headers["Authorization"]
+
+
+def test_setting_of_another_endpoint_does_not_leak(store: SessionStore, referee: Referee) -> None:
+    """An effort that the new endpoint cannot say is reported instead of sent."""
+    session = open_session(store, referee)
+    session.set("reasoning.effort", "max")
+    assert {"reasoning_effort": "max"}.items() <= session.explain(next=True).params.items()
+    switch(session, referee, "kimi")
+    plan = session.explain(next=True)
+    assert "reasoning_effort" not in plan.params
+    assert ["reasoning.effort"] == [dropped.key for dropped in plan.dropped]
+
+
+def test_base_url_with_a_password_is_refused(store: SessionStore, referee: Referee) -> None:
+    """Base URLs are written to the log."""
+    session = open_session(store, referee)
+    session.use(base_url="https://user:hunter2@house.example/v1", api_key=KEY)
+    with pytest.raises(SettingError) as caught:
+        session.chat("Hello?")
+    assert "hunter2" not in str(caught.value)
+    assert [] == session.log()

@@ -1,0 +1,93 @@
+"""Why did it send that: decisions recomputed from the log and proved by the digest, also after reopening the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import thinkback
+from tests.session.chats import PERSONAS, get_weather, kinds, open_session
+from thinkback.errors import CorruptLogError, NotFoundError, ProviderError
+from thinkback.log.seal import head_of, seal
+from thinkback.model.commits import Draft, Request, Step
+from thinkback.referee import HttpError, Referee
+from thinkback.referee import Step as Scripted
+from thinkback.session.session import new_id
+from thinkback.session.store import SessionStore
+
+
+@pytest.mark.parametrize("host", PERSONAS)
+def test_decisions_are_those_of_the_reply(tmp_path: Path, referee: Referee, host: str) -> None:
+    """Now, and from a file that was closed and opened again without rules, settings or keys of that time."""
+    path = tmp_path / "chats.db"
+    with thinkback.open(path) as store:
+        session = open_session(store, referee, host)
+        session.chat("Weather in Oslo?", tools=[get_weather], settings={"reasoning.keepLast": 1})
+        session.set("reasoning.includeInContext", True)
+        reply = session.chat("And in Rome?", tools=[get_weather], params={"seed": 7, "max_tokens": 99})
+        assert reply.decisions == session.why()
+        sent = reply.plan
+        assert sent is not None
+        assert bytes(sent) == bytes(session.explain())
+        assert bytes(sent) == referee.requests[-1].raw
+        session.unset("reasoning.includeInContext")
+    with thinkback.open(path) as store:
+        again = store.session("chat")
+        assert reply.decisions == again.why()
+        assert bytes(sent) == bytes(again.explain())
+        assert sent.settings == again.explain().settings
+
+
+def test_next_request_is_told_without_storing_anything(store: SessionStore, referee: Referee) -> None:
+    """Also without a key; options as for a call."""
+    session = open_session(store, referee)
+    session.chat("Weather in Oslo?", tools=[get_weather])
+    before = kinds(session)
+    session.use(api_key="")
+    assert {"field"} == {decision.action for decision in session.why(next=True)}
+    assert 9 == session.explain(next=True, params={"max_tokens": 9}).params["max_tokens"]
+    assert "Authorization" not in session.explain(next=True).headers
+    assert (before, 2) == (kinds(session), len(referee.requests))
+
+
+def test_failed_request_is_explained_too(store: SessionStore, referee: Referee) -> None:
+    """The one that was refused, not the one before it."""
+    session = open_session(store, referee)
+    session.chat("Hello?")
+    referee.push(Scripted(fault=HttpError(404)))
+    with pytest.raises(ProviderError):
+        session.chat("And?")
+    assert bytes(session.explain()) == referee.requests[-1].raw
+
+
+def test_nothing_sent_is_told(store: SessionStore, referee: Referee) -> None:
+    """An empty session has no last request."""
+    with pytest.raises(NotFoundError, match="no request was sent"):
+        open_session(store, referee).why()
+
+
+def test_record_that_does_not_fit_is_told(store: SessionStore, referee: Referee) -> None:
+    """The digest proves the decisions; where it does not, that is an error and not a guess."""
+    session = open_session(store, referee)
+    session.chat("Hello?", params={"seed": 7})
+    log = session.log()
+    record = next(commit.value for commit in log if isinstance(commit.value, Request))
+    forged = msgspec.structs.replace(record, params='{"stream":true,"seed":8}')
+    step = Step(new_id(), (Draft("request", forged),), 1)
+    store.log.append(session.id, step.id, seal(step, head_of(log)), head_of(log))
+    with pytest.raises(CorruptLogError, match="differs from the one that was sent"):
+        session.why()
+
+
+def test_decisions_name_blocks_of_the_log(store: SessionStore, referee: Referee) -> None:
+    """Each decision's block can be found, and its message is where it says."""
+    session = open_session(store, referee)
+    session.chat("Weather in Oslo?", tools=[get_weather])
+    session.chat("And in Rome?")
+    hashes = {commit.hash for commit in session.log()}
+    plan = session.explain()
+    for decision in session.why():
+        assert decision.block in hashes
+        assert decision.message < 0 or b"reasoning_content" in plan.messages[decision.message]

@@ -1,0 +1,384 @@
+"""thinkback without its HTTP: plan, send by anything, ingest; adopt a history."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.session.chats import (
+    DEFINITION,
+    KEY,
+    PERSONAS,
+    get_weather,
+    kinds,
+    messages,
+    open_session,
+    refusals,
+    roles,
+    statuses,
+)
+from tests.session.test_aio import _bare_log
+from thinkback.errors import CredentialError, NetworkError, ProviderError, ThinkbackError, WireError
+from thinkback.model.commits import Repair
+from thinkback.referee import ErrorInStream, HttpError, Referee, Step
+from thinkback.session.reply import Reply
+from thinkback.session.session import Session
+from thinkback.session.store import SessionStore
+from thinkback.turn.plan import Plan
+
+
+def post(plan: Plan) -> tuple[int, dict[str, str], bytes]:
+    """What the standard library gets for ``plan``."""
+    parts = urlsplit(plan.url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+    try:
+        connection.request("POST", parts.path, bytes(plan), plan.headers)
+        response = connection.getresponse()
+        return response.status, dict(response.getheaders()), response.read()
+    finally:
+        connection.close()
+
+
+def cut(body: bytes, size: int) -> Iterator[bytes]:
+    """``body`` in pieces of ``size`` bytes."""
+    return (body[at : at + size] for at in range(0, len(body), size))
+
+
+def answers(reply: Reply) -> dict[str, str]:
+    """The results of the calls of ``reply``."""
+    return {call.id: get_weather(json.loads(call.arguments)["city"]) for call in reply.tool_calls}
+
+
+def converse(session: Session, prompt: str, size: int, headers: Mapping[str, str] | None = None) -> str:
+    """One turn by hand, to its end; its text."""
+    plan = session.wire.plan(prompt, tools=[DEFINITION])
+    while True:
+        status, given, body = post(plan)
+        reply = session.wire.ingest(cut(body, size), status, given if headers is None else headers)
+        if reply.state is not None:
+            return reply.text
+        plan = session.wire.plan(tool_results=answers(reply))
+
+
+@pytest.mark.parametrize("host", PERSONAS)
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_ingested_turn_equals_a_chat(store: SessionStore, host: str, size: int) -> None:
+    """However the body is cut, and whoever sent it, log and reply are those of ``chat``."""
+    prompts = ("Weather in Oslo?", "Thank you.")
+    with Referee() as one, Referee() as other:
+        session = open_session(store, one, host, "chat")
+        texts = []
+        for prompt in prompts:
+            reply = session.chat(prompt, tools=[DEFINITION])
+            texts.append(session.generate(answers(reply)).text)
+        by_hand = open_session(store, other, host, "by hand")
+        assert texts == [converse(by_hand, prompt, size) for prompt in prompts]
+        assert [e.raw for e in one.requests] == [e.raw for e in other.requests]
+    assert _bare_log(session.log()) == _bare_log(by_hand.log())
+
+
+def test_response_without_headers_is_read(store: SessionStore, referee: Referee) -> None:
+    """The body tells what it is, byte by byte."""
+    session = open_session(store, referee)
+    assert "Oslo: 7 degrees" in converse(session, "Weather in Oslo?", 1, headers={})
+
+
+@pytest.mark.parametrize(
+    "kind", [bytes, bytearray, memoryview, bytes.decode, lambda body: [body], lambda body: iter([body])]
+)
+def test_body_may_be_anything_that_holds_bytes(store: SessionStore, referee: Referee, kind: Any) -> None:
+    """Whole or in pieces, text or bytes; a single response as well as a stream."""
+    session = open_session(store, referee)
+    plan = session.wire.plan("Hello?", stream=False)
+    assert "application/json" == plan.headers["Accept"]
+    reply = session.wire.ingest(kind(post(plan)[2]))
+    assert ("completed", "Hello?") == (reply.state, reply.prompt)
+
+
+def test_plan_is_complete_and_hides_its_key(store: SessionStore, referee: Referee) -> None:
+    """URL, headers with the key, body; the key shows nowhere else."""
+    session = open_session(store, referee, headers={"X-Team": "tests"})
+    plan = session.wire.plan("Hello?", system="Be brief.", params={"seed": 1})
+    assert f"{referee.base_url('deepseek')}/chat/completions" == plan.url
+    assert (f"Bearer {KEY}", "tests") == (plan.headers["Authorization"], plan.headers["X-Team"])
+    assert KEY not in repr(plan) + repr(session)
+    assert 1 == json.loads(bytes(plan))["seed"]
+    assert ["system", "user"] == kinds(session)
+
+
+def test_plan_without_a_prompt_is_the_same_request(store: SessionStore, referee: Referee) -> None:
+    """Asked again it changes nothing; an earlier plan may still be ingested for."""
+    session = open_session(store, referee)
+    first = session.wire.plan("Hello?")
+    second = session.wire.plan()
+    assert (bytes(first), ["user"]) == (bytes(second), kinds(session))
+    status, headers, body = post(first)
+    assert "completed" == session.wire.ingest(body, status, headers, plan=first).state
+
+
+def test_plan_without_a_key_stores_nothing(store: SessionStore, referee: Referee) -> None:
+    """The credential is checked first."""
+    session = open_session(store, referee, api_key=None)
+    with pytest.raises(CredentialError):
+        session.wire.plan("Hello?")
+    assert [] == session.log()
+
+
+def test_plan_refuses_to_leave_calls_open(store: SessionStore, referee: Referee) -> None:
+    """Without a prompt every call needs its result; a prompt closes them."""
+    session = open_session(store, referee)
+    reply = session.wire.ingest(post(session.wire.plan("Weather in Oslo?", tools=[DEFINITION]))[2])
+    assert reply.state is None
+    with pytest.raises(ThinkbackError, match="has no result yet"):
+        session.wire.plan()
+    plan = session.wire.plan("Never mind.", tools=[])
+    assert "completed" == session.wire.ingest(post(plan)[2]).state
+    assert ["user", "assistant", "tool", "user"] == roles(referee)
+
+
+def test_prompt_after_a_plan_that_was_never_sent_ends_that_turn(store: SessionStore, referee: Referee) -> None:
+    """The log tells that the first question was never answered."""
+    session = open_session(store, referee)
+    session.wire.plan("Hello?")
+    session.wire.plan("Again?")
+    assert ["user", "interrupted", "user"] == kinds(session)
+
+
+def test_nothing_to_ingest_for_is_told(store: SessionStore, referee: Referee) -> None:
+    """Before a plan, and a second time for the same one."""
+    session = open_session(store, referee)
+    with pytest.raises(ThinkbackError, match="no plan to ingest"):
+        session.wire.ingest(b"")
+    body = post(session.wire.plan("Hello?"))[2]
+    session.wire.ingest(body)
+    with pytest.raises(ThinkbackError, match="no plan to ingest"):
+        session.wire.ingest(body)
+
+
+def test_busy_server_leaves_the_plan_good(store: SessionStore, referee: Referee) -> None:
+    """429 and 5xx: the provider's words, nothing stored, and the same plan again."""
+    referee.push(Step(fault=HttpError(429, {"error": {"message": "slow down"}}, {"retry-after": "7"})))
+    session = open_session(store, referee)
+    plan = session.wire.plan("Hello?")
+    status, headers, body = post(plan)
+    with pytest.raises(ProviderError, match="slow down") as caught:
+        session.wire.ingest(body, status, headers)
+    details = caught.value.details
+    assert (429, False, True, 7.0) == (
+        details["status"],
+        details["repaired"],
+        details["retryable"],
+        details["retry_after"],
+    )
+    assert ["user"] == kinds(session)
+    assert "completed" == session.wire.ingest(post(plan)[2]).state
+
+
+def test_refusal_ends_the_turn(store: SessionStore, referee: Referee) -> None:
+    """An error that no repair mends: the provider's words, and a failed turn."""
+    referee.push(Step(fault=HttpError(404, {"error": {"message": "no such model"}})))
+    session = open_session(store, referee)
+    status, headers, body = post(session.wire.plan("Hello?"))
+    with pytest.raises(ProviderError, match="no such model") as caught:
+        session.wire.ingest(body, status, headers)
+    assert (False, False) == (caught.value.details["repaired"], caught.value.details["retryable"])
+    assert ["user", "request", "failed"] == kinds(session)
+
+
+def test_error_in_the_stream_is_raised(store: SessionStore, referee: Referee) -> None:
+    """With what came before it in the log."""
+    referee.push(Step(reasoning="one two", fault=ErrorInStream("fell over")))
+    session = open_session(store, referee)
+    status, headers, body = post(session.wire.plan("Hello?"))
+    with pytest.raises(ProviderError, match="fell over"):
+        session.wire.ingest(body, status, headers)
+    assert "partial_failed" == kinds(session)[-1]
+
+
+def test_refused_reasoning_is_repaired_step_by_step(store: SessionStore, referee: Referee) -> None:
+    """Each ingest of a refusal goes one stage further down; in the end the provider's words are told."""
+    session = open_session(store, referee)
+    session.chat("Weather in Oslo?", tools=[get_weather])
+    refusal = json.dumps({"error": {"message": "The `reasoning_content` in the thinking mode must be passed back"}})
+    plan = session.wire.plan("And?")
+    stages = []
+    for _ in range(3):
+        try:
+            session.wire.ingest(refusal, 400)
+        except ProviderError as error:
+            if not error.details["repaired"]:
+                break
+            stages.append([c.value.stage for c in session.log() if isinstance(c.value, Repair)][-1])
+            before, plan = plan, session.wire.plan()
+            assert len(stages) == 1 or bytes(before) != bytes(plan)
+    assert ["restore", "older_turns"] == stages
+    assert "failed" == kinds(session)[-1]
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_body_that_breaks_off_is_kept_as_far_as_it_came(store: SessionStore, referee: Referee, arrived: bool) -> None:
+    """The caller's own client raises while it is read: what arrived is stored, the cause is told."""
+    session = open_session(store, referee)
+    body = post(session.wire.plan("Hello?"))[2]
+
+    def broken() -> Iterator[bytes]:
+        if arrived:
+            yield body[:900]
+        raise OSError(f"connection reset, key {KEY}")
+
+    with pytest.raises(NetworkError, match="OSError: connection reset") as caught:
+        session.wire.ingest(broken())
+    assert isinstance(caught.value.__cause__, OSError)
+    assert KEY not in str(caught.value)
+    assert ("partial_failed" if arrived else "failed") == kinds(session)[-1]
+    assert arrived == ("reasoning" in kinds(session))
+
+
+def test_ctrl_c_while_ingesting_is_an_interrupt(store: SessionStore, referee: Referee) -> None:
+    """What arrived is stored before it goes on."""
+    session = open_session(store, referee)
+    body = post(session.wire.plan("Hello?"))[2]
+
+    def interrupted() -> Iterator[bytes]:
+        yield body[:900]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        session.wire.ingest(interrupted())
+    assert "interrupted" == kinds(session)[-1]
+
+
+HISTORY: list[dict[str, Any]] = [
+    {"role": "system", "content": "You are terse."},
+    {"role": "user", "content": "Weather in Oslo?"},
+    {
+        "role": "assistant",
+        "content": "",
+        "reasoning_content": "I look.",
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "rain"},
+    {"role": "assistant", "content": "Rain.", "reasoning_content": "It rains."},
+]
+
+
+def test_adopted_history_goes_on(store: SessionStore, referee: Referee) -> None:
+    """Readable reasoning of unknown origin goes back where the endpoint wants it; nothing is refused."""
+    session = open_session(store, referee)
+    assert list(session.wire.adopt(HISTORY)) == session.log()
+    assert "completed" == session.chat("And Rome?", tools=[get_weather]).state
+    assert ["I look.", "It rains."] == [
+        m.get("reasoning_content") for m in messages(referee)[:5] if m["role"] == "assistant"
+    ]
+    assert [] == refusals(referee)
+    assert "completed" in kinds(session)[:10]
+
+
+def test_adopting_again_adds_only_what_is_new(store: SessionStore, referee: Referee) -> None:
+    """The prefix is recognised, also where the program wrote arguments and white space anew."""
+    session = open_session(store, referee)
+    session.wire.adopt(HISTORY)
+    before = session.log()
+    assert () == session.wire.adopt(HISTORY)
+    again = json.loads(json.dumps(HISTORY))
+    again[2]["tool_calls"][0]["function"]["arguments"] = " { } "
+    again[2].pop("reasoning_content")
+    again[4]["content"] = "Rain. "
+    new = session.wire.adopt([*again, {"role": "user", "content": "And Rome?"}])
+    assert (["user"], [*before, *new]) == ([commit.kind for commit in new], session.log())
+
+
+def test_history_of_a_chat_is_recognised(store: SessionStore, referee: Referee) -> None:
+    """What a program saw of our own turns, parallel results in its order, is what the session holds."""
+    session = open_session(store, referee)
+    session.chat("Weather in both Bergen and Rome?", tools=[get_weather])
+    last = {"role": "assistant", "content": session.chat("Hi.", tools=[]).text}
+    held = [*messages(referee), last]
+    results = [at for at, message in enumerate(held) if message["role"] == "tool"]
+    held[results[0]], held[results[1]] = held[results[1]], held[results[0]]
+    assert () == session.wire.adopt(held)
+
+
+def test_response_that_was_cut_is_no_part_of_the_history(store: SessionStore, referee: Referee) -> None:
+    """The program never got to hold it."""
+    referee.push(Step(reasoning="one two", text="three", fault=ErrorInStream(after=3)))
+    session = open_session(store, referee)
+    with pytest.raises(ProviderError):
+        session.chat("Hello?")
+    assert () == session.wire.adopt([{"role": "user", "content": "Hello?"}])
+
+
+@pytest.mark.parametrize(
+    ("history", "told"),
+    [
+        ([HISTORY[0], {"role": "user", "content": "Else?"}], r"messages\[1\] differs"),
+        (HISTORY[:2], "the history only 2"),
+    ],
+)
+def test_other_history_is_refused(
+    store: SessionStore, referee: Referee, history: list[dict[str, Any]], told: str
+) -> None:
+    """A fork is not taken for the same conversation."""
+    session = open_session(store, referee)
+    session.wire.adopt(HISTORY)
+    before = session.log()
+    with pytest.raises(ThinkbackError, match=told):
+        session.wire.adopt(history)
+    assert before == session.log()
+
+
+def test_message_that_is_none_is_refused(store: SessionStore, referee: Referee) -> None:
+    """A role that does not exist is named, nothing is stored."""
+    session = open_session(store, referee)
+    with pytest.raises(WireError, match=r"messages\[1\]"):
+        session.wire.adopt([HISTORY[0], {"role": "oracle", "content": "?"}])
+    assert [] == session.log()
+
+
+def test_adopted_question_is_answered_by_going_on(store: SessionStore, referee: Referee) -> None:
+    """A history that ends with a question is an open turn."""
+    session = open_session(store, referee)
+    session.wire.adopt(HISTORY[:2])
+    assert "completed" == session.generate().state
+    assert ["system", "user"] == roles(referee)
+
+
+OPAQUE: list[dict[str, Any]] = [
+    {"role": "user", "content": "2+2?"},
+    {
+        "role": "assistant",
+        "content": "4",
+        "reasoning_details": [
+            {"type": "reasoning.encrypted", "data": "opaque", "format": "openai-responses-v1", "index": 0}
+        ],
+    },
+]
+
+
+def test_opaque_values_need_someone_to_vouch_for_them(store: SessionStore) -> None:
+    """Of unknown origin they are kept and not sent; ``minted_by`` vouches, for that model only."""
+    given: dict[str, Any] = {"endpoint": "openrouter", "model": "openai/gpt-5.2", "api_key": KEY}
+    unknown = store.session("unknown", **given)
+    unknown.wire.adopt(OPAQUE)
+    assert b"opaque" not in bytes(unknown.wire.plan("And?"))
+    assert b"opaque" in b"".join(commit.payload for commit in unknown.log())
+    vouched = store.session("vouched", **given)
+    vouched.wire.adopt(OPAQUE, minted_by=("openrouter", "openai/gpt-5.2"))
+    assert b"opaque" in bytes(vouched.wire.plan("And?"))
+    vouched.use(model="anthropic/claude-sonnet-4")
+    assert b"opaque" not in bytes(vouched.wire.plan("And?"))
+
+
+def test_statuses_of_the_referee_are_all_good(store: SessionStore, referee: Referee) -> None:
+    """A conversation half by hand and half by ``chat`` is one conversation."""
+    session = open_session(store, referee)
+    converse(session, "Weather in Oslo?", 50)
+    session.chat("And in Rome?", tools=[get_weather])
+    converse(session, "And in Bergen?", 50)
+    assert {200} == set(statuses(referee))
+    assert [] == store.fsck()
