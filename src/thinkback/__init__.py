@@ -35,7 +35,7 @@ _HOMES = {
     "errors": "",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
     from typing import Any

@@ -166,8 +166,8 @@ def test_a_capped_response_without_calls_is_not_withheld() -> None:
 def test_kinds_that_are_never_replayed() -> None:
     """Usage, requests and ends of turns leave nothing in a request, wherever they stand."""
     talk = Talk().note("provider_usage", Usage(1, 2, 3), "gone").turn("a").note("provider_usage", Usage(1, 2), "resp1")
-    audit = Request({"model": "audited"}, {}, (), "{}", "h", "s", "t", "m", "c", "b")
-    built = build(talk.note("request", audit, "resp2").user("b"))
+    fields: dict[str, Any] = dict.fromkeys(Request.__struct_fields__, "audited")
+    built = build(talk.note("request", Request(**fields), "resp2").user("b"))
     assert roles(built) == ["user", "assistant", "user"]
     assert len(built.request) == 3
     assert b"usage" not in built.body

@@ -133,9 +133,8 @@ def test_key_goes_into_the_header_the_endpoint_wants(store: SessionStore) -> Non
         "azure", endpoint="azure", model="m", base_url="https://x.openai.azure.com/v1", api_key=SECRET
     )
     assert SECRET == azure.wire.plan("Hello?").headers["api-key"]
-    rules = (
-        '[[endpoint]]\nid = "open"\nname = "Open"\nbase_url = "https://open.example/v1"\nauth = { scheme = "none" }\n'
-    )
+    row = 'id = "open"\nname = "Open"\nbase_url = "https://open.example/v1"\nsource = "the tests"\n'
+    rules = f'[[endpoint]]\n{row}auth = {{ scheme = "none" }}\n'
     with thinkback.open(":memory:", rules={"mine.toml": rules}) as own:
         headers = own.session("s", endpoint="open", model="m", api_key=SECRET).wire.plan("Hello?").headers
     assert SECRET not in str(headers)

@@ -181,7 +181,8 @@ def test_content_in_a_stream_is_text_once_it_came() -> None:
 def test_what_stands_beside_reasoning_is_not_lost(name: str) -> None:
     """Empty content, a channel, an empty list of details or a refusal in the same chunk count like anywhere else."""
     assert "text" == read(stream({name: "a", "content": ""})).response.content
-    for more in ({"channel": "analysis"}, {"reasoning_details": []}):
+    others: list[dict[str, object]] = [{"channel": "analysis"}, {"reasoning_details": []}]
+    for more in others:
         assert more == json.loads(read(stream({name: "a", **more})).response.message)
     assert "no" == visible(read(stream({name: "a", "refusal": "no"})).blocks)
 

@@ -11,7 +11,7 @@ from tests.wire.feeding import HEAD, ORIGIN, body, chunk, content, cuts, feed, r
 from thinkback.model.commits import Failure, Usage
 from thinkback.wire.openai_chat import chunks
 from thinkback.wire.openai_chat.read import Reader
-from thinkback.wire.result import ReadResult
+from thinkback.wire.result import ReadResult, stamped
 
 TEXT = chunk({"content": "a"})
 
@@ -44,6 +44,7 @@ FINISHES = [
     ("whole, empty", body({"content": "a"}, ""), "", True),
     ("whole in an event", sse(json.loads(body({"content": "a"})), done=False), "stop", True),
     ("a spaced end mark", sse(TEXT, b" [DONE] ", done=False), None, True),
+    ("stopped by a filter", sse(TEXT, chunk({}, "content_filter")), "content_filter", False),
     ("the error reason", sse(TEXT, chunk({}, "error")), "error", False),
 ]
 
@@ -56,6 +57,20 @@ def test_finish_is_as_reported_and_says_whether_the_response_is_whole(
     response = read(raw).response
 
     assert (finish, complete) == (response.finish, response.complete)
+
+
+def test_a_response_that_a_filter_stopped_is_no_error() -> None:
+    """Nothing broke: what arrived is kept, and it is not an answer to go on from."""
+    response = read(sse(TEXT, chunk({}, "content_filter"))).response
+
+    assert (None, False) == (response.error, response.complete)
+
+
+def test_every_block_can_carry_the_origin_of_its_response() -> None:
+    """The origin is held once, and put on each block for whoever wants it there."""
+    result = stamped(read(stream({"reasoning": "a"}, {"content": "b"})))
+
+    assert [result.response.origin] * 2 == [block.origin for block in result.blocks]
 
 
 def test_the_finish_of_a_running_stream_can_be_asked() -> None:

@@ -101,6 +101,8 @@ def _error_body(data: bytes) -> Json | None:
     return None
 
 
+_EMPTY_FIELD = re.compile(rb'"(?:reasoning_content|reasoning|reasoning_text)"\s*:\s*""')
+
 # -- to one object ---------------------------------------------------------------------------------------------------
 
 
@@ -112,7 +114,7 @@ def _as_json(result: ReadResult, data: bytes) -> Json:
     opaque = [carrier for block in blocks for carrier in carriers_of(block)]
     thoughts = [block for block in blocks if isinstance(block, ThinkingBlock)]
     return {
-        "reasoning_text": _reasoning(thoughts),
+        "reasoning_text": _reasoning(thoughts, data),
         "answer_text": _answer(result),
         "tool_calls": [_call(block) for block in blocks if isinstance(block, ToolCall)],
         "order": _order(blocks),
@@ -146,14 +148,19 @@ def _refusal(failure: Failure, data: bytes) -> Json:
     }
 
 
-def _reasoning(thoughts: Sequence[Any]) -> str | None:
-    """All readable reasoning; an entry of the details that has only an opaque value bears no text."""
+def _reasoning(thoughts: Sequence[Any], data: bytes) -> str | None:
+    """All readable reasoning; an entry of the details that has only an opaque value bears no text.
+
+    A field that came and stayed empty leaves no block: the body itself tells it from none at all.
+    """
     readable = [
         block.thought
         for block in thoughts
         if block.kind != "none" and not block.is_hidden and (block.thought or block.source_field != "reasoning_details")
     ]
-    return "".join(readable) if readable else None
+    if readable or not _EMPTY_FIELD.search(data):
+        return "".join(readable) if readable else None
+    return ""
 
 
 def _answer(result: ReadResult) -> str | None:

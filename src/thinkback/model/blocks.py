@@ -18,7 +18,7 @@ ThoughtKind: TypeAlias = Literal["raw", "summary", "none"]
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who minted a response. ``endpoint`` is a normalised URL; ``request`` the hash of its request record.
+    """Who minted a response. ``endpoint`` is a normalised URL; ``request`` the response id its request record shares.
 
     ``account_known`` is false where the account is only the salted hash of a key: two of those that differ are
     unknown to be different.

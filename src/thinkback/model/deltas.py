@@ -42,9 +42,9 @@ class Reclassified(msgspec.Struct, frozen=True, gc=False, tag="reclassified"):
 
 
 class Status(msgspec.Struct, frozen=True, tag="status"):
-    """What the turn is doing; ``blocks`` of a ``tool_result`` status name the call."""
+    """What the turn is doing; ``detail`` is the model, the reason, or the tool."""
 
-    state: Literal["sending", "retrying", "repairing", "tool_started", "tool_finished", "encrypted_reasoning"]
+    state: Literal["sending", "retrying", "repairing", "tool_started", "tool_finished"]
     detail: str = ""
     response: str = ""
 

@@ -301,9 +301,11 @@ def _finished(stream: ReplyStream) -> Reply:
 
 
 def _outside() -> int:
-    """The ``stacklevel`` that makes a warning point at the first caller outside this package."""
+    """The ``stacklevel`` that makes a warning point at the first caller outside this package and the event loop."""
+    asyncio = sys.modules.get("asyncio")
+    inside = (_PACKAGE, str(Path(asyncio.__file__ or "").parent)) if asyncio is not None else (_PACKAGE,)
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
         level, frame = level + 1, frame.f_back
     return level
 

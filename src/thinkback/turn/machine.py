@@ -44,7 +44,7 @@ from thinkback.turn.plan import History, Plan
 from thinkback.turn.reading import open_reader
 from thinkback.turn.repair import next_repair
 from thinkback.turn.retry import backoff, is_retryable
-from thinkback.wire.result import ReadResult
+from thinkback.wire.result import ReadResult, stamped
 
 # A provider's error body larger than this is cut; error texts are short.
 _ERROR_BODY_LIMIT = 65_536
@@ -176,7 +176,7 @@ class Turn:
             return self._on_refusal(now)
         reader = self._reader or self._open_reader()
         deltas: list[Command] = [Emit(delta) for delta in reader.close()]
-        return deltas + self._store_response(reader.result(), now, "partial_failed")
+        return deltas + self._store_response(stamped(reader.result()), now, "partial_failed")
 
     def _store_response(self, result: ReadResult, now: int, broken: TurnState) -> list[Command]:
         """One transaction: the request's record, the response, its blocks, its usage, and the end if it is one."""
@@ -315,7 +315,7 @@ class Turn:
         if not finished:
             reader.fail(failure)
         deltas: list[Command] = [Emit(delta) for delta in reader.close()]
-        result = reader.result()
+        result = stamped(reader.result())
         error = result.response.error
         if finished and error is not None and error.type == "malformed":  # half of the trailer
             response = msgspec.structs.replace(result.response, complete=True, error=None)

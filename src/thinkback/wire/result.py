@@ -20,3 +20,10 @@ class ReadResult(msgspec.Struct, frozen=True):
     response: Response
     blocks: tuple[Block, ...]
     usage: Usage | None
+
+
+def stamped(result: ReadResult) -> ReadResult:
+    """``result`` with the response's origin on each of its blocks."""
+    origin = result.response.origin
+    blocks = tuple(msgspec.structs.replace(block, origin=origin) for block in result.blocks)
+    return msgspec.structs.replace(result, blocks=blocks)

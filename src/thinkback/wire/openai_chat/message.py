@@ -19,8 +19,8 @@ from thinkback.wire.openai_chat.reasoning import DETAILS, Reasoning
 class MessageBuilder:
     """Give it deltas or a whole message, ``take`` what to show, ``close`` it, then ask for ``blocks``.
 
-    ``content`` says how the content field stood on the wire (in a stream null says nothing), ``repeats`` names the fields that only repeated a
-    block. With ``reasoning_field`` no other field is read as reasoning; all fields are kept.
+    ``content`` says how the content field stood on the wire (in a stream null says nothing), ``repeats`` names the
+    fields that only repeated a block. With ``reasoning_field`` no other field is read as reasoning; all are kept.
     """
 
     def __init__(self, response: str = "", reasoning_field: str = "") -> None:

@@ -22,6 +22,8 @@ from thinkback.wire.result import ReadOptions, ReadResult
 
 # A body with more levels is no chat completion; the limit keeps every later encoding within the interpreter's.
 _DEPTH = 100
+# The provider's own filter stopped the response: what arrived is not the model's answer.
+_REFUSED = frozenset({"content_filter"})
 
 
 class Reader:
@@ -84,7 +86,7 @@ class Reader:
             origin=msgspec.structs.replace(self._origin, served_model=self._model),
             id=self._id,
             finish=self._finish,
-            complete=error is None,
+            complete=error is None and self._finish not in _REFUSED,
             content=self._message.content,
             message=_source(self._message.extra),
             envelope=_source(self._whole_envelope()),

@@ -1,0 +1,73 @@
+"""What is loaded when, checked in a fresh process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import thinkback
+from tests.session.chats import KEY
+from thinkback.referee import Referee
+
+
+def run(program: str) -> str:
+    """The output of ``program`` in a process of its own."""
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (0, "") == (done.returncode, done.stderr)
+    return done.stdout.strip()
+
+
+def test_sync_path_never_imports_asyncio(referee: Referee) -> None:
+    """A chat with tools, a stream, a plan by hand."""
+    program = f"""
+        import sys, thinkback
+        def look(city: str) -> str:
+            "Look at a city."
+            return city
+        with thinkback.open(":memory:") as store:
+            session = store.session(
+                "chat", endpoint="deepseek", model="deepseek-v4-pro",
+                base_url={referee.base_url("deepseek")!r}, api_key={KEY!r},
+            )
+            assert session.chat("Look at Oslo.", tools=[look]).state == "completed"
+            assert list(session.stream("Again?"))
+            session.wire.plan("And?")
+            session.why()
+        print("asyncio" in sys.modules)
+    """
+    assert "False" == run(program)
+
+
+def test_import_loads_next_to_nothing() -> None:
+    """Names load on first use: no HTTP client, no database, no rules."""
+    program = """
+        import sys, thinkback
+        heavy = ("httpx2", "sqlite3", "asyncio", "ssl", "tomllib", "msgspec", "thinkback.session", "thinkback.rules")
+        print([name for name in heavy if name in sys.modules])
+    """
+    assert "[]" == run(program)
+
+
+def test_reading_a_log_needs_no_http_client() -> None:
+    """Opening, listing and reading."""
+    program = """
+        import sys, thinkback
+        with thinkback.open(":memory:") as store:
+            session = store.session("chat")
+            assert session.log() == [] and store.sessions()
+        print([name for name in ("httpx2", "asyncio", "ssl") if name in sys.modules])
+    """
+    assert "[]" == run(program)
+
+
+def test_every_public_name_is_there() -> None:
+    """Each loads, is listed, and nothing else is pretended."""
+    for name in thinkback.__all__:
+        assert getattr(thinkback, name) is not None
+    assert sorted(thinkback.__all__) == dir(thinkback)
+    with pytest.raises(AttributeError, match="no attribute 'oepn'"):
+        _ = thinkback.oepn

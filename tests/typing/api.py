@@ -1,0 +1,183 @@
+"""The public surface as a program uses it, for mypy --strict: run by nobody, checked by ``mypy``.
+
+``assert_type`` holds what a caller may rely on; a line marked ``# type: ignore[...]`` is a mistake that the types must
+catch, and an ignore that is not needed is an error.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from typing import assert_type
+
+import msgspec
+
+import thinkback
+from thinkback import (
+    Decision,
+    ReasoningDelta,
+    Reclassified,
+    Reply,
+    Session,
+    SessionStore,
+    Status,
+    TextDelta,
+    ThinkingBlock,
+    Timeouts,
+    ToolCall,
+    ToolCallDelta,
+    errors,
+)
+from thinkback.log.protocol import Problem, SessionInfo
+from thinkback.model.commits import Commit, Usage
+from thinkback.model.plan import Counts
+from thinkback.model.target import Settings, Target
+from thinkback.turn.plan import Plan
+
+
+class Answer(msgspec.Struct):
+    """A shape to answer in."""
+
+    city: str
+
+
+def run_tests(path: str, verbose: bool = False) -> str:
+    """Run the tests."""
+    return f"{path} {verbose}"
+
+
+async def fetch(url: str) -> bytes:
+    """Get a page."""
+    return url.encode()
+
+
+def stores(path: str) -> None:
+    """Opening, listing, checking."""
+    with thinkback.open(
+        path, commit_reasoning=False, durability="normal", settings={"reasoning.effort": "low"}
+    ) as store:
+        assert_type(store, SessionStore)
+        assert_type(store.sessions(), list[SessionInfo])
+        assert_type(store.find("chat"), SessionInfo)
+        assert_type(store.commits("chat"), list[Commit])
+        assert_type(store.fsck(), list[Problem])
+    thinkback.open(path, durability="sometimes")  # type: ignore[arg-type]
+
+
+def sessions(store: SessionStore) -> Session:
+    """Every way to say where requests go."""
+    store.session("local", base_url="http://127.0.0.1:1234/v1", model="m")
+    store.session("own", endpoint="deepseek", model="m", headers={"X-Team": "a"}, proxy="http://proxy", account="mine")
+    store.session(
+        "tls", endpoint="deepseek", model="m", verify=ssl.create_default_context(), timeouts=Timeouts(idle=5.0)
+    )
+    store.session("tls", endpoint="deepseek", model="m", verify="ca.pem")
+    store.session("tls", endpoint="deepseek", model="m", verify=False)
+    store.session("typo", endpont="deepseek")  # type: ignore[call-arg]
+    session = store.session("chat", endpoint="deepseek", model="deepseek-v4-pro", api_key="key")
+    assert_type(session, Session)
+    assert_type(session.target, Target)
+    assert_type(session.settings, Settings)
+    assert_type(session.log(), list[Commit])
+    session.use(model="other", headers={"X": "y"})
+    session.set("reasoning.keepLast", 3)
+    session.unset("reasoning.keepLast")
+    return session
+
+
+def asks(session: Session) -> None:
+    """Turns, sync."""
+    reply = session.chat(
+        "Why does the build fail?",
+        tools=[run_tests, {"type": "function", "function": {"name": "ask"}}],
+        system="Be brief.",
+        params={"max_tokens": 2000, "stop": ["x"]},
+        response_format=Answer,
+        settings={"reasoning.effort": "low"},
+        reasoning=False,
+        max_steps=3,
+        max_retries=0,
+        stream=False,
+        timeouts=Timeouts(total=60.0),
+    )
+    assert_type(reply, Reply)
+    assert_type(reply.text, str)
+    assert_type(reply.reasoning, str | None)
+    assert_type(reply.reasoning_commit, Commit | None)
+    assert_type(reply.usage, Usage | None)
+    assert_type(reply.decisions, list[Decision])
+    assert_type(reply.tool_calls, list[ToolCall])
+    assert_type([step.text for step in reply.steps], list[str])
+    session.chat([{"type": "text", "text": "parts"}])
+    session.chat("typo", temprature=1)  # type: ignore[call-arg]
+    session.chat("kind", max_steps="three")  # type: ignore[arg-type]
+    assert_type(session.generate({call.id: "done" for call in reply.tool_calls}, tools=None), Reply)
+
+
+def streams(session: Session) -> str:
+    """Deltas by their kind."""
+    shown = ""
+    with session.stream("And?", tools=[run_tests]) as stream:
+        for delta in stream:
+            match delta:
+                case TextDelta() | ReasoningDelta() | Reclassified():
+                    shown += delta.text
+                case ToolCallDelta():
+                    shown += delta.arguments
+                case Status():
+                    shown += delta.state
+    assert_type(stream.reply, Reply)
+    return shown
+
+
+async def asynchronous(session: Session) -> AsyncIterator[str]:
+    """Turns in an event loop."""
+    assert_type(await session.aio.chat("Why?", tools=[fetch]), Reply)
+    assert_type(await session.aio.generate(), Reply)
+    async with session.aio.stream("Why?") as stream:
+        async for delta in stream:
+            if isinstance(delta, TextDelta):
+                yield delta.text
+    assert_type(stream.reply, Reply)
+    await session.aio.chat("typo", tool=[fetch])  # type: ignore[call-arg]
+
+
+def by_hand(session: Session, body: bytes, headers: Mapping[str, str]) -> None:
+    """Without our HTTP."""
+    plan = session.wire.plan("Why?", tools=[run_tests])
+    assert_type(plan, Plan)
+    assert_type(plan.url, str)
+    assert_type(plan.headers, dict[str, str])
+    assert_type(bytes(plan), bytes)
+    assert_type(b"".join(plan.body), bytes)
+    assert_type(plan.counts, Counts)
+    assert_type(session.wire.ingest(body, 200, headers), Reply)
+    assert_type(session.wire.ingest([body], plan=plan), Reply)
+    adopted = session.wire.adopt([{"role": "user", "content": "2+2?"}], minted_by=("openrouter", "openai/gpt-5.2"))
+    assert_type(adopted, tuple[Commit, ...])
+
+
+def explains(session: Session) -> None:
+    """Why."""
+    assert_type(session.why(), list[Decision])
+    assert_type(session.why(next=True), list[Decision])
+    assert_type(session.explain(next=True, params={"max_tokens": 9}), Plan)
+
+
+def functions(blocks: list[ThinkingBlock]) -> None:
+    """What needs no session."""
+    assert_type(thinkback.estimate_thinking_tokens(blocks), int)
+    assert_type(thinkback.thinking_to_reasoning_field(blocks), str | None)
+    assert_type(thinkback.extract_thinking_blocks(blocks), list[ThinkingBlock])
+
+
+def failures(session: Session) -> tuple[str, ...]:
+    """Errors have facts for programs and sentences for people."""
+    try:
+        session.chat("Why?")
+    except errors.ProviderError as error:
+        assert_type(error.details, dict[str, object])
+        return error.next_actions
+    except errors.ThinkbackError as error:
+        return (error.message,)
+    return ()
