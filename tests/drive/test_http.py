@@ -9,10 +9,12 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+import httpx2
 import pytest
 
 from tests.drive.servers import Authority, Server, falls_silent, forward, head, says
-from thinkback.drive.http import AsyncHttpx2Transport, HttpResponse, Httpx2Transport, Timeouts, Verify
+from thinkback.drive.deadline import Deadline
+from thinkback.drive.http import AsyncHttpx2Transport, HttpResponse, Httpx2Transport, Timeouts, Verify, translate
 from thinkback.errors import NetworkError, PhaseTimeout, SettingError
 
 KEY = "sk-secret-of-this-test"
@@ -244,6 +246,13 @@ def test_tls_goes_through_the_proxy_unread(
         assert 200 == post(server.url, proxy=given, verify=authority.certificate)[0]
     assert [f"CONNECT {server.address} HTTP/1.1"] == [asked.line for asked in proxy.asked]
     assert "authorization" not in proxy.asked[0].headers
+
+
+def test_connection_that_takes_too_long_has_its_phase() -> None:
+    """What the client raises for it; no address on loopback is slow to connect to."""
+    told = translate(httpx2.ConnectTimeout("late"), "first_byte", Deadline(None))
+    assert isinstance(told, PhaseTimeout)
+    assert {"phase": "connect"} == told.details
 
 
 def test_one_client_serves_many_threads() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from thinkback.model.commits import Commit, TurnEnded
 from thinkback.referee import Referee
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
+T = TypeVar("T")
 KEY = "sk-key-of-the-tests"
 PERSONAS = {
     "deepseek": "deepseek-v4-pro",
@@ -74,3 +77,16 @@ def messages(referee: Referee) -> list[dict[str, Any]]:
     """The messages of the last request."""
     sent: Any = referee.requests[-1].body["messages"]
     return [dict(message) for message in sent]
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """``work`` in an event loop; anything left running is an error."""
+
+    async def alone() -> T:
+        result = await work
+        closing = asyncio.all_tasks() - {asyncio.current_task()}
+        _, left = await asyncio.wait(closing, timeout=5) if closing else (set(), set())
+        assert set() == left
+        return result
+
+    return asyncio.run(alone())

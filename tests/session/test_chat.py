@@ -233,6 +233,9 @@ def test_response_format_is_a_field_or_a_type(store: SessionStore, referee: Refe
         sent["json_schema"]["name"],
         sent["json_schema"]["schema"]["type"],
     )
+    session.chat("Hello.", response_format=list[int])
+    sent = referee.requests[-1].body["response_format"]
+    assert {"type": "array", "items": {"type": "integer"}} == sent["json_schema"]["schema"]
     with pytest.raises(SettingError, match="response_format"):
         session.chat("Hello.", response_format=object)
 

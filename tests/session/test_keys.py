@@ -105,6 +105,14 @@ def test_account_is_a_fingerprint(store: SessionStore, referee: Referee) -> None
     assert [("", False), ("org-1", True), ("mine", True)] == [none, principal, named]
 
 
+def test_account_of_the_endpoints_own_data_is_known() -> None:
+    """A person may name it in a rule file."""
+    row = 'id = "mine"\nname = "Mine"\nbase_url = "https://mine.example/v1"\naccount = "team"\nsource = "the tests"\n'
+    with thinkback.open(":memory:", rules={"mine.toml": f"[[endpoint]]\n{row}"}) as store:
+        target = store.session("s", endpoint="mine", model="m", api_key=SECRET).target
+    assert ("team", True) == (target.account, target.account_known)
+
+
 def test_own_authorization_header_is_enough(store: SessionStore, referee: Referee) -> None:
     """Whoever sets the header needs no key; in any case of letters it replaces ours."""
     session = open_session(store, referee, api_key=None, headers={"authorization": f"Bearer {SECRET}"})

@@ -83,6 +83,13 @@ def test_readable_reasoning_is_said_once() -> None:
         {"content": "42", "reasoning_content": "Hm."},
         {"content": "<think>Hm.</think>\n42"},
         {"content": "", "refusal": "No."},
+        {
+            "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+                {"type": "text", "text": "42"},
+            ]
+        },
+        {"content": [{"type": "text", "text": "42", "annotations": []}]},
         {"content": "42", "annotations": [1], "audio": {"id": "x"}},
         {
             "content": "42",

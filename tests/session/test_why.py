@@ -81,6 +81,19 @@ def test_record_that_does_not_fit_is_told(store: SessionStore, referee: Referee)
         session.why()
 
 
+def test_record_without_its_data_is_told(store: SessionStore, referee: Referee) -> None:
+    """Endpoint and rule of the time are part of the log; without them nothing can be built again."""
+    session = open_session(store, referee)
+    session.chat("Hello?")
+    log = session.log()
+    record = next(commit.value for commit in log if isinstance(commit.value, Request))
+    lost = msgspec.structs.replace(record, basis="", basis_digest="0" * 64)
+    step = Step(new_id(), (Draft("request", lost),), 1)
+    store.log.append(session.id, step.id, seal(step, head_of(log)), head_of(log))
+    with pytest.raises(CorruptLogError, match="is not in the log"):
+        session.why()
+
+
 def test_decisions_name_blocks_of_the_log(store: SessionStore, referee: Referee) -> None:
     """Each decision's block can be found, and its message is where it says."""
     session = open_session(store, referee)

@@ -348,6 +348,17 @@ def test_adopted_question_is_answered_by_going_on(store: SessionStore, referee: 
     assert ["system", "user"] == roles(referee)
 
 
+def test_broken_arguments_are_compared_as_they_are(store: SessionStore, referee: Referee) -> None:
+    """What is no JSON has no other spelling."""
+    broken = json.loads(json.dumps(HISTORY))
+    broken[2]["tool_calls"][0]["function"]["arguments"] = '{"city": '
+    session = open_session(store, referee)
+    session.wire.adopt(broken)
+    assert () == session.wire.adopt(broken)
+    with pytest.raises(ThinkbackError, match=r"messages\[2\] differs"):
+        session.wire.adopt(HISTORY)
+
+
 OPAQUE: list[dict[str, Any]] = [
     {"role": "user", "content": "2+2?"},
     {

@@ -137,6 +137,15 @@ def test_failure_after_a_tool_keeps_its_result() -> None:
     assert ("tool", "rain") == again.texts[-1]
 
 
+def test_calls_of_a_response_that_was_stopped_are_not_run() -> None:
+    """A filter cut the response: what it calls for is not done, and none of it goes back."""
+    play = Playbook(runnable=LOOK) >> begins << keeps("user") << sends
+    play >> answers(call("look-1", "look"), chunk("content_filter"))
+    play << keeps("request response tool_call partial_failed") << ends("partial_failed")
+    following = Playbook("And?", history=play.history) >> begins << keeps("user") << sends
+    assert ["user", "user"] == [role for role, _ in following.texts]
+
+
 def test_arguments_go_back_as_they_came() -> None:
     """Odd white space and order of keys are the model's own."""
     odd = '{ "b":1,  "a" : "x" }'

@@ -15,6 +15,8 @@ FALLBACK_RATIO = 3.0
 # A handful of tokens says nothing about a ratio.
 ENOUGH_TOKENS = 50
 
+# Characters of reasoning and of everything else in a response, and whether that reasoning is what was billed.
+Size: TypeAlias = tuple[int, int, bool]
 # Characters: stored, of reasoning among them, sent, of reasoning among those.
 Sizes: TypeAlias = tuple[int, int, int, int]
 # (characters of reasoning, its tokens, characters of everything else in the output, their tokens)
@@ -76,38 +78,41 @@ class Tally:
         return max(self.reasoning_tokens, self.other_tokens) >= ENOUGH_TOKENS
 
 
-def report_of(unit: ResponseUnit, reasoning: int, other: int, reasoning_tokens: str) -> Report:
-    """What the provider's usage says of a response with ``characters_of`` (reasoning, other).
+def report_of(unit: ResponseUnit, size: Size, reasoning_tokens: str) -> Report:
+    """What the provider's usage says of a response of ``size``.
 
     ``reasoning_tokens`` is the rule's word: whether they are ``inside`` the output count or ``added`` to it.
     """
     usage = unit.usage
     if usage is None or usage.output is None:
         return NO_REPORT
+    reasoning, other, readable = size
     tokens = usage.reasoning or 0
     rest = usage.output if reasoning_tokens == "added" else usage.output - tokens
     # What is left for the text can be told only where the reasoning was counted, and it is known where.
     unclear = unit.thoughts and reasoning_tokens != "added" and (tokens <= 0 or reasoning_tokens == "unknown")
     if unclear or rest <= 0 or not other:
         other = rest = 0
-    # Summaries and encrypted reasoning are shorter than what was billed; only raw text says something.
-    if tokens <= 0 or not reasoning or any(block.kind != "raw" or not block.thought for _, block in unit.thoughts):
+    if tokens <= 0 or not reasoning or not readable:
         reasoning = tokens = 0
     return reasoning, tokens, other, rest
 
 
-def characters_of(unit: ResponseUnit) -> tuple[int, int]:
-    """(reasoning, everything else) of a response's output, in characters."""
+def size_of(unit: ResponseUnit) -> Size:
+    """How much a response put out."""
     reasoning = other = 0
+    readable = True
     for block in unit.blocks:
         if isinstance(block, Text):
             other += len(block.text)
         elif isinstance(block, ThinkingBlock):
             if not block.is_hidden:
                 reasoning += len(block.thought) or weight_of(block)
+            # Summaries and encrypted reasoning are shorter than what was billed; only raw text says something.
+            readable = readable and block.kind == "raw" and block.thought != ""
         elif isinstance(block, ToolCall):
             other += len(block.name) + len(block.arguments)
-    return reasoning, other
+    return reasoning, other, readable
 
 
 def weight_of(block: ThinkingBlock) -> int:

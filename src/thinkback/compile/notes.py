@@ -36,21 +36,21 @@ class Notes:
     def text(self, action: DecisionAction, hash: str, block: ThinkingBlock, reason: str, beside: str) -> None:
         """The readable text goes out; its carriers do not, for the reason ``beside``."""
         self.characters += len(block.thought)
-        if self._has_text(block):
+        if block.thought or not (block.signature or block.carriers):
             self._add(action, "reasoning", hash, reason, len(block.thought))
         self.drop_carriers(hash, block, beside)
 
     def native(self, hash: str, block: ThinkingBlock, reason: str) -> None:
         """Text and carriers go out as they came."""
         self.characters += weight_of(block)
-        if self._has_text(block):
+        if block.thought or not (block.signature or block.carriers):
             self._add("native", "reasoning", hash, reason, len(block.thought))
         for carrier in carriers_of(block):
             self.carrier(hash, carrier, reason)
 
     def drop(self, hash: str, block: ThinkingBlock, reason: str) -> None:
         """Neither goes out."""
-        if self._has_text(block):
+        if block.thought or not (block.signature or block.carriers):
             self._add("drop", "reasoning", hash, reason, len(block.thought))
         self.drop_carriers(hash, block, reason)
 
@@ -82,10 +82,6 @@ class Notes:
         at = {id(block): number for number, block in enumerate(unit.blocks)}
         place = {hash: at[id(block)] for hash, block in (*unit.thoughts, *unit.others)}
         self.decisions.sort(key=lambda decision: place.get(decision.block, len(at)))
-
-    @staticmethod
-    def _has_text(block: ThinkingBlock) -> bool:
-        return bool(block.thought) or not (block.signature or block.carriers)
 
     def _add(self, action: DecisionAction, what: What, hash: str, reason: str, characters: int = 0) -> None:
         at = -1 if action == "drop" else self.at

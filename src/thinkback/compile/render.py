@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Container
 from typing import NamedTuple, TypeAlias
 
-from thinkback.compile.counts import NO_REPORT, Report, Sizes, Tally, characters_of, report_of
+from thinkback.compile.counts import NO_REPORT, Report, Sizes, Tally, report_of, size_of
 from thinkback.compile.decide import decide, withhold
 from thinkback.compile.notes import Notes, opaque_values
 from thinkback.compile.policy import Policy
@@ -113,11 +113,13 @@ class Rendering:
         policy = self._policy
         place, at, repeated = key
         notes = Notes(policy, at)
-        reasoning, other = characters_of(unit)
-        raw = reasoning + other + sum(len(result.content) for result in unit.results)
+        size = reasoning, other, _ = size_of(unit)
+        raw = reasoning + other
+        if unit.results:
+            raw += sum(len(result.content) for result in unit.results)
         report = NO_REPORT
         if unit.usage is not None and policy.calibrates(unit.header.origin):
-            report = report_of(unit, reasoning, other, policy.rule.reasoning_tokens)
+            report = report_of(unit, size, policy.rule.reasoning_tokens)
         withheld = unit.withheld
         if withheld:
             withhold(unit, withheld, notes)

@@ -7,10 +7,10 @@ costs the same, wherever in a long history its response stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from thinkback.model.blocks import Block, Carrier, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
-from thinkback.model.commits import Commit, Message, Repair, Response, Tools, TurnEnded, TurnState, Usage
+from thinkback.model.commits import Commit, Message, Repair, Response, Tools, TurnState, Usage
 
 if TYPE_CHECKING:
     from thinkback.compile.render import Rendition
@@ -106,7 +106,8 @@ class Turn:
     @property
     def used_tools(self) -> bool:
         """Whether a response that is replayed called tools."""
-        return any(type(unit) is ResponseUnit and unit.calls and not unit.withheld for unit in self.units)
+        calling = [unit for unit in self.units if type(unit) is ResponseUnit and unit.calls]
+        return calling != [] and not all(unit.withheld for unit in calling)
 
 
 def count_finished(turns: list[Turn]) -> int:
@@ -147,19 +148,18 @@ class Grouper:
         unit = self._find(commit.response)
         if unit is None:
             return
-        block = cast(Block, commit.value)
+        block: Any = commit.value
         unit.blocks += (block,)
         kind = type(block)
         if kind is ThinkingBlock:
-            thought = cast(ThinkingBlock, block)
-            unit.thoughts += ((commit.hash, thought),)
-            if thought.signature or thought.carriers:
-                unit.opaque += carriers_of(thought)
+            unit.thoughts += ((commit.hash, block),)
+            if block.signature or block.carriers:
+                unit.opaque += carriers_of(block)
             return
         if kind is ToolCall:
-            unit.calls += (cast(ToolCall, block),)
+            unit.calls += (block,)
             if self._responses is not None:
-                self._callers[cast(ToolCall, block).id] = self._responses[commit.response]
+                self._callers[block.id] = self._responses[commit.response]
         if block.carriers or kind is Unknown:
             unit.others += ((commit.hash, block),)
             unit.opaque += block.carriers
@@ -170,7 +170,8 @@ class Grouper:
         if turn is None or turn.state == "completed":
             turn = self._open_turn()
         turn.has_response = True
-        self._unit = ResponseUnit(self._owner, commit.hash, commit.response, cast(Response, commit.value))
+        header: Any = commit.value
+        self._unit = ResponseUnit(self._owner, commit.hash, commit.response, header)
         turn.units.append(self._unit)
         if self._responses is not None:
             self._responses[commit.response] = len(self.turns) - 1, len(turn.units) - 1
@@ -180,18 +181,20 @@ class Grouper:
         turn = self._last_turn()
         if turn is None or turn.has_response or turn.state is not None:
             turn = self._open_turn()
-        turn.units.append(MessageUnit("user", cast(Message, commit.value)))
+        message: Any = commit.value
+        turn.units.append(MessageUnit("user", message))
 
     def add_system(self, commit: Commit) -> None:
         """A system message stands where it came."""
         turn = self._last_turn()
         if turn is None or turn.state == "completed":
             turn = self._open_turn()
-        turn.units.append(MessageUnit("system", cast(Message, commit.value)))
+        message: Any = commit.value
+        turn.units.append(MessageUnit("system", message))
 
     def add_result(self, commit: Commit) -> None:
         """A result goes to its call, wherever other commits came in between."""
-        result = cast(ToolResult, commit.value)
+        result: Any = commit.value
         unit = self._find(commit.response) if commit.response else None
         unit = unit or self._find_caller(result.id)
         if unit is not None:
@@ -201,14 +204,16 @@ class Grouper:
         """What the provider counted for a response."""
         unit = self._find(commit.response)
         if unit is not None:
-            unit.usage = cast(Usage, commit.value)
+            usage: Any = commit.value
+            unit.usage = usage
 
     def end_turn(self, commit: Commit) -> None:
         """The end of the last turn; a further end of a completed one is the end of an attempt that left nothing."""
         turn = self._last_turn()
         if turn is None or turn.state == "completed":
             return
-        turn.state = cast(TurnEnded, commit.value).state
+        end: Any = commit.value
+        turn.state = end.state
         if turn.state == "capped":
             responses = turn.responses
             unit = self._find(responses[-1].response) if responses else None
@@ -217,11 +222,13 @@ class Grouper:
 
     def set_tools(self, commit: Commit) -> None:
         """The tools from here on."""
-        self.tools = cast(Tools, commit.value)
+        tools: Any = commit.value
+        self.tools = tools
 
     def add_repair(self, commit: Commit) -> None:
         """A repair; whether it holds is for the target to say."""
-        self.repairs.append(cast(Repair, commit.value))
+        repair: Any = commit.value
+        self.repairs.append(repair)
 
     def _open_turn(self) -> Turn:
         turn = self._turn = Turn(self._owner)
@@ -256,7 +263,8 @@ class Grouper:
             self.missed = True
             return None
         units = self._own_turn(place[0]).units
-        unit = cast(ResponseUnit, units[place[1]])
+        found: Any = units[place[1]]
+        unit: ResponseUnit = found
         if unit.owner is not self._owner:
             unit = units[place[1]] = unit.copy(self._owner)
         return unit

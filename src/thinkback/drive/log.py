@@ -26,19 +26,20 @@ def append(store: Store, session: str, step: Step, head: Head) -> Stored:
     A step that was stored before, because an earlier attempt was cut short, is found again where it is.
     """
     between: list[Commit] = []
-    for attempt in range(_ATTEMPTS):
+    attempt = 0
+    while True:
+        attempt += 1
         commits = seal(step, head)
         try:
             fresh = store.append(session, step.id, commits, head)
         except HeadMovedError:
-            if attempt == _ATTEMPTS - 1:
+            if attempt == _ATTEMPTS:
                 raise
             newer = store.read(session, head.seq)
             between += newer
             head = Head(newer[-1].hash, newer[-1].seq) if newer else head
             continue
         return Stored(tuple(commits), tuple(between)) if fresh else _found(step, store.read(session, head.seq))
-    raise AssertionError("unreachable")
 
 
 def _found(step: Step, newer: Sequence[Commit]) -> Stored:

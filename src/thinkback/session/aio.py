@@ -37,6 +37,7 @@ class AsyncCalls:
         """Go on without a new message."""
         read = requests.read_options(options)
         stream = AsyncReplyStream(self._session, None, read)
+        await _settle(self._session)
         await _in_store(self._session, lambda: self._session._answer(tool_results or {}, read))
         return await _finished(stream)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, content_slice
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, Unknown, content_slice
 from thinkback.model.commits import Commit, TurnState, Usage
 from thinkback.model.target import Decision
 from thinkback.turn.events import Outcome
@@ -130,28 +130,40 @@ def readable_reasoning(blocks: Sequence[Block]) -> str | None:
     return text if text.strip() else None
 
 
+def _is_content(block: Block) -> TypeGuard[Text]:
+    return isinstance(block, Text) and block.source_field == "content"
+
+
+def _part(block: Text | Unknown) -> Any:
+    """``block`` as it stood in a list of content parts."""
+    return {"type": "text", "text": block.text} if isinstance(block, Text) and not block.wire else _json(block.wire)
+
+
+def _json(source: str) -> Any:
+    return canonical.decode(source)
+
+
 def raw_response(result: ReadResult) -> dict[str, Any]:
     """The message and envelope as the wire had them, joined from the blocks."""
     response = result.response
-    message: dict[str, Any] = {"role": "assistant", **(canonical.decode(response.message) if response.message else {})}
+    message: dict[str, Any] = {"role": "assistant", **(_json(response.message) if response.message else {})}
     details: list[Any] = []
     for block in result.blocks:
         if isinstance(block, Text | ThinkingBlock) and block.source_field == "content":
             message["content"] = message.get("content", "") + content_slice(block)
         elif isinstance(block, ThinkingBlock) and block.source_field == "reasoning_details":
-            details.append(canonical.decode(block.wire))
+            details.append(_json(block.wire))
         elif isinstance(block, ThinkingBlock):
             message[block.source_field] = message.get(block.source_field, "") + content_slice(block)
         elif isinstance(block, Text):
             message[block.source_field] = message.get(block.source_field, "") + block.text
         elif isinstance(block, ToolCall) and block.source_field == "tool_calls":
             function = {"name": block.name, "arguments": block.arguments}
-            call = (
-                canonical.decode(block.wire)
-                if block.wire
-                else {"id": block.id, "type": "function", "function": function}
-            )
+            call = _json(block.wire) if block.wire else {"id": block.id, "type": "function", "function": function}
             message.setdefault("tool_calls", []).append(call)
+    parts = [block for block in result.blocks if isinstance(block, Unknown) or _is_content(block)]
+    if any(part.wire for part in parts):
+        message["content"] = [_part(part) for part in parts]
     if details:
         message["reasoning_details"] = details
         thoughts = [b for b in result.blocks if isinstance(b, ThinkingBlock) and b.source_field == "reasoning_details"]
@@ -160,10 +172,9 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
         message.setdefault("content", None)
     elif response.content == "text":
         message.setdefault("content", "")
-    envelope: dict[str, Any] = canonical.decode(response.envelope) if response.envelope else {}
+    envelope: dict[str, Any] = _json(response.envelope) if response.envelope else {}
     extra = envelope.pop("choice", {})
     choice = {"index": 0, "message": message, "finish_reason": response.finish, **extra}
     if result.usage is not None and result.usage.wire:
-        usage: Any = canonical.decode(result.usage.wire)
-        envelope["usage"] = usage
+        envelope["usage"] = _json(result.usage.wire)
     return {**envelope, "choices": [choice]}

@@ -91,9 +91,9 @@ class SessionStore:
     ) -> Session:
         """The session ``name``, made if it is not there; endpoint and model hold from the next request on.
 
-        ``base_url`` alone is enough for a server that is not in the catalogue. ``proxy`` and ``verify`` (a file or
-        directory of CA certificates, an ``ssl.SSLContext`` or ``False``) override the environment; ``transport``
-        replaces our HTTP client; ``account`` names the account where one key replaces another.
+        ``base_url`` alone is enough for a server that is not in the catalogue. ``proxy`` and ``verify`` (CA file or
+        directory, ``ssl.SSLContext`` or ``False``) override the environment; ``transport`` replaces our HTTP client;
+        ``account`` names the account where one key replaces another.
         """
         from thinkback.drive.http import Timeouts
         from thinkback.drive.sync import now
@@ -112,8 +112,7 @@ class SessionStore:
             transport=transport,
             account=account,
         )
-        info = self.log.create_session(new_id(), name, now())
-        return Session(self, info, place)
+        return Session(self, self.log.create_session(new_id(), name, now()), place)
 
     def sessions(self) -> list[SessionInfo]:
         """All sessions, last used first."""

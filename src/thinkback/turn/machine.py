@@ -216,6 +216,8 @@ class Turn:
             return ("failed" if empty else broken), error.message
         if not any(isinstance(block, ToolCall) for block in result.blocks):
             return "completed", ""
+        if not result.response.complete:
+            return "partial_failed", f"the provider stopped the response: {result.response.finish}"
         if self._ask.runnable and self._steps >= self._ask.max_steps:
             return "capped", f"{self._ask.max_steps} steps"
         return None, ""
@@ -311,16 +313,10 @@ class Turn:
 
     def _break_off(self, reader: ResponseReader, failure: Failure, now: int, state: TurnState) -> list[Command]:
         """Store what arrived of a response that ends here; one that had said why it finished was whole by then."""
-        finished = reader.finish is not None
-        if not finished:
+        if reader.finish is None:
             reader.fail(failure)
         deltas: list[Command] = [Emit(delta) for delta in reader.close()]
-        result = stamped(reader.result())
-        error = result.response.error
-        if finished and error is not None and error.type == "malformed":  # half of the trailer
-            response = msgspec.structs.replace(result.response, complete=True, error=None)
-            result = msgspec.structs.replace(result, response=response)
-        return deltas + self._store_response(result, now, state)
+        return deltas + self._store_response(stamped(reader.result()), now, state)
 
     def _on_interrupt(self, now: int) -> list[Command]:
         if self._interrupted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _FIRST_SECONDS = 0.5
@@ -35,8 +34,11 @@ def asked_for(headers: Mapping[str, str], now: int) -> float | None:
         return milliseconds / 1000
     text = headers.get("retry-after", "")
     seconds = _number(text)
-    if seconds is not None:
+    if seconds is not None or not text:
         return seconds
+    # A date is rare, and reading one costs a large import.
+    from email.utils import parsedate_to_datetime
+
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - now / 1_000_000)
     except ValueError:

@@ -1,0 +1,138 @@
+"""The two drivers where a session cannot bring them: lost commands, foreign threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from thinkback.drive.agenda import Agenda
+from thinkback.drive.asynchronous import AsyncDriver
+from thinkback.drive.http import AsyncHttpx2Transport, Httpx2Transport, Timeouts
+from thinkback.drive.sync import SyncDriver
+from thinkback.drive.threads import in_thread
+from thinkback.drive.tools import python_tool
+from thinkback.model.blocks import ToolCall
+from thinkback.model.deltas import TextDelta
+from thinkback.stores.memory import MemoryStore
+from thinkback.turn import events
+from thinkback.turn.plan import History
+
+
+class Script:
+    """A turn that asks for the given commands at its beginning, and ends when it is interrupted."""
+
+    def __init__(self, *commands: events.Command) -> None:
+        self._commands = list(commands)
+        self.told: list[events.Event] = []
+
+    def on(self, event: events.Event) -> list[events.Command]:
+        self.told.append(event)
+        if isinstance(event, events.Began):
+            return self._commands
+        return [events.Done(events.Outcome("interrupted", (), None))] if isinstance(event, events.Interrupt) else []
+
+
+def sync_driver(turn: Any, *tools: Any) -> SyncDriver:
+    known = {tool.tool.name: tool for tool in map(python_tool, tools)}
+    return SyncDriver(turn, History(), MemoryStore(), "s", Httpx2Transport(), known, Timeouts())
+
+
+def test_lost_command_is_an_error_and_no_deadlock() -> None:
+    """A turn that waits for nothing is told so at once, by either driver."""
+    with pytest.raises(RuntimeError, match="waits for nothing"):
+        list(sync_driver(Script()).run())
+
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            turn: Any = Script()
+            driver = AsyncDriver(turn, History(), MemoryStore(), "s", AsyncHttpx2Transport(), {}, Timeouts(), executor)
+            with pytest.raises(RuntimeError, match="waits for nothing"):
+                async for _ in driver.run():
+                    pass
+            assert ("interrupted", False) == (driver.outcome and driver.outcome.state, driver.is_running)
+
+    asyncio.run(run())
+
+
+def test_cancel_is_performed_by_leaving() -> None:
+    """The request that it names is not read any more; there is nothing else to do."""
+    turn = Script(events.Cancel("r"), events.Done(events.Outcome("completed", (), None)))
+    driver = sync_driver(turn)
+    assert [] == list(driver.run())
+    assert driver.outcome is not None
+    assert "completed" == driver.outcome.state
+
+
+def test_ctrl_c_that_a_tool_raises_reaches_the_caller() -> None:
+    """A tool may ask for it; it is not told to the model."""
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    turn = Script(events.RunTool("1", ToolCall("c", "stop", "{}")))
+    driver = sync_driver(turn, stop)
+    with pytest.raises(KeyboardInterrupt):
+        list(driver.run())
+    assert isinstance(turn.told[-1], events.Interrupt)
+
+
+def test_interrupt_voids_what_was_not_begun() -> None:
+    """Of the commands in the queue only appends and the end remain."""
+    step: Any = None
+    turn: Any = Script(
+        events.Emit(TextDelta("a", 0)),
+        events.RunTool("1", ToolCall("c", "stop", "{}")),
+        events.Timer("2", 1.0),
+        events.Append("3", step),
+    )
+    agenda = Agenda(turn)
+    assert agenda.first() is None
+    agenda.tell(events.Began(0))
+    agenda.interrupt(0)
+    found = []
+    while (command := agenda.first()) is not None:
+        found.append(type(command))
+        agenda.done()
+    assert [events.Append, events.Done] == found
+    assert agenda.outcome is not None
+
+
+def test_body_leads_to_commands_besides_deltas() -> None:
+    """What there is to show comes back at once, the rest is queued."""
+
+    class Chatty(Script):
+        def on(self, event: events.Event) -> list[events.Command]:
+            return [events.Emit(TextDelta("a", 0)), events.Cancel("r")]
+
+    turn: Any = Chatty()
+    agenda = Agenda(turn)
+    assert [TextDelta("a", 0)] == agenda.feed(events.Bytes("r", b"a", 0))
+    assert events.Cancel("r") == agenda.first()
+
+
+def test_work_in_a_thread_gives_what_it_gives() -> None:
+    """A result, or whatever it raised."""
+    slots = threading.Semaphore(1)
+    assert 42 == in_thread(lambda: 42, slots).result(10)
+
+    def leave() -> None:
+        raise SystemExit(3)
+
+    assert isinstance(in_thread(leave, slots).exception(10), SystemExit)
+
+
+def test_work_that_was_cancelled_in_time_never_begins() -> None:
+    """While every slot is taken a call can be taken back."""
+    slots = threading.Semaphore(0)
+    begun: list[int] = []
+    future = in_thread(lambda: begun.append(1), slots)
+    assert future.cancel()
+    slots.release()
+    with pytest.raises(CancelledError):
+        future.result(10)
+    assert slots.acquire(timeout=10)
+    assert [] == begun
