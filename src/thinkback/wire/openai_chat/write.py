@@ -7,6 +7,7 @@ in the body, so that the bytes of one request begin with those of the last. Must
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, Literal
 
 from thinkback.model import canonical
@@ -39,18 +40,17 @@ def _text_part(text: str) -> bytes:
 
 def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> bytes:
     """An assistant message: content, the reasoning of ``carry``, tool calls."""
-    calls = [_call(block) for block in blocks if isinstance(block, ToolCall)]
-    refusal = "".join([block.text for block in blocks if isinstance(block, Text) and block.source_field == "refusal"])
-    content = _content(blocks, carry)
+    said, refusals, calls, has_tags = _sort(blocks, carry.tagged)
+    content = _content(said, carry, has_tags)
     pieces = [b'{"role":"assistant"']
     if content:
         pieces.append(b',"content":' + content)
-    elif response.content == "text" or not (calls or refusal):
+    elif response.content == "text" or not (calls or refusals):
         pieces.append(b',"content":""')
     elif response.content == "null":
         pieces.append(b',"content":null')
-    if refusal:
-        pieces.append(b',"refusal":' + _string(refusal))
+    if refusals:
+        pieces.append(b',"refusal":' + _string("".join(refusals)))
     if carry.fields:
         text = _string(carry.text)
         pieces += [b",%b:%b" % (_string(field), text) for field in carry.fields]
@@ -62,33 +62,53 @@ def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> byte
     return b"".join(pieces)
 
 
-def _content(blocks: Sequence[Block], carry: Carry) -> bytes:
-    """A string, or a list where other parts than plain text stand in it; empty when there is nothing to say."""
-    texts: list[list[str]] = [[]]
-    others: list[bytes] = []
+def _sort(blocks: Sequence[Block], tagged: bool) -> tuple[list[str | bytes], list[str], list[bytes], bool]:
+    """What is said in ``content`` (text, and other parts as bytes), refusals, calls, and whether tags stood there."""
+    said: list[str | bytes] = []
+    refusals: list[str] = []
+    calls: list[bytes] = []
     has_tags = False
     for block in blocks:
-        if isinstance(block, ThinkingBlock) and block.source_field == "content":
-            has_tags = True
-            if carry.tagged and not block.marker:
-                texts[-1].append(content_slice(block))
-        elif isinstance(block, Unknown) or (isinstance(block, Text) and block.wire):
-            others.append(canonical.raw(block.wire))
-            texts.append([])
-        elif isinstance(block, Text) and block.source_field != "refusal":
-            texts[-1].append(block.text)
-    first, *later = ("".join(pieces) for pieces in texts)
+        if isinstance(block, ThinkingBlock):
+            if block.source_field == "content":
+                has_tags = True
+                if tagged and not block.marker:
+                    said.append(content_slice(block))
+        elif isinstance(block, Text) and not block.wire:
+            if block.source_field == "refusal":
+                refusals.append(block.text)
+            else:
+                said.append(block.text)
+        elif isinstance(block, ToolCall):
+            calls.append(_call(block))
+        elif isinstance(block, Text | Unknown):
+            said.append(canonical.raw(block.wire))
+    return said, refusals, calls, has_tags
+
+
+def _content(said: list[str | bytes], carry: Carry, has_tags: bool) -> bytes:
+    """A string, or a list where other parts than plain text stand in it; empty when there is nothing to say."""
+    runs = said if len(said) < 2 else _joined(said)
+    if not runs or isinstance(runs[0], bytes):
+        runs.insert(0, "")
+    first = str(runs[0])
     if has_tags and not carry.tagged:
         first = first.lstrip()
     if carry.tagged and carry.text and not has_tags:
         first = f"<think>\n{carry.text}\n</think>\n\n{first}"
     first = carry.prefix + first
-    if not others:
+    if len(runs) == 1:
         return _string(first) if first else b""
-    parts = [_text_part(first)] if first else []
-    for other, text in zip(others, later, strict=True):
-        parts += [other, _text_part(text)] if text else [other]
+    parts = [_text_part(run) if isinstance(run, str) else run for run in (first, *runs[1:]) if run]
     return b"[%b]" % b",".join(parts)
+
+
+def _joined(said: list[str | bytes]) -> list[str | bytes]:
+    """Neighbouring texts become one."""
+    runs: list[str | bytes] = []
+    for is_text, run in groupby(said, key=lambda piece: isinstance(piece, str)):
+        runs += ["".join(run)] if is_text else list(run)  # type: ignore[arg-type]
+    return runs
 
 
 def _call(call: ToolCall) -> bytes:
