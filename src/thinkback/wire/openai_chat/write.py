@@ -7,7 +7,6 @@ in the body, so that the bytes of one request begin with those of the last. Must
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any, Literal
 
 from thinkback.model import canonical
@@ -81,7 +80,7 @@ def _sort(blocks: Sequence[Block], tagged: bool) -> tuple[list[str | bytes], lis
                 said.append(block.text)
         elif isinstance(block, ToolCall):
             calls.append(_call(block))
-        elif isinstance(block, Text | Unknown):
+        else:
             said.append(canonical.raw(block.wire))
     return said, refusals, calls, has_tags
 
@@ -106,8 +105,12 @@ def _content(said: list[str | bytes], carry: Carry, has_tags: bool) -> bytes:
 def _joined(said: list[str | bytes]) -> list[str | bytes]:
     """Neighbouring texts become one."""
     runs: list[str | bytes] = []
-    for is_text, run in groupby(said, key=lambda piece: isinstance(piece, str)):
-        runs += ["".join(run)] if is_text else list(run)  # type: ignore[arg-type]
+    for piece in said:
+        last = runs[-1] if runs else None
+        if isinstance(piece, str) and isinstance(last, str):
+            runs[-1] = last + piece
+        else:
+            runs.append(piece)
     return runs
 
 
