@@ -63,7 +63,7 @@ corpus: venv ## every recorded exchange in THINKBACK_CORPUS; fails if one is lef
 	@THINKBACK_CORPUS="$$(cd '$(CORPUS)' && pwd)" THINKBACK_CORPUS_STRICT=1 $(BIN)/python -m pytest -m corpus
 
 soak: venv ## the tests that run for minutes
-	@$(BIN)/python -m pytest -m soak
+	@$(BIN)/python -m pytest -m soak -s
 
 docs: venv ## the parts of the documentation that are made from the code
 	@$(BIN)/python -m scripts.cli_reference

@@ -32,8 +32,19 @@ def control_params(settings: Settings, target: Target) -> tuple[dict[str, Any], 
     if settings.effort is not None:
         say("reasoning.effort", settings.effort, controls.effort.get(settings.effort))
     if settings.max_tokens is not None:
-        budget: Any = settings.max_tokens
-        for part in reversed(controls.max_tokens.split(".")):
-            budget = {part: budget}
-        say("reasoning.maxTokens", str(settings.max_tokens), budget if controls.max_tokens else None)
+        tokens, limit = settings.max_tokens, target.info.max_output
+        if 0 < limit < tokens and controls.max_tokens:
+            reason = f"{target.model} writes at most {limit} tokens: {limit} is sent"
+            dropped.append(Dropped("reasoning.maxTokens", str(tokens), reason))
+            tokens = limit
+        say("reasoning.maxTokens", str(tokens), nested(controls.max_tokens, tokens))
     return params, dropped
+
+
+def nested(path: str, value: Any) -> dict[str, Any] | None:
+    """``value`` at a dotted ``path``; nothing where there is no path."""
+    if not path:
+        return None
+    for part in reversed(path.split(".")):
+        value = {part: value}
+    return dict(value)

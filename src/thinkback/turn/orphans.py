@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from thinkback.compile.render import INTERRUPTED
 from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Message, Response, TurnEnded
-
-INTERRUPTED = "This call was interrupted; it has no result."
 
 
 class OpenCall(NamedTuple):
