@@ -52,7 +52,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if os.environ.get("THINKBACK_CORPUS"):
         terminalreporter.write_line(f"corpus: {ran} run, {all_exchanges() - ran} skipped (of dialects not built yet)")
     else:
-        terminalreporter.write_line("corpus: 0 run, all skipped (THINKBACK_CORPUS is not set)")
+        terminalreporter.write_line("corpus: 0 run, 0 skipped (THINKBACK_CORPUS is not set)")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

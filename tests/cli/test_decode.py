@@ -243,3 +243,16 @@ def test_a_stream_of_any_origin_needs_no_network(tmp_path: Path) -> None:
     Command(tmp_path)("decode", DIALECT, "-", stdin=json.dumps(BODY).encode())
 
     assert [] == list(tmp_path.iterdir())
+
+
+def test_a_signature_on_the_message_and_on_its_call_is_named_once() -> None:
+    """Gemini's signature on a call is a carrier; on the message it is listed unless a call has it already."""
+    extra = {"google": {"thought_signature": "sig"}}
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": extra}
+    message = {"role": "assistant", "content": None, "thought_signature": "sig", "extra_content": extra}
+    for calls, kinds in (([call], ["thought_signature"]), ([], [])):
+        body = {"choices": [{"message": {**message, "tool_calls": calls}, "finish_reason": "stop"}]}
+        decoded = decode_body(DIALECT, json.dumps(body).encode())
+
+        assert ["sig"] == decoded["signatures"]
+        assert kinds == [c["kind"] for block in decoded["blocks"] for c in block.get("carriers", [])]

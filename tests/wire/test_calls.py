@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.wire.feeding import body, calls, feed, read, reasoning, stream, thoughts
-from thinkback.model.blocks import ToolCall
+from thinkback.model.blocks import Carrier, ToolCall
 from thinkback.model.deltas import ToolCallDelta
 from thinkback.wire.openai_chat.kimi_calls import BEGIN, END, parse_section
 
@@ -130,7 +130,7 @@ def test_what_a_call_holds_beside_the_usual_is_kept_verbatim() -> None:
         '"extra_content":{"google":{"thought_signature":"AAA"}}}'
     )
 
-    assert (ToolCall("c1", "f", "{}", wire=wire),) == result.blocks
+    assert (ToolCall("c1", "f", "{}", wire=wire, carriers=(Carrier("thought_signature", "AAA"),)),) == result.blocks
 
 
 def test_another_type_of_call_is_kept_with_its_type() -> None:
@@ -239,3 +239,22 @@ def test_ids_without_a_number_name_their_function() -> None:
         for id in ("day", "functions.day", "a:b:1")
         for found in parse_section(section((id, "{}")))
     ]
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        ({"google": {"thought_signature": "sig"}}, ["sig"]),
+        ({"google": {"thought_signature": ""}}, []),
+        ({"google": {"thought_signature": 1}}, []),
+        ({"google": "odd"}, []),
+        ("odd", []),
+    ],
+)
+def test_the_signature_of_a_call_is_a_carrier(extra: object, expected: list[str]) -> None:
+    """Gemini signs calls inside extra_content; the value is a carrier, and the call's own object keeps it."""
+    (found,) = read(stream({"tool_calls": [call(0, "c1", "f", "{}", extra_content=extra)]})).blocks
+
+    assert isinstance(found, ToolCall)
+    assert expected == [carrier.value for carrier in found.carriers]
+    assert extra == json.loads(found.wire)["extra_content"]

@@ -118,7 +118,7 @@ def _as_json(result: ReadResult, data: bytes) -> Json:
         "answer_text": _answer(result),
         "tool_calls": [_call(block) for block in blocks if isinstance(block, ToolCall)],
         "order": _order(blocks),
-        "signatures": [c.value for c in opaque if c.kind in ("signature", "thought_signature")],
+        "signatures": _signatures(opaque, response.message),
         "encrypted": [c.value for c in opaque if c.kind in ("encrypted", "redacted")],
         "usage": _usage(result.usage),
         "usage_normalised": normalised(result.usage),
@@ -128,6 +128,19 @@ def _as_json(result: ReadResult, data: bytes) -> Json:
         "error": _failure(response.error, data) if response.error else None,
         "blocks": [canonical.decode(canonical.encode(block)) for block in blocks],
     }
+
+
+def _signatures(opaque: Sequence[Any], message: str) -> list[str]:
+    """Signatures of blocks, and Gemini's on the message itself, which may repeat one of a call."""
+    found = [carrier.value for carrier in opaque if carrier.kind in ("signature", "thought_signature")]
+    fields = json.loads(message) if message else {}
+    content = fields.get("extra_content")
+    google = content.get("google") if isinstance(content, dict) else None
+    for holder in (fields, google):
+        value = holder.get("thought_signature") if isinstance(holder, dict) else None
+        if isinstance(value, str) and value and value not in found:
+            found.append(value)
+    return found
 
 
 def _refusal(failure: Failure, data: bytes) -> Json:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import ToolCall
+from thinkback.model.blocks import Carrier, ToolCall
 from thinkback.model.deltas import ToolCallDelta
 from thinkback.wire.openai_chat.blocks import Arrival, join
 from thinkback.wire.openai_chat.merge import Merged
@@ -42,7 +42,15 @@ class CallPart:
         elif extra or function or self.type != "function":
             function = {"name": name, "arguments": arguments, **function}
             wire = canonical.source({"id": self.id, "type": self.type, "function": function, **extra})
-        return ToolCall(self.id, name, arguments, source_field=self.field, wire=wire)
+        return ToolCall(self.id, name, arguments, source_field=self.field, carriers=_signature(extra), wire=wire)
+
+
+def _signature(extra: dict[str, Any]) -> tuple[Carrier, ...]:
+    """Gemini's signature on a call; it goes back inside the call's own object."""
+    content = extra.get("extra_content")
+    google = content.get("google") if isinstance(content, dict) else None
+    value = google.get("thought_signature") if isinstance(google, dict) else None
+    return (Carrier("thought_signature", value),) if isinstance(value, str) and value else ()
 
 
 class Calls:
