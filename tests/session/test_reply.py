@@ -81,6 +81,13 @@ def test_readable_reasoning_is_said_once() -> None:
     [
         {"content": "42"},
         {"content": "42", "reasoning_content": "Hm."},
+        {"content": "42", "reasoning_content": "Hm.", "reasoning": "Hm."},
+        {
+            "content": "42",
+            "reasoning_content": "Hm.",
+            "reasoning": "Hm.",
+            "reasoning_details": [{"type": "reasoning.summary", "summary": "In short: hm.", "index": 0}],
+        },
         {"content": "<think>Hm.</think>\n42"},
         {"content": "", "refusal": "No."},
         {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from thinkback.errors import HeadMovedError, StoreError
 from thinkback.log.protocol import Store
-from thinkback.log.seal import seal
+from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Commit, Head, Step
 
 _ATTEMPTS = 50
@@ -37,7 +37,7 @@ def append(store: Store, session: str, step: Step, head: Head) -> Stored:
                 raise
             newer = store.read(session, head.seq)
             between += newer
-            head = Head(newer[-1].hash, newer[-1].seq) if newer else head
+            head = head_of(newer) if newer else head
             continue
         return Stored(tuple(commits), tuple(between)) if fresh else _found(step, store.read(session, head.seq))
 

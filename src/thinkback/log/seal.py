@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head, Step, commit_hash
 
@@ -33,6 +35,6 @@ def seal(step: Step, head: Head) -> list[Commit]:
     return commits
 
 
-def head_of(commits: list[Commit]) -> Head:
+def head_of(commits: Sequence[Commit]) -> Head:
     """The head after the last of ``commits``."""
     return Head(commits[-1].hash, commits[-1].seq) if commits else Head()

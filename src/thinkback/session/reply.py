@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, Unknown, content_slice
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, Unknown, content_slice, wire_object
 from thinkback.model.commits import Commit, TurnState, Usage
 from thinkback.model.target import Decision
 from thinkback.turn.events import Outcome
@@ -143,6 +143,12 @@ def _json(source: str) -> Any:
     return canonical.decode(source)
 
 
+def _repeated(blocks: Sequence[Block]) -> str:
+    """The text that the fields in ``repeats`` carried: what is read of the message's other reasoning fields."""
+    thoughts = [b for b in blocks if isinstance(b, ThinkingBlock) and b.source_field != "content" and not b.is_hidden]
+    return "".join(block.thought for block in thoughts)
+
+
 def raw_response(result: ReadResult) -> dict[str, Any]:
     """The message and envelope as the wire had them, joined from the blocks."""
     response = result.response
@@ -158,16 +164,13 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
         elif isinstance(block, Text):
             message[block.source_field] = message.get(block.source_field, "") + block.text
         elif isinstance(block, ToolCall) and block.source_field == "tool_calls":
-            function = {"name": block.name, "arguments": block.arguments}
-            call = _json(block.wire) if block.wire else {"id": block.id, "type": "function", "function": function}
-            message.setdefault("tool_calls", []).append(call)
+            message.setdefault("tool_calls", []).append(_json(wire_object(block)))
     parts = [block for block in result.blocks if isinstance(block, Unknown) or _is_content(block)]
     if any(part.wire for part in parts):
         message["content"] = [_part(part) for part in parts]
     if details:
         message["reasoning_details"] = details
-        thoughts = [b for b in result.blocks if isinstance(b, ThinkingBlock) and b.source_field == "reasoning_details"]
-        message.update({name: "".join(b.thought for b in thoughts) for name in response.repeats})
+    message.update(dict.fromkeys(response.repeats, _repeated(result.blocks)))
     if response.content == "null":
         message.setdefault("content", None)
     elif response.content == "text":

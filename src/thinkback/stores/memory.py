@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from thinkback.errors import StoreError
 from thinkback.log.protocol import Problem, SessionInfo
+from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
 from thinkback.stores.audit import Row, audit
 from thinkback.stores.sealed import (
@@ -32,7 +33,7 @@ class _Session:
     steps: set[str] = field(default_factory=set)
 
     def head(self) -> Head:
-        return Head(self.commits[-1].hash, self.commits[-1].seq) if self.commits else Head()
+        return head_of(self.commits)
 
     def info(self) -> SessionInfo:
         updated = self.commits[-1].time if self.commits else self.created

@@ -9,6 +9,7 @@ import msgspec
 
 from thinkback.compile import fold
 from thinkback.compile.policy import Inputs
+from thinkback.log.seal import head_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
 from thinkback.model.commits import Commit, Head, Request, Tool, Tools, decode_payload
@@ -150,7 +151,7 @@ class History:
     @property
     def head(self) -> Head:
         """After the last commit."""
-        return Head(self.commits[-1].hash, self.commits[-1].seq) if self.commits else Head()
+        return head_of(self.commits)
 
     def take(self, commits: Sequence[Commit]) -> None:
         """More commits of the log, in order."""

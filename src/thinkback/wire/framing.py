@@ -6,6 +6,7 @@ never scans a byte twice. A byte order mark at the very start is dropped. Must n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, Protocol, TypeAlias
 
 Framing: TypeAlias = Literal["sse", "ndjson", "json"]
@@ -135,7 +136,7 @@ class JsonFramer:
         return [body] if body.strip() else []
 
 
-FRAMERS: dict[Framing, type[SseFramer] | type[NdjsonFramer] | type[JsonFramer]] = {
+FRAMERS: dict[Framing, Callable[[], Framer]] = {
     "sse": SseFramer,
     "ndjson": NdjsonFramer,
     "json": JsonFramer,
