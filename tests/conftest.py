@@ -39,9 +39,10 @@ def ran(request: pytest.FixtureRequest) -> Callable[[Exchange], None]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with a parameter ``recorded_exchange`` runs once per recorded exchange of the dialects that exist."""
+    """A test with a parameter ``recorded_exchange`` runs once per recorded exchange of its module's ``DIALECT``."""
     if "recorded_exchange" in metafunc.fixturenames:
-        found = list(exchanges())
+        dialect = getattr(metafunc.module, "DIALECT", None)
+        found = [exchange for exchange in exchanges() if dialect in (None, exchange.data["dialect"])]
         metafunc.parametrize("recorded_exchange", found, ids=[exchange.id for exchange in found])
 
 

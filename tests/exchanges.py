@@ -9,8 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-DIALECTS = ("openai-chat",)
-DIRECTORIES = ("openai-chat", "think-tags")
+from tests.wire.event_stream import frame
+
+DIALECTS = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "gemini-interactions",
+    "bedrock",
+    "mistral",
+    "ollama",
+    "cohere",
+)
+DIRECTORIES = (*DIALECTS, "think-tags")
 
 
 class Exchange(NamedTuple):
@@ -29,6 +41,8 @@ class Exchange(NamedTuple):
     def body(self) -> bytes:
         """The response body as bytes."""
         response = self.data["response"]
+        if "frames" in response:
+            return b"".join(map(frame, response["frames"]))
         return response["raw"].encode() if "raw" in response else json.dumps(response["body"]).encode()
 
     @property

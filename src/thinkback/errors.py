@@ -59,6 +59,12 @@ class ReplayRefused(ThinkbackError):
     kind = "replay"
 
 
+class UnsupportedContent(ThinkbackError):
+    """The target has no place for a part of a message or tool; raised before the network."""
+
+    kind = "unsupported"
+
+
 class SettingError(ThinkbackError):
     """Unknown key or a value that is not allowed; the old value stays."""
 

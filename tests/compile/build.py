@@ -28,7 +28,7 @@ from thinkback.model.commits import (
     block_draft,
 )
 from thinkback.model.plan import Counts, Writer
-from thinkback.model.target import Decision, Endpoint, ModelInfo, Rule, Settings, Target
+from thinkback.model.target import Decision, Endpoint, ModelInfo, Rule, Settings, Target, overlay
 from thinkback.wire.openai_chat import write
 
 URL = "https://api.example.com/v1"
@@ -168,12 +168,11 @@ class Built:
     """A request that was built: what went out and what was said about it."""
 
     def __init__(self, state: fold.State) -> None:
-        self.state = state
-        self.request = fold.Request(state, WRITER)
+        self.state, self.request = fold.request(state, WRITER)
         self.raw: list[bytes] = list(self.request.fragments())
         self.decisions: list[Decision] = self.request.decisions()
         self.counts: Counts = self.request.counts()
-        self.end = WRITER.end("m1", (), {})
+        self.end = WRITER.end("m1", (), self.request.system, {})
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -203,7 +202,8 @@ class Built:
     @property
     def params(self) -> dict[str, Any]:
         """The parameters that go along."""
-        return fold.added_params(self.state.policy, self.request.off)
+        added = fold.added(self.state.policy, self.request).params
+        return overlay(added, self.state.policy.rule.thinking_off) if self.request.off else added
 
     def digests(self) -> Any:
         """The digests for the record."""

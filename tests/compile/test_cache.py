@@ -17,7 +17,9 @@ from thinkback.model.target import Rule, Settings
 from thinkback.rules import load_rulebook
 from thinkback.wire.openai_chat import write
 
-ROWS = {row.id: row for row in load_rulebook().rules()}
+BOOK = load_rulebook()
+CHAT = {"*", *(place.id for place in BOOK.endpoints() if place.dialect == "openai-chat")}
+ROWS = {row.id: row for row in BOOK.rules() if row.endpoint in CHAT and row.form != "native"}
 ALL = sorted(ROWS)
 
 

@@ -257,6 +257,6 @@ def test_required_and_invalid() -> None:
 
 def test_added_params_of_a_fresh_state() -> None:
     """A conversation that has not begun adds nothing."""
-    state = fold.empty(build(Talk()).state.inputs)
-    assert fold.added_params(state.policy, off=False) == {}
+    state, request = fold.request(fold.empty(build(Talk()).state.inputs), WRITER)
+    assert fold.added(state.policy, request).params == {}
     assert HERE.endpoint == state.inputs.target.base_url

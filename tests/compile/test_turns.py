@@ -8,7 +8,7 @@ import pytest
 
 from tests.compile.build import WRITER, Built, Talk, build, call, inputs, rule, say, tagged, think
 from thinkback.compile import fold
-from thinkback.compile.render import INTERRUPTED
+from thinkback.compile.translate import INTERRUPTED
 from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import Draft, Message, Request, Usage
 
@@ -166,7 +166,7 @@ def test_a_capped_response_without_calls_is_not_withheld() -> None:
 def test_kinds_that_are_never_replayed() -> None:
     """Usage, requests and ends of turns leave nothing in a request, wherever they stand."""
     talk = Talk().note("provider_usage", Usage(1, 2, 3), "gone").turn("a").note("provider_usage", Usage(1, 2), "resp1")
-    fields: dict[str, Any] = dict.fromkeys(Request.__struct_fields__, "audited")
+    fields: dict[str, Any] = dict.fromkeys(Request.__struct_fields__, "audited") | {"settings": {}}
     built = build(talk.note("request", Request(**fields), "resp2").user("b"))
     assert roles(built) == ["user", "assistant", "user"]
     assert len(built.request) == 3

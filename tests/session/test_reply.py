@@ -9,8 +9,9 @@ import pytest
 
 from thinkback.model.blocks import Origin, Text, ThinkingBlock
 from thinkback.model.commits import Response, Usage
-from thinkback.session.reply import Reply, StepReply, raw_response, readable_reasoning, visible_text
+from thinkback.session.reply import Reply, StepReply, readable_reasoning, visible_text
 from thinkback.turn.events import Outcome
+from thinkback.wire.openai_chat import raw_response
 from thinkback.wire.openai_chat.read import Reader
 from thinkback.wire.result import ReadResult
 

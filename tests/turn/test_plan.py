@@ -11,9 +11,7 @@ from tests.turn.playbook import ENDPOINT, KEY, RULE, commits_of, rule, target
 from tests.turn.test_repair import HOME, turn
 from thinkback.errors import NotFoundError
 from thinkback.model.commits import Draft, Message, Tool, Tools
-from thinkback.model.plan import Dropped
 from thinkback.model.target import Controls, ModelInfo, Settings, Target
-from thinkback.turn.controls import control_params
 from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
 
@@ -99,37 +97,6 @@ SAYS = rule(
         max_tokens="thinking.budget",
     )
 )
-
-
-def test_neutral_settings_become_the_endpoints_words() -> None:
-    """Only what a person said is sent, nested where the endpoint nests it."""
-    settings = Settings(effort="high", max_tokens=99, explicit=frozenset({"reasoning.enabled"}))
-    params, dropped = control_params(settings, target(SAYS))
-    assert ({"thinking": {"type": "on", "budget": 99}, "effort": "deep"}, []) == (params, dropped)
-    assert ({}, []) == control_params(Settings(), target(SAYS))
-
-
-def test_off_is_said_as_no_effort_where_there_is_no_switch() -> None:
-    """An endpoint without a switch may still know the word none; other controls are not sent beside it."""
-    assert ({"effort": "zero"}, []) == control_params(Settings(enabled=False, effort="high"), target(SAYS))
-
-
-def test_a_budget_over_what_the_model_writes_is_cut_and_reported() -> None:
-    """A known limit of the model bounds the budget; an unknown one bounds nothing."""
-    known = msgspec.structs.replace(target(SAYS), info=ModelInfo("thinker", max_output=50))
-    params, dropped = control_params(Settings(max_tokens=99), known)
-    assert {"thinking": {"budget": 50}} == params
-    assert [Dropped("reasoning.maxTokens", "99", "thinker writes at most 50 tokens: 50 is sent")] == dropped
-    assert ({"thinking": {"budget": 99}}, []) == control_params(Settings(max_tokens=99), target(SAYS))
-
-
-def test_what_cannot_be_said_is_reported() -> None:
-    """A setting that the endpoint has no words for is not sent, and not silently."""
-    settings = Settings(effort="high", max_tokens=9, explicit=frozenset({"reasoning.enabled"}))
-    params, dropped = control_params(settings, target(RULE))
-    assert ({}, ["reasoning.effort", "reasoning.maxTokens"]) == (params, [found.key for found in dropped])
-    _, off = control_params(Settings(enabled=False), target(RULE))
-    assert [Dropped("reasoning.enabled", "false", "house has no way to say it for thinker")] == off
 
 
 def test_dropped_settings_come_with_the_plan() -> None:

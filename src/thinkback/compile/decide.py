@@ -7,30 +7,37 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from thinkback.compile import forms
+from thinkback.compile import forms, native, translate
+from thinkback.compile.bound import Link
 from thinkback.compile.guard import Verdict
 from thinkback.compile.notes import Notes, opaque_values
 from thinkback.compile.policy import Policy, Stance
 from thinkback.compile.units import ResponseUnit, Thought
 from thinkback.errors import ReplayRefused
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, ThinkingBlock, ToolCall, Unknown, carriers_of
+from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
 from thinkback.model.plan import NOTHING, Carry
 from thinkback.model.target import DecisionAction, Form
 
-_MARKER = "a placeholder of the provider, not reasoning"
 _REPEATS = "repeats another block of the response"
-_INVALID = "a refused request named it invalid for this target"
-_SENT = "its opaque value goes out with an earlier block, and never twice"
-_PLACEHOLDER, _THINKING_OFF, _NONE = "placeholder", "thinking-off-for-this-turn", "none"
+_NO_PLACE = "the endpoint has no place for it on this block"
+_UNTIED = "an id ties it to reasoning of its response that does not go"
+_PLACEHOLDER, _DUMMY, _THINKING_OFF, _NONE = "placeholder", "dummy", "thinking-off-for-this-turn", "none"
+# What lets a model go on with its thoughts; other carriers name or label an item.
+_OF_REASONING = frozenset({"signature", "encrypted", "redacted", "thought_signature"})
 
 
 class Choice(NamedTuple):
-    """What compile decided for one response: what it takes along, its blocks to write. ``off``: turn thinking off."""
+    """What compile decided for one response: what it takes along, its blocks to write, the ids of its calls.
+
+    ``off``: turn thinking off. ``link`` is what it means for a chain of reasoning that must not have a gap.
+    """
 
     carry: Carry
     blocks: tuple[Block, ...]
+    calls: tuple[str, ...] = ()
     off: bool = False
+    link: Link = ""
 
 
 class Refused(NamedTuple):
@@ -52,35 +59,128 @@ def withhold(unit: ResponseUnit, reason: str, notes: Notes) -> None:
         notes.drop(hash, block, reason)
     for hash, other in unit.others:
         notes.drop_other(hash, other, reason)
+        notes.drop_carriers(hash, other, reason)
 
 
 def decide(
-    unit: ResponseUnit, stance: Stance, policy: Policy, invalid: frozenset[str], seen: Container[str], notes: Notes
+    unit: ResponseUnit,
+    stance: Stance,
+    policy: Policy,
+    invalid: frozenset[str],
+    seen: Container[str],
+    notes: Notes,
+    bound: str = "",
 ) -> Choice:
     """What one response takes along; ``notes`` gets a decision for each reasoning text and each carrier.
 
-    ``seen`` are the opaque values that earlier messages sent. Raises ``ReplayRefused``.
+    ``seen`` are the opaque values that earlier messages sent; ``bound`` is why reasoning that is bound to its prefix
+    must stay away. Raises ``ReplayRefused``.
     """
+    form = forms.form_of(policy, unit.thoughts)
+    if form == "native":
+        choice = _decide_native(unit, stance, policy, invalid, seen, notes, bound)
+    else:
+        choice = _decide_written(unit, form, stance, policy, invalid, seen, notes)
+    return _renamed(choice, unit, policy) if unit.calls else choice
+
+
+def _renamed(choice: Choice, unit: ResponseUnit, policy: Policy) -> Choice:
+    """The calls under ids that are given, and given once."""
+    ids = translate.call_ids(unit, policy.target.endpoint.dialect)
+    if ids == tuple(call.id for call in unit.calls):
+        return choice._replace(calls=ids)
+    left = iter(ids)
+    blocks = tuple(
+        msgspec.structs.replace(block, id=next(left)) if isinstance(block, ToolCall) else block
+        for block in choice.blocks
+    )
+    return choice._replace(blocks=blocks, calls=ids)
+
+
+def _decide_native(
+    unit: ResponseUnit,
+    stance: Stance,
+    policy: Policy,
+    invalid: frozenset[str],
+    seen: Container[str],
+    notes: Notes,
+    bound: str,
+) -> Choice:
+    """Reasoning goes back in its place, as the block it was."""
+    kept, faults, link = native.sort(unit, stance, policy, invalid, seen, bound)
+    refused: list[Refused] = []
+    for hash, block in unit.thoughts:
+        fault = faults.get(hash)
+        if fault is None:
+            notes.native(hash, block, f"goes back as it came: {stance.why}")
+        else:
+            refused.append(Refused(hash, block, fault.reason, fault.lost, fault.foreign))
+    untied = policy.rule.tied and any(fault.reason != native.MARKER for fault in faults.values())
+    blocks = _write_others(unit, stance, policy, invalid, seen, notes, bound, untied=untied)
+    blocks = tuple(block for block in blocks if not isinstance(block, ThinkingBlock) or id(block) in kept)
+    blocks = _told(_refuse(refused, stance, policy, notes), unit, blocks)
+    if policy.rule.calls_last:
+        blocks = tuple(sorted(blocks, key=lambda block: isinstance(block, ToolCall)))
+    choice = Choice(NOTHING, blocks, link=link)
+    # A stand-in that was sent while the turn was under way stays, so that the next request begins as the last did.
+    if not stance.against and policy.missing and native.needs_dummy(unit, blocks, policy):
+        return _fill(refused, choice, stance, policy, notes)
+    if not stance.required:
+        return choice
+    foreign = not policy.verdict(unit.header.origin).carriers
+    is_missing = not kept and (foreign or any(item.lost for item in refused))
+    return _fill(refused, choice, stance, policy, notes) if is_missing and not policy.rule.signed_calls else choice
+
+
+def _decide_written(
+    unit: ResponseUnit,
+    form: Form,
+    stance: Stance,
+    policy: Policy,
+    invalid: frozenset[str],
+    seen: Container[str],
+    notes: Notes,
+) -> Choice:
+    """Reasoning goes back in a field, as tags or as details, or not at all."""
     thoughts, blocks = unit.thoughts, unit.blocks
     carry = NOTHING
     refused: list[Refused] = []
-    if unit.others or unit.calls:
-        blocks = _write_others(unit, policy, invalid, seen, notes)
+    blocks = _write_others(unit, stance, policy, invalid, seen, notes)
     if stance.against and not stance.tells:
         for hash, block in thoughts:
             notes.drop(hash, block, stance.against)
     elif thoughts or policy.rule.empty_details:
         verdict = policy.verdict(unit.header.origin)
-        form = forms.form_of(policy, thoughts)
         kept, refused = _sort(thoughts, forms.own_field(form), verdict, invalid, seen, set(notes.opaque))
         carry = _write(unit, kept, form, stance, policy, notes, verdict.carriers)
         if refused:
-            carry = _refuse(unit, refused, form, carry, policy, notes)
+            told = _refuse(refused, stance, policy, notes)
+            if told and form == "field" and not carry.fields:
+                fields = (forms.field_name(policy, ()), *policy.rule.also)
+                carry, told = Carry(fields=fields, text="\n".join(told)), []
+            blocks = _told(told, unit, blocks)
             gone = {id(item.block) for item in refused} if carry.tagged else ()
             blocks = tuple(block for block in blocks if id(block) not in gone)
-    if stance.fill and not (carry.fields or carry.tagged or carry.details is not None):
-        return _fill(refused, carry, blocks, stance, policy, notes)
-    return Choice(carry, blocks)
+    choice = Choice(carry, blocks)
+    if stance.required and native.needs_dummy(unit, blocks, policy):
+        return _fill(refused, choice, stance, policy, notes)
+    if stance.fill and not policy.rule.signed_calls and not (carry.fields or carry.tagged or carry.details is not None):
+        return _fill(refused, choice, stance, policy, notes)
+    return choice
+
+
+def _told(told: list[str], unit: ResponseUnit, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Reasoning of another model as plain prose before the first text."""
+    if not told:
+        return blocks
+    model = unit.header.origin.requested_model or "another model"
+    prose = "(Earlier reasoning, by {}: {})\n\n".format(model, "\n".join(told))
+    at = next((at for at, block in enumerate(blocks) if isinstance(block, Text) and not block.wire), -1)
+    first = blocks[at] if at >= 0 else None
+    if not isinstance(first, Text):
+        return (Text(prose.rstrip()), *blocks)
+    # Where tags are taken out of a text, the white space behind them goes with them.
+    return (*blocks[:at], msgspec.structs.replace(first, text=prose + first.text.lstrip()), *blocks[at + 1 :])
 
 
 def _sort(
@@ -105,15 +205,15 @@ def _sort(
         carriers = carriers_of(block) if block.signature or block.carriers else ()
         opaque = opaque_values(carriers)
         if block.marker:
-            refused.append(Refused(hash, block, _MARKER))
+            refused.append(Refused(hash, block, native.MARKER))
         elif not is_own and (block.is_hidden or doubled):
             refused.append(Refused(hash, block, _REPEATS))
         elif hash in invalid:
-            refused.append(Refused(hash, block, _INVALID, lost=True))
+            refused.append(Refused(hash, block, native.INVALID, lost=True))
         elif not verdict.text or (carriers and not verdict.carriers and not block.thought):
             refused.append(Refused(hash, block, verdict.reason, lost=True, foreign=True))
         elif verdict.carriers and not (here.isdisjoint(opaque) and all(value not in seen for value in opaque)):
-            refused.append(Refused(hash, block, _SENT))
+            refused.append(Refused(hash, block, native.SENT))
         else:
             kept.append((hash, block))
             here.update(opaque)
@@ -135,14 +235,13 @@ def _write(
     return forms.as_details(unit, kept, policy, stance.why, notes, native=native)
 
 
-def _refuse(
-    unit: ResponseUnit, refused: list[Refused], form: Form, carry: Carry, policy: Policy, notes: Notes
-) -> Carry:
-    """Drop what must not go, or tell its readable text where ``reasoning.foreign`` asks for it."""
+def _refuse(refused: list[Refused], stance: Stance, policy: Policy, notes: Notes) -> list[str]:
+    """Drop what must not go; the readable texts that ``reasoning.foreign`` wants told all the same."""
     told: list[str] = []
     mode = policy.settings.foreign
+    asked = stance.tells or not stance.against
     for hash, block, reason, _, foreign in refused:
-        wanted = foreign and bool(block.thought.strip()) and (mode == "text" or mode == block.kind)
+        wanted = foreign and asked and bool(block.thought.strip()) and (mode == "text" or mode == block.kind)
         if wanted and not policy.rule.forbid_foreign_text:
             told.append(block.thought)
             action: DecisionAction = "summary" if block.kind == "summary" else "text"
@@ -150,12 +249,10 @@ def _refuse(
         else:
             refusal = "; the endpoint refuses foreign reasoning as text" if wanted else ""
             notes.drop(hash, block, reason + refusal)
-    return forms.as_prose(told, unit, form, carry, policy) if told else carry
+    return told
 
 
-def _fill(
-    refused: list[Refused], carry: Carry, blocks: tuple[Block, ...], stance: Stance, policy: Policy, notes: Notes
-) -> Choice:
+def _fill(refused: list[Refused], choice: Choice, stance: Stance, policy: Policy, notes: Notes) -> Choice:
     """Go down the ``missing`` list where the endpoint demands something and nothing is left to send."""
     lost = next((item for item in refused if item.lost), None)
     why = stance.against or (lost.reason if lost else "")
@@ -165,14 +262,17 @@ def _fill(
             reason = f"the endpoint demands reasoning on this message; {why}"
             notes.stand_in("placeholder", reason, len(policy.placeholder))
             fields = (forms.field_name(policy, ()), *policy.rule.also)
-            return Choice(msgspec.structs.replace(carry, fields=fields, text=policy.placeholder), blocks)
+            return choice._replace(carry=msgspec.structs.replace(choice.carry, fields=fields, text=policy.placeholder))
+        if step == _DUMMY:
+            notes.dummy(f"the endpoint demands a signature on the first call; {why}")
+            return choice._replace(carry=msgspec.structs.replace(choice.carry, dummy=policy.rule.dummy))
         if step == _THINKING_OFF:
             notes.stand_in("drop", f"thinking is off for this turn: the endpoint demands reasoning; {why}", 0)
-            return Choice(carry, blocks, off=True)
+            return choice._replace(off=True)
         if step == _NONE:
-            return Choice(carry, blocks)
+            return choice
     if lost is None or not stance.required:
-        return Choice(carry, blocks)
+        return choice
     target = policy.target
     raise ReplayRefused(
         f"{target.endpoint.id} demands the reasoning of block {lost.hash[:12]}, which may not be sent: {lost.reason}",
@@ -182,48 +282,105 @@ def _fill(
 
 
 def _write_others(
-    unit: ResponseUnit, policy: Policy, invalid: frozenset[str], seen: Container[str], notes: Notes
+    unit: ResponseUnit,
+    stance: Stance,
+    policy: Policy,
+    invalid: frozenset[str],
+    seen: Container[str],
+    notes: Notes,
+    bound: str = "",
+    *,
+    untied: bool = False,
 ) -> tuple[Block, ...]:
-    """The blocks to write: what a call carries goes back inside it, or the call is written without it.
+    """The blocks to write: what a call or text carries goes back inside it, or the block is written without it.
 
-    Items of unknown kind go back to their maker only, or where nobody knows who made them.
+    Items of unknown kind go back to their maker only, or where nobody knows who made them. ``untied``: ids that tie
+    an item to reasoning stay away, because that does.
     """
-    verdict = policy.verdict(unit.header.origin)
-    gone: set[int] = set()
-    for hash, block in unit.others:
-        reason = _against(hash, block, verdict, invalid, seen, notes.opaque)
-        if reason:
-            gone.add(id(block))
-            notes.drop_other(hash, block, reason)
-        for carrier in block.carriers if not reason else ():
-            notes.carrier(hash, carrier, f"goes back inside its block (rule {policy.rule.id})")
-    if verdict.carriers and not gone:
+    if not unit.others and not unit.calls and unit.header.origin.dialect == policy.target.endpoint.dialect:
         return unit.blocks
-    left = (block for block in unit.blocks if not (isinstance(block, Unknown) and id(block) in gone))
-    return tuple(block if verdict.carriers and id(block) not in gone else _plain(block) for block in left)
+    verdict = policy.verdict(unit.header.origin)
+    same = unit.header.origin.dialect == policy.target.endpoint.dialect
+    changed: dict[int, tuple[Carrier, ...] | None] = {}
+    for hash, block in unit.others:
+        left: list[Carrier] = []
+        lost = "" if block.carriers or (same and verdict.text) else verdict.reason
+        for carrier in block.carriers:
+            reason = _against(
+                hash, block, carrier, stance, verdict, invalid, seen, notes.opaque, bound, untied, policy.form
+            )
+            if reason:
+                if not lost:
+                    notes.drop_other(hash, block, reason)
+                lost = lost or reason
+                notes.drop_carrier(hash, carrier, reason)
+            else:
+                left.append(carrier)
+                notes.carrier(hash, carrier, f"goes back inside its block (rule {policy.rule.id})")
+        if lost and not block.carriers:
+            notes.drop_other(hash, block, lost)
+        if isinstance(block, Unknown | Media) and lost:
+            changed[id(block)] = None
+        elif lost:
+            changed[id(block)] = tuple(left)
+    if verdict.carriers and not changed:
+        return unit.blocks
+    return tuple(_plain(block, changed, same, verdict.carriers) for block in unit.blocks if _stays(block, changed))
+
+
+def _stays(block: Block, changed: dict[int, tuple[Carrier, ...] | None]) -> bool:
+    return changed.get(id(block), ()) is not None
+
+
+def _plain(block: Block, changed: dict[int, tuple[Carrier, ...] | None], same: bool, native: bool) -> Block:
+    """A block with the carriers that may go, and without what its maker put around it where one may not."""
+    if isinstance(block, ThinkingBlock) or (native and id(block) not in changed):
+        return block
+    if same and isinstance(block, ToolCall) and block.wire and not _is_function(block):
+        return block  # a kind of call that cannot be rebuilt
+    left = changed.get(id(block)) or ()
+    plain = translate.block(block, same)
+    return msgspec.structs.replace(plain, carriers=left) if left else plain
 
 
 def _against(
-    hash: str, block: Block, verdict: Verdict, invalid: frozenset[str], seen: Container[str], here: Container[str]
+    hash: str,
+    block: Block,
+    carrier: Carrier,
+    stance: Stance,
+    verdict: Verdict,
+    invalid: frozenset[str],
+    seen: Container[str],
+    here: Container[str],
+    bound: str,
+    untied: bool,
+    form: Form,
 ) -> str:
-    """Why an item of unknown kind, or what another block carries, stays away; or nothing."""
+    """Why a carrier of something that is no reasoning stays away, or nothing."""
     if hash in invalid:
-        return _INVALID
-    if not (verdict.carriers if block.carriers else verdict.text):
+        return native.INVALID
+    if not verdict.carriers:
         return verdict.reason
-    if any(value in seen or value in here for value in opaque_values(block.carriers)):
-        return _SENT
-    verbatim = isinstance(block, Unknown) or (isinstance(block, ToolCall) and bool(block.wire))
-    return "" if verbatim else "the endpoint has no place for it on this block"
+    if carrier.kind in _OF_REASONING and (bound or stance.against):
+        return bound or stance.against
+    if untied and carrier.kind == "item_id":
+        return _UNTIED
+    if any(value in seen or value in here for value in opaque_values((carrier,))):
+        return native.SENT
+    return "" if form == "native" or _has_place(block, carrier) else _NO_PLACE
+
+
+def _has_place(block: Block, carrier: Carrier) -> bool:
+    """Whether a message field can hold it: inside a verbatim item, or Gemini's signature on the message."""
+    if isinstance(block, Text):
+        return carrier.kind == "thought_signature"
+    return isinstance(block, Unknown) or (isinstance(block, ToolCall) and bool(block.wire))
 
 
 class _Kind(msgspec.Struct):
     type: Any = "function"
 
 
-def _plain(block: Block) -> Block:
-    """A call without what its maker put around it; a kind of call we cannot rebuild stays as it is."""
-    if not isinstance(block, ToolCall) or not block.wire:
-        return block
-    kind: _Kind = canonical.decode(block.wire, _Kind)
-    return msgspec.structs.replace(block, wire="", carriers=()) if kind.type == "function" else block
+def _is_function(call: ToolCall) -> bool:
+    kind: _Kind = canonical.decode(call.wire, _Kind)
+    return str(kind.type) in ("function", "function_call")

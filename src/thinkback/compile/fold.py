@@ -9,25 +9,29 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from thinkback.compile.bound import NO_CHAIN, Chain, Prefix
 from thinkback.compile.counts import Tally
 from thinkback.compile.grown import Grown, Known
 from thinkback.compile.policy import Inputs, Policy
-from thinkback.compile.render import Bare, Rendering
+from thinkback.compile.render import START, Bare, Reached, Rendering, bare_bytes
 from thinkback.compile.units import Grouper, Turn, count_finished
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Repair, Tool, Tools
-from thinkback.model.plan import NOTHING, Counts, Digests, Writer
-from thinkback.model.target import Decision, merge
+from thinkback.model.plan import Counts, Digests, Writer
+from thinkback.model.target import Decision, Switch, merge, merge_headers
 
 
 class State(msgspec.Struct, frozen=True):
     """What the fold knows. ``pending`` turns may still change; the ``settled`` ones before them cannot.
 
     ``sent`` are the opaque values that the settled messages carry, ``off`` whether one of them turns thinking off.
+    ``reached`` is how far they are, ``chain`` what became of reasoning that is bound to its prefix, and ``floor`` how
+    many responses are left out of it to avoid a gap.
     """
 
     inputs: Inputs
@@ -45,6 +49,9 @@ class State(msgspec.Struct, frozen=True):
     pending: tuple[Turn, ...] = ()
     tools: Tools | None = None
     off: bool = False
+    reached: Reached = START
+    chain: Chain = NO_CHAIN
+    floor: int = 0
 
 
 def empty(inputs: Inputs) -> State:
@@ -52,11 +59,11 @@ def empty(inputs: Inputs) -> State:
     return _start(inputs, ())
 
 
-def fold(inputs: Inputs, commits: Sequence[Commit], writer: Writer) -> State:
+def fold(inputs: Inputs, commits: Sequence[Commit], writer: Writer, floor: int = 0) -> State:
     """The state after ``commits``, from empty. Raises ``ReplayRefused``."""
     grouper = Grouper()
     grouper.take(commits)
-    return _take(_start(inputs, grouper.repairs), commits, grouper, writer)
+    return _take(_start(inputs, grouper.repairs, floor), commits, grouper, writer)
 
 
 def extend(state: State, commits: Sequence[Commit], writer: Writer) -> State:
@@ -68,11 +75,11 @@ def extend(state: State, commits: Sequence[Commit], writer: Writer) -> State:
     grouper.take(commits)
     late = grouper.missed and state.settled > 0
     if late or any(_applies(repair, state.inputs) for repair in grouper.repairs):
-        return fold(state.inputs, (*state.commits, *commits), writer)
+        return fold(state.inputs, (*state.commits, *commits), writer, state.floor)
     return _take(state, commits, grouper, writer)
 
 
-def _start(inputs: Inputs, repairs: Sequence[Repair]) -> State:
+def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0) -> State:
     """An empty state that knows which of ``repairs`` hold for ``inputs``."""
     holding = [repair for repair in repairs if _applies(repair, inputs)]
     return State(
@@ -87,6 +94,7 @@ def _start(inputs: Inputs, repairs: Sequence[Repair]) -> State:
         decisions=Grown(),
         sent=Known(),
         tally=Tally(),
+        floor=floor,
     )
 
 
@@ -100,7 +108,7 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
     turns = grouper.turns
     keep_last = state.policy.keep_last
     settled = _count_settled(turns, keep_last)
-    out = Rendering(state.policy, state.invalid, writer, len(state.fragments), state.sent)
+    out = _rendering(state, writer)
     done, pending = turns[:settled][::-1], tuple(turns[settled:])
     turns.clear()  # so that each turn goes as soon as it is rendered
     while done:
@@ -120,7 +128,18 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
         pending=pending,
         tools=grouper.tools,
         off=state.off or out.off,
+        reached=out.reached,
+        chain=out.chain,
     )
+
+
+def _rendering(state: State, writer: Writer) -> Rendering:
+    """Where the rendering of what follows the settled messages begins."""
+    prefix = None
+    if state.policy.binds:
+        hasher = state.bare.hasher(b"", b"", b"\n", partial(bare_bytes, writer=writer))
+        prefix = Prefix(hasher, state.inputs.prefix, state.floor)
+    return Rendering(state.policy, state.invalid, writer, state.reached, state.chain, state.sent, prefix)
 
 
 def _count_settled(turns: list[Turn], keep_last: int | None) -> int:
@@ -146,32 +165,55 @@ def _kept(turns: Sequence[Turn], keep_last: int | None) -> frozenset[str] | None
     return frozenset(hashes[-keep_last:] if keep_last else ())
 
 
+def request(state: State, writer: Writer) -> tuple[State, Request]:
+    """The next request of ``state``; and the state, folded again where what is bound to its prefix has a gap.
+
+    Raises ``ReplayRefused``.
+    """
+    made = Request(state, writer)
+    if made.gap > state.floor:
+        state = fold(state.inputs, tuple(state.commits), writer, made.gap)
+        made = Request(state, writer)
+    return state, made
+
+
 class Request:
     """The next request as pieces: settled bytes shared with the state, and those of the turns that may change.
 
-    ``off``: thinking must be off in this request. Raises ``ReplayRefused``.
+    ``off``: thinking must be off in this request. ``kept`` is the id of the response up to which the provider has the
+    conversation, so that only what follows it is sent. Raises ``ReplayRefused``.
     """
 
     def __init__(self, state: State, writer: Writer) -> None:
         self.state = state
-        self._tail = Rendering(state.policy, state.invalid, writer, len(state.fragments), state.sent)
+        self._tail = tail = _rendering(state, writer)
         turns = list(state.pending)
         finished = count_finished(turns)
         kept = _kept(turns[:finished], state.policy.keep_last)
         for at, turn in enumerate(turns):
-            self._tail.add(turn, is_open=at >= finished, kept=kept)
-        self.off = state.off or self._tail.off
+            tail.add(turn, is_open=at >= finished, kept=kept)
+        self.off = state.off or tail.off
+        self.gap = tail.chain.gap
+        self.open_at = tail.open_at if tail.open_at >= 0 else tail.reached.messages
+        self._skip, self._kept_messages, self.kept = tail.anchor or (0, 0, "")
+
+    @property
+    def system(self) -> list[bytes]:
+        """The system messages that stand on top."""
+        return [*self.state.system, *self._tail.system]
 
     def fragments(self) -> Iterator[bytes]:
-        """The messages in order."""
-        yield from self.state.fragments
-        yield from self._tail.fragments
+        """What is sent between start and end, in order."""
+        if not self._skip:
+            yield from self.state.fragments
+        yield from self._tail.fragments[self._skip :]
 
     def body(self, writer: Writer, end: bytes) -> Iterator[bytes]:
         """The pieces of the request body, many messages in each."""
         yield writer.start
         separator = b""
-        for fragments in (*self.state.fragments.batches(), self._tail.fragments):
+        settled = () if self._skip else self.state.fragments.batches()
+        for fragments in (*settled, self._tail.fragments[self._skip :]):
             if fragments:
                 yield separator + writer.separator.join(fragments)
                 separator = writer.separator
@@ -179,17 +221,17 @@ class Request:
 
     def digests(self, writer: Writer, end: bytes, tools: Sequence[Tool]) -> Digests:
         """Digests for the request record; of what is settled only the new part is hashed."""
-        tail = self._tail
-        sent = self.state.fragments.hasher(writer.start, writer.separator, b"", _same)
-        between = writer.separator if self.state.fragments.length and tail.fragments else b""
-        sent.update(between + writer.separator.join(tail.fragments) + end)
-
-        def bare(item: Bare) -> bytes:
-            return item if isinstance(item, bytes) else writer.assistant(*item, NOTHING)
-
+        tail, fragments = self._tail, self._tail.fragments[self._skip :]
+        if self._skip:
+            sent, between = hashlib.sha256(writer.start), b""
+        else:
+            sent = self.state.fragments.hasher(writer.start, writer.separator, b"", _same)
+            between = writer.separator if self.state.fragments.length and fragments else b""
+        sent.update(between + writer.separator.join(fragments) + end)
+        bare = partial(bare_bytes, writer=writer)
         return Digests(
             system=_digest(self.state.system.hasher(b"", b"", b"\n", _same), tail.system),
-            tools=hashlib.sha256(canonical.encode(tuple(tools))).hexdigest(),
+            tools=tools_digest(tools),
             messages=_digest(self.state.bare.hasher(b"", b"", b"\n", bare), [bare(item) for item in tail.bare]),
             carriers=_digest(self.state.carried.hasher(b"", b"", b"\n", _same), tail.carried),
             sent=sent.hexdigest(),
@@ -197,10 +239,20 @@ class Request:
 
     def decisions(self) -> list[Decision]:
         """Every decision, in order of the log; ``message`` is the index in the message array."""
-        return [*self.state.decisions, *self._tail.decisions]
+        made = [*self.state.decisions, *self._tail.decisions]
+        return [self._left_out(decision) for decision in made] if self.kept else made
+
+    def _left_out(self, decision: Decision) -> Decision:
+        """What the provider has anyway is not sent, and what is sent begins a new array."""
+        if decision.message >= self._kept_messages:
+            return msgspec.structs.replace(decision, message=decision.message - self._kept_messages)
+        if decision.action == "drop":
+            return decision
+        reason = f"the provider keeps the conversation up to response {self.kept}"
+        return msgspec.structs.replace(decision, action="server", message=-1, reason=reason)
 
     def __len__(self) -> int:
-        return len(self.state.fragments) + len(self._tail.fragments)
+        return self._tail.reached.messages - self._kept_messages
 
     def counts(self) -> Counts:
         """Estimated tokens, stored and sent."""
@@ -215,6 +267,16 @@ class Request:
         )
 
 
+def tools_digest(tools: Sequence[Tool]) -> str:
+    """Hex SHA-256 of the tools as they are offered."""
+    return hashlib.sha256(canonical.encode(tuple(tools))).hexdigest()
+
+
+def system_digest(messages: Sequence[bytes]) -> str:
+    """Hex SHA-256 of the system messages on top."""
+    return hashlib.sha256(b"".join(message + b"\n" for message in messages)).hexdigest()
+
+
 def _same(item: bytes) -> bytes:
     return item
 
@@ -224,12 +286,24 @@ def _digest(hasher: hashlib._Hash, tail: Sequence[bytes]) -> str:
     return hasher.hexdigest()
 
 
-def added_params(policy: Policy, off: bool) -> dict[str, Any]:
-    """Parameters that go along with what is sent: the retention switch, or thinking off for this turn."""
+def added(policy: Policy, request: Request) -> Switch:
+    """What goes along with what is sent: the retention switch, the server's own state, thinking off for this turn."""
     rule = policy.rule
-    params: dict[str, Any] = {}
-    if rule.keep_switch is not None and policy.thinking and not off and policy.keeps_later():
-        params = merge(params, rule.keep_switch.params)
+    switches: list[Switch] = []
+    if policy.thinking and not request.off:
+        switch = rule.keep_switch if policy.keeps_later() else rule.drop_switch
+        if switch is not None and (policy.asks or not switch.asked):
+            switches.append(switch)
     if rule.server_drop is not None and "server_drop" in policy.repaired:
-        params = merge(params, rule.server_drop.params)
-    return merge(params, rule.thinking_off) if off else params
+        switches.append(rule.server_drop)
+    if rule.server_state is not None:
+        state = rule.server_state
+        switches.append(Switch(state.on if policy.server is not None else state.off))
+        if request.kept:
+            switches.append(Switch({state.param: request.kept}))
+    params: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    for switch in switches:
+        params = merge(params, switch.params)
+        headers = merge_headers(headers, switch.headers)
+    return Switch(params, headers)

@@ -142,15 +142,6 @@ def _fault(kind: str, format: str, signed: bool, policy: Policy) -> str:
     return ""
 
 
-def as_prose(texts: Sequence[str], unit: ResponseUnit, form: Form, carry: Carry, policy: Policy) -> Carry:
-    """Reasoning of another model: in the field where the endpoint has one and it is free, else as plain prose."""
-    if form == "field" and not carry.fields:
-        return Carry(fields=(field_name(policy, ()), *policy.rule.also), text="\n".join(texts))
-    model = unit.header.origin.requested_model or "another model"
-    prefix = "(Earlier reasoning, by {}: {})\n\n".format(model, "\n".join(texts))
-    return msgspec.structs.replace(carry, prefix=prefix)
-
-
 def _joined(thoughts: Sequence[Thought]) -> str:
     """Pieces of one field joined as they were cut, different fields on lines of their own; empty if blank."""
     if len(thoughts) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from typing import NamedTuple
 
 from thinkback.model.blocks import Origin
@@ -20,23 +21,29 @@ VALID = Verdict(True, True, "minted by this endpoint and model")
 NO_ORIGIN = Verdict(False, True, "its origin is not known: readable text may go back, opaque values may not")
 
 
-def check(origin: Origin, target: Target) -> Verdict:
-    """Compare ``origin`` with ``target`` as the target's rule demands."""
+def check(origin: Origin, target: Target, end_user: str = "") -> Verdict:
+    """Compare ``origin`` with ``target``, asked for ``end_user``, as the target's rule demands."""
     if not origin.endpoint:
+        if origin.dialect != target.endpoint.dialect:
+            return Verdict(False, True, "its origin is not known, and it was written in another dialect")
         return NO_ORIGIN
-    difference = _difference(origin, target)
+    difference = _difference(origin, target, end_user)
     return Verdict(False, False, difference) if difference else VALID
 
 
-def _difference(origin: Origin, target: Target) -> str:
+def _difference(origin: Origin, target: Target, end_user: str) -> str:
+    guard = target.rule.guard
     if origin.dialect != target.endpoint.dialect:
         return f"minted in the {origin.dialect} dialect, target speaks {target.endpoint.dialect}"
-    if origin.endpoint != target.base_url:
+    elsewhere = origin.endpoint != target.base_url
+    if elsewhere and not any(fnmatch.fnmatchcase(origin.endpoint, pattern) for pattern in guard.hosts):
         return f"minted by {origin.endpoint}, target is {target.base_url}"
     if not _reads(origin, target):
         return f"minted by model {origin.requested_model}, target is {target.model}"
-    guard = target.rule.guard
-    if not guard.account or origin.account == target.account:
+    if guard.end_user and origin.end_user != end_user:
+        return "minted for another end user"
+    # Accounts of two hosts cannot be compared; where hosts read each other, they say so themselves.
+    if not guard.account or elsewhere or origin.account == target.account:
         return ""
     known = origin.account_known and target.account_known
     return "minted under another account" if known or guard.unknown_account == "drop" else ""
@@ -44,7 +51,10 @@ def _difference(origin: Origin, target: Target) -> str:
 
 def _reads(origin: Origin, target: Target) -> bool:
     """Whether the target's model is one of those that minted, or reads what one of them wrote."""
-    if target.model in (origin.requested_model, origin.served_model):
+    minted = [model for model in (origin.requested_model, origin.served_model) if model]
+    if target.model in minted:
         return True
-    readable = target.rule.guard.reads
-    return any(model and model_matches(model, readable) for model in (origin.requested_model, origin.served_model))
+    guard = target.rule.guard
+    if any(model_matches(model, guard.refuses) for model in minted):
+        return False
+    return any(model_matches(model, guard.reads) for model in minted)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from thinkback.compile.counts import weight_of
 from thinkback.compile.policy import Policy
 from thinkback.compile.units import ResponseUnit
-from thinkback.model.blocks import Block, Carrier, CarrierKind, ThinkingBlock, Unknown, carriers_of
+from thinkback.model.blocks import Block, Carrier, CarrierKind, Media, ThinkingBlock, Unknown, carriers_of
 from thinkback.model.target import Decision, DecisionAction
 
 What: TypeAlias = Literal["reasoning", "text"] | CarrierKind
@@ -66,11 +66,18 @@ class Notes:
         for carrier in carriers_of(block):
             self._add("drop", carrier.kind, hash, reason)
 
+    def drop_carrier(self, hash: str, carrier: Carrier, reason: str) -> None:
+        """One carrier stays away."""
+        self._add("drop", carrier.kind, hash, reason)
+
     def drop_other(self, hash: str, block: Block, reason: str) -> None:
-        """What a block that is no reasoning carries stays away, and the block with it where nobody can read it."""
-        if isinstance(block, Unknown):
+        """An item that nobody else can read stays away; its carriers are told apart."""
+        if isinstance(block, Unknown | Media):
             self._add("drop", "text", hash, reason, len(block.wire))
-        self.drop_carriers(hash, block, reason)
+
+    def dummy(self, reason: str) -> None:
+        """A documented stand-in for a signature goes out."""
+        self._add("dummy", "thought_signature", "", reason)
 
     def stand_in(self, action: DecisionAction, reason: str, characters: int) -> None:
         """Something goes out, or is done, that is no block of the log."""
@@ -85,7 +92,9 @@ class Notes:
 
     def _add(self, action: DecisionAction, what: What, hash: str, reason: str, characters: int = 0) -> None:
         at = -1 if action == "drop" else self.at
-        self.decisions.append(Decision(action, what, hash, self.rule, reason, at, characters, self.guessed))
+        self.decisions.append(
+            Decision(action, what, hash, self.rule, reason, at, characters=characters, guessed=self.guessed)
+        )
 
 
 def opaque_values(carriers: Iterable[Carrier]) -> list[str]:

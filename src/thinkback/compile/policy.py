@@ -16,12 +16,16 @@ _BROKEN = "; it went along before, so a prompt cache ends at this message"
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """What compile builds for. ``params`` are the native parameters of the request, ``tools`` whether it has any."""
+    """What compile builds for. ``params`` are the native parameters of the request, ``tools`` whether it has any.
+
+    ``prefix`` are digests of system and tools where the rule binds reasoning to them.
+    """
 
     target: Target
     settings: Settings
     params: dict[str, Any]
     tools: bool
+    prefix: tuple[str, str] = ("", "")
 
 
 class Place(NamedTuple):
@@ -67,7 +71,8 @@ class Policy:
         self.rule: Rule = rule
         self.settings: Settings = inputs.settings
         self.restored = "restore" in repaired
-        self.thinking = _thinks(rule, inputs.params)
+        self.restarted = "server_state" in repaired
+        self.thinking = thinks(rule, inputs.params)
         self.keep_last = keep_last(inputs.settings)
         # An endpoint that is said to take nothing, and demanded it, gets it under the name it came in.
         reluctant = self.restored and rule.form == "none"
@@ -80,11 +85,16 @@ class Policy:
         self.everywhere = rule.placeholder_on == "all" or (rule.placeholder_on == "with-tools" and inputs.tools)
         self._kept_natively = bool(rule.keeps_when) and _holds(rule.keeps_when, inputs.params)
         self._asked = _INCLUDE in inputs.settings.explicit
+        self.asks = self._asked and inputs.settings.include_in_context
+        end_user = lookup(inputs.params, rule.guard.end_user) if rule.guard.end_user else None
+        self._end_user = end_user if isinstance(end_user, str) else ""
         self._stances: dict[tuple[bool, ...], Stance] = {}
+        self.server = rule.server_state if inputs.settings.server_state and not self.restarted else None
+        self.binds = rule.prefix_bound or self.server is not None
 
     def verdict(self, origin: Origin) -> guard.Verdict:
         """The guard's answer for ``origin``."""
-        return guard.check(origin, self.target)
+        return guard.check(origin, self.target, self._end_user)
 
     def calibrates(self, origin: Origin) -> bool:
         """Whether what was counted for a response of ``origin`` says something about this target's model."""
@@ -114,7 +124,7 @@ class Policy:
 
     def _is_required(self, place: Place) -> bool:
         """Whether the endpoint demands reasoning on this message (DESIGN 3.5, precedence 2)."""
-        if not self.thinking:
+        if not self.thinking or self.settings.strict or self.target.endpoint.strict:
             return False
         if self.restored:
             return True
@@ -140,6 +150,8 @@ class Policy:
     def _against(self, place: Place) -> str:
         """Why reasoning that is not required stays away; empty where it goes (precedence 4 and 5)."""
         demand, settings = self._demand(place), self.settings
+        if settings.strict or self.target.endpoint.strict:
+            return "reasoning.strict: nothing about reasoning is sent"
         if not settings.enabled:
             return "reasoning.enabled is false"
         if self.form == "none":
@@ -198,7 +210,7 @@ def keep_last(settings: Settings) -> int | None:
     return settings.keep_last if settings.keep_last is not None else _STRIP[settings.strip_from_context]
 
 
-def _thinks(rule: Rule, params: dict[str, Any]) -> bool:
+def thinks(rule: Rule, params: dict[str, Any]) -> bool:
     """Whether the model thinks on a request with ``params``."""
     if any(_holds(condition, params) for condition in rule.thinks_unless):
         return False

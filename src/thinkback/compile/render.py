@@ -2,55 +2,87 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Container
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
+from thinkback.compile import translate
+from thinkback.compile.bound import NO_CHAIN, Chain, Link, Prefix
 from thinkback.compile.counts import NO_REPORT, Report, Sizes, Tally, report_of, size_of
 from thinkback.compile.decide import decide, withhold
 from thinkback.compile.notes import Notes, opaque_values
 from thinkback.compile.policy import Policy
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn
-from thinkback.model.blocks import Block, ToolResult
+from thinkback.model.blocks import Block, ThinkingBlock
 from thinkback.model.commits import Response
 from thinkback.model.plan import NOTHING, Writer
 from thinkback.model.target import Decision
 
-INTERRUPTED = "This call was interrupted; it has no result."
-
 # A message without its reasoning: its bytes, or what they are written from; only digests need them.
 Bare: TypeAlias = bytes | tuple[Response, tuple[Block, ...]]
-# The place of a response (the values of a ``Place``), the index of its message, its opaque values that went out before.
-Key: TypeAlias = tuple[tuple[bool, ...], int, tuple[str, ...]]
+# The place of a response (the values of a ``Place``), the index of its message, its opaque values that went out
+# before, and why what is bound to a prefix must stay away.
+Key: TypeAlias = tuple[tuple[bool, ...], int, tuple[str, ...], str]
 
 
 class Rendition(NamedTuple):
-    """What a response was rendered to: its message and those of its results (none where it is withheld).
+    """What a response was rendered to: its message or items, and those of its results (none where it is withheld).
 
     It holds as long as ``key`` does.
     """
 
     key: Key
-    fragments: tuple[bytes, ...]
+    message: tuple[bytes, ...]
+    results: tuple[bytes, ...]
     bare: Bare
     decisions: list[Decision]
     opaque: list[str]
+    link: Link
     off: bool
     sizes: Sizes
     report: Report
 
 
+class Reached(NamedTuple):
+    """How far the messages are: their number, the role of the last, and how many responses came.
+
+    ``began``: another message than a system message was among them.
+    """
+
+    messages: int = 0
+    role: str = ""
+    responses: int = 0
+    began: bool = False
+
+
+START = Reached()
+
+
 class Rendering:
-    """The messages of some turns, in order, that follow ``base`` others; ``sent`` are the opaque values before them."""
+    """The messages of some turns, in order, that follow those ``before``; ``sent`` are the opaque values before them.
+
+    ``prefix`` checks what is bound to a prefix; ``anchor`` is the last response that the provider keeps, as
+    (fragments up to its end, messages up to its end, its id).
+    """
 
     def __init__(
-        self, policy: Policy, invalid: frozenset[str], writer: Writer, base: int = 0, sent: Container[str] = ()
+        self,
+        policy: Policy,
+        invalid: frozenset[str],
+        writer: Writer,
+        before: Reached = START,
+        chain: Chain = NO_CHAIN,
+        sent: Container[str] = (),
+        prefix: Prefix | None = None,
     ) -> None:
         self._policy = policy
         self._invalid = invalid
         self._writer = writer
-        self._base = base
+        self._on_top = translate.on_top(policy.rule.system, writer)
         self._sent = sent
+        self._prefix = prefix
+        self.reached = before
         self.fragments: list[bytes] = []
         self.bare: list[Bare] = []
         self.carried: list[bytes] = []
@@ -58,6 +90,9 @@ class Rendering:
         self.decisions: list[Decision] = []
         self.opaque: dict[str, None] = {}
         self.tally = Tally()
+        self.chain = chain
+        self.anchor: tuple[int, int, str] | None = None
+        self.open_at = -1
         self.off = False
 
     def add(self, turn: Turn, *, is_open: bool, kept: Collection[str] | None) -> None:
@@ -65,6 +100,8 @@ class Rendering:
         units = turn.units
         used_tools = turn.used_tools
         last = units[-1]
+        if is_open and self.open_at < 0:
+            self.open_at = self.reached.messages
         for unit in units:
             if isinstance(unit, MessageUnit):
                 self._add_message(unit)
@@ -73,29 +110,68 @@ class Rendering:
                 self._add_response(unit, (is_open, used_tools, stripped, unit is not last, unit.calls != ()))
 
     def _add_message(self, unit: MessageUnit) -> None:
-        fragment = unit.fragment
-        if fragment is None:
-            fragment = unit.fragment = self._writer.message(unit.role, unit.message)
-        self.fragments.append(fragment)
-        (self.system if unit.role == "system" else self.bare).append(fragment)
         tally, size = self.tally, len(unit.message.text)
         tally.raw += size
         tally.sent += size
+        leads = unit.role == "system" and not self.reached.began
+        on_top = unit.role == "system" and (self._on_top == "top" or (self._on_top == "late" and leads))
+        fragment = unit.fragment
+        if fragment is None:
+            message = translate.message(unit.message, self._policy.target.endpoint.dialect)
+            written = self._writer.top(message) if on_top else self._writer.message(unit.role, message)
+            fragment = unit.fragment = written
+        if on_top:
+            self.system.append(fragment)
+            return
+        self._put(unit.role, (fragment,))
+        if leads:
+            self.system.append(fragment)
+        else:
+            self.reached = self.reached._replace(began=True)
+            self._add_bare((fragment,))
+
+    def _put(self, role: str, fragments: tuple[bytes, ...]) -> None:
+        """Fragments in their place, with what a dialect of alternating roles writes before them."""
+        writer, reached = self._writer, self.reached
+        if not writer.alternates:
+            self.fragments += fragments
+            self.reached = reached._replace(messages=reached.messages + len(fragments), role=role)
+            return
+        for fragment in fragments:
+            before, begun = writer.turn_over(reached.role, role)
+            self.fragments.append(before + fragment)
+            reached = reached._replace(messages=reached.messages + begun, role=role)
+        self.reached = reached
+
+    def _add_bare(self, items: tuple[Bare, ...]) -> None:
+        self.bare += items
+        if self._prefix is not None:
+            for item in items:
+                self._prefix.add(bare_bytes(item, self._writer))
 
     def _add_response(self, unit: ResponseUnit, place: tuple[bool, ...]) -> None:
-        at = self._base + len(self.fragments)
-        key: Key = (place, at, self._repeated(unit))
+        number = self.reached.responses
+        at, prefix = self.reached.messages, self._prefix
+        bound = prefix.against(unit, number, at, self._policy) if prefix is not None else ""
+        key: Key = (place, at, self._repeated(unit), bound)
         rendition = unit.memo
         if rendition is None or rendition.key != key:
             rendition = unit.memo = self._render(unit, key)
-        _, fragments, bare, decisions, opaque, off, sizes, report = rendition
-        if fragments:
-            self.fragments += fragments
-            self.bare.append(bare)
-            if bare is not fragments[0]:
-                self.carried.append(fragments[0])
-            if len(fragments) > 1:
-                self.bare += fragments[1:]
+        _, message, results, bare, decisions, opaque, link, off, sizes, report = rendition
+        is_kept = prefix is not None and prefix.is_kept(unit, self._policy)
+        if message:
+            self._put("assistant", message)
+            self._add_bare((bare,) if bare != b"" else ())
+            if bare is not message[0]:
+                self.carried += message
+            if is_kept:
+                self.anchor = len(self.fragments), self.reached.messages, unit.header.id
+            if results:
+                self._put("tool", results)
+                self._add_bare(results)
+        if link:
+            self.chain = self.chain.add(number, link)
+        self.reached = self.reached._replace(responses=number + 1, began=True)
         self.decisions += decisions
         if opaque:
             self.opaque.update(dict.fromkeys(opaque))
@@ -111,7 +187,7 @@ class Rendering:
 
     def _render(self, unit: ResponseUnit, key: Key) -> Rendition:
         policy = self._policy
-        place, at, repeated = key
+        place, at, repeated, bound = key
         notes = Notes(policy, at)
         size = reasoning, other, _ = size_of(unit)
         raw = reasoning + other
@@ -123,36 +199,30 @@ class Rendering:
         withheld = unit.withheld
         if withheld:
             withhold(unit, withheld, notes)
-            return Rendition(key, (), b"", notes.decisions, [], False, (raw, reasoning, 0, 0), report)
-        choice = decide(unit, policy.stance(place), policy, self._invalid, repeated, notes)
+            return Rendition(key, (), (), b"", notes.decisions, [], "", False, (raw, reasoning, 0, 0), report)
+        choice = decide(unit, policy.stance(place), policy, self._invalid, repeated, notes, bound)
         if len(unit.thoughts) + len(unit.others) > 1:
             notes.sort(unit)
         message = self._writer.assistant(unit.header, choice.blocks, choice.carry)
-        bare: Bare = message if choice.carry is NOTHING else (unit.header, choice.blocks)
-        fragments: tuple[bytes, ...] = (message,)
+        plain = choice.carry is NOTHING and not (policy.form == "native" and unit.thoughts)
+        bare: Bare = message[0] if plain and len(message) == 1 else (unit.header, _without_thoughts(choice.blocks))
+        results: tuple[bytes, ...] = ()
         answered = 0
         if unit.calls:
-            results = answers_of(unit)
-            fragments = (message, *map(self._writer.tool_result, results))
-            answered = sum(len(result.content) for result in results)
+            answers = translate.answers(unit, choice.calls, policy.target.endpoint.dialect)
+            results = self._writer.results(answers)
+            answered = sum(len(result.content) for result in answers)
         sizes = (raw, reasoning, other + answered + notes.characters, notes.characters)
-        return Rendition(key, fragments, bare, notes.decisions, notes.opaque, choice.off, sizes, report)
+        link, off = choice.link, choice.off
+        return Rendition(key, message, results, bare, notes.decisions, notes.opaque, link, off, sizes, report)
 
 
-def answers_of(unit: ResponseUnit) -> list[ToolResult]:
-    """One result per call, in the order of the calls, the last that was given; a call without one is told so.
+def bare_bytes(item: Bare, writer: Writer) -> bytes:
+    """The bytes of a message without its reasoning."""
+    return item if isinstance(item, bytes) else b"\n".join(writer.assistant(*item, NOTHING))
 
-    Where several calls share an id (hosts that give none), their results are taken in order.
-    """
-    given: dict[str, list[ToolResult]] = {}
-    for result in unit.results:
-        given.setdefault(result.id, []).append(result)
-    sharing = Counter(call.id for call in unit.calls)
-    answers: list[ToolResult] = []
-    for call in unit.calls:
-        results = given.get(call.id)
-        if not results:
-            answers.append(ToolResult(call.id, INTERRUPTED, call.name, status="interrupted"))
-        else:
-            answers.append(results.pop(0) if sharing[call.id] > 1 else results[-1])
-    return answers
+
+def _without_thoughts(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """What is left without reasoning, and without what ties it to its place."""
+    left = (block for block in blocks if not isinstance(block, ThinkingBlock))
+    return tuple(msgspec.structs.replace(block, carriers=()) if block.carriers else block for block in left)

@@ -7,15 +7,25 @@ costs the same, wherever in a long history its response stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from thinkback.model.blocks import Block, Carrier, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
+from thinkback.model.blocks import Block, Carrier, Media, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
 from thinkback.model.commits import Commit, Message, Repair, Response, Tools, TurnState, Usage
 
 if TYPE_CHECKING:
     from thinkback.compile.render import Rendition
 
 Thought: TypeAlias = tuple[str, ThinkingBlock]
+SERVER_STATE = "session.serverState"
+
+
+class Minted(NamedTuple):
+    """What a response was minted under: hex digests of its request, and whether the provider was to keep it."""
+
+    system: str
+    tools: str
+    messages: str
+    stored: bool
 
 
 class MessageUnit:
@@ -34,7 +44,8 @@ class ResponseUnit:
 
     ``thoughts`` are (commit hash, block) of each piece of reasoning, ``others`` of other blocks that carry something or
     are unknown, ``opaque`` the carriers of them all.
-    ``capped``: the turn reached its cap before the calls were run. ``memo`` is what it was rendered to last.
+    ``capped``: the turn reached its cap before the calls were run. ``minted`` is from the record of its request.
+    ``memo`` is what it was rendered to last.
     """
 
     # Defaults of the class: a history is thousands of these, and most need few of them.
@@ -45,6 +56,7 @@ class ResponseUnit:
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
     usage: Usage | None = None
+    minted: Minted | None = None
     capped = False
     memo: Rendition | None = None
 
@@ -59,7 +71,7 @@ class ResponseUnit:
         twin = ResponseUnit(owner, self.hash, self.response, self.header)
         twin.blocks, twin.thoughts, twin.others = self.blocks, self.thoughts, self.others
         twin.opaque, twin.calls, twin.results = self.opaque, self.calls, self.results
-        twin.usage, twin.capped = self.usage, self.capped
+        twin.usage, twin.minted, twin.capped = self.usage, self.minted, self.capped
         return twin
 
     @property
@@ -134,6 +146,7 @@ class Grouper:
         self._unit: ResponseUnit | None = None
         self._responses: dict[str, tuple[int, int]] | None = None
         self._callers: dict[str, tuple[int, int]] = {}
+        self._minted: tuple[str, Minted] | None = None
 
     def take(self, commits: Iterable[Commit]) -> None:
         """Take commits in; kinds that never reach a request are passed over."""
@@ -160,7 +173,7 @@ class Grouper:
             unit.calls += (block,)
             if self._responses is not None:
                 self._callers[block.id] = self._responses[commit.response]
-        if block.carriers or kind is Unknown:
+        if block.carriers or kind is Unknown or (kind is Media and not (block.data or block.url)):
             unit.others += ((commit.hash, block),)
             unit.opaque += block.carriers
 
@@ -171,10 +184,19 @@ class Grouper:
             turn = self._open_turn()
         turn.has_response = True
         header: Any = commit.value
-        self._unit = ResponseUnit(self._owner, commit.hash, commit.response, header)
-        turn.units.append(self._unit)
+        self._unit = unit = ResponseUnit(self._owner, commit.hash, commit.response, header)
+        if self._minted is not None and self._minted[0] == commit.response:
+            unit.minted = self._minted[1]
+        turn.units.append(unit)
         if self._responses is not None:
             self._responses[commit.response] = len(self.turns) - 1, len(turn.units) - 1
+
+    def add_request(self, commit: Commit) -> None:
+        """The record of a request; its response, if it brought one, comes next."""
+        record: Any = commit.value
+        stored = record.settings.get(SERVER_STATE) == "true"
+        minted = Minted(record.system_digest, record.tools_digest, record.messages_digest, stored)
+        self._minted = commit.response, minted
 
     def add_user(self, commit: Commit) -> None:
         """A user message begins a turn; one right behind another belongs to the same."""
@@ -287,6 +309,7 @@ _TAKERS: dict[str, Callable[[Grouper, Commit], None]] = {
     "tool_call": Grouper.add_block,
     "other": Grouper.add_block,
     "media": Grouper.add_block,
+    "request": Grouper.add_request,
     "response": Grouper.add_response,
     "user": Grouper.add_user,
     "system": Grouper.add_system,

@@ -182,4 +182,5 @@ def _definition(item: Mapping[str, Any]) -> Tool:
             "a tool definition needs function.name", next_actions=('{"type": "function", "function": {"name": ...}}',)
         )
     parameters = canonical.encode(function.get("parameters") or {}).decode()
-    return Tool(function["name"], str(function.get("description") or ""), parameters, canonical.encode(item).decode())
+    wire = canonical.encode(item).decode()
+    return Tool(function["name"], str(function.get("description") or ""), parameters, wire, "openai-chat")

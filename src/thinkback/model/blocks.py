@@ -92,7 +92,10 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_call")
 
 
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_result"):
-    """What a tool gave back for the call ``id``; ``status`` says when it is not the tool's own word."""
+    """What a tool gave back for the call ``id``; ``status`` says when it is not the tool's own word.
+
+    ``dialect`` is the one that ``wire`` is written in.
+    """
 
     id: str
     content: str
@@ -101,13 +104,21 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_resu
     status: Literal["run", "not_run", "interrupted"] = "run"
     carriers: tuple[Carrier, ...] = ()
     wire: str = ""
+    dialect: str = ""
     origin: Origin | None = None
 
 
 class Media(msgspec.Struct, frozen=True, omit_defaults=True, tag="media"):
-    """An image, sound or file; ``wire`` is the part as its dialect writes it."""
+    """An image, sound, video or file: ``data`` in base64, or a ``url`` to fetch it from.
+
+    ``media_type`` is its MIME type, with ``*`` for what is not known (``image/*``). ``name`` is a file name. A part
+    that is known by an id of its provider only has neither data nor URL. ``wire`` is the part as its dialect wrote it.
+    """
 
     media_type: str
+    data: str = ""
+    url: str = ""
+    name: str = ""
     carriers: tuple[Carrier, ...] = ()
     wire: str = ""
     origin: Origin | None = None

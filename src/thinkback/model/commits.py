@@ -16,6 +16,21 @@ from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, To
 
 FORMAT_VERSION = 1
 
+Outcome: TypeAlias = Literal[
+    "",
+    "answered",
+    "tool_calls",
+    "max_tokens",
+    "max_tokens_in_reasoning",
+    "reasoning_only",
+    "empty",
+    "refused",
+    "safety",
+    "paused",
+    "failed",
+    "cut",
+]
+"""How a response came out; see ``docs/format.md``."""
 TurnState: TypeAlias = Literal["completed", "partial_failed", "failed", "interrupted", "timed_out", "capped"]
 Kind: TypeAlias = Literal[
     "system",
@@ -38,21 +53,27 @@ Kind: TypeAlias = Literal[
 class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag="message"):
     """A system or user message: text, or parts where it holds more than text.
 
-    ``wire`` is set for a message adopted from a history: its source text as the program held it.
+    ``wire`` is set for a message adopted from a history: its source text as the program held it. ``dialect`` is the
+    one that it and the ``wire`` of its parts are written in; other dialects are told what was understood.
     """
 
     text: str
     parts: tuple[Text | Media | Unknown, ...] = ()
     wire: str = ""
+    dialect: str = ""
 
 
 class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool as offered to the model. ``parameters``: a JSON schema as source text; ``wire``: a verbatim definition."""
+    """A tool as offered to the model. ``parameters`` is a JSON schema as source text.
+
+    ``wire`` is a definition as ``dialect`` writes it; a tool that the provider runs has nothing else but a name.
+    """
 
     name: str
     description: str = ""
     parameters: str = "{}"
     wire: str = ""
+    dialect: str = ""
 
 
 class Tools(msgspec.Struct, frozen=True, tag="tools"):
@@ -62,13 +83,18 @@ class Tools(msgspec.Struct, frozen=True, tag="tools"):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, tag="usage"):
-    """Token counts as the provider reported them (``None``: not reported); ``wire`` is its own object."""
+    """Token counts as the provider reported them (``None``: not reported); ``wire`` is its own object.
+
+    ``counted`` says what its dialect leaves out of which number: ``cache_beside_input`` where ``input`` is without
+    cached tokens, ``reasoning_beside_output`` where ``output`` is without reasoning. Nothing: the rule row says it.
+    """
 
     input: int | None = None
     output: int | None = None
     reasoning: int | None = None
     cached: int | None = None
     cache_write: int | None = None
+    counted: tuple[Literal["cache_beside_input", "reasoning_beside_output"], ...] = ()
     wire: str = ""
 
 
@@ -91,6 +117,7 @@ class Response(msgspec.Struct, frozen=True, omit_defaults=True, tag="response"):
     ``complete``: the provider finished it; only then may it be replayed. ``content`` says how the content field
     stood on the wire, ``message`` holds message fields that no block owns, ``envelope`` the rest of the response,
     both as JSON source text. ``repeats`` names reasoning fields that carried the same text as a kept block.
+    ``finish`` is the provider's word for how it ended, ``outcome`` ours.
     """
 
     origin: Origin
@@ -103,6 +130,7 @@ class Response(msgspec.Struct, frozen=True, omit_defaults=True, tag="response"):
     repeats: tuple[str, ...] = ()
     error: Failure | None = None
     blocks: int = 0
+    outcome: Outcome = ""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True, tag="request"):
@@ -137,7 +165,7 @@ class TurnEnded(msgspec.Struct, frozen=True, omit_defaults=True, tag="turn_ended
 class Repair(msgspec.Struct, frozen=True, omit_defaults=True, tag="repair"):
     """A refused request was mended. ``blocks`` are commit hashes that compile reads as invalid for this target."""
 
-    stage: Literal["restore", "server_drop", "block", "older_turns", "all"]
+    stage: Literal["server_state", "restore", "server_drop", "block", "older_turns", "all"]
     blocks: tuple[str, ...]
     refusal: str
     endpoint: str

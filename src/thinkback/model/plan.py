@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -12,18 +12,18 @@ from thinkback.model.commits import Message, Response, Tool
 
 
 class Carry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The reasoning one assistant message takes along, decided by compile, written by the dialect.
+    """The reasoning one assistant message takes along outside its blocks, decided by compile, written by the dialect.
 
     ``text`` goes into ``fields`` (the same text under each name); ``details`` are verbatim entries as JSON source
     text (``None``: no such field, empty: an empty list); ``tagged`` puts reasoning back into ``content`` where it
-    stood; ``prefix`` is foreign reasoning told as plain prose.
+    stood; ``dummy`` is the documented stand-in for a signature that the first call must have and does not.
     """
 
     fields: tuple[str, ...] = ()
     text: str = ""
     details: tuple[str, ...] | None = None
     tagged: bool = False
-    prefix: str = ""
+    dummy: str = ""
 
 
 NOTHING = Carry()
@@ -43,29 +43,48 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Writer(Protocol):
-    """The request writer of a dialect: neutral values to the bytes of messages, and what stands around them.
+    """The request writer of a dialect: neutral values to the bytes of a request.
 
-    The body is ``start``, then the messages joined by ``separator``, then ``end(...)``: the messages come first, so
-    that the bytes of one request begin with those of the last.
+    The body is ``start``, then the fragments with ``separator`` between them, then ``end(...)``: the messages come
+    first, so that the bytes of one request begin with those of the last.
+
+    Verbatim source text (``wire``) and carriers that a block still has are to be written; compile took away what must
+    not go, and what another dialect wrote.
     """
 
     start: bytes
     separator: bytes
+    system_on_top: bool
+    """Whether system messages stand outside the message array (``top``); else ``message`` writes them."""
+    alternates: bool
+    """Whether neighbouring user messages must be one. Fragments then are the parts of a message, and ``turn_over``
+    writes what stands between two of them."""
 
     def message(self, role: Literal["system", "user"], message: Message) -> bytes:
-        """A system or user message."""
+        """A system or user message. Raises ``UnsupportedContent`` for media that the dialect has no place for."""
         ...
 
-    def assistant(self, response: Response, blocks: Sequence[Block], carry: Carry) -> bytes:
-        """An assistant message with the reasoning of ``carry``."""
+    def top(self, message: Message) -> bytes:
+        """A system message as it stands outside the message array."""
         ...
 
-    def tool_result(self, result: ToolResult) -> bytes:
-        """The answer to one call."""
+    def assistant(self, response: Response, blocks: Sequence[Block], carry: Carry) -> tuple[bytes, ...]:
+        """The message or items of a response, with the reasoning that ``blocks`` and ``carry`` have; maybe none."""
         ...
 
-    def end(self, model: str, tools: Sequence[Tool], params: dict[str, Any]) -> bytes:
-        """What follows the messages: ``start``, the messages joined by ``separator``, and this make the body."""
+    def results(self, results: Sequence[ToolResult]) -> tuple[bytes, ...]:
+        """The answers to all calls of one response."""
+        ...
+
+    def end(self, model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict[str, Any]) -> bytes:
+        """What follows the messages; ``system`` are those that ``top`` wrote."""
+        ...
+
+    def turn_over(self, before: str, role: str) -> tuple[bytes, int]:
+        """What stands before a fragment of ``role`` that follows one of ``before``, and how many messages it begins.
+
+        Roles are system, user, assistant and tool (results); ``before`` is empty for the first fragment.
+        """
         ...
 
 
@@ -79,9 +98,18 @@ class Digests(msgspec.Struct, frozen=True):
     sent: str
 
 
-class Dropped(msgspec.Struct, frozen=True):
-    """A control that was asked for and not sent, with the reason."""
+ControlState: TypeAlias = Literal["emitted", "represented", "absent", "suppressed", "unrepresentable"]
+
+
+class Control(msgspec.Struct, frozen=True):
+    """What became of a control that was asked for.
+
+    ``emitted``: sent in the endpoint's own words; ``represented``: sent as the nearest it has; ``absent``: the endpoint
+    is not known, so nothing is sent; ``suppressed``: something that wins is in its place; ``unrepresentable``: it
+    has no way to say it.
+    """
 
     key: str
     value: str
-    reason: str
+    state: ControlState
+    reason: str = ""

@@ -13,34 +13,51 @@ import msgspec
 
 Demand: TypeAlias = Literal["must", "should", "may", "never"]
 Later: TypeAlias = Literal["must", "must-after-tools", "should", "may", "never"]
-Form: TypeAlias = Literal["none", "field", "details", "tags"]
-MissingStep: TypeAlias = Literal["placeholder", "thinking-off-for-this-turn", "none"]
+Form: TypeAlias = Literal["none", "field", "details", "tags", "native"]
+MissingStep: TypeAlias = Literal["placeholder", "dummy", "thinking-off-for-this-turn", "none"]
+SystemPlace: TypeAlias = Literal["", "top", "late", "inline"]
 
 
 class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How an endpoint wants its key. ``env`` are the environment variables tried in order."""
+    """How an endpoint wants its key. ``env`` are the environment variables tried in order.
 
-    scheme: Literal["bearer", "header", "none"] = "bearer"
+    ``header`` is where a key goes that is no bearer token, ``query`` the query parameter of scheme ``query``.
+    ``service`` is what a SigV4 signature is for, ``scope`` what a Google or Azure token is for.
+    """
+
+    scheme: Literal["bearer", "header", "query", "sigv4", "google", "azure", "none"] = "bearer"
     header: str = "Authorization"
+    query: str = "key"
+    service: str = ""
+    scope: str = ""
     env: tuple[str, ...] = ()
     optional: bool = False
 
 
 class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A place that speaks a dialect. ``hosts`` are glob patterns that recognise it in a user's own base URL."""
+    """A place that speaks a dialect. ``hosts`` are glob patterns that recognise it in a user's own base URL.
+
+    ``path`` may have ``{model}`` in it. ``stream_path``: streams are asked for there, not by a parameter.
+    ``params`` go with every request, under everything else. ``strict``: nothing about reasoning may be sent, and
+    none may come (DESIGN: portable hosts).
+    """
 
     id: str
     name: str
     base_url: str
     dialect: str = "openai-chat"
     path: str = "/chat/completions"
+    stream_path: str = ""
+    model_in_body: bool = True
     hosts: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     auth: Auth = Auth()
     account: str = ""
     headers: dict[str, str] = {}
+    params: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     stream_usage: bool = True
+    strict: bool = False
     source: str = ""
 
 
@@ -52,53 +69,123 @@ class Difference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Request parameters that go along with what compile sends, e.g. ``{"thinking": {"keep": "all"}}``."""
+    """What goes along with what compile sends: parameters (``{"thinking": {"keep": "all"}}``) and headers.
 
-    params: dict[str, Any]
+    ``asked``: only where a person asked for it; the endpoint has a good default of its own.
+    """
+
+    params: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    asked: bool = False
+
+
+class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A token budget for reasoning: its dotted ``path``, the smallest value, and the limit it must stay below.
+
+    ``below`` is the dotted path of the request's own output limit; ``params`` go along with a budget.
+    """
+
+    path: str
+    floor: int = 1
+    below: str = ""
+    params: dict[str, Any] = {}
 
 
 class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the neutral reasoning settings are said to this endpoint.
 
-    ``effort`` maps a neutral word to the parameters that say it; ``on`` and ``off`` are the parameters of
-    ``reasoning.enabled``; ``max_tokens`` is the dotted path of a token budget.
+    ``effort``, ``display`` and ``verbosity`` map a neutral word to the parameters that say it; an empty table means
+    that the word is known and refused, so it is not sent. ``on`` and ``off`` are the parameters of ``reasoning.enabled``; ``always_on``: off is known to
+    be refused. ``max_tokens`` is the dotted path of a token budget without small print, ``budget`` one with it.
+    ``effort_budgets`` are tokens of the budget that stand for an effort, where the endpoint has no words.
+    ``either``: effort and budget exclude each other, and the budget wins. An effort that the table or the model lacks
+    goes out as the nearest one.
     """
 
     effort: dict[str, dict[str, Any]] = {}
+    effort_budgets: dict[str, int] = {}
     on: dict[str, Any] = {}
     off: dict[str, Any] = {}
+    always_on: bool = False
     max_tokens: str = ""
+    budget: Budget | None = None
+    either: bool = False
+    display: dict[str, dict[str, Any]] = {}
+    verbosity: dict[str, dict[str, Any]] = {}
+
+
+class Forbidden(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A parameter that the endpoint refuses: at dotted ``path``, with one of ``values`` (none given: with any).
+
+    ``allowed`` are values it takes in spite of it.
+
+    ``when``: only on requests that think, or only on those that do not.
+    """
+
+    path: str
+    reason: str
+    values: tuple[Any, ...] = ()
+    allowed: tuple[Any, ...] = ()
+    when: Literal["thinking", "not-thinking", "always"] = "thinking"
+
+
+class ServerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a provider keeps a conversation: ``param`` names its last response; ``on`` and ``off`` are the switches."""
+
+    param: str
+    on: dict[str, Any] = {}
+    off: dict[str, Any] = {}
 
 
 class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who may read reasoning minted elsewhere. ``reads``: glob patterns of further models whose blocks are valid.
+    """Who may read reasoning minted elsewhere.
 
-    ``unknown_account``: what to do where two accounts are known only as different key hashes.
+    ``reads`` are glob patterns of further models whose blocks are valid, ``refuses`` of those that are not in spite of
+    it. ``hosts`` are glob patterns of further base URLs whose blocks are valid.
+    ``account``: blocks of another account are not valid; ``unknown_account``: what to do where two accounts are known
+    only as different key hashes. ``end_user`` is the dotted path of the parameter that names an end user, where blocks
+    of another are not valid.
     """
 
     reads: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
     account: bool = False
     unknown_account: Literal["try", "drop"] = "try"
+    end_user: str = ""
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What an endpoint and model need of earlier reasoning. See ``docs/rules.md`` for each key.
 
+    ``dialect``: a row for any endpoint holds for those of this dialect only.
+
     ``form``: how reasoning is written: a message field, ``reasoning_details``, tags in ``content``, or not at all.
     ``open_turn``/``later``: demand for the turn under way and for finished ones. ``scope``: which assistant
     messages ``must`` is about. ``placeholder`` with ``placeholder_on``: what stands in where there is nothing.
-    ``keep_switch`` is emitted when reasoning of finished turns is sent; ``keeps_when`` is a parameter (dotted
+    ``keep_switch`` is emitted when reasoning of finished turns is sent, ``drop_switch`` when it is not; ``keeps_when`` is a parameter (dotted
     path = value) by which the user's own request turns retention on. ``thinks_unless`` is the parameter by which
     thinking (and with it the demand) is off; ``thinks_when`` the one without which it is off (dotted path = value;
     all pairs of one table, any of the tables). An empty ``field`` is the name the text came in. ``as_received``:
     of tags and details, reasoning goes back in the form it came in, whatever ``form`` says. ``refusals`` are regular
     expressions found in the host's error texts when the reasoning sent back was wrong.
+
+    For ``form = "native"``, reasoning that goes back in its place as the block it was: ``need_signature`` (glob patterns
+    of wire types) names those that must not go without their opaque value; ``follower``: reasoning must have something
+    behind it; ``calls_last``: nothing may stand between the calls of a response; ``tied``: ids of a response's items go only with all of its reasoning; ``prefix_bound``: a block is
+    valid only behind what it was minted behind; ``signed_calls``: the first call of each response of the turn under
+    way must have a signature, ``dummy`` is the documented stand-in. ``system``: where system messages stand, if not
+    where the dialect has them (``late``: on top, later ones among the messages).
+
+    ``params`` and ``headers`` go with every request; ``limit_param`` is the output limit that must be given, and
+    ``limit`` its value where the model's own is not known. ``forbids`` is refused before the network.
     """
 
     id: str
     endpoint: str
     source: str
     since: str
+    dialect: str = ""
     model: tuple[str, ...] = ("*",)
     form: Form = "none"
     field: str = "reasoning_content"
@@ -116,6 +203,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     repeat_text: tuple[str, ...] = ()
     forbid_foreign_text: bool = False
     keep_switch: Switch | None = None
+    drop_switch: Switch | None = None
     keeps_when: dict[str, Any] = {}
     thinks_unless: tuple[dict[str, Any], ...] = ()
     thinks_when: tuple[dict[str, Any], ...] = ()
@@ -125,6 +213,19 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reasoning_tokens: Literal["inside", "added", "unknown"] = "inside"
     reasoning_field: str = ""
     server_drop: Switch | None = None
+    server_state: ServerState | None = None
+    follower: bool = False
+    calls_last: bool = False
+    tied: bool = False
+    prefix_bound: bool = False
+    signed_calls: bool = False
+    dummy: str = ""
+    system: SystemPlace = ""
+    params: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    limit_param: str = ""
+    limit: int = 0
+    forbids: tuple[Forbidden, ...] = ()
     refusals: tuple[str, ...] = ()
     omits: tuple[Difference, ...] = ()
     adds: tuple[Difference, ...] = ()
@@ -154,6 +255,10 @@ class Settings(msgspec.Struct, frozen=True):
     strip_from_context: Literal["all", "allButLast", "none"] = "none"
     foreign: Literal["drop", "summary", "text"] = "drop"
     keep_last: int | None = None
+    display: Literal["auto", "summarized", "omitted"] = "auto"
+    verbosity: Literal["low", "medium", "high"] | None = None
+    strict: bool = False
+    server_state: bool = False
     explicit: frozenset[str] = frozenset()
 
 
@@ -191,7 +296,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What compile did with one carrier or one reasoning text, by which rule, and why.
 
     ``block`` is the commit hash (empty for a placeholder), ``message`` the index in the compiled message array
-    (-1 when nothing was sent). ``reported`` is what the provider said of it afterwards.
+    (-1 when nothing was sent), ``part`` the position inside that message, where it is known. ``reported`` is what the provider said of it afterwards.
     """
 
     action: DecisionAction
@@ -200,6 +305,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     rule: str
     reason: str
     message: int = -1
+    part: int = -1
     characters: int = 0
     guessed: bool = False
     reported: str = ""
@@ -221,10 +327,34 @@ def lookup(params: dict[str, Any], path: str) -> Any:
     return node
 
 
+def merge_headers(base: dict[str, str], over: dict[str, str]) -> dict[str, str]:
+    """``base`` and ``over``; of a header that both have, the values stand side by side, each once."""
+    names = {name.lower(): name for name in base}
+    merged = dict(base)
+    for name, value in over.items():
+        known = names.get(name.lower())
+        if known is None:
+            merged[name] = value
+            continue
+        words = [word.strip() for word in f"{merged[known]},{value}".split(",")]
+        merged[known] = ",".join(dict.fromkeys(words))
+    return merged
+
+
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """``base`` with ``over`` laid on it; nested tables are merged, everything else is replaced."""
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
         merged[key] = merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """As ``merge``, but an innermost table of ``over`` replaces what stands in its place: old siblings go."""
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        inner = isinstance(value, dict) and any(isinstance(item, dict) for item in value.values())
+        merged[key] = overlay(old, value) if inner and isinstance(old, dict) else value
     return merged

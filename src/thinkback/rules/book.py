@@ -113,7 +113,9 @@ class Rulebook:
         else:
             fallback = min(own, key=lambda row: row.since)
         if fallback.form != "none" and endpoint_id != UNKNOWN:
-            shared = _closest((row for row in self._rules_of(ANY) if row.since <= on), model)
+            spoken = self.endpoint(endpoint_id).dialect
+            rows = (row for row in self._rules_of(ANY) if row.since <= on and row.dialect in ("", spoken))
+            shared = _closest(rows, model)
             if shared is not None:
                 return shared, False
         return fallback, not (known and catch_all)

@@ -190,11 +190,14 @@ def _rule_faults(row: Rule) -> Iterator[Fault]:
         yield "form", 'form "none" sends nothing, so open_turn and later can only be "never"'
     if not row.placeholder and (row.placeholder_on != "never" or "placeholder" in row.missing):
         yield "placeholder", "the text that stands in is empty"
+    if "dummy" in row.missing and not row.dummy:
+        yield "dummy", "missing names a dummy, but there is none"
     if "thinking-off-for-this-turn" in row.missing and not row.thinking_off:
         yield "thinking_off", "missing names thinking-off-for-this-turn, but no parameters say it"
-    for word in row.controls.effort:
-        if word not in EFFORTS:
-            yield f"controls.effort.{word}", f"not an effort word, allowed: {', '.join(EFFORTS)}"
+    for table, words in (("effort", row.controls.effort), ("effort_budgets", row.controls.effort_budgets)):
+        for word in words:
+            if word not in EFFORTS:
+                yield f"controls.{table}.{word}", f"not an effort word, allowed: {', '.join(EFFORTS)}"
     for at, pattern in enumerate(row.refusals):
         try:
             re.compile(pattern)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import msgspec
 
-from thinkback.model import canonical
-from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, Unknown, content_slice, wire_object
-from thinkback.model.commits import Commit, TurnState, Usage
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
+from thinkback.model.commits import Commit, Outcome, TurnState, Usage
 from thinkback.model.target import Decision
-from thinkback.turn.events import Outcome
+from thinkback.turn.dialects import dialect
+from thinkback.turn import events
 from thinkback.turn.plan import Plan
+from thinkback.turn.usage import TokenUse, summed, token_use
 from thinkback.wire.result import ReadResult
 
 
@@ -45,7 +46,7 @@ class Reply:
     results. ``decisions`` are those of the turn's last request.
     """
 
-    def __init__(self, outcome: Outcome, prompt: str | None) -> None:
+    def __init__(self, outcome: events.Outcome, prompt: str | None) -> None:
         self.state: TurnState | None = outcome.state
         self.prompt = prompt
         self.plan: Plan | None = outcome.plan
@@ -84,6 +85,17 @@ class Reply:
         return Usage(**{n: sum(v for v in c if v is not None) for n, c in counts.items() if set(c) != {None}})
 
     @property
+    def tokens(self) -> TokenUse | None:
+        """Tokens of the turn in one meaning for all dialects; ``None`` while there is no response."""
+        word = self.plan.target.rule.reasoning_tokens if self.plan else "unknown"
+        return summed(token_use(step.result.usage, step.result.blocks, word) for step in self.steps)
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the last response came out: answered, tool_calls, max_tokens_in_reasoning, refused, safety ..."""
+        return self.steps[-1].result.response.outcome if self.steps else ""
+
+    @property
     def decisions(self) -> list[Decision]:
         """What was done with each block of earlier reasoning in the turn's last request, and why."""
         return self.plan.decisions if self.plan else []
@@ -101,7 +113,10 @@ class Reply:
     @property
     def raw_response(self) -> dict[str, Any] | None:
         """The last response rebuilt in its provider's own form."""
-        return raw_response(self.steps[-1].result) if self.steps else None
+        if not self.steps:
+            return None
+        result = self.steps[-1].result
+        return dialect(result.response.origin.dialect).raw_response(result)
 
     @property
     def is_reasoning_only(self) -> bool:
@@ -128,56 +143,3 @@ def readable_reasoning(blocks: Sequence[Block]) -> str | None:
     thoughts = [b for b in blocks if isinstance(b, ThinkingBlock) and not b.is_hidden and not b.marker]
     text = "".join(block.thought for block in thoughts)
     return text if text.strip() else None
-
-
-def _is_content(block: Block) -> TypeGuard[Text]:
-    return isinstance(block, Text) and block.source_field == "content"
-
-
-def _part(block: Text | Unknown) -> Any:
-    """``block`` as it stood in a list of content parts."""
-    return {"type": "text", "text": block.text} if isinstance(block, Text) and not block.wire else _json(block.wire)
-
-
-def _json(source: str) -> Any:
-    return canonical.decode(source)
-
-
-def _repeated(blocks: Sequence[Block]) -> str:
-    """The text that the fields in ``repeats`` carried: what is read of the message's other reasoning fields."""
-    thoughts = [b for b in blocks if isinstance(b, ThinkingBlock) and b.source_field != "content" and not b.is_hidden]
-    return "".join(block.thought for block in thoughts)
-
-
-def raw_response(result: ReadResult) -> dict[str, Any]:
-    """The message and envelope as the wire had them, joined from the blocks."""
-    response = result.response
-    message: dict[str, Any] = {"role": "assistant", **(_json(response.message) if response.message else {})}
-    details: list[Any] = []
-    for block in result.blocks:
-        if isinstance(block, Text | ThinkingBlock) and block.source_field == "content":
-            message["content"] = message.get("content", "") + content_slice(block)
-        elif isinstance(block, ThinkingBlock) and block.source_field == "reasoning_details":
-            details.append(_json(block.wire))
-        elif isinstance(block, ThinkingBlock):
-            message[block.source_field] = message.get(block.source_field, "") + content_slice(block)
-        elif isinstance(block, Text):
-            message[block.source_field] = message.get(block.source_field, "") + block.text
-        elif isinstance(block, ToolCall) and block.source_field == "tool_calls":
-            message.setdefault("tool_calls", []).append(_json(wire_object(block)))
-    parts = [block for block in result.blocks if isinstance(block, Unknown) or _is_content(block)]
-    if any(part.wire for part in parts):
-        message["content"] = [_part(part) for part in parts]
-    if details:
-        message["reasoning_details"] = details
-    message.update(dict.fromkeys(response.repeats, _repeated(result.blocks)))
-    if response.content == "null":
-        message.setdefault("content", None)
-    elif response.content == "text":
-        message.setdefault("content", "")
-    envelope: dict[str, Any] = _json(response.envelope) if response.envelope else {}
-    extra = envelope.pop("choice", {})
-    choice = {"index": 0, "message": message, "finish_reason": response.finish, **extra}
-    if result.usage is not None and result.usage.wire:
-        envelope["usage"] = _json(result.usage.wire)
-    return {**envelope, "choices": [choice]}

@@ -22,6 +22,7 @@ from thinkback.turn import orphans
 from thinkback.turn.dialects import dialect
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.plan import History, Plan
+from thinkback.wire.result import WantedOptions
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 ToolLike: TypeAlias = Callable[..., Any] | Mapping[str, Any] | Tool
@@ -83,30 +84,31 @@ def message(prompt: Prompt) -> Message:
 
 
 def native_params(target: Target, options: Options) -> dict[str, Any]:
-    """Native request fields: streaming, response format, then whatever the caller gave, which wins."""
-    params: dict[str, Any] = {}
-    if options.stream:
-        params["stream"] = True
-        if target.endpoint.stream_usage:
-            params["stream_options"] = {"include_usage": True}
-    if options.response_format is not None:
-        params["response_format"] = _response_format(options.response_format)
+    """Native request fields: streaming, response format, then whatever the caller gave, which wins.
+
+    Raises ``UnsupportedContent`` where the dialect cannot be asked for a schema.
+    """
+    schema, name = _schema(options.response_format)
+    endpoint = target.endpoint
+    wanted = WantedOptions(options.stream and not endpoint.stream_path, endpoint.stream_usage, schema, name)
+    params = dialect(endpoint.dialect).options(wanted)
+    if isinstance(options.response_format, Mapping):
+        params["response_format"] = dict(options.response_format)
     return merge(params, dict(options.params))
 
 
-def _response_format(wanted: Any) -> Any:
-    """A mapping is the field as it is; of a type the schema is sent."""
-    if isinstance(wanted, Mapping):
-        return dict(wanted)
+def _schema(wanted: Any) -> tuple[Mapping[str, Any] | None, str]:
+    """The JSON schema of a type, and its name; a mapping is the native field as it is."""
+    if wanted is None or isinstance(wanted, Mapping):
+        return None, ""
     try:
-        schema = inline(msgspec.json.schema(wanted))
+        return inline(msgspec.json.schema(wanted)), getattr(wanted, "__name__", "answer")
     except TypeError as error:
         raise SettingError(
             f"response_format: {wanted!r} has no JSON schema: {error}",
             details={"key": "response_format"},
             next_actions=("give a msgspec.Struct, a dataclass or a TypedDict, or the field itself as a mapping",),
         ) from None
-    return {"type": "json_schema", "json_schema": {"name": getattr(wanted, "__name__", "answer"), "schema": schema}}
 
 
 def result_drafts(results: Mapping[str, str], waiting: Sequence[OpenCall]) -> list[Draft]:

@@ -16,7 +16,7 @@ from thinkback.drive.tools import PythonTool
 from thinkback.errors import ToolDefinitionError
 from thinkback.log.protocol import SessionInfo
 from thinkback.model.commits import Commit, Draft, Message, Step
-from thinkback.model.target import Decision, Settings, Target
+from thinkback.model.target import Decision, Settings, Target, merge_headers
 from thinkback.session import requests
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
@@ -194,7 +194,10 @@ class Session:
         params = requests.native_params(target, options)
         plan = self._history.plan(target, settings, options.tools, params)
         plan.settings = snapshot(settings)
-        plan.headers = self._place.headers(self._store.rulebook, with_key=with_key, streams=plan.streams)
+        if target.endpoint.stream_path:
+            plan.streams = options.stream
+        headers = self._place.headers(self._store.rulebook, with_key=with_key, streams=plan.streams)
+        plan.headers = merge_headers(headers, plan.added_headers)
         return plan
 
     def _ask(self, message: Message | None, options: Options) -> tuple[Ask, dict[str, PythonTool]]:

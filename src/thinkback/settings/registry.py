@@ -112,6 +112,35 @@ ROWS = (
         "How many responses of finished turns keep their reasoning; beats stripFromContext.",
         refused_in=("app",),
     ),
+    Key(
+        "reasoning.display",
+        "display",
+        "choice",
+        "What the provider shows of hidden reasoning; omitted leaves nothing that a search could find.",
+        default="auto",
+        choices=("auto", "summarized", "omitted"),
+    ),
+    Key(
+        "reasoning.strict",
+        "strict",
+        "boolean",
+        "Send nothing about reasoning and accept none, for hosts that must not know of it.",
+        default=False,
+    ),
+    Key(
+        "text.verbosity",
+        "verbosity",
+        "choice",
+        "How long answers should be; unset leaves it to the provider.",
+        choices=("low", "medium", "high"),
+    ),
+    Key(
+        "session.serverState",
+        "server_state",
+        "boolean",
+        "Whether the provider keeps the conversation, so that requests send only what is new; the log keeps all.",
+        default=False,
+    ),
 )
 
 KEYS: Mapping[str, Key] = {row.name: row for row in ROWS}

@@ -1,50 +1,256 @@
-"""Neutral reasoning settings to an endpoint's own parameters, by data; what cannot be said is reported."""
+"""Neutral settings to an endpoint's own parameters, by data; what became of each is reported.
+
+Promises: parameters that the caller gave win; nothing is sent to a host that is not known; one control is said once, in
+the words of one dialect. What the endpoint is known to refuse is refused here, before the network.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from thinkback.model.plan import Dropped
-from thinkback.model.target import Settings, Target, merge
+from thinkback.compile.policy import thinks
+from thinkback.errors import SettingError
+from thinkback.model.plan import Control, ControlState
+from thinkback.model.target import Budget, Forbidden, Settings, Target, lookup, merge
+
+UNKNOWN = "unknown"
+_ORDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_NO_WAY = "{} has no way to say it for {}"
 
 
-def control_params(settings: Settings, target: Target) -> tuple[dict[str, Any], list[Dropped]]:
-    """Parameters for ``settings``, and the controls that were asked for and cannot be sent.
+class Resolver:
+    """What one request says of the settings: ``params``, native parameters included, and ``controls``."""
 
-    Only what a person set explicitly is said; the endpoint's own defaults stand otherwise.
-    """
-    controls = target.rule.controls
-    params: dict[str, Any] = {}
-    dropped: list[Dropped] = []
-
-    def say(key: str, value: str, words: dict[str, Any] | None) -> None:
-        nonlocal params
-        if words:
-            params = merge(params, words)
+    def __init__(self, settings: Settings, target: Target, native: dict[str, Any]) -> None:
+        self._settings = settings
+        self._target = target
+        self._native = native
+        self.controls: list[Control] = []
+        self.params: dict[str, Any] = _base(target, native)
+        if target.endpoint.id == UNKNOWN:
+            for key, value in _asked(settings):
+                self._note(key, value, "absent", "the host is not known, so nothing is sent to it")
         else:
-            dropped.append(Dropped(key, value, f"{target.endpoint.id} has no way to say it for {target.model}"))
+            self._resolve()
+        self.params = _united(self.params, native)
+        _check_forbidden(self.params, target)
 
-    if not settings.enabled:
-        say("reasoning.enabled", "false", controls.off or controls.effort.get("none"))
-        return params, dropped
-    if "reasoning.enabled" in settings.explicit and controls.on:
-        params = merge(params, controls.on)
-    if settings.effort is not None:
-        say("reasoning.effort", settings.effort, controls.effort.get(settings.effort))
-    if settings.max_tokens is not None:
-        tokens, limit = settings.max_tokens, target.info.max_output
-        if 0 < limit < tokens and controls.max_tokens:
-            reason = f"{target.model} writes at most {limit} tokens: {limit} is sent"
-            dropped.append(Dropped("reasoning.maxTokens", str(tokens), reason))
-            tokens = limit
-        say("reasoning.maxTokens", str(tokens), nested(controls.max_tokens, tokens))
-    return params, dropped
+    def _resolve(self) -> None:
+        settings, target = self._settings, self._target
+        if settings.strict or target.endpoint.strict:
+            self._refuse_all()
+            return
+        controls = target.rule.controls
+        tables = (controls.on, controls.off, *controls.effort.values())
+        paths = {path for table in tables for path in _leaves(table)} | {_path(controls.budget, controls.max_tokens)}
+        given = next((path for path in sorted(paths) if path and lookup(self._native, path) is not None), "")
+        if given:
+            for key, value in _asked(settings):
+                if key.startswith("reasoning.") and key != "reasoning.display":
+                    self._note(key, value, "suppressed", f"the request has {given} of its own")
+        else:
+            self._say_reasoning()
+        self._say_display()
+        if settings.verbosity is not None:
+            self._say("text.verbosity", settings.verbosity, controls.verbosity.get(settings.verbosity))
+
+    def _refuse_all(self) -> None:
+        """In a mode without reasoning a control of it is a mistake."""
+        for key, value in _asked(self._settings):
+            if key in ("reasoning.effort", "reasoning.maxTokens", "reasoning.display"):
+                raise SettingError(
+                    f"{key} = {value} cannot be sent: reasoning.strict is on for {self._target.endpoint.id}",
+                    details={"key": key, "value": value},
+                    next_actions=(f"unset {key}", "or set reasoning.strict to false"),
+                )
+
+    def _say_reasoning(self) -> None:
+        settings, controls = self._settings, self._target.rule.controls
+        if not settings.enabled:
+            self._say_off()
+            return
+        if "reasoning.enabled" in settings.explicit and controls.on:
+            self._say("reasoning.enabled", "true", controls.on)
+        exclude = settings.max_tokens is not None and (controls.either or controls.effort_budgets)
+        if settings.effort is not None and exclude:
+            self._note("reasoning.effort", settings.effort, "suppressed", "the endpoint takes it or a budget, not both")
+        elif settings.effort is not None:
+            self._say_effort(settings.effort)
+        if settings.max_tokens is not None:
+            self._say_budget(settings.max_tokens)
+
+    def _say_off(self) -> None:
+        controls = self._target.rule.controls
+        if controls.always_on:
+            reason = f"{self._target.model} cannot be told not to reason"
+            self._note("reasoning.enabled", "false", "unrepresentable", reason)
+            return
+        self._say("reasoning.enabled", "false", controls.off or controls.effort.get("none"))
+
+    def _say_effort(self, word: str) -> None:
+        """The word itself, or the nearest the model takes; a word with an empty table is known to be refused."""
+        key, target = "reasoning.effort", self._target
+        table = target.rule.controls.effort
+        if table.get(word) == {}:
+            self._note(key, word, "suppressed", f"{target.model} refuses it")
+            return
+        if word in target.rule.controls.effort_budgets:
+            self._say_budget(target.rule.controls.effort_budgets[word], key, word)
+            return
+        takes = [known for known in _ORDER if table.get(known) and known in (target.info.efforts or _ORDER)]
+        if not takes:
+            self._say(key, word, table.get(word))
+            return
+        sent = word if word in takes else _nearest(word, takes)
+        if sent is None:
+            self._note(key, word, "unrepresentable", f"{target.model} takes {', '.join(takes)}")
+            return
+        self._say(key, word, table[sent], sent)
+
+    def _say_budget(self, wanted: int, key: str = "reasoning.maxTokens", word: str = "") -> None:
+        """A budget that fits; ``word`` is the effort it stands for."""
+        value, target = word or str(wanted), self._target
+        controls = target.rule.controls
+        budget = controls.budget or (Budget(controls.max_tokens) if controls.max_tokens else None)
+        if budget is None:
+            self._say(key, value, None)
+            return
+        tokens, why = wanted, f"said as a budget of {wanted} tokens" if word else ""
+        most = target.info.max_output
+        if 0 < most < tokens:
+            tokens, why = most, f"{target.model} writes at most {most} tokens"
+        if tokens < budget.floor:
+            tokens, why = budget.floor, f"{target.endpoint.id} takes no less than {budget.floor}"
+        limit = lookup(self._native, budget.below) or lookup(self.params, budget.below) if budget.below else None
+        if isinstance(limit, int) and tokens >= limit:
+            if limit - 1 < budget.floor:
+                reason = f"no budget of at least {budget.floor} fits below {budget.below} = {limit}"
+                self._note(key, value, "suppressed", reason)
+                return
+            tokens, why = limit - 1, f"it must be below {budget.below} = {limit}"
+        self.params = merge(self.params, merge(budget.params, nested(budget.path, tokens)))
+        state: ControlState = "represented" if why else "emitted"
+        self._note(key, value, state, f"{why}: {tokens} is sent" if why else "")
+
+    def _say_display(self) -> None:
+        settings, rule = self._settings, self._target.rule
+        key, asked = "reasoning.display", "reasoning.display" in settings.explicit
+        words = rule.controls.display.get(settings.display)
+        if not rule.controls.display:
+            if asked and settings.display != "auto":
+                self._say(key, settings.display, None)
+            return
+        given = next((path for path in _leaves(words or {}) if lookup(self._native, path) is not None), "")
+        if given or not thinks(rule, merge(self.params, self._native)):
+            if asked:
+                reason = f"the request has {given} of its own" if given else "the model does not reason on this request"
+                self._note(key, settings.display, "suppressed", reason)
+            return
+        self.params = merge(self.params, words or {})
+        if asked:
+            nothing = "nothing readable will be stored, and a search will find nothing"
+            self._note(key, settings.display, "emitted", nothing if settings.display == "omitted" else "")
+
+    def _say(self, key: str, value: str, words: dict[str, Any] | None, sent: str = "") -> None:
+        """Put ``words`` into the request; ``sent`` is the neutral word they stand for, if not the one asked for."""
+        if not words:
+            self._note(key, value, "unrepresentable", _NO_WAY.format(self._target.endpoint.id, self._target.model))
+            return
+        self.params = merge(self.params, words)
+        said = [str(lookup(words, path)).lower() for path in _leaves(words)]
+        literal = value in said or value in ("true", "false")
+        if sent not in ("", value):
+            self._note(key, value, "represented", f"{self._target.model} does not take it: {sent} is sent")
+        elif literal:
+            self._note(key, value, "emitted")
+        else:
+            said = [f"{path}={lookup(words, path)}" for path in _leaves(words)]
+            self._note(key, value, "represented", f"said as {', '.join(said)}")
+
+    def _note(self, key: str, value: str, state: ControlState, reason: str = "") -> None:
+        self.controls.append(Control(key, value, state, reason))
 
 
-def nested(path: str, value: Any) -> dict[str, Any] | None:
-    """``value`` at a dotted ``path``; nothing where there is no path."""
-    if not path:
-        return None
+def nested(path: str, value: Any) -> dict[str, Any]:
+    """``value`` at a dotted ``path``."""
     for part in reversed(path.split(".")):
         value = {part: value}
     return dict(value)
+
+
+def _asked(settings: Settings) -> Iterator[tuple[str, str]]:
+    """The controls a person or the endpoint's data asks for, as key and word."""
+    if not settings.enabled:
+        yield "reasoning.enabled", "false"
+    elif "reasoning.enabled" in settings.explicit:
+        yield "reasoning.enabled", "true"
+    if settings.effort is not None:
+        yield "reasoning.effort", settings.effort
+    if settings.max_tokens is not None:
+        yield "reasoning.maxTokens", str(settings.max_tokens)
+    if "reasoning.display" in settings.explicit and settings.display != "auto":
+        yield "reasoning.display", settings.display
+    if settings.verbosity is not None:
+        yield "text.verbosity", settings.verbosity
+
+
+def _base(target: Target, native: dict[str, Any]) -> dict[str, Any]:
+    """What goes with every request: the endpoint's and the rule's parameters, and the output limit it must have."""
+    rule = target.rule
+    params = merge(target.endpoint.params, rule.params)
+    limit = target.info.max_output or rule.limit
+    if rule.limit_param and limit and lookup(native, rule.limit_param) is None:
+        params = merge(params, nested(rule.limit_param, min(limit, rule.limit) if rule.limit else limit))
+    return params
+
+
+def _united(base: dict[str, Any], native: dict[str, Any]) -> dict[str, Any]:
+    """``native`` over ``base``; a list that both have becomes one, because each asks for something."""
+    params = merge(base, native)
+    for key, value in base.items():
+        given = native.get(key)
+        if isinstance(value, list) and isinstance(given, list):
+            params[key] = [*given, *(item for item in value if item not in given)]
+    return params
+
+
+def _check_forbidden(params: dict[str, Any], target: Target) -> None:
+    """Refuse what the endpoint would refuse, before it costs anything."""
+    is_thinking = thinks(target.rule, params)
+    for row in target.rule.forbids:
+        value = lookup(params, row.path)
+        refused = value not in row.allowed and (not row.values or value in row.values)
+        if value is None or not refused or not _holds(row, is_thinking):
+            continue
+        raise SettingError(
+            f"{target.endpoint.id} refuses {row.path} = {value!r} for {target.model}: {row.reason}",
+            details={"key": row.path, "value": value, "rule": target.rule.id},
+            next_actions=(f"leave {row.path} out", "or change the rule in a rule file of your own"),
+        )
+
+
+def _holds(row: Forbidden, is_thinking: bool) -> bool:
+    return row.when == "always" or (row.when == "thinking") == is_thinking
+
+
+def _nearest(word: str, takes: list[str]) -> str | None:
+    """The nearest effort that is taken, the higher of two; none in place of "none" is another thing altogether."""
+    if word == "none":
+        return None
+    usable = [known for known in takes if known != "none"]
+    at = _ORDER.index(word)
+    return min(usable, key=lambda known: (abs(_ORDER.index(known) - at), -_ORDER.index(known)), default=None)
+
+
+def _leaves(table: dict[str, Any], before: str = "") -> Iterator[str]:
+    """Dotted paths of everything in ``table`` that is no table itself."""
+    for key, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}"
+
+
+def _path(budget: Budget | None, plain: str) -> str:
+    return budget.path if budget is not None else plain

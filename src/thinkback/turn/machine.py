@@ -215,6 +215,8 @@ class Turn:
             empty = not result.blocks and broken == "partial_failed"
             return ("failed" if empty else broken), error.message
         if not any(isinstance(block, ToolCall) for block in result.blocks):
+            if result.response.outcome == "paused":
+                return ("capped", f"{self._ask.max_steps} steps") if self._steps >= self._ask.max_steps else (None, "")
             return "completed", ""
         if not result.response.complete:
             return "partial_failed", f"the provider stopped the response: {result.response.finish}"
@@ -228,7 +230,8 @@ class Turn:
         if state is not None:
             return self._finish(state, failures.broken_off(result.response, state, bool(result.blocks)))
         calls = [OpenCall(block, self._response) for block in result.blocks if isinstance(block, ToolCall)]
-        return self._run_calls(calls, done.now)
+        # A response that only pauses is sent back as it is, and the model goes on.
+        return self._run_calls(calls, done.now) if calls else self._send(done.now)
 
     # -- tools -----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from thinkback.compile.render import INTERRUPTED
+from thinkback.compile.translate import INTERRUPTED
 from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Message, Response, TurnEnded
 

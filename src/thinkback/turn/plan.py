@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
-from thinkback.compile import fold
+from thinkback.compile import fold, translate
 from thinkback.compile.policy import Inputs
 from thinkback.log.seal import head_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
-from thinkback.model.commits import Commit, Head, Request, Tool, Tools, decode_payload
-from thinkback.model.plan import Counts, Dropped
-from thinkback.model.target import Basis, Decision, Settings, Target, merge
-from thinkback.turn.controls import control_params
+from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools, decode_payload
+from thinkback.model.plan import Control, Counts, Writer
+from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay
+from thinkback.turn.controls import Resolver
 from thinkback.turn.dialects import dialect
 
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"})
 # A shorter one is no secret, and blotting it out would garble every text.
 _SHORTEST_SECRET = 6
+# Model names have slashes, colons and dots; where they stand in a path, only the rest is escaped.
+_IN_PATH = "/:.@-_~"
 
 
 class Plan:
     """One request before it is sent. ``body`` may be iterated again and again; ``bytes(plan)`` joins it.
 
     ``url`` and ``headers`` are complete (the key included: it is in no ``repr`` and in no commit). ``decisions``
-    tell for each reasoning block what was done and why; ``dropped`` the settings the endpoint cannot express.
+    tell for each reasoning block what was done and why; ``controls`` what became of each setting that was asked for.
+    ``streams``: the response is asked for as a stream. ``added_headers`` go with what is sent.
     ``held``: it may carry reasoning that is not in the log, so that it cannot be built a second time.
     """
 
@@ -43,22 +47,38 @@ class Plan:
         self._request = request
         self._known_bases = known_bases
         self._writer = dialect(target.endpoint.dialect).writer
-        self._end = self._writer.end(target.model, tools, params)
+        offered, foreign = translate.tools(tools, target.endpoint.dialect)
+        model = target.model if target.endpoint.model_in_body else ""
+        self._end = self._writer.end(model, offered, request.system, params)
         self.target = target
         self.head = head
         self.tools = tuple(tools)
         self.params = params
         self.native: dict[str, Any] = {}
-        self.dropped: tuple[Dropped, ...] = ()
+        reason = f"only {{}} has it, and {target.endpoint.id} speaks {target.endpoint.dialect}"
+        self.controls: tuple[Control, ...] = tuple(
+            Control("tools", tool.name, "unrepresentable", reason.format(tool.dialect)) for tool in foreign
+        )
         self.settings: dict[str, str] = {}
         self.headers: dict[str, str] = {}
+        self.added_headers: dict[str, str] = {}
         self.held = False
+        self.streams = bool(params.get("stream"))
 
     @property
     def url(self) -> str:
-        """Where the body goes; a query of the base URL stays behind the path."""
-        base, mark, query = self.target.base_url.partition("?")
-        return f"{base}{self.target.endpoint.path}{mark}{query}"
+        """Where the body goes; a query of the base URL and one of the path stand together behind it."""
+        endpoint = self.target.endpoint
+        base, _, query = self.target.base_url.partition("?")
+        path = endpoint.stream_path if self.streams and endpoint.stream_path else endpoint.path
+        path, _, more = path.replace("{model}", quote(self.target.model, safe=_IN_PATH)).partition("?")
+        queries = "&".join(part for part in (more, query) if part)
+        return f"{base}{path}?{queries}" if queries else f"{base}{path}"
+
+    @property
+    def dropped(self) -> tuple[Control, ...]:
+        """The controls that were asked for and are not in the request as they were asked."""
+        return tuple(control for control in self.controls if control.state != "emitted")
 
     @property
     def body(self) -> Iterator[bytes]:
@@ -67,11 +87,6 @@ class Plan:
 
     def __bytes__(self) -> bytes:
         return b"".join(self.body)
-
-    @property
-    def streams(self) -> bool:
-        """Whether the response is asked for as a stream."""
-        return bool(self.params.get("stream"))
 
     @property
     def decisions(self) -> list[Decision]:
@@ -85,8 +100,18 @@ class Plan:
 
     @property
     def messages(self) -> list[bytes]:
-        """The messages as JSON, one by one."""
+        """The messages as JSON, one by one; a dialect of alternating roles has only the whole body."""
         return list(self._request.fragments())
+
+    @property
+    def open_at(self) -> int:
+        """The index of the first message of the turn under way."""
+        return self._request.open_at
+
+    @property
+    def kept(self) -> str:
+        """The id of the response up to which the provider keeps the conversation; empty where it does not."""
+        return self._request.kept
 
     def without_key(self, text: str) -> str:
         """``text`` with the key of this request blotted out, wherever a server repeats it."""
@@ -141,6 +166,9 @@ class History:
     def __init__(self, commits: Sequence[Commit] = ()) -> None:
         self.commits: list[Commit] = []
         self.tools: tuple[Tool, ...] = ()
+        self._systems: list[Message] = []
+        self._leading: list[Message] = []
+        self._began = False
         self._bases: set[str] = set()
         self._state: fold.State | None = None
         self._waiting: list[Commit] = []
@@ -163,6 +191,12 @@ class History:
                 self.tools = commit.value.tools
             elif isinstance(commit.value, Request) and commit.value.basis:
                 self._bases.add(commit.value.basis_digest)
+            elif isinstance(commit.value, Message) and commit.kind == "system":
+                self._systems.append(commit.value)
+                if not self._began:
+                    self._leading.append(commit.value)
+            elif commit.kind in ("user", "response"):
+                self._began = True
 
     def hold(self, response: str, index: int, block: Block) -> None:
         """Keep ``block`` in memory for the commit of that place, which is to come."""
@@ -190,17 +224,31 @@ class History:
 
     def plan(self, target: Target, settings: Settings, tools: Sequence[Tool] | None, params: dict[str, Any]) -> Plan:
         """The next request. ``tools=None`` takes those of the log. Raises ``ReplayRefused``."""
-        controls, dropped = control_params(settings, target)
-        wanted = merge(controls, params)
+        resolved = Resolver(settings, target, params)
         writer = dialect(target.endpoint.dialect).writer
         offered = self.tools if tools is None else tuple(tools)
-        state = self._fold(Inputs(target, settings, wanted, bool(offered)))
-        request = fold.Request(state, writer)
-        added = fold.added_params(state.policy, request.off)
-        params_sent = merge(merge(added, wanted), _off(added, request))
-        plan = Plan(request, target, self.head, offered, params_sent, self._bases)
-        plan.dropped, plan.native, plan.held = tuple(dropped), dict(params), bool(self._held)
+        prefix = (self._system_digest(target, writer), fold.tools_digest(offered))
+        inputs = Inputs(target, settings, resolved.params, bool(offered))
+        if target.rule.prefix_bound:
+            inputs = msgspec.structs.replace(inputs, prefix=prefix)
+        self._state, request = fold.request(self._fold(inputs), writer)
+        added = fold.added(self._state.policy, request)
+        sent = merge(added.params, resolved.params)
+        if request.off:  # whatever was asked for: the request would be refused otherwise
+            sent = overlay(sent, target.rule.thinking_off)
+        plan = Plan(request, target, self.head, offered, sent, self._bases)
+        plan.controls += tuple(resolved.controls)
+        plan.native, plan.held = dict(params), bool(self._held)
+        plan.added_headers = merge_headers(target.rule.headers, added.headers)
         return plan
+
+    def _system_digest(self, target: Target, writer: Writer) -> str:
+        """Of the system messages that will stand on top."""
+        place = translate.on_top(target.rule.system, writer)
+        if place == "inline" or not target.rule.prefix_bound:
+            return ""
+        messages = self._leading if place == "late" else self._systems
+        return fold.system_digest([writer.top(translate.message(m, target.endpoint.dialect)) for m in messages])
 
     def _fold(self, inputs: Inputs) -> fold.State:
         writer = dialect(inputs.target.endpoint.dialect).writer
@@ -212,8 +260,3 @@ class History:
         self._waiting = []
         self._state = state
         return state
-
-
-def _off(added: dict[str, Any], request: fold.Request) -> dict[str, Any]:
-    """Thinking off for this turn wins over what the user asked: the request would be refused otherwise."""
-    return added if request.off else {}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
+from thinkback.model.target import lookup
 from thinkback.turn.dialects import ResponseReader, dialect
 from thinkback.turn.plan import Plan
 from thinkback.wire.framing import guess_framing
@@ -29,11 +32,18 @@ def _reader(plan: Plan, response: str, content_type: str, start: bytes) -> Respo
         requested_model=target.model,
         account=target.account,
         account_known=target.account_known,
+        end_user=end_user_of(target.rule.guard.end_user, plan.params),
         request=response,
     )
     framing = guess_framing(content_type, start)
     options = ReadOptions(target.rule.reasoning_field)
     return dialect(target.endpoint.dialect).reader(origin, framing, options, response)
+
+
+def end_user_of(path: str, params: dict[str, Any]) -> str:
+    """The end user that a request names, where the rule has a place for one."""
+    named = lookup(params, path) if path else None
+    return named if isinstance(named, str) else ""
 
 
 class _Undecided:

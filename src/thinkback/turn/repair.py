@@ -6,52 +6,56 @@ import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypeGuard
 
-import msgspec
-
-from thinkback.model import canonical
+from thinkback.model.blocks import Carrier
 from thinkback.model.commits import Commit, Failure, Repair, Response
 from thinkback.model.target import Decision
 from thinkback.turn.plan import Plan
 
-Stage: TypeAlias = Literal["restore", "server_drop", "block", "older_turns", "all"]
-STAGES: tuple[Stage, ...] = ("restore", "server_drop", "block", "older_turns", "all")
+Stage: TypeAlias = Literal["server_state", "restore", "server_drop", "block", "older_turns", "all"]
+STAGES: tuple[Stage, ...] = ("server_state", "restore", "server_drop", "block", "older_turns", "all")
 MAX_REPAIRS = 3
 STATUSES = frozenset({400, 403, 422})
 # Stages that say something about the whole request: once they hold for a target, a second time changes nothing.
-_LASTING = frozenset({"restore", "server_drop"})
+_LASTING = frozenset({"server_state", "restore", "server_drop"})
 
 # Texts about reasoning that hosts share; a rule row adds its own (``refusals``).
-_MISSING = r"must be passed back|reasoning_content is missing|without its (required|preceding) reasoning"
+_MISSING = (
+    r"must be passed back|reasoning_content is missing|without its (required|preceding) reasoning"
+    r"|is missing a thought_signature|must start with a thinking block"
+)
+_STORED = r"\brs_\w+"
+_BOUND = r"bound to a different conversation"
+_FORGOTTEN = (
+    r"previous[_ ](response|interaction).{0,80}(not found|expired|does not exist|invalid)|not found.{0,40}previous"
+)
 _COMMON = (
     r"reasoning(_content|_details|_text)?['\"`]? is (unsupported|not supported|not permitted)",
     r"(unknown|unrecognized|unexpected|extra)([^.]|\.(?=\S)){0,80}reasoning",
     r"reasoning(_content|_details|_text)?\b[^.]{0,80}(extra|forbidden|not permitted|not allowed|unexpected|unknown)",
     r"invalid[^.]{0,20}(signature|encrypted_content)",
-    r"could not decrypt",
-    r"corrupted thought signature",
+    r"could not (decrypt|be verified)",
+    r"thought.?signature",
+    r"cannot contain reasoning",
+    _STORED,
+    _BOUND,
+    _FORGOTTEN,
 )
-_INDEX = re.compile(r"(?:messages?(?:[.\[ ]+|\",\s*)|at index )(\d+)")
-
-
-class _Message(msgspec.Struct):
-    role: str = ""
+_INDEX = re.compile(r"(?:(?:messages?|input|contents)(?:[.\[ ]+|\",\s*)|at index )(\d+)(?:\.content\.(\d+))?")
+_ITEM = re.compile(r"\b(?:rs|fc|msg|ws|ctc|item)_\w+")
 
 
 def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repair | None:
     """The next repair of ``plan`` after ``failure``, or ``None`` when there is none or the refusal is not about
     reasoning. What was tried before is read from ``commits``, so that it holds across processes."""
     text = f"{failure.message} {failure.upstream}"
-    if failure.status not in STATUSES or not _is_known(text, plan):
+    if not _is_known(text, failure.status, plan):
         return None
     made = _made_this_turn(plan, commits)
     if len(made) >= MAX_REPAIRS:
         return None
     lasting = {commit.value.stage for commit in commits if _is_for(commit.value, plan)} & _LASTING
-    missing = re.search(_MISSING, text, re.IGNORECASE) is not None
     for stage in STAGES[STAGES.index(made[-1].stage) + 1 if made else 0 :]:
-        if stage in lasting or (stage == "restore" and not missing):
-            continue
-        if stage == "server_drop" and plan.target.rule.server_drop is None:
+        if stage in lasting or not _can_help(stage, text, plan):
             continue
         blocks = _blocks(stage, text, plan, commits)
         if blocks or stage in _LASTING:
@@ -59,7 +63,27 @@ def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repa
     return None
 
 
-def _is_known(text: str, plan: Plan) -> bool:
+def _can_help(stage: Stage, text: str, plan: Plan) -> bool:
+    """Whether a stage that is about the whole request has to do with the refusal."""
+    match stage:
+        case "server_state":
+            return plan.kept != ""
+        case "restore":
+            return re.search(_MISSING, text, re.IGNORECASE) is not None
+        case "server_drop":
+            rule = plan.target.rule
+            is_bound = re.search(_BOUND, text, re.IGNORECASE) is not None
+            return rule.server_drop is not None and (is_bound or not rule.prefix_bound)
+        case _:
+            return True
+
+
+def _is_known(text: str, status: int, plan: Plan) -> bool:
+    """Whether the refusal is about reasoning; that an item or a response was not found comes as 404."""
+    if status == 404:
+        return any(re.search(pattern, text, re.IGNORECASE) for pattern in (_STORED, _FORGOTTEN))
+    if status not in STATUSES:
+        return False
     patterns = (*plan.target.rule.refusals, _MISSING, *_COMMON)
     return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
 
@@ -87,8 +111,7 @@ def _blocks(stage: Stage, text: str, plan: Plan, commits: Sequence[Commit]) -> t
         case "block":
             chosen = _named(text, own, plan, commits)
         case "older_turns":
-            last = _last_user(plan)
-            chosen = [decision for decision in own if decision.message < last]
+            chosen = [decision for decision in own if decision.message < plan.open_at]
         case "all":
             chosen = own
         case _:
@@ -97,8 +120,13 @@ def _blocks(stage: Stage, text: str, plan: Plan, commits: Sequence[Commit]) -> t
 
 
 def _named(text: str, own: list[Decision], plan: Plan, commits: Sequence[Commit]) -> list[Decision]:
-    """What was sent on the message that ``text`` names; where a stranger minted it, all that is from there."""
-    named = _INDEX.search(text)
+    """What was sent on the message or item that ``text`` names; where a stranger minted it, all that is from there."""
+    item, named = _ITEM.search(text), _INDEX.search(text)
+    if item is not None:
+        responses = _responses_with(item.group(), commits)
+        chosen = [found for found in own if responses.get(found.block)]
+        if chosen:
+            return chosen
     if named is None:
         return []
     at = int(named.group(1))
@@ -108,9 +136,14 @@ def _named(text: str, own: list[Decision], plan: Plan, commits: Sequence[Commit]
     return [found for found in own if found.message == at or origins.get(found.block) in strangers]
 
 
-def _last_user(plan: Plan) -> int:
-    messages: list[_Message] = [canonical.decode(message, _Message) for message in plan.messages]
-    return max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
+def _responses_with(item: str, commits: Sequence[Commit]) -> dict[str, bool]:
+    """The blocks of the response that an item id names."""
+    named = {commit.response for commit in commits if item in map(_value, getattr(commit.value, "carriers", ()))}
+    return {commit.hash: True for commit in commits if commit.response in named}
+
+
+def _value(carrier: Carrier) -> str:
+    return carrier.value
 
 
 def _origins(commits: Sequence[Commit]) -> dict[str, tuple[str, str]]:

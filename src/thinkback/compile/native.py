@@ -1,0 +1,134 @@
+"""Reasoning that goes back in its place, as the block it was: what of a response may, and what must stay with it.
+
+The unit is the response: where one opaque block of it may not go, none does, and neither do the ids that tie other
+items to it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Container
+from typing import NamedTuple
+
+from thinkback.compile.bound import Link
+from thinkback.compile.guard import Verdict
+from thinkback.compile.notes import opaque_values
+from thinkback.compile.policy import Policy, Stance
+from thinkback.compile.units import ResponseUnit
+from thinkback.model.blocks import Block, ThinkingBlock, ToolCall, carriers_of
+
+MARKER = "a placeholder of the provider, not reasoning"
+INVALID = "a refused request named it invalid for this target"
+SENT = "its opaque value goes out with an earlier block, and never twice"
+_EMPTY = "empty reasoning is omitted"
+_UNSIGNED = "without its opaque value it must not go back"
+_DANGLING = "nothing follows it in its response, and the endpoint refuses reasoning without a follower"
+
+
+class Fault(NamedTuple):
+    """Why a piece of reasoning must not go.
+
+    ``lost``: it is genuine reasoning that could not be sent; ``foreign``: somebody else's; ``breaks``: it belongs to a
+    chain that must not have a gap.
+    """
+
+    reason: str
+    lost: bool = False
+    foreign: bool = False
+    breaks: bool = False
+
+
+class Sorted(NamedTuple):
+    """What of a response's reasoning goes (by identity), why the rest does not, and what that means for the chain."""
+
+    kept: frozenset[int]
+    faults: dict[str, Fault]
+    link: Link
+
+
+def sort(
+    unit: ResponseUnit,
+    stance: Stance,
+    policy: Policy,
+    invalid: frozenset[str],
+    seen: Container[str],
+    bound: str,
+) -> Sorted:
+    """Which blocks of reasoning go back in their place."""
+    verdict = policy.verdict(unit.header.origin)
+    same = unit.header.origin.dialect == policy.target.endpoint.dialect
+    faults: dict[str, Fault] = {}
+    here: set[str] = set()
+    for hash, block in unit.thoughts:
+        fault = _fault(hash, block, stance, policy, verdict, invalid, seen, here, bound, same)
+        if fault is not None:
+            faults[hash] = fault
+        here.update(opaque_values(carriers_of(block)))
+    _withhold_all(unit, faults)
+    kept = {id(block) for hash, block in unit.thoughts if hash not in faults}
+    if policy.rule.follower:
+        for hash, block in _dangling(unit, kept):
+            faults[hash] = Fault(_DANGLING)
+            kept.discard(id(block))
+    link: Link = ""
+    if verdict.carriers and any(fault.breaks for fault in faults.values()):
+        link = "broken"
+    elif any(id(block) in kept and carriers_of(block) for _, block in unit.thoughts):
+        link = "sent"
+    return Sorted(frozenset(kept), faults, link)
+
+
+def _fault(
+    hash: str,
+    block: ThinkingBlock,
+    stance: Stance,
+    policy: Policy,
+    verdict: Verdict,
+    invalid: frozenset[str],
+    seen: Container[str],
+    here: Container[str],
+    bound: str,
+    same: bool,
+) -> Fault | None:
+    """Why one block must not go, in the order of DESIGN 3.5: first what is not valid, then what is not wanted."""
+    carriers = carriers_of(block)
+    if block.marker:
+        return Fault(MARKER)
+    if hash in invalid:
+        return Fault(INVALID, lost=True, breaks=True)
+    if not verdict.carriers and (carriers or not (same and verdict.text)):
+        return Fault(verdict.reason, lost=True, foreign=True)
+    if bound:
+        return Fault(bound, lost=True, breaks=True)
+    if not carriers and not block.thought:
+        return Fault(_EMPTY)
+    unsigned = not any(carrier.kind not in ("item_id", "phase") for carrier in carriers)
+    if unsigned and any(fnmatch.fnmatchcase(block.source_field, kind) for kind in policy.rule.need_signature):
+        return Fault(_UNSIGNED)
+    if any(value in seen or value in here for value in opaque_values(carriers)):
+        return Fault(SENT, breaks=True)
+    return Fault(stance.against) if stance.against else None
+
+
+def _withhold_all(unit: ResponseUnit, faults: dict[str, Fault]) -> None:
+    """Where one opaque block is faulty, the others of the response are no use."""
+    opaque = [hash for hash, block in unit.thoughts if carriers_of(block)]
+    cause = next((faults[hash] for hash in opaque if hash in faults), None)
+    if cause is not None:
+        for hash in opaque:
+            faults.setdefault(hash, cause._replace(reason=f"its response goes whole or not at all: {cause.reason}"))
+
+
+def _dangling(unit: ResponseUnit, kept: Container[int]) -> list[tuple[str, ThinkingBlock]]:
+    """The reasoning at the end of a response that nothing follows."""
+    followed = max((at for at, block in enumerate(unit.blocks) if not isinstance(block, ThinkingBlock)), default=-1)
+    behind = {id(block) for block in unit.blocks[followed + 1 :]}
+    return [(hash, block) for hash, block in unit.thoughts if id(block) in behind and id(block) in kept]
+
+
+def needs_dummy(unit: ResponseUnit, blocks: tuple[Block, ...], policy: Policy) -> bool:
+    """Whether the first call lacks the signature that the endpoint demands of it."""
+    if not (policy.rule.signed_calls and unit.calls):
+        return False
+    first = next(block for block in blocks if isinstance(block, ToolCall))
+    return not any(carrier.kind == "thought_signature" for carrier in first.carriers)

@@ -1,0 +1,113 @@
+"""What one dialect wrote, told to another: verbatim objects and opaque values stay behind, meaning goes along."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from thinkback.compile.units import ResponseUnit
+from thinkback.errors import UnsupportedContent
+from thinkback.model.blocks import Block, Media, Text, ToolCall, ToolResult, Unknown
+from thinkback.model.commits import Message, Tool
+from thinkback.model.plan import Writer
+from thinkback.model.target import SystemPlace
+
+INTERRUPTED = "This call was interrupted; it has no result."
+
+
+def on_top(wanted: SystemPlace, writer: Writer) -> Literal["top", "late", "inline"]:
+    """Where system messages stand: as the rule says, else as the dialect has it."""
+    return wanted or ("top" if writer.system_on_top else "inline")
+
+
+def message(message: Message, dialect: str) -> Message:
+    """A message for ``dialect``: verbatim if it was written in it. Raises ``UnsupportedContent``."""
+    if message.dialect in ("", dialect):
+        return message
+    for part in message.parts:
+        if isinstance(part, Unknown) or (isinstance(part, Media) and not (part.data or part.url)):
+            raise UnsupportedContent(
+                f"a message has a part that only {message.dialect} can say",
+                details={"dialect": dialect, "from": message.dialect},
+                next_actions=("go on with an endpoint of that dialect", "or start a new session without it"),
+            )
+    parts = tuple(msgspec.structs.replace(part, wire="", carriers=()) for part in message.parts)
+    return Message(message.text, parts)
+
+
+def tools(offered: Sequence[Tool], dialect: str) -> tuple[list[Tool], list[Tool]]:
+    """(tools that ``dialect`` can offer, tools that only another one has: the provider itself runs them)."""
+    fits: list[Tool] = []
+    foreign: list[Tool] = []
+    for tool in offered:
+        runs_there = tool.dialect not in ("", dialect) and is_native(tool)
+        (foreign if runs_there else fits).append(tool)
+    return fits, foreign
+
+
+def is_native(tool: Tool) -> bool:
+    """Whether a tool is nothing but what its provider wrote: no function that anybody else could offer."""
+    return tool.wire != "" and tool.parameters == "{}" and not tool.description
+
+
+def block(block: Block, same: bool) -> Block:
+    """A block without what only its maker can read; with ``same`` dialect a call of special kind stays as it is."""
+    match block:
+        case Text():
+            field = block.source_field if same else "content"
+            return Text(block.text, field) if block.wire or block.carriers or field != block.source_field else block
+        case ToolCall():
+            return ToolCall(block.id, block.name, block.arguments, block.source_field)
+        case Media():
+            return msgspec.structs.replace(block, wire="", carriers=())
+        case _:
+            return block
+
+
+def call_ids(unit: ResponseUnit, dialect: str) -> tuple[str, ...]:
+    """The ids of a response's calls; another dialect may give none, or one twice, and then they get some."""
+    ids = tuple(call.id for call in unit.calls)
+    if unit.header.origin.dialect == dialect or ("" not in ids and len(set(ids)) == len(ids)):
+        return ids
+    return tuple(
+        "call_" + hashlib.sha256(f"{unit.hash}:{unit.response}:{at}".encode()).hexdigest()[:24]
+        for at, _ in enumerate(ids)
+    )
+
+
+def answers(unit: ResponseUnit, ids: Sequence[str], dialect: str) -> list[ToolResult]:
+    """One result per call under the ids the calls go out with, written for ``dialect``."""
+    return [
+        _answer(result, call, id, dialect) for result, call, id in zip(answers_of(unit), unit.calls, ids, strict=True)
+    ]
+
+
+def _answer(result: ToolResult, call: ToolCall, id: str, dialect: str) -> ToolResult:
+    name = result.name or call.name
+    if (result.id, result.name) == (id, name) and result.dialect in ("", dialect):
+        return result
+    verbatim = result.wire if result.dialect in ("", dialect) and result.id == id else ""
+    return msgspec.structs.replace(result, id=id, name=name, wire=verbatim)
+
+
+def answers_of(unit: ResponseUnit) -> list[ToolResult]:
+    """One result per call, in the order of the calls, the last that was given; a call without one is told so.
+
+    Where several calls share an id (hosts that give none), their results are taken in order.
+    """
+    given: dict[str, list[ToolResult]] = {}
+    for result in unit.results:
+        given.setdefault(result.id, []).append(result)
+    sharing = Counter(call.id for call in unit.calls)
+    found: list[ToolResult] = []
+    for call in unit.calls:
+        results = given.get(call.id)
+        if not results:
+            found.append(ToolResult(call.id, INTERRUPTED, call.name, status="interrupted"))
+        else:
+            found.append(results.pop(0) if sharing[call.id] > 1 else results[-1])
+    return found
