@@ -28,7 +28,8 @@ from thinkback.model.commits import (
     block_draft,
 )
 from thinkback.model.plan import Counts, Writer
-from thinkback.model.target import Decision, Endpoint, ModelInfo, Rule, Settings, Target, overlay
+from thinkback.model.rule import Endpoint, ModelInfo, Rule
+from thinkback.model.target import Decision, Settings, Target, overlay
 from thinkback.wire.openai_chat import write
 
 URL = "https://api.example.com/v1"

@@ -13,7 +13,8 @@ from tests.compile.build import URL, Built, Talk, build, call, entry, inputs, ru
 from thinkback.compile import fold
 from thinkback.compile.policy import Policy
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.model.target import Rule, Settings
+from thinkback.model.rule import Rule
+from thinkback.model.target import Settings
 from thinkback.rules import load_rulebook
 from thinkback.wire.openai_chat import write
 

@@ -10,7 +10,8 @@ from tests.compile.build import ELSEWHERE, Talk, build, call, entry, rule, say, 
 from thinkback.compile.counts import estimate_thinking_tokens
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Usage
-from thinkback.model.target import ModelInfo, Settings
+from thinkback.model.rule import ModelInfo
+from thinkback.model.target import Settings
 
 LONG = think("r" * 400)
 TEXT = say("t" * 80)

@@ -24,7 +24,7 @@ from tests.compile.build import (
 )
 from thinkback.compile.guard import NO_ORIGIN, VALID, check
 from thinkback.model.blocks import Carrier, Text, ToolCall, Unknown
-from thinkback.model.target import Guard
+from thinkback.model.rule import Guard
 
 
 def changed(**fields: Any) -> Any:

@@ -35,7 +35,8 @@ from thinkback.errors import ReplayRefused
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, ThinkingBlock, Unknown, carriers_of
 from thinkback.model.commits import Commit, Usage
-from thinkback.model.target import Guard, Settings, Switch
+from thinkback.model.rule import Guard, Switch
+from thinkback.model.target import Settings
 from thinkback.rules import load_rulebook
 
 OPAQUE = re.compile(rb"OPQ\d")

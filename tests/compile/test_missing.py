@@ -26,7 +26,7 @@ from tests.compile.build import (
 )
 from thinkback.compile import fold
 from thinkback.errors import ReplayRefused
-from thinkback.model.target import Switch
+from thinkback.model.rule import Switch
 
 FOREIGN = Talk(ELSEWHERE).turn("a").user("b")
 NONE = Talk().turn("a", say("x")).user("b")

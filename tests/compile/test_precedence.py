@@ -8,7 +8,8 @@ import pytest
 
 from tests.compile.build import ELSEWHERE, Talk, build, call, rule, say, settings, target, think
 from thinkback.compile.policy import Policy, keep_last
-from thinkback.model.target import Settings, Switch
+from thinkback.model.rule import Switch
+from thinkback.model.target import Settings
 
 DEFAULT = Settings()
 ASKED = settings(include_in_context=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from thinkback.errors import NotFoundError, SettingError
-from thinkback.model.target import Later, Rule
+from thinkback.model.rule import Later, Rule
 from thinkback.rules import Rulebook, load_rulebook
 
 TODAY = "2026-11-20"

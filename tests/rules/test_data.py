@@ -8,7 +8,7 @@ from importlib import resources
 import msgspec
 import pytest
 
-from thinkback.model.target import Endpoint
+from thinkback.model.rule import Endpoint
 from thinkback.rules import load_rulebook, normalise_url, packaged
 from thinkback.rules.files import NEVER_TAKEN, RuleFile, check
 

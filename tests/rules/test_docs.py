@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from thinkback.errors import RuleFileError
-from thinkback.model.target import Endpoint, ModelInfo, Rule
+from thinkback.model.rule import Endpoint, ModelInfo, Rule
 from thinkback.rules import load_rulebook
 
 TODAY = "2026-11-20"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.errors import SettingError
-from thinkback.model.target import Endpoint
+from thinkback.model.rule import Endpoint
 from thinkback.rules import load_rulebook, normalise_url
 
 BOOK = load_rulebook()

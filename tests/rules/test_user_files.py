@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from thinkback.errors import RuleFileError
-from thinkback.model.target import Controls, Rule
+from thinkback.model.rule import Controls, Rule
 from thinkback.rules import load_rulebook
 
 TODAY = "2026-11-20"

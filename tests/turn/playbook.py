@@ -22,7 +22,8 @@ from thinkback.log.seal import seal
 from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import Commit, Draft, Head, Message, Repair, Step, TurnEnded
 from thinkback.model.deltas import Delta, Status
-from thinkback.model.target import Auth, Endpoint, ModelInfo, Rule, Settings, Target
+from thinkback.model.rule import Auth, Endpoint, ModelInfo, Rule
+from thinkback.model.target import Settings, Target
 from thinkback.turn import events
 from thinkback.turn.ask import Ask
 from thinkback.turn.machine import Turn

@@ -7,11 +7,12 @@ import json
 import msgspec
 import pytest
 
-from tests.turn.playbook import ENDPOINT, KEY, RULE, commits_of, rule, target
+from tests.turn.playbook import ENDPOINT, KEY, commits_of, rule, target
 from tests.turn.test_repair import HOME, turn
 from thinkback.errors import NotFoundError
 from thinkback.model.commits import Draft, Message, Tool, Tools
-from thinkback.model.target import Controls, ModelInfo, Settings, Target
+from thinkback.model.rule import Controls
+from thinkback.model.target import Settings, Target
 from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
 

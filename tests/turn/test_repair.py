@@ -26,7 +26,8 @@ from tests.turn.playbook import (
 from thinkback.errors import ProviderError
 from thinkback.model.blocks import Origin, Text, ThinkingBlock
 from thinkback.model.commits import Draft, Message, Repair, Response, TurnEnded
-from thinkback.model.target import Guard, Rule, Switch, Target
+from thinkback.model.rule import Guard, Rule, Switch
+from thinkback.model.target import Target
 from thinkback.turn.plan import History
 
 HOME = Origin("openai-chat", "https://house.example/v1", "thinker")

@@ -12,7 +12,7 @@ from thinkback.cli import terminal
 from thinkback.cli.options import json_option
 
 if TYPE_CHECKING:
-    from thinkback.model.target import Endpoint, ModelInfo, Rule
+    from thinkback.model.rule import Endpoint, ModelInfo, Rule
     from thinkback.rules import Rulebook
 
 
@@ -123,7 +123,7 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
 
 def _is_said(name: str, value: object) -> bool:
     """Whether a field of a rule says something: it differs from the default."""
-    from thinkback.model.target import Rule
+    from thinkback.model.rule import Rule
 
     if name == "id":
         return False

@@ -58,8 +58,9 @@ def _announce(referee: Referee) -> None:
 
     pen = terminal.pen(sys.stdout)
     terminal.out(f"The referee serves at {referee.url}; Ctrl-C ends it.")
+    width = max(map(len, HOSTS))
     for host in HOSTS:
-        terminal.out(f"{pen(terminal.pad(host, 9), 'bold')} {referee.base_url(host)}")
+        terminal.out(f"{pen(terminal.pad(host, width), 'bold')} {referee.base_url(host)}")
         terminal.out(pen(terminal.wrap(", ".join(models_of(host)), 10), "dim"))
     terminal.out("Point a client at one of these base URLs, with any key; for instance:")
     first = next(iter(HOSTS))

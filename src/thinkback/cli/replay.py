@@ -20,7 +20,8 @@ from thinkback.log.seal import seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin, Text, ToolCall
 from thinkback.model.commits import Draft, Head, Step, Tool, block_draft
-from thinkback.model.target import Difference, Endpoint, Rule, Settings, Target
+from thinkback.model.rule import Difference, Endpoint, Rule
+from thinkback.model.target import Settings, Target
 from thinkback.rules import Rulebook, load_rulebook
 from thinkback.session import config
 from thinkback.turn.dialects import dialect

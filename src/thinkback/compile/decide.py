@@ -17,7 +17,8 @@ from thinkback.errors import ReplayRefused
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
 from thinkback.model.plan import NOTHING, Carry
-from thinkback.model.target import DecisionAction, Form
+from thinkback.model.rule import Form
+from thinkback.model.target import DecisionAction
 
 _REPEATS = "repeats another block of the response"
 _NO_PLACE = "the endpoint has no place for it on this block"

@@ -23,7 +23,8 @@ from thinkback.compile.units import Grouper, Turn, count_finished
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Repair, Tool, Tools
 from thinkback.model.plan import Counts, Digests, Writer
-from thinkback.model.target import Decision, Switch, merge, merge_headers
+from thinkback.model.rule import Switch
+from thinkback.model.target import Decision, merge, merge_headers
 
 
 class State(msgspec.Struct, frozen=True):

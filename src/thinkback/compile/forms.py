@@ -12,7 +12,8 @@ from thinkback.compile.policy import Policy
 from thinkback.compile.units import ResponseUnit, Thought
 from thinkback.model import canonical
 from thinkback.model.plan import NOTHING, Carry
-from thinkback.model.target import Form, model_matches
+from thinkback.model.rule import Form
+from thinkback.model.target import model_matches
 
 DETAILS, CONTENT = "reasoning_details", "content"
 _OWN_FIELD: dict[Form, str] = {"details": DETAILS, "tags": CONTENT}

@@ -8,7 +8,8 @@ import msgspec
 
 from thinkback.compile import guard
 from thinkback.model.blocks import Origin
-from thinkback.model.target import Form, Rule, Settings, Target, lookup
+from thinkback.model.rule import Form, Rule
+from thinkback.model.target import Settings, Target, lookup
 
 _STRIP = {"all": 0, "allButLast": 1, "none": None}
 _INCLUDE = "reasoning.includeInContext"

@@ -14,7 +14,7 @@ from thinkback.errors import UnsupportedContent
 from thinkback.model.blocks import Block, Media, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Tool
 from thinkback.model.plan import Writer
-from thinkback.model.target import SystemPlace
+from thinkback.model.rule import SystemPlace
 
 INTERRUPTED = "This call was interrupted; it has no result."
 

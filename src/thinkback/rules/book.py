@@ -19,7 +19,8 @@ from types import MappingProxyType
 import msgspec
 
 from thinkback.errors import NotFoundError, SettingError
-from thinkback.model.target import Endpoint, ModelInfo, Rule, Target, model_matches
+from thinkback.model.rule import Endpoint, ModelInfo, Rule
+from thinkback.model.target import Target, model_matches
 from thinkback.rules import packaged
 from thinkback.rules.files import RuleFile, check, is_date, malformed, read
 from thinkback.rules.urls import host_matches, literal_length, literal_pattern, normalise_url, split_address

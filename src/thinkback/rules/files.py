@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from thinkback.errors import RuleFileError, SettingError
-from thinkback.model.target import Auth, Endpoint, Guard, ModelInfo, Rule
+from thinkback.model.rule import Auth, Endpoint, Guard, ModelInfo, Rule
 from thinkback.rules.urls import normalise_url
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")

@@ -7,7 +7,7 @@ from importlib import resources
 
 import msgspec
 
-from thinkback.model.target import Endpoint, ModelInfo, Rule
+from thinkback.model.rule import Endpoint, ModelInfo, Rule
 from thinkback.rules.files import RuleFile, read
 
 

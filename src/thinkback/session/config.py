@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from thinkback.errors import CredentialError
-from thinkback.model.target import Endpoint
+from thinkback.model.rule import Endpoint
 
 _ACCOUNT_SALT = b"thinkback account fingerprint 1\n"
 

@@ -10,7 +10,8 @@ import msgspec
 
 from thinkback.drive.http import Timeouts
 from thinkback.errors import NotFoundError, SettingError
-from thinkback.model.target import Endpoint, Target
+from thinkback.model.rule import Endpoint
+from thinkback.model.target import Target
 from thinkback.session import config
 
 # What belongs to one host and must not reach another by accident.

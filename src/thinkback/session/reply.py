@@ -10,8 +10,8 @@ import msgspec
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Commit, Outcome, TurnState, Usage
 from thinkback.model.target import Decision
-from thinkback.turn.dialects import dialect
 from thinkback.turn import events
+from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import Plan
 from thinkback.turn.usage import TokenUse, summed, token_use
 from thinkback.wire.result import ReadResult

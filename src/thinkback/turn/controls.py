@@ -12,7 +12,8 @@ from typing import Any
 from thinkback.compile.policy import thinks
 from thinkback.errors import SettingError
 from thinkback.model.plan import Control, ControlState
-from thinkback.model.target import Budget, Forbidden, Settings, Target, lookup, merge
+from thinkback.model.rule import Budget, Forbidden
+from thinkback.model.target import Settings, Target, lookup, merge
 
 UNKNOWN = "unknown"
 _ORDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")

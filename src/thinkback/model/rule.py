@@ -1,0 +1,240 @@
+"""The shapes of the data under ``rules/data``: endpoints, rule rows, facts about models. No behaviour."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Demand: TypeAlias = Literal["must", "should", "may", "never"]
+Later: TypeAlias = Literal["must", "must-after-tools", "should", "may", "never"]
+Form: TypeAlias = Literal["none", "field", "details", "tags", "native"]
+MissingStep: TypeAlias = Literal["placeholder", "dummy", "thinking-off-for-this-turn", "none"]
+SystemPlace: TypeAlias = Literal["", "top", "late", "inline"]
+
+
+class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How an endpoint wants its key. ``env`` are the environment variables tried in order.
+
+    ``header`` is where a key goes that is no bearer token, ``query`` the query parameter of scheme ``query``.
+    ``service`` is what a SigV4 signature is for, ``scope`` what a Google or Azure token is for.
+    """
+
+    scheme: Literal["bearer", "header", "query", "sigv4", "google", "azure", "none"] = "bearer"
+    header: str = "Authorization"
+    query: str = "key"
+    service: str = ""
+    scope: str = ""
+    env: tuple[str, ...] = ()
+    optional: bool = False
+
+
+class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A place that speaks a dialect. ``hosts`` are glob patterns that recognise it in a user's own base URL.
+
+    ``path`` may have ``{model}`` in it. ``stream_path``: streams are asked for there, not by a parameter.
+    ``params`` go with every request, under everything else. ``strict``: nothing about reasoning may be sent, and
+    none may come (DESIGN: portable hosts).
+    """
+
+    id: str
+    name: str
+    base_url: str
+    dialect: str = "openai-chat"
+    path: str = "/chat/completions"
+    stream_path: str = ""
+    model_in_body: bool = True
+    hosts: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    auth: Auth = Auth()
+    account: str = ""
+    headers: dict[str, str] = {}
+    params: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    stream_usage: bool = True
+    strict: bool = False
+    source: str = ""
+
+
+class Difference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One key in which this rule's requests differ from recorded, accepted ones, with the reason."""
+
+    key: str
+    source: str
+
+
+class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What goes along with what compile sends: parameters (``{"thinking": {"keep": "all"}}``) and headers.
+
+    ``asked``: only where a person asked for it; the endpoint has a good default of its own.
+    """
+
+    params: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    asked: bool = False
+
+
+class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A token budget for reasoning: its dotted ``path``, the smallest value, and the limit it must stay below.
+
+    ``below`` is the dotted path of the request's own output limit; ``params`` go along with a budget.
+    """
+
+    path: str
+    floor: int = 1
+    below: str = ""
+    params: dict[str, Any] = {}
+
+
+class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the neutral reasoning settings are said to this endpoint.
+
+    ``effort``, ``display`` and ``verbosity`` map a neutral word to the parameters that say it; an empty table means
+    that the word is known and refused, so it is not sent. An effort that the table or the model lacks goes out as the
+    nearest one. ``effort_budgets`` are tokens of the budget that stand for an effort, where there are no words.
+
+    ``on`` and ``off`` are the parameters of ``reasoning.enabled``; ``always_on``: off is known to be refused.
+    ``max_tokens`` is the dotted path of a token budget without small print, ``budget`` one with it. ``either``: effort
+    and budget exclude each other, and the budget wins.
+    """
+
+    effort: dict[str, dict[str, Any]] = {}
+    effort_budgets: dict[str, int] = {}
+    on: dict[str, Any] = {}
+    off: dict[str, Any] = {}
+    always_on: bool = False
+    max_tokens: str = ""
+    budget: Budget | None = None
+    either: bool = False
+    display: dict[str, dict[str, Any]] = {}
+    verbosity: dict[str, dict[str, Any]] = {}
+
+
+class Forbidden(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A parameter that the endpoint refuses: at dotted ``path``, with one of ``values`` (none given: with any).
+
+    ``allowed`` are values it takes in spite of it.
+
+    ``when``: only on requests that think, or only on those that do not.
+    """
+
+    path: str
+    reason: str
+    values: tuple[Any, ...] = ()
+    allowed: tuple[Any, ...] = ()
+    when: Literal["thinking", "not-thinking", "always"] = "thinking"
+
+
+class ServerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a provider keeps a conversation: ``param`` names its last response; ``on`` and ``off`` are the switches."""
+
+    param: str
+    on: dict[str, Any] = {}
+    off: dict[str, Any] = {}
+
+
+class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who may read reasoning minted elsewhere.
+
+    ``reads`` are glob patterns of further models whose blocks are valid, ``refuses`` of those that are not in spite of
+    it. ``hosts`` are glob patterns of further base URLs whose blocks are valid.
+    ``account``: blocks of another account are not valid; ``unknown_account``: what to do where two accounts are known
+    only as different key hashes. ``end_user`` is the dotted path of the parameter that names an end user, where blocks
+    of another are not valid.
+    """
+
+    reads: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    account: bool = False
+    unknown_account: Literal["try", "drop"] = "try"
+    end_user: str = ""
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an endpoint and model need of earlier reasoning. See ``docs/rules.md`` for each key.
+
+    ``dialect``: a row for any endpoint holds for those of this dialect only.
+
+    ``form``: how reasoning is written: a message field, ``reasoning_details``, tags in ``content``, or not at all.
+    ``open_turn``/``later``: demand for the turn under way and for finished ones. ``scope``: which assistant
+    messages ``must`` is about. ``placeholder`` with ``placeholder_on``: what stands in where there is nothing.
+    ``keep_switch`` is emitted when reasoning of finished turns is sent, ``drop_switch`` when it is not; ``keeps_when``
+    is a parameter (dotted path = value) by which the user's own request turns retention on. ``thinks_unless`` is the
+    parameter by which thinking (and with it the demand) is off; ``thinks_when`` the one without which it is off (all
+    pairs of one table, any of the tables). An empty ``field`` is the name the text came in. ``as_received``:
+    of tags and details, reasoning goes back in the form it came in, whatever ``form`` says. ``refusals`` are regular
+    expressions found in the host's error texts when the reasoning sent back was wrong.
+
+    With ``form = "native"`` reasoning goes back in its place, as the block it was. ``need_signature`` (glob patterns of
+    wire types) names blocks that must not go without their opaque value; ``follower``: reasoning must have something
+    behind it; ``calls_last``: nothing may stand between the calls of a response; ``tied``: ids of a response's items go
+    only with all of its reasoning; ``prefix_bound``: a block is valid only behind what it was minted behind;
+    ``signed_calls``: the first call of each response of the turn under way must have a signature, for which ``dummy``
+    is the documented stand-in. ``system``: where system messages stand, if not where the dialect has them (``late``:
+    on top, later ones among the messages).
+
+    ``params`` and ``headers`` go with every request; ``limit_param`` is the output limit that must be given, and
+    ``limit`` its value where the model's own is not known. ``forbids`` is refused before the network.
+    """
+
+    id: str
+    endpoint: str
+    source: str
+    since: str
+    dialect: str = ""
+    model: tuple[str, ...] = ("*",)
+    form: Form = "none"
+    field: str = "reasoning_content"
+    as_received: bool = False
+    also: tuple[str, ...] = ()
+    open_turn: Demand = "never"
+    later: Later = "never"
+    scope: Literal["all", "tool-calls"] = "all"
+    placeholder: str = ""
+    placeholder_on: Literal["never", "tool-calls", "with-tools", "all"] = "never"
+    missing: tuple[MissingStep, ...] = ()
+    empty_details: bool = False
+    drop_details: dict[str, tuple[str, ...]] = {}
+    need_signature: tuple[str, ...] = ()
+    repeat_text: tuple[str, ...] = ()
+    forbid_foreign_text: bool = False
+    keep_switch: Switch | None = None
+    drop_switch: Switch | None = None
+    keeps_when: dict[str, Any] = {}
+    thinks_unless: tuple[dict[str, Any], ...] = ()
+    thinks_when: tuple[dict[str, Any], ...] = ()
+    thinking_off: dict[str, Any] = {}
+    guard: Guard = Guard()
+    controls: Controls = Controls()
+    reasoning_tokens: Literal["inside", "added", "unknown"] = "inside"
+    reasoning_field: str = ""
+    server_drop: Switch | None = None
+    server_state: ServerState | None = None
+    follower: bool = False
+    calls_last: bool = False
+    tied: bool = False
+    prefix_bound: bool = False
+    signed_calls: bool = False
+    dummy: str = ""
+    system: SystemPlace = ""
+    params: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    limit_param: str = ""
+    limit: int = 0
+    forbids: tuple[Forbidden, ...] = ()
+    refusals: tuple[str, ...] = ()
+    omits: tuple[Difference, ...] = ()
+    adds: tuple[Difference, ...] = ()
+
+
+class ModelInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Facts about a model; 0 and empty mean unknown: no limit shown, no clamp."""
+
+    model: str
+    endpoint: str = "*"
+    context: int = 0
+    max_output: int = 0
+    efforts: tuple[str, ...] = ()
+    since: str = ""
+    source: str = ""
