@@ -112,6 +112,8 @@ def test_a_value_of_another_type_is_refused() -> None:
         canonical.decode(b'{"type":"text"}', Text)
     with pytest.raises(msgspec.ValidationError):
         canonical.decode(b'{"type":"text","s":"\\ud800"}', Text)
+    with pytest.raises(msgspec.ValidationError):
+        canonical.decode(b'"\\ud800"', dict[str, Any])
 
 
 def test_halves_of_a_pair_become_one_character() -> None:

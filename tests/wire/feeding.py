@@ -150,3 +150,11 @@ def thoughts(result: ReadResult) -> list[ThinkingBlock]:
 def calls(result: ReadResult) -> list[tuple[str, str, str]]:
     """(id, name, arguments) of each call."""
     return [(block.id, block.name, block.arguments) for block in result.blocks if isinstance(block, ToolCall)]
+
+
+def without_empty_calls(body: dict[str, Any]) -> dict[str, Any]:
+    """A request without lists of calls that are null or empty: they say nothing and are not written."""
+    messages = [
+        {key: value for key, value in message.items() if key != "tool_calls" or value} for message in body["messages"]
+    ]
+    return {**body, "messages": messages}

@@ -26,6 +26,8 @@ SSE = [
     ("mixed ends", b"data: a\r\n\ndata: b\n\r\ndata: c\r\n\r", [b"a", b"b", b"c"]),
     ("comments", b": keep-alive\n\n: x\ndata: a\n: y\n\n", [b"a"]),
     ("other fields", b"event: error\nid: 1\nretry: 3\ndata: a\n\n", [b"a"]),
+    ("named events", b"event: a\ndata: 1\n\nevent: b\ndata: 2\n\n", [b"1", b"2"]),
+    ("named events, one without data", b"event: a\ndata: \n\nevent: b\ndata: 2\n\n", [b"2"]),
     ("a longer field name", b"database: x\n\ndata: a\n\n", [b"a"]),
     ("no data", b"event: ping\n\ndata:\n\ndata\n\ndata: a\n\n", [b"a"]),
     ("more blank lines", b"\n\n\ndata: a\n\n\n\n\ndata: b\n\n\n", [b"a", b"b"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,21 +11,17 @@ from thinkback.compile import forms, native, translate
 from thinkback.compile.bound import Link
 from thinkback.compile.guard import Verdict
 from thinkback.compile.notes import Notes, opaque_values
+from thinkback.compile.others import others
 from thinkback.compile.policy import Policy, Stance
 from thinkback.compile.units import ResponseUnit, Thought
 from thinkback.errors import ReplayRefused
-from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.plan import NOTHING, Carry
 from thinkback.model.rule import Form
 from thinkback.model.target import DecisionAction
 
 _REPEATS = "repeats another block of the response"
-_NO_PLACE = "the endpoint has no place for it on this block"
-_UNTIED = "an id ties it to reasoning of its response that does not go"
 _PLACEHOLDER, _DUMMY, _THINKING_OFF, _NONE = "placeholder", "dummy", "thinking-off-for-this-turn", "none"
-# What lets a model go on with its thoughts; other carriers name or label an item.
-_OF_REASONING = frozenset({"signature", "encrypted", "redacted", "thought_signature"})
 
 
 class Choice(NamedTuple):
@@ -117,11 +113,12 @@ def _decide_native(
         else:
             refused.append(Refused(hash, block, fault.reason, fault.lost, fault.foreign))
     untied = policy.rule.tied and any(fault.reason != native.MARKER for fault in faults.values())
-    blocks = _write_others(unit, stance, policy, invalid, seen, notes, bound, untied=untied)
+    blocks = others(unit, stance, policy, invalid, seen, notes, bound, untied=untied)
     blocks = tuple(block for block in blocks if not isinstance(block, ThinkingBlock) or id(block) in kept)
     blocks = _told(_refuse(refused, stance, policy, notes), unit, blocks)
     if policy.rule.calls_last:
         blocks = tuple(sorted(blocks, key=lambda block: isinstance(block, ToolCall)))
+    notes.place(unit.thoughts, blocks)
     choice = Choice(NOTHING, blocks, link=link)
     # A stand-in that was sent while the turn was under way stays, so that the next request begins as the last did.
     if not stance.against and policy.missing and native.needs_dummy(unit, blocks, policy):
@@ -146,7 +143,7 @@ def _decide_written(
     thoughts, blocks = unit.thoughts, unit.blocks
     carry = NOTHING
     refused: list[Refused] = []
-    blocks = _write_others(unit, stance, policy, invalid, seen, notes)
+    blocks = others(unit, stance, policy, invalid, seen, notes)
     if stance.against and not stance.tells:
         for hash, block in thoughts:
             notes.drop(hash, block, stance.against)
@@ -160,14 +157,27 @@ def _decide_written(
                 fields = (forms.field_name(policy, ()), *policy.rule.also)
                 carry, told = Carry(fields=fields, text="\n".join(told)), []
             blocks = _told(told, unit, blocks)
-            gone = {id(item.block) for item in refused} if carry.tagged else ()
-            blocks = tuple(block for block in blocks if id(block) not in gone)
+    gone = {id(item.block) for item in refused} if carry.tagged else {id(block) for _, block in thoughts}
+    if gone:
+        blocks = _without(blocks, gone, tagged=carry.tagged)
     choice = Choice(carry, blocks)
     if stance.required and native.needs_dummy(unit, blocks, policy):
         return _fill(refused, choice, stance, policy, notes)
     if stance.fill and not policy.rule.signed_calls and not (carry.fields or carry.tagged or carry.details is not None):
         return _fill(refused, choice, stance, policy, notes)
     return choice
+
+
+def _without(blocks: tuple[Block, ...], gone: set[int], *, tagged: bool) -> tuple[Block, ...]:
+    """What is left to write; where tags are taken out of a text, the white space behind them goes with them."""
+    left = [block for block in blocks if id(block) not in gone]
+    had_tags = any(isinstance(block, ThinkingBlock) and block.source_field == forms.CONTENT for block in blocks)
+    if had_tags and not tagged:
+        at = next((at for at, block in enumerate(left) if isinstance(block, Text) and not block.wire), -1)
+        first = left[at] if at >= 0 else None
+        if isinstance(first, Text) and first.text != first.text.lstrip():
+            left[at] = msgspec.structs.replace(first, text=first.text.lstrip())
+    return tuple(left)
 
 
 def _told(told: list[str], unit: ResponseUnit, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -280,108 +290,3 @@ def _fill(refused: list[Refused], choice: Choice, stance: Stance, policy: Policy
         details={"block": lost.hash, "rule": policy.rule.id, "endpoint": target.endpoint.id, "model": target.model},
         next_actions=("use the model that wrote this turn", "finish or fork the turn before you switch the model"),
     )
-
-
-def _write_others(
-    unit: ResponseUnit,
-    stance: Stance,
-    policy: Policy,
-    invalid: frozenset[str],
-    seen: Container[str],
-    notes: Notes,
-    bound: str = "",
-    *,
-    untied: bool = False,
-) -> tuple[Block, ...]:
-    """The blocks to write: what a call or text carries goes back inside it, or the block is written without it.
-
-    Items of unknown kind go back to their maker only, or where nobody knows who made them. ``untied``: ids that tie
-    an item to reasoning stay away, because that does.
-    """
-    if not unit.others and not unit.calls and unit.header.origin.dialect == policy.target.endpoint.dialect:
-        return unit.blocks
-    verdict = policy.verdict(unit.header.origin)
-    same = unit.header.origin.dialect == policy.target.endpoint.dialect
-    changed: dict[int, tuple[Carrier, ...] | None] = {}
-    for hash, block in unit.others:
-        left: list[Carrier] = []
-        lost = "" if block.carriers or (same and verdict.text) else verdict.reason
-        for carrier in block.carriers:
-            reason = _against(
-                hash, block, carrier, stance, verdict, invalid, seen, notes.opaque, bound, untied, policy.form
-            )
-            if reason:
-                if not lost:
-                    notes.drop_other(hash, block, reason)
-                lost = lost or reason
-                notes.drop_carrier(hash, carrier, reason)
-            else:
-                left.append(carrier)
-                notes.carrier(hash, carrier, f"goes back inside its block (rule {policy.rule.id})")
-        if lost and not block.carriers:
-            notes.drop_other(hash, block, lost)
-        if isinstance(block, Unknown | Media) and lost:
-            changed[id(block)] = None
-        elif lost:
-            changed[id(block)] = tuple(left)
-    if verdict.carriers and not changed:
-        return unit.blocks
-    return tuple(_plain(block, changed, same, verdict.carriers) for block in unit.blocks if _stays(block, changed))
-
-
-def _stays(block: Block, changed: dict[int, tuple[Carrier, ...] | None]) -> bool:
-    return changed.get(id(block), ()) is not None
-
-
-def _plain(block: Block, changed: dict[int, tuple[Carrier, ...] | None], same: bool, native: bool) -> Block:
-    """A block with the carriers that may go, and without what its maker put around it where one may not."""
-    if isinstance(block, ThinkingBlock) or (native and id(block) not in changed):
-        return block
-    if same and isinstance(block, ToolCall) and block.wire and not _is_function(block):
-        return block  # a kind of call that cannot be rebuilt
-    left = changed.get(id(block)) or ()
-    plain = translate.block(block, same)
-    return msgspec.structs.replace(plain, carriers=left) if left else plain
-
-
-def _against(
-    hash: str,
-    block: Block,
-    carrier: Carrier,
-    stance: Stance,
-    verdict: Verdict,
-    invalid: frozenset[str],
-    seen: Container[str],
-    here: Container[str],
-    bound: str,
-    untied: bool,
-    form: Form,
-) -> str:
-    """Why a carrier of something that is no reasoning stays away, or nothing."""
-    if hash in invalid:
-        return native.INVALID
-    if not verdict.carriers:
-        return verdict.reason
-    if carrier.kind in _OF_REASONING and (bound or stance.against):
-        return bound or stance.against
-    if untied and carrier.kind == "item_id":
-        return _UNTIED
-    if any(value in seen or value in here for value in opaque_values((carrier,))):
-        return native.SENT
-    return "" if form == "native" or _has_place(block, carrier) else _NO_PLACE
-
-
-def _has_place(block: Block, carrier: Carrier) -> bool:
-    """Whether a message field can hold it: inside a verbatim item, or Gemini's signature on the message."""
-    if isinstance(block, Text):
-        return carrier.kind == "thought_signature"
-    return isinstance(block, Unknown) or (isinstance(block, ToolCall) and bool(block.wire))
-
-
-class _Kind(msgspec.Struct):
-    type: Any = "function"
-
-
-def _is_function(call: ToolCall) -> bool:
-    kind: _Kind = canonical.decode(call.wire, _Kind)
-    return str(kind.type) in ("function", "function_call")

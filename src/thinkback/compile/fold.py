@@ -201,7 +201,7 @@ class Request:
     @property
     def system(self) -> list[bytes]:
         """The system messages that stand on top."""
-        return [*self.state.system, *self._tail.system]
+        return [*self.state.system, *self._tail.system] if self._tail.is_on_top else []
 
     def fragments(self) -> Iterator[bytes]:
         """What is sent between start and end, in order."""

@@ -127,8 +127,12 @@ def _dangling(unit: ResponseUnit, kept: Container[int]) -> list[tuple[str, Think
 
 
 def needs_dummy(unit: ResponseUnit, blocks: tuple[Block, ...], policy: Policy) -> bool:
-    """Whether the first call lacks the signature that the endpoint demands of it."""
+    """Whether the first call lacks the signature that the endpoint demands of it, or of a thought before it."""
     if not (policy.rule.signed_calls and unit.calls):
         return False
-    first = next(block for block in blocks if isinstance(block, ToolCall))
-    return not any(carrier.kind == "thought_signature" for carrier in first.carriers)
+    for block in blocks:
+        if isinstance(block, ToolCall):
+            return not any(carrier.kind == "thought_signature" for carrier in block.carriers)
+        if isinstance(block, ThinkingBlock) and block.signature:
+            return False
+    return False

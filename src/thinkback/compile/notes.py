@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from thinkback.compile.counts import weight_of
 from thinkback.compile.policy import Policy
@@ -83,6 +85,15 @@ class Notes:
         """Something goes out, or is done, that is no block of the log."""
         self.characters += characters
         self._add(action, "reasoning", "", reason, characters)
+
+    def place(self, thoughts: Iterable[tuple[str, Block]], blocks: Sequence[Block]) -> None:
+        """Say where among ``blocks`` the reasoning stands that goes out in its place."""
+        at = {id(block): number for number, block in enumerate(blocks)}
+        parts = {hash: at[id(block)] for hash, block in thoughts if id(block) in at}
+        self.decisions = [
+            msgspec.structs.replace(decision, part=parts[decision.block]) if decision.block in parts else decision
+            for decision in self.decisions
+        ]
 
     def sort(self, unit: ResponseUnit) -> None:
         """Put the decisions in the order of the blocks they are about; those about none come last."""

@@ -95,6 +95,11 @@ class Rendering:
         self.open_at = -1
         self.off = False
 
+    @property
+    def is_on_top(self) -> bool:
+        """Whether ``system`` stands outside the message array."""
+        return self._on_top != "inline"
+
     def add(self, turn: Turn, *, is_open: bool, kept: Collection[str] | None) -> None:
         """One more turn; ``kept`` are the responses that ``keepLast`` leaves their reasoning, ``None`` for all."""
         units = turn.units
@@ -204,6 +209,8 @@ class Rendering:
         if len(unit.thoughts) + len(unit.others) > 1:
             notes.sort(unit)
         message = self._writer.assistant(unit.header, choice.blocks, choice.carry)
+        if len(message) > 1:
+            notes.decisions = [_at_item(decision, at) for decision in notes.decisions]
         plain = choice.carry is NOTHING and not (policy.form == "native" and unit.thoughts)
         bare: Bare = message[0] if plain and len(message) == 1 else (unit.header, _without_thoughts(choice.blocks))
         results: tuple[bytes, ...] = ()
@@ -215,6 +222,13 @@ class Rendering:
         sizes = (raw, reasoning, other + answered + notes.characters, notes.characters)
         link, off = choice.link, choice.off
         return Rendition(key, message, results, bare, notes.decisions, notes.opaque, link, off, sizes, report)
+
+
+def _at_item(decision: Decision, at: int) -> Decision:
+    """Where each block is an item of the array, the item's index says it all."""
+    if decision.part < 0:
+        return decision
+    return msgspec.structs.replace(decision, message=at + decision.part, part=-1)
 
 
 def bare_bytes(item: Bare, writer: Writer) -> bytes:

@@ -87,11 +87,11 @@ def answers(unit: ResponseUnit, ids: Sequence[str], dialect: str) -> list[ToolRe
 
 
 def _answer(result: ToolResult, call: ToolCall, id: str, dialect: str) -> ToolResult:
-    name = result.name or call.name
-    if (result.id, result.name) == (id, name) and result.dialect in ("", dialect):
+    name, field, own = result.name or call.name, call.source_field, result.dialect in ("", dialect)
+    if (result.id, result.name, result.call_field) == (id, name, field) and own:
         return result
-    verbatim = result.wire if result.dialect in ("", dialect) and result.id == id else ""
-    return msgspec.structs.replace(result, id=id, name=name, wire=verbatim)
+    verbatim = result.wire if own and result.id == id else ""
+    return msgspec.structs.replace(result, id=id, name=name, call_field=field, wire=verbatim)
 
 
 def answers_of(unit: ResponseUnit) -> list[ToolResult]:

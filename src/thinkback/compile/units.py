@@ -173,7 +173,7 @@ class Grouper:
             unit.calls += (block,)
             if self._responses is not None:
                 self._callers[block.id] = self._responses[commit.response]
-        if block.carriers or kind is Unknown or (kind is Media and not (block.data or block.url)):
+        if block.carriers or kind is Unknown or kind is Media:
             unit.others += ((commit.hash, block),)
             unit.opaque += block.carriers
 

@@ -44,7 +44,20 @@ class Carrier(msgspec.Struct, frozen=True):
         return f"Carrier({self.kind}, {len(self.value)} characters)"
 
 
-class Text(msgspec.Struct, frozen=True, omit_defaults=True, tag="text"):
+class _Part(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What blocks have in common: none shows what is opaque, or a wire object that may hold it."""
+
+    def __repr__(self) -> str:
+        shown = (name for name in self.__struct_fields__ if name not in _UNSEEN)
+        told = [f"{name}={value!r}" for name in shown if (value := getattr(self, name)) not in ("", (), None, False)]
+        lengths = [f"{name}: {len(text)} characters" for name in _UNSEEN if (text := getattr(self, name, ""))]
+        return f"{type(self).__name__}({', '.join((*told, *lengths))})"
+
+
+_UNSEEN = ("signature", "data", "wire")
+
+
+class Text(_Part, frozen=True, tag="text"):
     """Visible text. ``source_field`` is the wire field it came in (``content``, ``refusal``)."""
 
     text: str
@@ -54,7 +67,7 @@ class Text(msgspec.Struct, frozen=True, omit_defaults=True, tag="text"):
     origin: Origin | None = None
 
 
-class ThinkingBlock(msgspec.Struct, frozen=True, omit_defaults=True, tag="thinking"):
+class ThinkingBlock(_Part, frozen=True, tag="thinking"):
     """One piece of reasoning.
 
     ``kind`` says what ``thought`` is: the model's raw reasoning, a provider's summary, or nothing readable.
@@ -76,7 +89,7 @@ class ThinkingBlock(msgspec.Struct, frozen=True, omit_defaults=True, tag="thinki
     origin: Origin | None = None
 
 
-class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_call"):
+class ToolCall(_Part, frozen=True, tag="tool_call"):
     """A call of a client-side tool. ``arguments`` is the source text as it came, never re-encoded.
 
     ``source_field`` is ``tool_calls`` unless the call was found elsewhere (Kimi: inside the reasoning).
@@ -91,10 +104,10 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_call")
     origin: Origin | None = None
 
 
-class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_result"):
+class ToolResult(_Part, frozen=True, tag="tool_result"):
     """What a tool gave back for the call ``id``; ``status`` says when it is not the tool's own word.
 
-    ``dialect`` is the one that ``wire`` is written in.
+    ``dialect`` is the one that ``wire`` is written in, ``call_field`` the ``source_field`` of the call.
     """
 
     id: str
@@ -102,13 +115,14 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_resu
     name: str = ""
     is_error: bool = False
     status: Literal["run", "not_run", "interrupted"] = "run"
+    call_field: str = "tool_calls"
     carriers: tuple[Carrier, ...] = ()
     wire: str = ""
     dialect: str = ""
     origin: Origin | None = None
 
 
-class Media(msgspec.Struct, frozen=True, omit_defaults=True, tag="media"):
+class Media(_Part, frozen=True, tag="media"):
     """An image, sound, video or file: ``data`` in base64, or a ``url`` to fetch it from.
 
     ``media_type`` is its MIME type, with ``*`` for what is not known (``image/*``). ``name`` is a file name. A part
@@ -124,7 +138,7 @@ class Media(msgspec.Struct, frozen=True, omit_defaults=True, tag="media"):
     origin: Origin | None = None
 
 
-class Unknown(msgspec.Struct, frozen=True, omit_defaults=True, tag="unknown"):
+class Unknown(_Part, frozen=True, tag="unknown"):
     """A wire item this version does not know; passed through verbatim to the origin that made it."""
 
     wire: str

@@ -57,7 +57,7 @@ def decode(data: Json, type: Any = Any) -> Any:
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeError):
-        return msgspec.convert(_loads(data), type)
+        return _convert(_loads(data), type)
     except RecursionError:
         raise msgspec.DecodeError("JSON is nested too deeply") from None
 
@@ -87,6 +87,14 @@ def whole(text: str) -> str:
 def digest(data: bytes) -> str:
     """Hex SHA-256 of ``data``."""
     return hashlib.sha256(data).hexdigest()
+
+
+def _convert(value: Any, type: Any) -> Any:
+    try:
+        return msgspec.convert(value, type)
+    except UnicodeEncodeError:
+        # msgspec cannot say what is wrong with a text that it cannot encode.
+        raise msgspec.ValidationError("a text stands where another value is expected") from None
 
 
 def _loads(data: Json) -> Any:

@@ -22,6 +22,7 @@ from thinkback.turn import orphans
 from thinkback.turn.dialects import dialect
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.plan import History, Plan
+from thinkback.turn.reports import report_of
 from thinkback.wire.result import WantedOptions
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
@@ -161,6 +162,7 @@ def rebuild(commits: Sequence[Commit]) -> Plan:
     assert isinstance(record, Request)
     plan = plan_of(record, commits)
     if plan.record().sent_digest == record.sent_digest:
+        plan.answered(report_of(commits[at].response, commits), commits)
         return plan
     if "held" in record.target:
         raise NotFoundError(

@@ -1,9 +1,11 @@
-"""The dialects that are built in: name to reader and writer."""
+"""The dialects that are built in: name to reader and writer. Each is imported when it is first asked for."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -12,9 +14,21 @@ from thinkback.model.blocks import Origin
 from thinkback.model.commits import Draft, Failure
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import Writer
-from thinkback.wire import anthropic, bedrock, cohere, mistral, ollama, openai_chat, openai_responses
 from thinkback.wire.framing import Framing
-from thinkback.wire.result import ReadOptions, ReadRequest, ReadResult, WantedOptions
+from thinkback.wire.result import ReadOptions, ReadRequest, ReadResult, Report, WantedOptions
+
+PACKAGES: dict[str, str] = {
+    "anthropic": "anthropic",
+    "bedrock": "bedrock",
+    "cohere": "cohere",
+    "gemini": "gemini",
+    "gemini-interactions": "gemini_interactions",
+    "mistral": "mistral",
+    "ollama": "ollama",
+    "openai-chat": "openai_chat",
+    "openai-responses": "openai_responses",
+}
+"""Name of each dialect to its package under ``thinkback.wire``."""
 
 
 class ResponseReader(Protocol):
@@ -32,12 +46,38 @@ class ResponseReader(Protocol):
     def finish(self) -> str | None: ...
 
 
+class Package(Protocol):
+    """What the package of a dialect offers."""
+
+    @property
+    def Reader(self) -> Callable[[Origin, Framing, ReadOptions | None, str], ResponseReader]: ...
+
+    @property
+    def write(self) -> Writer: ...
+
+    @property
+    def read_failure(self) -> Callable[[int, Any], Failure]: ...
+
+    @property
+    def options(self) -> Callable[[WantedOptions], dict[str, Any]]: ...
+
+    @property
+    def read_request(self) -> Callable[[Mapping[str, Any], Callable[[], str], Origin], ReadRequest]: ...
+
+    @property
+    def read_messages(self) -> Callable[..., list[Draft]]: ...
+
+    @property
+    def raw_response(self) -> Callable[[ReadResult], dict[str, Any]]: ...
+
+
 class Dialect(msgspec.Struct, frozen=True):
     """The functions of one wire format.
 
     ``options`` are the native parameters for streaming and for a JSON schema of the answer; it raises
     ``UnsupportedContent`` where there is no way to ask for one. ``read_messages`` reads a history as programs of this
-    dialect hold it, ``read_request`` a whole request body.
+    dialect hold it, ``read_request`` a whole request body. ``report`` reads what the provider says it did with the
+    reasoning it was sent.
     """
 
     reader: Callable[[Origin, Framing, ReadOptions | None, str], ResponseReader]
@@ -47,80 +87,30 @@ class Dialect(msgspec.Struct, frozen=True):
     read_request: Callable[[Mapping[str, Any], Callable[[], str], Origin], ReadRequest]
     read_messages: Callable[..., list[Draft]]
     raw_response: Callable[[ReadResult], dict[str, Any]]
+    report: Callable[[str], Report]
 
 
-DIALECTS: dict[str, Dialect] = {
-    "anthropic": Dialect(
-        reader=anthropic.Reader,
-        writer=anthropic.write,
-        failure=anthropic.read_failure,
-        options=anthropic.options,
-        read_request=anthropic.read_request,
-        read_messages=anthropic.read_messages,
-        raw_response=anthropic.raw_response,
-    ),
-    "bedrock": Dialect(
-        reader=bedrock.Reader,
-        writer=bedrock.write,
-        failure=bedrock.read_failure,
-        options=bedrock.options,
-        read_request=bedrock.read_request,
-        read_messages=bedrock.read_messages,
-        raw_response=bedrock.raw_response,
-    ),
-    "cohere": Dialect(
-        reader=cohere.Reader,
-        writer=cohere.write,
-        failure=cohere.read_failure,
-        options=cohere.options,
-        read_request=cohere.read_request,
-        read_messages=cohere.read_messages,
-        raw_response=cohere.raw_response,
-    ),
-    "mistral": Dialect(
-        reader=mistral.Reader,
-        writer=mistral.write,
-        failure=mistral.read_failure,
-        options=mistral.options,
-        read_request=mistral.read_request,
-        read_messages=mistral.read_messages,
-        raw_response=mistral.raw_response,
-    ),
-    "ollama": Dialect(
-        reader=ollama.Reader,
-        writer=ollama.write,
-        failure=ollama.read_failure,
-        options=ollama.options,
-        read_request=ollama.read_request,
-        read_messages=ollama.read_messages,
-        raw_response=ollama.raw_response,
-    ),
-    "openai-chat": Dialect(
-        reader=openai_chat.Reader,
-        writer=openai_chat.write,
-        failure=openai_chat.read_failure,
-        options=openai_chat.options,
-        read_request=openai_chat.read_request,
-        read_messages=openai_chat.read_messages,
-        raw_response=openai_chat.raw_response,
-    ),
-    "openai-responses": Dialect(
-        reader=openai_responses.Reader,
-        writer=openai_responses.write,
-        failure=openai_responses.read_failure,
-        options=openai_responses.options,
-        read_request=openai_responses.read_request,
-        read_messages=openai_responses.read_messages,
-        raw_response=openai_responses.raw_response,
-    ),
-}
+def no_report(envelope: str) -> Report:
+    """The report of a dialect that has none."""
+    return Report()
 
 
+@functools.cache
 def dialect(name: str) -> Dialect:
     """The dialect ``name``. Raises ``NotFoundError`` with those that exist."""
-    found = DIALECTS.get(name)
-    if found is None:
+    if name not in PACKAGES:
         raise NotFoundError(
-            f"there is no dialect {name!r}", next_actions=(f"use one of: {', '.join(sorted(DIALECTS))}",)
+            f"there is no dialect {name!r}", next_actions=(f"use one of: {', '.join(sorted(PACKAGES))}",)
         )
-    return found
+    module = import_module(f"thinkback.wire.{PACKAGES[name]}")
+    package = cast(Package, module)
+    return Dialect(
+        reader=package.Reader,
+        writer=package.write,
+        failure=package.read_failure,
+        options=package.options,
+        read_request=package.read_request,
+        read_messages=package.read_messages,
+        raw_response=package.raw_response,
+        report=getattr(module, "report", no_report),
+    )

@@ -18,6 +18,8 @@ from thinkback.model.plan import Control, Counts, Writer
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay
 from thinkback.turn.controls import Resolver
 from thinkback.turn.dialects import dialect
+from thinkback.turn.reports import reported
+from thinkback.wire.result import Report
 
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"})
 # A shorter one is no secret, and blotting it out would garble every text.
@@ -30,9 +32,10 @@ class Plan:
     """One request before it is sent. ``body`` may be iterated again and again; ``bytes(plan)`` joins it.
 
     ``url`` and ``headers`` are complete (the key included: it is in no ``repr`` and in no commit). ``decisions``
-    tell for each reasoning block what was done and why; ``controls`` what became of each setting that was asked for.
-    ``streams``: the response is asked for as a stream. ``added_headers`` go with what is sent.
-    ``held``: it may carry reasoning that is not in the log, so that it cannot be built a second time.
+    tell for each reasoning block what was done and why, ``report`` what the provider said it did with them;
+    ``controls`` what became of each setting that was asked for. ``streams``: the response is asked for as a stream.
+    ``added_headers`` go with what is sent. ``held``: it may carry reasoning that is not in the log, so that it cannot
+    be built a second time.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class Plan:
         self.headers: dict[str, str] = {}
         self.added_headers: dict[str, str] = {}
         self.held = False
+        self.report = Report()
+        self._commits: Sequence[Commit] = ()
         self.streams = bool(params.get("stream"))
 
     @property
@@ -91,7 +96,11 @@ class Plan:
     @property
     def decisions(self) -> list[Decision]:
         """What was done with each carrier and reasoning text, in order of the log."""
-        return self._request.decisions()
+        return reported(self._request.decisions(), self.report, self._commits)
+
+    def answered(self, report: Report, commits: Sequence[Commit]) -> None:
+        """The response came: what the provider reports belongs to the decisions."""
+        self.report, self._commits = report, commits
 
     @property
     def counts(self) -> Counts:
@@ -236,6 +245,8 @@ class History:
         sent = merge(added.params, resolved.params)
         if request.off:  # whatever was asked for: the request would be refused otherwise
             sent = overlay(sent, target.rule.thinking_off)
+        # Sorted, so that the same request comes out of data that was stored in between.
+        sent = {key: sent[key] for key in sorted(sent)}
         plan = Plan(request, target, self.head, offered, sent, self._bases)
         plan.controls += tuple(resolved.controls)
         plan.native, plan.held = dict(params), bool(self._held)

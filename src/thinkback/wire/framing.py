@@ -6,17 +6,27 @@ never scans a byte twice. A byte order mark at the very start is dropped. Must n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeAlias
 
-Framing: TypeAlias = Literal["sse", "ndjson", "json"]
+from thinkback.wire.event_stream import EventStreamFramer
+
+Framing: TypeAlias = Literal["sse", "ndjson", "json", "event-stream"]
 
 _MARK = b"\xef\xbb\xbf"
 _SSE_BEGINS = (b"data:", b"event:", b"id:", b"retry:", b":")
+# An event as most hosts write it that name their events: one line with its name, one with its data.
+_NAMED = re.compile(rb"^event: [^\n]*\ndata: ([^\n]+)(?:\n\n|\Z)", re.MULTILINE)
 
 
 class Framer(Protocol):
-    """Bytes in, complete payloads out; ``close`` returns what a missing terminator held back."""
+    """Bytes in, complete payloads out; ``close`` returns what a missing terminator held back.
+
+    ``fault`` says why nothing more can come out of a corrupt body; the framings of plain text have none.
+    """
+
+    fault: str
 
     def feed(self, data: bytes) -> list[bytes]: ...
 
@@ -30,6 +40,8 @@ class SseFramer:
     ``retry`` lines are skipped, because every provider repeats the event's type inside its data, and so are events
     without data.
     """
+
+    fault = ""
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -74,6 +86,10 @@ class SseFramer:
             found = block[6:].split(b"\n\ndata: ")
             if block.count(b"\n") == 2 * len(found) - 2:
                 return found
+        elif block.startswith(b"event: "):
+            found = _NAMED.findall(block)
+            if block.count(b"\n") == 3 * len(found) - 2:
+                return found
         return [data for event in block.split(b"\n\n") if (data := _data_of(event))]
 
 
@@ -89,6 +105,8 @@ def _data_of(event: bytes) -> bytes:
 
 class NdjsonFramer:
     """One JSON value per line."""
+
+    fault = ""
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -123,6 +141,8 @@ class NdjsonFramer:
 class JsonFramer:
     """One JSON document that ends with the body."""
 
+    fault = ""
+
     def __init__(self) -> None:
         self._parts: list[bytes] = []
 
@@ -140,6 +160,7 @@ FRAMERS: dict[Framing, Callable[[], Framer]] = {
     "sse": SseFramer,
     "ndjson": NdjsonFramer,
     "json": JsonFramer,
+    "event-stream": EventStreamFramer,
 }
 
 
@@ -152,6 +173,8 @@ def guess_framing(content_type: str, start: bytes) -> Framing:
     text = start.removeprefix(_MARK).lstrip(b" \t\r\n")
     if kind == "text/event-stream":
         return "json" if text.startswith(b"{") else "sse"
+    if kind == "application/vnd.amazon.eventstream":
+        return "json" if text.startswith(b"{") else "event-stream"
     if kind in ("application/x-ndjson", "application/jsonl", "application/ndjson"):
         return "ndjson"
     begins = text.startswith(_SSE_BEGINS) or any(text and mark.startswith(text) for mark in _SSE_BEGINS)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.wire.feeding import ORIGIN, body, content, read, reasoning, stream
-from tests.wire.test_reader_laws import MARKS
+from tests.wire.openai_chat.test_reader_laws import MARKS
 from thinkback.errors import WireError
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool
 from thinkback.model.plan import NOTHING, Carry
 from thinkback.wire.openai_chat import write
@@ -23,6 +23,9 @@ TAGGED = ThinkingBlock("a", source_field="content", opening="<think>", closing="
 CALL = ToolCall("c1", "f", '{"a": 1.0}')
 PLAIN = '{"id":"c1","type":"function","function":{"name":"f","arguments":"{\\"a\\": 1.0}"}}'
 NOTED = '{"type":"text","text":"n","note":1}'
+
+LISTED = ThinkingBlock("t", source_field="content", kind="summary", signature="s", wire='{"type":"reasoning","x":1}')
+IN_PLACE = '"content":[{"type":"reasoning","x":1},{"type":"text","text":"b"}]'
 
 # name, content on the wire, blocks, carry, what follows the role
 ASSISTANT: list[tuple[str, str, list[Block], Carry, str]] = [
@@ -84,8 +87,29 @@ ASSISTANT: list[tuple[str, str, list[Block], Carry, str]] = [
         Carry(tagged=True, text="x"),
         '"content":"b"',
     ),
-    ("foreign reasoning in front", "text", [TAGGED, Text(" b")], Carry(prefix="(Earlier)"), '"content":"(Earlier)b"'),
-    ("foreign reasoning alone", "absent", [CALL], Carry(prefix="(E)"), f'"content":"(E)","tool_calls":[{PLAIN}]'),
+    (
+        "a stand-in for the signature of the first call",
+        "absent",
+        [CALL, CALL],
+        Carry(dummy="skip"),
+        f'"tool_calls":[{PLAIN[:-1]},"extra_content":{{"google":{{"thought_signature":"skip"}}}}}},{PLAIN}]',
+    ),
+    (
+        "the signature of the message",
+        "text",
+        [Text("a"), Text("b", carriers=(Carrier("thought_signature", "s/+="), Carrier("phase", "p")))],
+        NOTHING,
+        '"content":"ab","extra_content":{"google":{"thought_signature":"s/+="}}',
+    ),
+    (
+        "a signature and nothing else",
+        "null",
+        [Text("", carriers=(Carrier("thought_signature", "s"),))],
+        NOTHING,
+        '"content":"","extra_content":{"google":{"thought_signature":"s"}}',
+    ),
+    ("reasoning as a part, in its place", "text", [LISTED, Text("b")], Carry(tagged=True, text="t"), IN_PLACE),
+    ("reasoning as a part, left out", "text", [LISTED, Text(" b")], NOTHING, '"content":" b"'),
     (
         "other parts",
         "text",
@@ -111,9 +135,9 @@ def test_an_assistant_message_is_written_as_its_response_stood(
     name: str, stood: Any, blocks: list[Block], carry: Carry, expected: str
 ) -> None:
     """Content, the reasoning of the carry and the calls, in that order, opaque values spliced."""
-    assert (
-        f'{{"role":"assistant",{expected}}}' == write.assistant(Response(ORIGIN, content=stood), blocks, carry).decode()
-    )
+    [fragment] = write.assistant(Response(ORIGIN, content=stood), blocks, carry)
+
+    assert f'{{"role":"assistant",{expected}}}' == fragment.decode()
 
 
 OTHERS = [
@@ -126,11 +150,14 @@ OTHERS = [
         ),
         f'{{"role":"user","content":[{{"type":"text","text":"a"}},{NOTED},{{"m":1}},5]}}',
     ),
-    (write.tool_result(ToolResult("c", "r")), '{"role":"tool","tool_call_id":"c","content":"r"}'),
-    (write.tool_result(ToolResult("c", "r", wire='{"x":1}')), '{"x":1}'),
-    (write.end("m", (), {}), '],"model":"m"}'),
+    (write.top(Message("s")), '{"role":"system","content":"s"}'),
     (
-        write.end("m", (Tool("f", "d", '{"type": "object"}'), Tool("g", wire='{"g":1}')), {"b": {"y": 1, "x": 2}}),
+        b"|".join(write.results([ToolResult("c", "r"), ToolResult("d", "r", wire='{"x":1}')])),
+        '{"role":"tool","tool_call_id":"c","content":"r"}|{"x":1}',
+    ),
+    (write.end("m", (), (), {}), '],"model":"m"}'),
+    (
+        write.end("m", (Tool("f", "d", '{"type": "object"}'), Tool("g", wire='{"g":1}')), (), {"b": {"y": 1, "x": 2}}),
         '],"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type": "object"}}},'
         '{"g":1}],"model":"m","b":{"x":2,"y":1}}',
     ),
@@ -146,10 +173,21 @@ def test_other_messages_and_the_end_of_a_body(written: bytes, expected: str) -> 
 def test_a_body_begins_with_its_messages() -> None:
     """The parts make one JSON document whose messages come first."""
     messages = write.separator.join([write.message("user", Message("a")), write.message("user", Message("b"))])
-    document = json.loads(write.start + messages + write.end("m", (), {"n": 1}))
+    document = json.loads(write.start + messages + write.end("m", (), (), {"n": 1}))
 
     assert ["messages", "model", "n"] == list(document)
     assert 2 == len(document["messages"])
+
+
+def test_a_tool_of_another_dialect_is_written_from_what_is_known() -> None:
+    """What another dialect wrote stays behind; every message stands for itself."""
+    ending = write.end("m", [Tool("f", "d", "{}", wire='{"x":1}', dialect="other")], (), {})
+
+    assert (
+        b'],"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{}}}],"model":"m"}'
+        == ending
+    )
+    assert (b"", 1) == write.turn_over("tool", "user")
 
 
 def carry_of(blocks: tuple[Block, ...]) -> Carry:
@@ -200,7 +238,7 @@ def test_a_message_that_is_read_and_written_is_the_same(message: dict[str, Any])
     """Reasoning, content, calls and refusal of an assistant message come back as they were, keys aside."""
     result = read(body(message))
     for response, blocks in ((result.response, result.blocks), adopted(message)):
-        written = json.loads(write.assistant(response, blocks, carry_of(blocks)))
+        written = json.loads(write.assistant(response, blocks, carry_of(blocks))[0])
         back = {"content": "", **message} if "content" in written else message
 
         assert back == written
@@ -281,7 +319,7 @@ def test_a_history_is_read_into_drafts() -> None:
 def written(draft: Draft) -> bytes:
     """A message or a result as bytes."""
     if isinstance(draft.value, ToolResult):
-        return write.tool_result(draft.value)
+        return write.results([draft.value])[0]
     assert isinstance(draft.value, Message)
     return write.message("system" if draft.kind == "system" else "user", draft.value)
 
@@ -312,6 +350,6 @@ def test_what_was_tagged_is_content_again() -> None:
     text = "<think>\na\n</think>\n\nb<think>c"
     result = read(body({"content": text}))
 
-    assert text == json.loads(write.assistant(result.response, result.blocks, carry_of(result.blocks)))["content"]
+    assert text == json.loads(write.assistant(result.response, result.blocks, carry_of(result.blocks))[0])["content"]
     assert text == content(result.blocks)
     assert "\na\nc" == reasoning(result.blocks)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Text, ThinkingBlock, Unknown
+from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, Unknown
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta
 
 # Texts that stand where a host hides its reasoning; stored as markers, never replayed.
@@ -76,9 +76,12 @@ class TextPart:
 
 
 class ThoughtPart:
-    """Reasoning from a message field, or from tags inside ``content`` when ``opening`` is set."""
+    """Reasoning from a message field, or from tags inside ``content`` when ``opening`` is set.
 
-    __slots__ = ("at", "closing", "field", "hidden", "opening", "parts")
+    ``opaque`` is an encrypted value that the host ties to it.
+    """
+
+    __slots__ = ("at", "closing", "field", "hidden", "opaque", "opening", "parts")
 
     def __init__(self, field: str, opening: str = "") -> None:
         self.at = -1
@@ -87,6 +90,7 @@ class ThoughtPart:
         self.closing = ""
         self.parts: list[str] = []
         self.hidden = False
+        self.opaque = ""
 
     def text(self) -> str:
         return join(self.parts)
@@ -97,9 +101,11 @@ class ThoughtPart:
             thought,
             is_hidden=self.hidden,
             source_field=self.field,
-            marker=is_placeholder(thought),
+            kind="none" if self.opaque and not thought else "raw",
+            marker=not self.opaque and is_placeholder(thought),
             opening=self.opening,
             closing=self.closing,
+            carriers=(Carrier("encrypted", self.opaque),) if self.opaque else (),
         )
 
 
@@ -119,6 +125,11 @@ class UnknownPart:
 def join(fragments: list[str]) -> str:
     """The fragments as one text."""
     return canonical.whole("".join(fragments))
+
+
+def joined_signature(old: str, new: str) -> str:
+    """A signature that comes again is one; one that comes in pieces is joined."""
+    return new if new.startswith(old) else old if old.startswith(new) else old + new
 
 
 def is_placeholder(thought: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 from thinkback.model import canonical
 from thinkback.model.deltas import Reclassified
+from thinkback.wire.openai_chat import listed
 from thinkback.wire.openai_chat.blocks import Arrival, TextPart, ThoughtPart, UnknownPart
 from thinkback.wire.openai_chat.reasoning import Reasoning
 from thinkback.wire.think_tags import Piece, TagSplitter
@@ -31,10 +32,12 @@ class Content:
             else:
                 self._take(piece)
 
-    def add_list(self, parts: list[Any]) -> None:
-        """Content that comes as a list of parts: texts are read, other parts are kept as they are."""
+    def add_list(self, parts: list[Any], complete: bool = False) -> None:
+        """Content that comes as a list of parts: texts and reasoning are read, other parts are kept as they are."""
         for part in parts:
-            if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
+            if listed.is_reasoning(part):
+                listed.add(part, self._arrival, complete)
+            elif not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
                 self._arrival.open(UnknownPart(canonical.source(part)))
             elif len(part) == 2:
                 self.add(part["text"])

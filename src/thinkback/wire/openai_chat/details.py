@@ -10,7 +10,7 @@ from typing import Any
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, ThinkingBlock, ThoughtKind
-from thinkback.wire.openai_chat.blocks import Arrival, is_placeholder, join
+from thinkback.wire.openai_chat.blocks import Arrival, is_placeholder, join, joined_signature
 
 _KIND_OF_ENTRY: dict[str, ThoughtKind] = {"reasoning.summary": "summary", "reasoning.encrypted": "none"}
 _GROWING = ("arguments", "result")
@@ -81,7 +81,7 @@ class EntryPart:
             if key == self._key and isinstance(value, str):
                 added = self._add_text(value)
             elif key == "signature" and isinstance(value, str) and isinstance(old, str):
-                self.entry[key] = _signature(old, value)
+                self.entry[key] = joined_signature(old, value)
             elif key in _GROWING and isinstance(value, str) and isinstance(old, str):
                 self.entry[key] = old + value
             elif value not in (None, "") or key not in self.entry:
@@ -118,8 +118,3 @@ class EntryPart:
             carriers=carriers,
             wire=canonical.source(entry),
         )
-
-
-def _signature(old: str, new: str) -> str:
-    """A signature that comes again is one; one that comes in pieces is joined."""
-    return new if new.startswith(old) else old if old.startswith(new) else old + new

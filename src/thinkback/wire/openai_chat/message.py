@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from thinkback.model.blocks import Block, ThinkingBlock
+from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock
 from thinkback.model.deltas import Delta
 from thinkback.wire.openai_chat import chunks
 from thinkback.wire.openai_chat.blocks import Arrival
 from thinkback.wire.openai_chat.calls import Calls
 from thinkback.wire.openai_chat.content import Content
 from thinkback.wire.openai_chat.merge import Merged
-from thinkback.wire.openai_chat.reasoning import DETAILS, Reasoning
+from thinkback.wire.openai_chat.reasoning import DETAILS, OPAQUE, Reasoning
 
 
 class MessageBuilder:
@@ -72,6 +72,10 @@ class MessageBuilder:
         """One streamed delta, or a ``complete`` message, with anything in it."""
         rest = {key: value for key, value in delta.items() if key not in ("role", "index")}
         self._reasoning.take(rest, complete)
+        opaque = rest.get(OPAQUE)
+        if opaque and isinstance(opaque, str):
+            self._reasoning.add_opaque(opaque)
+            del rest[OPAQUE]
         if "content" in rest:
             self._take_content(rest, complete)
         calls = rest.pop("tool_calls", None)
@@ -94,7 +98,7 @@ class MessageBuilder:
             self._content.add(content)
         elif isinstance(content, list):
             self.content = "text"
-            self._content.add_list(content)
+            self._content.add_list(content, complete)
         elif content is not None:
             rest["content"] = content
         elif complete:
@@ -113,7 +117,9 @@ class MessageBuilder:
 
     def blocks(self) -> list[Block]:
         """The blocks as far as they have come, in order of arrival."""
-        return _hide_duplicates([part.block() for part in self._arrival.parts])
+        blocks = _hide_duplicates([part.block() for part in self._arrival.parts])
+        signature = _signature(self._extra.value())
+        return _signed(blocks, signature) if signature else blocks
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -137,3 +143,26 @@ def _hide_duplicates(blocks: list[Block]) -> list[Block]:
         return block
 
     return [shown(block) for block in blocks]
+
+
+def _signature(extra: dict[str, Any]) -> str:
+    """Gemini's signature on the message, which its host says under one or two names."""
+    content = extra.get("extra_content")
+    google = content.get("google") if isinstance(content, dict) else None
+    for holder in (google, extra):
+        value = holder.get("thought_signature") if isinstance(holder, dict) else None
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _signed(blocks: list[Block], signature: str) -> list[Block]:
+    """The signature on the text it belongs to, the last one, or on an empty one; not where a call has it already."""
+    if any(carrier.value == signature for block in blocks for carrier in block.carriers):
+        return blocks
+    carriers = (Carrier("thought_signature", signature),)
+    texts = [at for at, block in enumerate(blocks) if isinstance(block, Text) and block.source_field == "content"]
+    if not texts:
+        return [*blocks, Text("", carriers=carriers)]
+    blocks[texts[-1]] = msgspec.structs.replace(blocks[texts[-1]], carriers=carriers)
+    return blocks

@@ -15,15 +15,20 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
 from thinkback.model.deltas import Delta
+from thinkback.wire.documents import read_object
 from thinkback.wire.framing import FRAMERS, Framing
 from thinkback.wire.openai_chat import chunks
 from thinkback.wire.openai_chat.message import MessageBuilder
-from thinkback.wire.result import ReadOptions, ReadResult
+from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
 
-# A body with more levels is no chat completion; the limit keeps every later encoding within the interpreter's.
-_DEPTH = 100
-# The provider's own filter stopped the response: what arrived is not the model's answer.
-_REFUSED = frozenset({"content_filter"})
+_STOPS: dict[str | None, Stop] = {
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "safety",
+    "error": "error",
+    None: "",
+}
 
 
 class Reader:
@@ -82,17 +87,19 @@ class Reader:
         """The response as values; call after ``close``."""
         error = self._error or self._unfinished()
         blocks = self._message.blocks()
+        stop = _STOPS.get(self.finish, "stop")
         response = Response(
             origin=msgspec.structs.replace(self._origin, served_model=self._model),
             id=self._id,
             finish=self._finish,
-            complete=error is None and self._finish not in _REFUSED,
+            complete=error is None and stop != "safety",
             content=self._message.content,
             message=_source(self._message.extra),
             envelope=_source(self._whole_envelope()),
             repeats=self._message.repeats,
             error=error,
             blocks=len(blocks),
+            outcome=outcome_of(stop, blocks, error),
         )
         return ReadResult(response, tuple(blocks), chunks.read_usage(self._usage))
 
@@ -162,15 +169,11 @@ class Reader:
         if text == b"[DONE]":
             self._is_whole = True
             return
-        try:
-            body = canonical.decode(payload)
-        except msgspec.DecodeError as error:
-            self._error = Failure(f"a part of the response is not JSON: {error}", type="malformed")
-            return
-        if not isinstance(body, dict) or _is_too_deep(payload, body):
-            self._error = Failure("a part of the response is not a JSON object of usual depth", type="malformed")
-            return
-        self._read_object(body)
+        body = read_object(payload)
+        if isinstance(body, Failure):
+            self._error = body
+        else:
+            self._read_object(body)
 
     def _read_object(self, body: dict[str, Any]) -> None:
         self._id = self._id or _plain(body.get("id"))
@@ -242,16 +245,6 @@ def _usage_of(holder: dict[str, Any]) -> dict[str, Any] | None:
 def _is_error(body: dict[str, Any]) -> bool:
     """Whether an object without choices is an error although it has no ``error`` key (vLLM, DashScope, FastAPI)."""
     return isinstance(body.get("message"), str) or bool(body.get("detail"))
-
-
-def _is_too_deep(payload: bytes, body: dict[str, Any]) -> bool:
-    if payload.count(b"[") + payload.count(b"{") <= _DEPTH:
-        return False
-    level: list[Any] = [body]
-    for _ in range(_DEPTH):
-        inner = (value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer))
-        level = [value for value in inner if isinstance(value, dict | list)]
-    return bool(level)
 
 
 def _plain(value: object) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from thinkback.wire.openai_chat import kimi_calls
-from thinkback.wire.openai_chat.blocks import Arrival, ThoughtPart, join
+from thinkback.wire.openai_chat.blocks import Arrival, ThoughtPart, join, joined_signature
 from thinkback.wire.openai_chat.calls import Calls
 from thinkback.wire.openai_chat.details import Entries, EntryPart
 
 FIELD_ORDER = ("reasoning_content", "reasoning", "reasoning_text")
 DETAILS = "reasoning_details"
+OPAQUE, OPAQUE_OF = "reasoning_opaque", "reasoning_text"
 
 _Lead: TypeAlias = Literal["", "string", "details", "both"]
 
@@ -95,6 +96,14 @@ class Reasoning:
         if spoken:
             self._beside.setdefault(self._field, []).append(spoken)
         self._show(added)
+
+    def add_opaque(self, value: str) -> None:
+        """The encrypted value beside ``reasoning_text``; without text it is reasoning all the same."""
+        parts = [part for part in self._arrival.parts if isinstance(part, ThoughtPart) and part.field == OPAQUE_OF]
+        if not parts:
+            parts = [ThoughtPart(OPAQUE_OF)]
+            self._arrival.open(parts[0])
+        parts[-1].opaque = joined_signature(parts[-1].opaque, value)
 
     def close(self) -> tuple[str, ...]:
         """Release what was held back; returns the names of the fields that only repeated a block."""

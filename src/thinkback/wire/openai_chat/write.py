@@ -13,14 +13,31 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, content_slice
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
+from thinkback.wire.openai_chat import media
 
 start = b'{"messages":['
 separator = b","
+system_on_top = False
+alternates = False
 _string = canonical.string
+
+
+def top(message: Message) -> bytes:
+    """A system message stands in the message array like any other."""
+    return _written("system", message)
+
+
+def turn_over(before: str, role: str) -> tuple[bytes, int]:
+    """Every message stands for itself."""
+    return b"", 1
 
 
 def message(role: Literal["system", "user"], message: Message) -> bytes:
     """A system or user message; an adopted one goes out as the program held it."""
+    return _written(role, message)
+
+
+def _written(role: Literal["system", "user"], message: Message) -> bytes:
     if message.wire:
         return canonical.raw(message.wire)
     if not message.parts:
@@ -30,14 +47,16 @@ def message(role: Literal["system", "user"], message: Message) -> bytes:
 
 
 def _part(part: Text | Media | Unknown) -> bytes:
-    return _text_part(part.text) if isinstance(part, Text) and not part.wire else canonical.raw(part.wire)
+    if part.wire or isinstance(part, Unknown):
+        return canonical.raw(part.wire)
+    return _text_part(part.text) if isinstance(part, Text) else media.part(part)
 
 
 def _text_part(text: str) -> bytes:
     return b'{"type":"text","text":%b}' % _string(text)
 
 
-def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> bytes:
+def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> tuple[bytes, ...]:
     """An assistant message: content, the reasoning of ``carry``, tool calls."""
     said, refusals, calls, has_tags = _sort(blocks, carry.tagged)
     content = _content(said, carry, has_tags)
@@ -55,10 +74,15 @@ def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> byte
         pieces += [b",%b:%b" % (_string(field), text) for field in carry.fields]
     if carry.details is not None:
         pieces.append(b',"reasoning_details":[%b]' % canonical.raw(",".join(carry.details)))
+    signatures = [c.value for b in blocks if isinstance(b, Text) for c in b.carriers if c.kind == "thought_signature"]
+    if signatures:
+        pieces.append(b',"extra_content":{"google":{"thought_signature":%b}}' % _string(signatures[-1]))
     if calls:
+        if carry.dummy:
+            calls[0] = calls[0][:-1] + b',"extra_content":{"google":{"thought_signature":%b}}}' % _string(carry.dummy)
         pieces.append(b',"tool_calls":[%b]' % b",".join(calls))
     pieces.append(b"}")
-    return b"".join(pieces)
+    return (b"".join(pieces),)
 
 
 def _sort(blocks: Sequence[Block], tagged: bool) -> tuple[list[str | bytes], list[str], list[bytes], bool]:
@@ -70,9 +94,9 @@ def _sort(blocks: Sequence[Block], tagged: bool) -> tuple[list[str | bytes], lis
     for block in blocks:
         if isinstance(block, ThinkingBlock):
             if block.source_field == "content":
-                has_tags = True
+                has_tags = has_tags or tagged or not block.wire
                 if tagged and not block.marker:
-                    said.append(content_slice(block))
+                    said.append(canonical.raw(block.wire) if block.wire else content_slice(block))
         elif isinstance(block, Text) and not block.wire:
             if block.source_field == "refusal":
                 refusals.append(block.text)
@@ -95,7 +119,6 @@ def _content(said: list[str | bytes], carry: Carry, has_tags: bool) -> bytes:
         first = first.lstrip()
     if carry.tagged and carry.text and not has_tags:
         first = f"<think>\n{carry.text}\n</think>\n\n{first}"
-    first = carry.prefix + first
     if len(runs) == 1:
         return _string(first) if first else b""
     parts = [_text_part(run) if isinstance(run, str) else run for run in (first, *runs[1:]) if run]
@@ -124,14 +147,18 @@ def _call(call: ToolCall) -> bytes:
     )
 
 
-def tool_result(result: ToolResult) -> bytes:
-    """The answer to one call."""
+def results(results: Sequence[ToolResult]) -> tuple[bytes, ...]:
+    """The answers to the calls of a response, a message each."""
+    return tuple(map(_result, results))
+
+
+def _result(result: ToolResult) -> bytes:
     if result.wire:
         return canonical.raw(result.wire)
     return b'{"role":"tool","tool_call_id":%b,"content":%b}' % (_string(result.id), _string(result.content))
 
 
-def end(model: str, tools: Sequence[Tool], params: dict[str, Any]) -> bytes:
+def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict[str, Any]) -> bytes:
     """What follows the messages in the body: tools, model, parameters."""
     pieces = [b"]"]
     if tools:
@@ -143,7 +170,7 @@ def end(model: str, tools: Sequence[Tool], params: dict[str, Any]) -> bytes:
 
 
 def _tool(tool: Tool) -> bytes:
-    if tool.wire:
+    if tool.wire and tool.dialect in ("", "openai-chat"):
         return canonical.raw(tool.wire)
     return b'{"type":"function","function":{"name":%b,"description":%b,"parameters":%b}}' % (
         _string(tool.name),

@@ -1,0 +1,211 @@
+"""A Converse message under construction: content blocks whole, or in deltas told apart by their index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.blocks import Block
+from thinkback.model.deltas import Delta, ReasoningDelta, ToolCallDelta
+from thinkback.wire.bedrock import events
+from thinkback.wire.bedrock.parts import Arrival, CallPart, OtherPart, ReasoningPart, RedactedPart
+from thinkback.wire.bedrock.text import TextChannel, TextContent
+
+_Open = TextContent | ReasoningPart | RedactedPart | CallPart | OtherPart
+
+
+class MessageBuilder:
+    """Give it events or whole content blocks, ``take`` what to show, ``close`` it, then ask for ``blocks``."""
+
+    def __init__(self, response: str = "") -> None:
+        self._arrival = Arrival(response)
+        self._text = TextChannel(self._arrival)
+        self._open: dict[int, _Open] = {}
+        self._reasons = False
+
+    def add(self, index: int, delta: events.Delta) -> None:
+        """One streamed delta with known keys."""
+        if delta.text is not None:
+            self._add_text(index, delta.text)
+        if delta.reasoningContent is not None:
+            self._add_reasoning(index, delta.reasoningContent)
+        if delta.toolUse is not None:
+            self._add_input(index, delta.toolUse.input)
+
+    def start(self, index: int, start: dict[str, Any]) -> None:
+        """A content block begins; those of text and reasoning begin with their first delta."""
+        self._text.end()
+        for kind, value in start.items():
+            if kind == "toolUse" and isinstance(value, dict):
+                extra = dict(value)
+                id, name = extra.pop("toolUseId", ""), extra.pop("name", "")
+                self._open[index] = self._call(_plain(id), _plain(name), extra)
+            else:
+                self._open[index] = self._other(kind, value)
+
+    def add_object(self, index: int, delta: dict[str, Any]) -> None:
+        """One streamed delta with anything in it."""
+        for kind, value in delta.items():
+            if kind == "text" and isinstance(value, str):
+                self._add_text(index, value)
+            elif kind == "reasoningContent" and (known := _known_reasoning(value)) is not None:
+                self._add_reasoning(index, known)
+            elif kind == "toolUse" and isinstance(value, dict) and value.keys() <= {"input"}:
+                given = value.get("input", "")
+                self._add_input(index, given if isinstance(given, str) else canonical.source(given))
+            elif kind == "citation":
+                self._text.add_cited(self._text_at(index), value)
+            else:
+                part = self._open.get(index)
+                if isinstance(part, OtherPart) and part.kind == kind:
+                    part.pieces.append({"content": value} if isinstance(value, list) else value)
+                else:
+                    self._open[index] = self._other(kind, value)
+
+    def stop(self, index: int) -> None:
+        """A content block is complete."""
+        self._text.end()
+        self._open.pop(index, None)
+
+    def add_block(self, block: Any, source: str, input: str = "") -> None:
+        """A whole content block; ``source`` is its JSON, ``input`` that of the call in it."""
+        self._text.end()
+        kind, value = next(iter(block.items())) if isinstance(block, dict) and len(block) == 1 else ("", None)
+        if kind == "text" and isinstance(value, str):
+            self._text.add(self._text.begin(), value, self._reasons)
+        elif kind == "reasoningContent" and isinstance(value, dict) and self._add_whole_reasoning(value, source):
+            return
+        elif kind == "toolUse" and isinstance(value, dict):
+            extra = {key: item for key, item in value.items() if key not in ("toolUseId", "name", "input")}
+            call = self._call(_plain(value.get("toolUseId")), _plain(value.get("name")), extra)
+            self._grow_call(call, input or canonical.source(value.get("input", {})))
+        elif kind == "citationsContent" and (text := _cited(value)) is not None:
+            self._text.add_whole(text, source)
+        else:
+            self._other(kind, value, source)
+
+    def take(self) -> list[Delta]:
+        """What there is to show since the last time."""
+        deltas = self._arrival.deltas
+        self._arrival.deltas = []
+        return deltas
+
+    def close(self) -> None:
+        """The message has ended: release what was held back."""
+        self._text.end()
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks as far as they have come, in order of arrival."""
+        return tuple(part.block() for part in self._arrival.parts)
+
+    def _text_at(self, index: int) -> TextContent:
+        part = self._open.get(index)
+        if not isinstance(part, TextContent):
+            part = self._open[index] = self._text.begin()
+        return part
+
+    def _add_text(self, index: int, text: str) -> None:
+        self._text.add(self._text_at(index), text, self._reasons)
+
+    def _add_reasoning(self, index: int, delta: events.ReasoningDelta) -> None:
+        part = self._open.get(index)
+        if delta.redactedContent is not None:
+            if not isinstance(part, RedactedPart):
+                part = self._open[index] = self._redacted()
+            part.pieces.append(delta.redactedContent)
+        if delta.text is None and delta.signature is None:
+            return
+        if not isinstance(part, ReasoningPart):
+            part = self._open[index] = self._reasoning()
+        if delta.text:
+            self._think(part, delta.text)
+        if delta.signature:
+            part.signature = delta.signature
+
+    def _add_whole_reasoning(self, value: dict[str, Any], source: str) -> bool:
+        """Whether ``value`` is reasoning as it is known, and was taken."""
+        readable, redacted = value.get("reasoningText"), value.get("redactedContent")
+        if isinstance(redacted, str) and len(value) == 1:
+            self._redacted().pieces.append(redacted)
+            return True
+        text = readable.get("text") if isinstance(readable, dict) else None
+        if not isinstance(text, str):
+            return False
+        part = self._reasoning()
+        signature = readable.get("signature") if isinstance(readable, dict) else None
+        part.signature = _plain(signature)
+        usual = {"text", "signature"} if part.signature else {"text"}
+        if len(value) > 1 or set(readable or ()) != usual:
+            part.wire = source
+        if text:
+            self._think(part, text)
+        return True
+
+    def _think(self, part: ReasoningPart, text: str) -> None:
+        part.pieces.append(text)
+        arrival = self._arrival
+        arrival.deltas.append(ReasoningDelta(text, part.at, arrival.response))
+
+    def _add_input(self, index: int, fragment: str) -> None:
+        part = self._open.get(index)
+        if not isinstance(part, CallPart):
+            part = self._open[index] = self._call("", "", {})
+        self._grow_call(part, fragment)
+
+    def _grow_call(self, part: CallPart, fragment: str) -> None:
+        part.pieces.append(fragment)
+        if fragment and part.is_client_side:
+            arrival = self._arrival
+            arrival.deltas.append(ToolCallDelta(part.at, arguments=fragment, response=arrival.response))
+
+    def _reasoning(self) -> ReasoningPart:
+        self._text.end()
+        self._reasons = True
+        part = ReasoningPart()
+        self._arrival.open(part)
+        return part
+
+    def _redacted(self) -> RedactedPart:
+        self._text.end()
+        self._reasons = True
+        part = RedactedPart()
+        self._arrival.open(part)
+        return part
+
+    def _call(self, id: str, name: str, extra: dict[str, Any]) -> CallPart:
+        self._text.end()
+        part = CallPart(id, name, extra)
+        self._arrival.open(part)
+        if part.is_client_side and (id or name):
+            self._arrival.deltas.append(ToolCallDelta(part.at, id, name, response=self._arrival.response))
+        return part
+
+    def _other(self, kind: str, value: Any, source: str = "") -> OtherPart:
+        self._text.end()
+        part = OtherPart(kind, source)
+        part.pieces.append({"content": value} if isinstance(value, list) and not source else value)
+        self._arrival.open(part)
+        return part
+
+
+def _known_reasoning(value: Any) -> events.ReasoningDelta | None:
+    try:
+        return msgspec.convert(value, events.ReasoningDelta)
+    except msgspec.ValidationError:
+        return None
+
+
+def _cited(value: Any) -> str | None:
+    """The text of a content block with citations."""
+    content = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(content, list):
+        return None
+    texts = [part.get("text") if isinstance(part, dict) else None for part in content]
+    found = [text for text in texts if isinstance(text, str)]
+    return "".join(found) if len(found) == len(texts) else None
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,34 @@
+"""JSON documents from providers: objects of a depth that every later step can handle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.commits import Failure
+
+# A body with more levels is no response; the limit keeps every later encoding within the interpreter's.
+_DEPTH = 100
+
+
+def read_object(payload: bytes) -> dict[str, Any] | Failure:
+    """The JSON object that ``payload`` is, or why it is none that can be used."""
+    try:
+        body = canonical.decode(payload)
+    except msgspec.DecodeError as error:
+        return Failure(f"a part of the response is not JSON: {error}", type="malformed")
+    if not isinstance(body, dict) or _is_too_deep(payload, body):
+        return Failure("a part of the response is not a JSON object of usual depth", type="malformed")
+    return body
+
+
+def _is_too_deep(payload: bytes, body: dict[str, Any]) -> bool:
+    if payload.count(b"[") + payload.count(b"{") <= _DEPTH:
+        return False
+    level: list[Any] = [body]
+    for _ in range(_DEPTH):
+        inner = (value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer))
+        level = [value for value in inner if isinstance(value, dict | list)]
+    return bool(level)

@@ -1,0 +1,231 @@
+"""Response reader of the ``gemini`` dialect: bytes to deltas and blocks.
+
+Promises: the same blocks whole, byte by byte and at any cut; every signature stays on the part it came on, also on an
+empty one; what is not understood is kept (parts, candidate fields, envelope). Only candidate 0 is read. There is no
+closing event: a stream is complete once a ``finishReason`` came. Must not: do I/O, know hosts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Failure, Response
+from thinkback.model.deltas import Delta
+from thinkback.wire.documents import read_object
+from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.gemini import chunks
+from thinkback.wire.gemini.envelope import Envelope
+from thinkback.wire.gemini.message import Parts
+from thinkback.wire.google import read_failure
+from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+
+_STOPS: dict[str, Stop] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "paused",
+    "SAFETY": "safety",
+    "RECITATION": "safety",
+    "PROHIBITED_CONTENT": "safety",
+    "BLOCKLIST": "safety",
+    "SPII": "safety",
+    "IMAGE_SAFETY": "safety",
+    "IMAGE_PROHIBITED_CONTENT": "safety",
+    "IMAGE_RECITATION": "safety",
+    "MALFORMED_FUNCTION_CALL": "error",
+    "MALFORMED_RESPONSE": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+    "TOO_MANY_TOOL_CALLS": "error",
+    "MISSING_THOUGHT_SIGNATURE": "error",
+    "LANGUAGE": "error",
+    "NO_IMAGE": "error",
+    "IMAGE_OTHER": "error",
+    "OTHER": "error",
+}
+
+
+class Reader:
+    """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
+
+    def __init__(
+        self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
+    ) -> None:
+        self._origin = origin
+        self._framing = framing
+        self._framer = FRAMERS[framing]()
+        self._response = response
+        self._parts = Parts(response)
+        self._envelope = Envelope()
+        self._seen = False
+        self._last = b""
+        self._id = ""
+        self._model = ""
+        self._finish: str | None = None
+        self._usage: msgspec.Raw | bytes = b""
+        self._blocked: dict[str, Any] = {}
+        self._is_whole = False
+        self._tail: Failure | None = None
+        self._error: Failure | None = None
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """The deltas that ``data`` completes."""
+        if self._error is not None:
+            return []
+        payloads = self._framer.feed(data)
+        if not payloads:
+            return []
+        self._read(payloads)
+        return self._parts.take()
+
+    def close(self) -> list[Delta]:
+        """The body has ended: whatever was held back is released."""
+        rest = self._framer.close()
+        if self._error is None and self._framing == "json":
+            for document in rest:
+                self._read_document(document)
+        elif self._error is None:
+            self._read(rest)
+            if self._error is not None and self._error.type == "malformed":
+                # The last event had no end: it is cut off rather than malformed.
+                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
+                self._error = None
+        self._parts.close()
+        return self._parts.take()
+
+    def fail(self, failure: Failure) -> None:
+        """The connection broke or the caller stopped reading; the first failure stays."""
+        self._error = self._error or failure
+
+    def result(self) -> ReadResult:
+        """The response as values; call after ``close``."""
+        error = self._error or self._unfinished()
+        stop: Stop = "safety" if self._is_blocked() else _STOPS.get(self._finish or "", "")
+        blocks = self._parts.blocks()
+        if self._last:
+            self._envelope.add(canonical.decode(self._last))
+        response = Response(
+            origin=msgspec.structs.replace(self._origin, served_model=self._model),
+            id=self._id,
+            finish=self._finish,
+            complete=error is None and stop != "safety",
+            envelope=self._envelope.source(),
+            error=error,
+            blocks=len(blocks),
+            outcome=outcome_of(stop, blocks, None if self._is_blocked() else error),
+        )
+        return ReadResult(response, tuple(blocks), chunks.read_usage(bytes(self._usage)))
+
+    @property
+    def finish(self) -> str | None:
+        """``finishReason`` as reported; ``None`` while none came."""
+        return self._finish
+
+    def _is_blocked(self) -> bool:
+        """Whether the prompt was refused before there was any answer."""
+        return bool(self._blocked) and self._finish is None and self._error is None
+
+    def _unfinished(self) -> Failure | None:
+        """Why the response is incomplete although nothing said so outright."""
+        if self._is_blocked():
+            reason, said = _plain(self._blocked.get("blockReason")), _plain(self._blocked.get("blockReasonMessage"))
+            message = f"the prompt was blocked: {reason}" + (f" ({said})" if said else "")
+            return Failure(message, type="blocked", code=reason)
+        finish = self._finish or ""
+        if _STOPS.get(finish) == "error":
+            said = self._envelope.says("finishMessage")
+            message = f"the response ended with {finish}" + (f": {said}" if said else "")
+            return Failure(message, type="error", code=finish)
+        if finish or self._is_whole:
+            return None
+        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+
+    def _read(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            try:
+                chunk = chunks.decode_chunk(payload)
+            except chunks.NOT_LISTED:
+                self._read_other(payload)
+                if self._error is not None:
+                    return
+            else:
+                self._read_chunk(payload, chunk)
+
+    def _read_chunk(self, payload: bytes, chunk: chunks.Chunk) -> None:
+        """The fast path: a chunk that brings unsigned text only."""
+        if not self._seen or len(chunk.candidates) > 1:
+            self._read_other(payload)
+            return
+        self._id = self._id or chunk.responseId
+        self._model = chunk.modelVersion or self._model
+        if chunk.usageMetadata:
+            self._usage = chunk.usageMetadata
+        for candidate in chunk.candidates:
+            for part in candidate.content.parts:
+                self._parts.add_text(part.text, part.thought)
+            if candidate.finishReason:
+                self._finish = candidate.finishReason
+                self._last = payload
+
+    def _read_other(self, payload: bytes) -> None:
+        """The slow path: chunks with something the typed shapes do not list, or several in an array."""
+        text = payload.strip()
+        if not text or text == b"[DONE]":
+            return
+        if not text.startswith(b"["):
+            self._read_body(text)
+            return
+        try:
+            elements = [bytes(element) for element in msgspec.json.decode(text, type=list[msgspec.Raw])]
+        except chunks.NOT_LISTED as error:
+            self._error = Failure(f"a part of the response is not JSON: {error}", type="malformed")
+            return
+        for element in elements:
+            if self._error is None:
+                self._read_body(element)
+
+    def _read_document(self, payload: bytes) -> None:
+        """A body that is not streamed, or (without ``alt=sse``) the array of all chunks of one that is."""
+        if payload.lstrip().startswith(b"["):
+            self._read_other(payload)
+            return
+        self._is_whole = True
+        self._parts = Parts(self._response, streams=False)
+        self._read_body(payload)
+
+    def _read_body(self, payload: bytes) -> None:
+        body = read_object(payload)
+        if isinstance(body, Failure):
+            self._error = body
+        elif body.get("error"):
+            self._error = read_failure(200, body)
+        else:
+            self._read_object(body, payload)
+
+    def _read_object(self, body: dict[str, Any], payload: bytes) -> None:
+        self._seen = True
+        self._id = _plain(body.get("responseId")) or self._id
+        self._model = _plain(body.get("modelVersion")) or self._model
+        usage, feedback = body.get("usageMetadata"), body.get("promptFeedback")
+        if usage and isinstance(usage, dict):
+            self._usage = canonical.source(usage).encode()
+        if isinstance(feedback, dict) and feedback.get("blockReason"):
+            self._blocked = feedback
+        candidate = self._envelope.add(body)
+        if self._is_whole and "candidates" not in body and not self._blocked:
+            self._error = Failure("the response body has no candidates", type="malformed")
+        self._finish = _plain(candidate.get("finishReason")) or self._finish
+        content = candidate.get("content")
+        parts = content.get("parts") if isinstance(content, dict) else None
+        if not isinstance(parts, list):
+            return
+        arguments = chunks.arguments_of(payload) if b"args" in payload else []
+        for at, part in enumerate(parts):
+            if isinstance(part, dict):
+                self._parts.add(part, arguments[at] if at < len(arguments) else None)
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,172 @@
+"""Request reader of the ``gemini`` dialect: contents to drafts of the log.
+
+Promises: what the writer would not rebuild is kept verbatim; contents of the model become responses of unknown
+origin, neighbours one. A content that has results beside other parts becomes its results, then a message with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from thinkback.errors import WireError
+from thinkback.model import canonical
+from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
+from thinkback.model.commits import Draft, Message, Response, Tools, block_draft
+from thinkback.wire.gemini import write
+from thinkback.wire.gemini.blocks import read_part, wire_object
+from thinkback.wire.gemini.tools import DIALECT, read_tools
+from thinkback.wire.result import ReadRequest
+
+UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+_RESPONSES = ("functionResponse", "function_response")
+_SYSTEM = ("systemInstruction", "system_instruction")
+_READ = frozenset({"contents", "model", "tools", *_SYSTEM})
+
+
+def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
+    """A whole request body. Raises ``WireError`` for contents that are none."""
+    offered = read_tools(body.get("tools"))
+    drafts = [Draft("tools", Tools(offered))] if offered else []
+    for name in _SYSTEM:
+        if isinstance(body.get(name), Mapping):
+            drafts.append(Draft("system", _message(body[name], name, write.top)))
+    contents = body.get("contents")
+    if not isinstance(contents, Sequence) or isinstance(contents, str):
+        raise WireError("the request has no list of contents")
+    drafts += read_messages(contents, ids, origin)
+    params = {key: value for key, value in body.items() if key not in _READ}
+    return ReadRequest(str(body.get("model") or ""), tuple(drafts), params)
+
+
+def read_messages(
+    entries: Sequence[Any],
+    ids: Callable[[], str],
+    origin: Origin = UNKNOWN_ORIGIN,
+    *,
+    after: Sequence[Draft] = (),
+) -> list[Draft]:
+    """The drafts of contents in order; ``ids`` gives response ids, ``after`` is what came before them.
+
+    A result without an id answers the first open call of its name. Raises ``WireError`` naming the content.
+    """
+    drafts: list[Draft] = []
+    calls = _open_calls(after)
+    spoken: list[Mapping[str, Any]] = []
+    for at, content in enumerate(entries):
+        place = f"contents[{at}]"
+        role = _role(content)
+        if role == "model":
+            spoken += _parts_of(content, place)
+            if at + 1 < len(entries) and _role(entries[at + 1]) == "model":
+                continue
+            found, spoken = _response(spoken, ids(), origin), []
+        elif role in ("user", "function", "tool", None) and isinstance(content, Mapping):
+            found = _said(content, place, calls)
+        else:
+            raise WireError(
+                f"{place} cannot be adopted: role {role!r}",
+                details={"message": at},
+                next_actions=("roles are user and model",),
+            )
+        calls += [draft.value for draft in found if isinstance(draft.value, ToolCall)]
+        drafts += found
+    return drafts
+
+
+def _role(content: Any) -> Any:
+    return content.get("role") if isinstance(content, Mapping) else None
+
+
+def _response(parts: Sequence[Mapping[str, Any]], response: str, origin: Origin) -> list[Draft]:
+    """What the model said, as a response and its blocks."""
+    blocks = [read_part(part) for part in parts]
+    drafts = [Draft("response", Response(origin=origin, blocks=len(blocks)), response)]
+    for at, block in enumerate(blocks):
+        if isinstance(block, Text) and not (block.text or block.carriers or block.wire):
+            block = Text("", wire=canonical.source({"text": ""}))
+        drafts.append(block_draft(block, response, at))
+    return drafts
+
+
+def _said(content: Mapping[str, Any], place: str, calls: list[ToolCall]) -> list[Draft]:
+    """A content of the user: results, a message, or both."""
+    parts = _parts_of(content, place)
+    answers = [part for part in parts if any(isinstance(part.get(name), Mapping) for name in _RESPONSES)]
+    drafts = [Draft("tool_result", _result(part, calls)) for part in answers]
+    if not answers:
+        drafts.append(Draft("user", _message(content, place, lambda message: write.message("user", message))))
+    elif len(answers) < len(parts):
+        rest = {**content, "parts": [part for part in parts if part not in answers]}
+        drafts.append(Draft("user", _message(rest, place, lambda message: write.message("user", message))))
+    return drafts
+
+
+def _message(content: Mapping[str, Any], place: str, written: Callable[[Message], bytes]) -> Message:
+    """A content as a message, verbatim where ``written`` would not give it back."""
+    parts = tuple(_plain_part(part) for part in _parts_of(content, place))
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    message = Message(text) if parts == (Text(text),) else Message(text, parts, dialect=DIALECT)
+    if canonical.decode(written(message)) == content:
+        return message
+    return Message(text, message.parts, canonical.source(dict(content)), DIALECT)
+
+
+def _plain_part(part: Mapping[str, Any]) -> Text | Media | Unknown:
+    block = read_part(part)
+    if isinstance(block, Text | Media | Unknown):
+        return block
+    return Unknown(canonical.source(dict(part)))
+
+
+def _parts_of(content: Mapping[str, Any], place: str) -> list[Mapping[str, Any]]:
+    """The parts of a content; one may stand alone. Raises ``WireError`` where they are none."""
+    parts = content.get("parts")
+    found = [parts] if isinstance(parts, Mapping) else list(parts) if isinstance(parts, Sequence) else []
+    if isinstance(parts, str) or not all(isinstance(part, Mapping) for part in found):
+        raise WireError(f"{place} cannot be adopted: its parts are no list of objects")
+    return found
+
+
+def _result(part: Mapping[str, Any], calls: list[ToolCall]) -> ToolResult:
+    """What a tool gave back; the call that it answers is open no longer."""
+    answer = next(part[name] for name in _RESPONSES if isinstance(part.get(name), Mapping))
+    id, name = str(answer.get("id") or ""), str(answer.get("name") or "")
+    call = _answered(id, name, calls)
+    if call is not None:
+        calls.remove(call)
+        id, name = call.id, name or call.name
+    content, is_error = _outcome(answer.get("response"))
+    result = ToolResult(id, content, name, is_error)
+    if canonical.decode(wire_object(result)) == part:
+        return result
+    return ToolResult(id, content, name, is_error, wire=canonical.source(dict(part)), dialect=DIALECT)
+
+
+def _answered(id: str, name: str, calls: Sequence[ToolCall]) -> ToolCall | None:
+    """The open call with this id; without one the first of this name, or the first."""
+    if id:
+        return next((call for call in calls if call.id == id), None)
+    return next((call for call in calls if call.name == name), calls[0] if calls else None)
+
+
+def _outcome(response: Any) -> tuple[str, bool]:
+    """(text, whether it is an error) of what a tool gave back."""
+    if isinstance(response, Mapping) and len(response) == 1:
+        for name in ("result", "error"):
+            if isinstance(response.get(name), str):
+                return response[name], name == "error"
+    return canonical.source({} if response is None else response), False
+
+
+def _open_calls(drafts: Sequence[Draft]) -> list[ToolCall]:
+    """The calls that nothing has answered yet."""
+    calls: list[ToolCall] = []
+    for draft in drafts:
+        if isinstance(draft.value, ToolCall):
+            calls.append(draft.value)
+        elif isinstance(draft.value, ToolResult):
+            call = _answered(draft.value.id, draft.value.name, calls)
+            if call is not None:
+                calls.remove(call)
+    return calls

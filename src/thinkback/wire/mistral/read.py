@@ -1,0 +1,218 @@
+"""Response reader of the ``mistral`` dialect: bytes to deltas and blocks.
+
+Promises: the same blocks whole, byte by byte and at any cut; thinking is released as it arrives; chunks of content
+keep their order; what is not understood is kept (chunks, message fields, call fields, envelope). A body that breaks
+off or cannot be read yields what arrived, ``complete=False`` and an error. Must not: do I/O, know hosts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Failure, Response
+from thinkback.model.deltas import Delta
+from thinkback.wire.documents import read_object
+from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.mistral import chunks
+from thinkback.wire.mistral.message import MessageBuilder
+from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+
+_STOPS: dict[str, Stop] = {
+    "": "",
+    "length": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "content_filter": "safety",
+    "error": "error",
+}
+
+
+class Reader:
+    """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
+
+    def __init__(
+        self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
+    ) -> None:
+        self._origin = origin
+        self._framing = framing
+        self._framer = FRAMERS[framing]()
+        self._message = MessageBuilder(response)
+        self._kept: dict[str, bytes] = {}
+        self._id = ""
+        self._model = ""
+        self._finish: str | None = None
+        self._usage: dict[str, Any] | None = None
+        self._is_whole = False
+        self._tail: Failure | None = None
+        self._error: Failure | None = None
+        self._envelope: dict[str, Any] = {}
+        self._choice: dict[str, Any] = {}
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """The deltas that ``data`` completes."""
+        if self._error is not None:
+            return []
+        payloads = self._framer.feed(data)
+        if not payloads:
+            return []
+        self._read(payloads)
+        return self._message.take()
+
+    def close(self) -> list[Delta]:
+        """The body has ended: an event that had no end is read as far as it goes."""
+        rest = self._framer.close()
+        if self._error is None and self._framing == "json":
+            for document in rest:
+                self._read_other(document)
+                self._is_whole = True
+        elif self._error is None:
+            self._read(rest)
+            if self._error is not None and self._error.type == "malformed":
+                # The last event had no end: it is cut off rather than malformed.
+                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
+                self._error = None
+        return self._message.take()
+
+    def fail(self, failure: Failure) -> None:
+        """The connection broke or the caller stopped reading; the first failure stays."""
+        self._error = self._error or failure
+
+    def result(self) -> ReadResult:
+        """The response as values; call after ``close``."""
+        error = self._error or self._unfinished()
+        blocks = self._message.blocks()
+        stop = _STOPS.get(self._finish or "", "stop")
+        response = Response(
+            origin=msgspec.structs.replace(self._origin, served_model=self._model),
+            id=self._id,
+            finish=self._finish,
+            complete=error is None and stop != "safety",
+            content=self._message.content,
+            message=_source(self._message.extra),
+            envelope=_source(self._whole_envelope()),
+            error=error,
+            blocks=len(blocks),
+            outcome=outcome_of(stop, blocks, error),
+        )
+        return ReadResult(response, tuple(blocks), chunks.read_usage(self._usage))
+
+    @property
+    def finish(self) -> str | None:
+        """``finish_reason`` as reported; ``None`` while none came."""
+        return self._finish
+
+    def _unfinished(self) -> Failure | None:
+        """Why the response is incomplete although nothing said so outright."""
+        if self._finish == "error":
+            return Failure("the provider ended the response with finish_reason error", type="error")
+        if self._finish or self._is_whole:
+            return None
+        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+
+    def _read(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            try:
+                chunk = chunks.decode_chunk(payload)
+            except chunks.NOT_LISTED:
+                self._read_other(payload)
+                if self._error is not None:
+                    return
+            else:
+                self._read_chunk(payload, chunk)
+
+    def _read_chunk(self, payload: bytes, chunk: chunks.Chunk) -> None:
+        """The fast path: a chunk with known keys only."""
+        if not self._kept:
+            self._kept["first"] = payload
+        if chunk.model:
+            self._model = chunk.model
+        if chunk.id and not self._id:
+            self._id = chunk.id
+        for choice in chunk.choices or ():
+            if choice.index:
+                continue
+            if choice.delta is not None:
+                self._message.add(choice.delta)
+            if choice.finish_reason:
+                self._finish = choice.finish_reason
+                self._keep("finish", payload)
+        if chunk.usage:
+            self._usage = chunk.usage
+            self._keep("usage", payload)
+
+    def _keep(self, what: str, payload: bytes) -> None:
+        """Of payloads of one sort only the last is kept; the order is that of arrival."""
+        self._kept.pop(what, None)
+        self._kept[what] = payload
+
+    def _read_other(self, payload: bytes) -> None:
+        """The slow path: whole bodies, and chunks with something the typed shapes do not list."""
+        text = payload.strip()
+        if not text:
+            return
+        if text == b"[DONE]":
+            self._is_whole = True
+            return
+        body = read_object(payload)
+        if isinstance(body, Failure):
+            self._error = body
+        else:
+            self._read_object(body)
+
+    def _read_object(self, body: dict[str, Any]) -> None:
+        self._id = self._id or _string(body.get("id"))
+        self._model = _string(body.get("model")) or self._model
+        self._envelope.update((key, value) for key, value in body.items() if key != "choices")
+        choices = body.get("choices")
+        if not isinstance(choices, list):
+            choices = []
+            if self._framing == "json":
+                self._error = Failure("the response body has no choices", type="malformed")
+        for choice in choices:
+            if isinstance(choice, dict) and choice.get("index") in (0, None):
+                self._read_choice(choice)
+        usage = body.get("usage")
+        self._usage = usage if usage and isinstance(usage, dict) else self._usage
+        if body.get("error") or (not choices and _is_error(body)):
+            self._error = chunks.read_failure(200, body)
+
+    def _read_choice(self, choice: dict[str, Any]) -> None:
+        self._choice.update(_rest_of(choice))
+        message, delta = choice.get("message"), choice.get("delta")
+        if isinstance(message, dict):
+            self._message.add_object(message, complete=True)
+        elif isinstance(delta, dict):
+            self._message.add_object(delta)
+        self._finish = _string(choice.get("finish_reason")) or self._finish
+
+    def _whole_envelope(self) -> dict[str, Any]:
+        """Top-level and choice fields of the first and the closing chunks, later ones winning."""
+        merged: dict[str, Any] = {}
+        for payload in self._kept.values():
+            merged.update(canonical.decode(payload))
+        merged.update(self._envelope)
+        envelope = {key: value for key, value in merged.items() if key not in ("choices", "usage", "error", "p")}
+        return {**envelope, "choice": self._choice} if self._choice else envelope
+
+
+def _rest_of(choice: dict[str, Any]) -> dict[str, Any]:
+    """What is neither read nor null."""
+    read = ("message", "delta", "finish_reason", "index")
+    return {key: value for key, value in choice.items() if value is not None and key not in read}
+
+
+def _is_error(body: dict[str, Any]) -> bool:
+    """Whether an object without choices is an error: ``{"object": "error"}``, or a list of refused fields."""
+    return body.get("object") == "error" or bool(body.get("message") or body.get("detail"))
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _source(value: dict[str, Any]) -> str:
+    return canonical.source(value) if value else ""

@@ -1,0 +1,145 @@
+"""The output of a response under construction: its items, and what of them there is to show.
+
+Shown is what is visible: the text of messages, one of the two texts of a reasoning item (the first that comes: a few
+hosts stream both), the arguments of calls. Where ``done`` says more than was streamed, the rest follows; where it says
+something else, it counts, and what was shown cannot be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
+from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from thinkback.wire.openai_responses.blocks import BETWEEN_PARTS, CUSTOM, block_of
+from thinkback.wire.openai_responses.events import Field, Piece
+from thinkback.wire.openai_responses.items import PART_FIELDS, Item, joined, kind_of, text_field
+
+_INPUTS: dict[str, Field] = {"function_call": "arguments", CUSTOM: "input"}
+
+
+class Output:
+    """Items in order of arrival, found by their ``output_index``."""
+
+    def __init__(self, response: str = "") -> None:
+        self._response = response
+        self._items: list[Item] = []
+        self._by_index: dict[int | None, Item] = {}
+        self._deltas: list[Delta] = []
+
+    def take(self) -> list[Delta]:
+        """What there is to show since the last time."""
+        deltas = self._deltas
+        self._deltas = []
+        return deltas
+
+    def blocks(self) -> list[Block]:
+        """The blocks as far as they have come."""
+        return [item.block() for item in self._items]
+
+    def begin(self, index: int | None, start: dict[str, Any]) -> None:
+        """An item begins; at an index that is taken it is another one (a few gateways give each the index 0)."""
+        item = self._open(index, start)
+        field = _INPUTS.get(item.kind)
+        if field is not None:
+            self._name(item, item.block())
+            if start.get(field) and isinstance(start[field], str):
+                self._grow(item, Piece(field, "", item.kind), 0, start[field])
+        for name in PART_FIELDS:
+            parts = start.get(name)
+            for at, part in enumerate(parts if isinstance(parts, list) else ()):
+                self._begin_part(item, name, at, part)
+
+    def begin_part(self, index: int | None, field: Field, at: int, part: Any) -> None:
+        """Part ``at`` of a field of an item begins."""
+        item = self._find(index)
+        if item is not None:
+            self._begin_part(item, field, at, part)
+
+    def _begin_part(self, item: Item, field: Field, at: int, part: Any) -> None:
+        if not isinstance(part, dict):
+            return
+        item.part(field, at, part)
+        kind, text = str(part.get("type")), part.get(text_field(part))
+        if text and isinstance(text, str):
+            holder = "reasoning" if item.kind == "reasoning" or kind == "reasoning_text" else "message"
+            self._grow(item, Piece(field, kind, holder), at, text)
+
+    def add(self, index: int | None, piece: Piece, at: int, text: str) -> None:
+        """A fragment of the item at ``index``, of its part ``at``."""
+        item = self._by_index.get(index) or self._find(index) or self._open(index, {"type": piece.item})
+        if text and item.done is None:
+            self._grow(item, piece, at, text)
+
+    def _grow(self, item: Item, piece: Piece, at: int, text: str) -> None:
+        item.add(piece.field, at, piece.part, text)
+        if item.kind == "message" == piece.item:
+            item.shown.append(text)
+            self._deltas.append(TextDelta(text, item.at, self._response))
+        elif item.kind == "reasoning" and piece.field in PART_FIELDS:
+            self._show_reasoning(item, piece.field, at, text)
+        elif item.kind in _INPUTS and item.kind == piece.item:
+            item.shown.append(text)
+            self._deltas.append(ToolCallDelta(item.at, arguments=text, response=self._response))
+
+    def _show_reasoning(self, item: Item, field: Field, at: int, text: str) -> None:
+        if item.shown_field is None:
+            item.shown_field, item.shown_part = field, at
+        if item.shown_field != field:
+            return
+        if item.shown_part != at:
+            item.shown_part = at
+            text = BETWEEN_PARTS + text
+        item.shown.append(text)
+        self._deltas.append(ReasoningDelta(text, item.at, self._response))
+
+    def finish(self, index: int | None, whole: Any, source: str) -> None:
+        """The item as a whole; the first time counts."""
+        item = self._find(index) or self._open(index, {"type": kind_of(whole)})
+        if item.done is None:
+            self._finish(item, whole, source)
+
+    def settle(self, output: Sequence[Any], sources: Sequence[str]) -> None:
+        """The output as the closing event or a body has it: for items that did not come whole, or not at all."""
+        if any(item.kind != kind_of(whole) for item, whole in zip(self._items, output, strict=False)):
+            return
+        for at, (whole, source) in enumerate(zip(output, sources, strict=True)):
+            item = self._items[at] if at < len(self._items) else self._open(at, {"type": kind_of(whole)})
+            if item.done is None:
+                self._finish(item, whole, source)
+
+    def _finish(self, item: Item, whole: Any, source: str) -> None:
+        shown = joined(item.shown) if item.kind == kind_of(whole) else ""
+        item.kind = kind_of(whole)
+        block = item.done = block_of(whole, source)
+        match block:
+            case Text() if rest := _after(block.text, shown):
+                self._deltas.append(TextDelta(rest, item.at, self._response))
+            case ThinkingBlock() if rest := _after(block.thought, shown):
+                self._deltas.append(ReasoningDelta(rest, item.at, self._response))
+            case ToolCall():
+                self._name(item, block)
+                if rest := _after(block.arguments, shown):
+                    self._deltas.append(ToolCallDelta(item.at, arguments=rest, response=self._response))
+
+    def _name(self, item: Item, block: Block) -> None:
+        """Show what is called, once."""
+        if isinstance(block, ToolCall) and not item.named and (block.id or block.name):
+            item.named = True
+            self._deltas.append(ToolCallDelta(item.at, block.id, block.name, response=self._response))
+
+    def _find(self, index: int | None) -> Item | None:
+        """The item at ``index``; without one, the last."""
+        item = self._by_index.get(index)
+        return self._items[-1] if item is None and index is None and self._items else item
+
+    def _open(self, index: int | None, start: dict[str, Any]) -> Item:
+        item = self._by_index[index] = Item(len(self._items), start)
+        self._items.append(item)
+        return item
+
+
+def _after(text: str, shown: str) -> str:
+    """What of ``text`` follows ``shown``; nothing where it begins otherwise."""
+    return text[len(shown) :] if text.startswith(shown) else ""

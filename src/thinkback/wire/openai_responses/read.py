@@ -1,0 +1,213 @@
+"""Response reader of the ``openai-responses`` dialect: bytes to deltas and blocks.
+
+Promises: the same blocks whole, byte by byte and at any cut; one block per output item, in order of arrival; what
+``response.output_item.done`` says of an item counts, also where the closing event repeats it with other ciphertexts;
+pieces are matched by ``output_index``, never by id, because hosts rotate ids. What is not understood is kept. A body
+that breaks off or cannot be read yields what arrived, ``complete=False`` and an error. Must not: do I/O, know hosts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from thinkback.model.blocks import Block, Origin
+from thinkback.model.commits import Failure, Response
+from thinkback.model.deltas import Delta
+from thinkback.wire.documents import read_object
+from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.openai_responses import events
+from thinkback.wire.openai_responses.output import Output
+from thinkback.wire.openai_responses.sources import elements, joined, members
+from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+
+_STOPS: dict[str, Stop] = {"completed": "stop", "failed": "error", "cancelled": "error"}
+_INCOMPLETE: dict[object, Stop] = {"max_output_tokens": "length", "content_filter": "safety"}
+_CLOSING = {f"response.{status}": status for status in ("completed", "incomplete", "failed", "cancelled")}
+# An object that has one of these and is nothing else is an error.
+_ERRORS = ("error", "message", "detail")
+_OPENING = frozenset({"response.created", "response.queued", "response.in_progress"})
+
+
+class Reader:
+    """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
+
+    def __init__(
+        self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
+    ) -> None:
+        self._origin = origin
+        self._framing = framing
+        self._framer = FRAMERS[framing]()
+        self._output = Output(response)
+        self._body: dict[str, Any] = {}
+        self._sources: dict[str, str] = {}
+        self._status = ""
+        self._is_whole = False
+        self._tail: Failure | None = None
+        self._error: Failure | None = None
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """The deltas that ``data`` completes."""
+        if self._error is not None:
+            return []
+        payloads = self._framer.feed(data)
+        if not payloads:
+            return []
+        self._read(payloads)
+        return self._output.take()
+
+    def close(self) -> list[Delta]:
+        """The body has ended: an event without its end is read if it is whole."""
+        rest = self._framer.close()
+        if self._error is None:
+            self._read(rest)
+            if self._framing != "json" and self._error is not None and self._error.type == "malformed":
+                # The last event had no end: it is cut off rather than malformed.
+                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
+                self._error = None
+        return self._output.take()
+
+    def fail(self, failure: Failure) -> None:
+        """The connection broke or the caller stopped reading; the first failure stays."""
+        self._error = self._error or failure
+
+    def result(self) -> ReadResult:
+        """The response as values; call after ``close``."""
+        error = self._error or self._unfinished()
+        blocks: list[Block] = self._output.blocks()
+        usage = events.read_usage(self._body.get("usage"))
+        stop = self._stop()
+        response = Response(
+            origin=msgspec.structs.replace(self._origin, served_model=_plain(self._body.get("model"))),
+            id=_plain(self._body.get("id")),
+            finish=self.finish,
+            complete=error is None and stop != "safety",
+            envelope=self._envelope(usage is not None, error is not None),
+            error=error,
+            blocks=len(blocks),
+            outcome=outcome_of(stop, blocks, error),
+        )
+        return ReadResult(response, tuple(blocks), usage)
+
+    @property
+    def finish(self) -> str | None:
+        """The closing ``status`` as reported; ``None`` while none came."""
+        return self._status or None
+
+    def _stop(self) -> Stop:
+        if self._status != "incomplete":
+            return _STOPS.get(self._status, "")
+        details = self._body.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, dict) else None
+        return _INCOMPLETE.get(reason, "") if isinstance(reason, str) else ""
+
+    def _unfinished(self) -> Failure | None:
+        """Why the response is incomplete although no error said so outright."""
+        if self._status in ("completed", "incomplete"):
+            return None
+        if self._status in _STOPS:
+            return Failure(f"the provider ended the response with status {self._status}", type="error")
+        if self._status:
+            return Failure(f"the response is not finished: its status is {self._status}", type="truncated")
+        if self._is_whole:
+            return None
+        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+
+    def _envelope(self, has_usage: bool, has_error: bool) -> str:
+        """What of the response object no block, no ``usage`` and no ``error`` has; an empty ``null`` stays."""
+        read = {"output"} | ({"usage"} if has_usage else set()) | ({"error"} if has_error else set())
+        rest = {key: source for key, source in self._sources.items() if key not in read}
+        return joined(rest).decode() if rest else ""
+
+    def _read(self, payloads: list[bytes]) -> None:
+        add = self._output.add
+        pieces, decode = events.PIECES, events.decode_event
+        for payload in payloads:
+            try:
+                event = decode(payload)
+            except events.NOT_LISTED:
+                self._read_other(payload)
+            else:
+                piece = pieces.get(event.type)
+                if piece is None or event.delta is None:
+                    self._read_other(payload)
+                else:
+                    index = event.summary_index if piece.field == "summary" else event.content_index
+                    add(event.output_index, piece, index, event.delta)
+            if self._error is not None:
+                return
+
+    def _read_other(self, payload: bytes) -> None:
+        """Everything but the pieces of text: whole bodies, beginnings and ends, errors, what nobody knows."""
+        text = payload.strip()
+        if text == b"[DONE]":
+            self._is_whole = True
+        elif text:
+            body = read_object(payload)
+            if isinstance(body, Failure):
+                self._error = body
+            else:
+                self._read_object(body, payload)
+
+    def _read_object(self, body: dict[str, Any], payload: bytes) -> None:
+        match body.get("type"):
+            case str(kind) if kind in events.PIECES and isinstance(body.get("delta"), str):
+                piece = events.PIECES[kind]
+                at = _index(body, "summary_index" if piece.field == "summary" else "content_index") or 0
+                self._output.add(_index(body), piece, at, body["delta"])
+            case "response.output_item.added":
+                if isinstance(body.get("item"), dict):
+                    self._output.begin(_index(body), body["item"])
+            case "response.output_item.done":
+                if isinstance(body.get("item"), dict):
+                    self._output.finish(_index(body), body["item"], members(payload)["item"])
+            case "response.content_part.added":
+                self._output.begin_part(_index(body), "content", _index(body, "content_index") or 0, body.get("part"))
+            case "response.reasoning_summary_part.added":
+                self._output.begin_part(_index(body), "summary", _index(body, "summary_index") or 0, body.get("part"))
+            case str(kind) if kind in _CLOSING or kind in _OPENING:
+                self._take(body, payload, _CLOSING.get(kind, ""))
+            case None if body.get("object") == "response" or isinstance(body.get("output"), list):
+                self._is_whole = True
+                self._close(body, members(payload), _plain(body.get("status")))
+            case "error":
+                self._error = events.read_failure(200, body)
+            case kind if (kind is None or self._framing == "json") and any(body.get(key) for key in _ERRORS):
+                self._error = events.read_failure(200, body)
+            case _ if self._framing == "json":
+                self._error = Failure("the response body has no output", type="malformed")
+
+    def _take(self, event: dict[str, Any], payload: bytes, status: str) -> None:
+        """The response object of an event, and what stands beside it."""
+        sources = {key: source for key, source in members(payload).items() if key not in ("type", "sequence_number")}
+        response = event.get("response")
+        if isinstance(response, dict):
+            sources.update(members(sources.pop("response")))
+        else:
+            response = {}
+        if status:
+            self._close(response, sources, _plain(response.get("status")) or status)
+        else:
+            self._note(response, sources)
+
+    def _close(self, body: dict[str, Any], sources: dict[str, str], status: str) -> None:
+        self._note(body, sources)
+        self._status = status
+        if isinstance(body.get("output"), list):
+            self._output.settle(body["output"], elements(sources["output"]))
+        if body.get("error"):
+            self._error = events.read_failure(200, body)
+
+    def _note(self, body: dict[str, Any], sources: dict[str, str]) -> None:
+        self._body.update(body)
+        self._sources.update(sources)
+
+
+def _index(event: dict[str, Any], name: str = "output_index") -> int | None:
+    index = event.get(name)
+    return index if isinstance(index, int) else None
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else ""

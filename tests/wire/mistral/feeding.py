@@ -1,0 +1,109 @@
+"""Streams, bodies and requests of the ``mistral`` dialect for its tests."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tests.wire.feeding import check, each_byte, sse
+from thinkback.model.blocks import Block, Origin, ToolResult
+from thinkback.model.commits import Draft, Message, Response, Tools
+from thinkback.model.deltas import Delta
+from thinkback.model.plan import NOTHING
+from thinkback.wire.framing import Framing
+from thinkback.wire.mistral import Reader, read_request, write
+from thinkback.wire.result import ReadResult
+
+ORIGIN = Origin("mistral", "https://api.example.org/v1", "model")
+HEAD = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "served"}
+
+
+def think(*texts: str, **fields: Any) -> dict[str, Any]:
+    """A thinking chunk."""
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text} for text in texts], **fields}
+
+
+def said(text: str, **fields: Any) -> dict[str, Any]:
+    """A text chunk."""
+    return {"type": "text", "text": text, **fields}
+
+
+def call(arguments: Any, index: int | None = None, id: str | None = "abcDEF123", name: str = "f") -> dict[str, Any]:
+    """A tool call as Mistral writes it."""
+    found: dict[str, Any] = {"function": {"name": name, "arguments": arguments}}
+    return {**found, **({"id": id} if id is not None else {}), **({"index": index} if index is not None else {})}
+
+
+def chunk(delta: Any = None, finish: str | None = None, **top: Any) -> dict[str, Any]:
+    """One chunk with a delta for choice 0."""
+    return {**HEAD, "choices": [{"index": 0, "delta": delta or {}, "finish_reason": finish}], **top}
+
+
+def stream(*deltas: Any, finish: str | None = "stop") -> bytes:
+    """A whole stream of deltas that ends as it should."""
+    return sse(*map(chunk, deltas), chunk({}, finish))
+
+
+def body(message: Any, finish: str | None = "stop", **top: Any) -> bytes:
+    """A response that is not streamed."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+    return json.dumps({"id": "c1", "model": "served", "choices": [choice], **top}).encode()
+
+
+def feed(pieces: Iterable[bytes], framing: Framing = "sse") -> tuple[list[Delta], ReadResult]:
+    """All deltas and the result of a body that comes in ``pieces``."""
+    reader = Reader(ORIGIN, framing, None, "r1")
+    deltas = [delta for piece in pieces for delta in reader.feed(piece)]
+    deltas += reader.close()
+    return deltas, reader.result()
+
+
+def read(raw: bytes) -> ReadResult:
+    """The result of a body, streamed or whole, after checking that it is the same byte by byte and obeys the laws."""
+    framing: Framing = "json" if raw.startswith(b"{") else "sse"
+    deltas, result = feed([raw], framing)
+    assert (deltas, result) == feed(each_byte(raw), framing)
+    check(deltas, result)
+    return result
+
+
+def answer(result: ReadResult) -> Any:
+    """The message that goes back for a response, or ``None``."""
+    fragments = write.assistant(result.response, result.blocks, NOTHING)
+    return json.loads(fragments[0]) if fragments else None
+
+
+def rewritten(body: dict[str, Any]) -> Any:
+    """A request body that is read and written again."""
+    numbers = itertools.count()
+    request = read_request(body, lambda: f"r{next(numbers)}")
+    tools = [draft.value for draft in request.drafts if isinstance(draft.value, Tools)]
+    messages = bytearray()
+    before = ""
+    for role, fragments in fragments_of(request.drafts):
+        for fragment in fragments:
+            messages += write.turn_over(before, role)[0] + fragment
+            before = role
+    end = write.end(request.model, tools[0].tools if tools else (), (), request.params)
+    return json.loads(write.start + bytes(messages) + end)
+
+
+def fragments_of(drafts: Sequence[Draft]) -> list[tuple[str, tuple[bytes, ...]]]:
+    """(role, fragments) of a history."""
+    found: list[tuple[str, tuple[bytes, ...]]] = []
+    for draft in drafts:
+        if isinstance(draft.value, Message):
+            role: Any = draft.kind
+            found.append((role, (write.message(role, draft.value),)))
+        elif isinstance(draft.value, Response):
+            blocks: list[Block] = [
+                other.value  # type: ignore[misc]
+                for other in drafts
+                if other.response == draft.response and other.index >= 0
+            ]
+            found.append(("assistant", write.assistant(draft.value, blocks, NOTHING)))
+        elif isinstance(draft.value, ToolResult):
+            found.append(("tool", write.results([draft.value])))
+    return found
