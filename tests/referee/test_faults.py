@@ -8,25 +8,39 @@ import socket
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.referee.talk import Got, body, post, user
+from tests.referee.talk import Got, body, post, said, user
 from thinkback.referee import (
     Call,
     CutAfterBytes,
+    Duplicate,
     ErrorInStream,
     Fault,
     HttpError,
     MalformedJson,
     NoDone,
     Referee,
+    RejectCarrier,
     Stall,
     Step,
-    profile_for,
+    Swapped,
 )
 from thinkback.referee.jsons import as_list, as_object
-from thinkback.referee.render import Answer
-from thinkback.referee.request import Request
+from thinkback.referee.persona import Rendered
 from thinkback.referee.transmission import Wait, Write, transmit_stream
+
+RENDERED = Rendered(b"{}", [b"a\n", b"b\n", b"c\n"], b"end\n")
+
+
+def broken(message: str, code: str) -> bytes:
+    return f"{code}: {message}\n".encode()
+
+
+def sent(fault: Fault, rendered: Rendered = RENDERED) -> bytes:
+    actions = transmit_stream(rendered, Step(fault=fault), 0.0, broken)
+    return b"".join(action.data for action in actions if isinstance(action, Write))
 
 
 def faulty(fault: Fault, *, stream: bool = True) -> Got:
@@ -95,6 +109,45 @@ def test_a_stream_can_end_without_done() -> None:
     assert 200 == faulty(NoDone(), stream=False).status
 
 
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (Duplicate(), b"a\nb\nb\nc\nend\n"),
+        (Swapped(), b"a\nc\nb\nend\n"),
+        (NoDone(), b"a\nb\nc\n"),
+        (ErrorInStream("gone", "oops", after=1), b"a\noops: gone\n"),
+    ],
+)
+def test_events_can_be_doubled_swapped_or_missing(fault: Fault, expected: bytes) -> None:
+    """Faults act on whole events, whatever their framing."""
+    assert expected == sent(fault)
+
+
+def test_where_nothing_marks_the_end_the_last_event_is_left_out() -> None:
+    """A stream whose last event is its end loses that event."""
+    assert b"a\n" == sent(NoDone(), Rendered(b"{}", [b"a\n", b"b\n"]))
+
+
+def test_a_persona_may_bring_its_own_malformed_event() -> None:
+    """Binary events cannot be damaged by cutting their text."""
+    assert b"abadb" == sent(MalformedJson(after=1), Rendered(b"{}", [b"a", b"b"], malformed=b"bad"))
+
+
+@pytest.mark.parametrize("fault", [Duplicate(), Swapped()])
+def test_faults_of_order_leave_a_whole_body_alone(fault: Fault) -> None:
+    """What only a stream can have does nothing to a response that is not one."""
+    assert "three four" == faulty(fault, stream=False).message["content"]
+
+
+def test_genuine_reasoning_can_be_rejected(referee: Referee) -> None:
+    """The provider's own refusal comes once, and the same request is accepted afterwards."""
+    messages = [user("hi"), said("yes", reasoning_content="x"), user("on")]
+    referee.push(Step(fault=RejectCarrier()))
+    first, second = (post(referee, "deepseek", body("deepseek-v4-pro", *messages)) for _ in range(2))
+    assert (400, "rejected as scripted", 200) == (first.status, first.headers["x-referee"], second.status)
+    assert "must be passed back" in str(first.json["error"])
+
+
 def test_a_stall_of_no_length_changes_nothing() -> None:
     """After its pause a stalled stream goes on."""
     assert faulty(Stall(0.0)).events == faulty(Stall(0.0, after=4)).events
@@ -132,13 +185,9 @@ def test_pace_pauses_between_events() -> None:
 
 def test_pauses_stand_between_the_events_and_not_at_the_ends() -> None:
     """n events have n - 1 pauses."""
-    profile = profile_for("kimi", "kimi-k3")
-    assert profile is not None
-    answer = Answer(Request(profile, body("kimi-k3", user("hi"))), Step(text="a b", pace=0.5), "1", "plain", (), {})
-    actions = transmit_stream(answer, 0.0)
-    assert [Wait(0.5)] * (len(actions) // 2) == [action for action in actions if isinstance(action, Wait)]
-    assert isinstance(actions[0], Write)
-    assert isinstance(actions[-1], Write)
+    actions = transmit_stream(RENDERED, Step(pace=0.5), 0.0, broken)
+    assert [Write, Wait] * 3 + [Write] == [type(action) for action in actions]
+    assert [Wait(0.5)] * 3 == [action for action in actions if isinstance(action, Wait)]
 
 
 def test_pieces_of_any_size_arrive_whole() -> None:
@@ -150,12 +199,22 @@ def test_pieces_of_any_size_arrive_whole() -> None:
     assert [chunk["choices"] for chunk in first.chunks] == [chunk["choices"] for chunk in second.chunks]
 
 
+@given(st.integers(1, 200))
+def test_splitting_changes_no_byte(size: int) -> None:
+    """split_every cuts the body into pieces of that size and nothing else."""
+    rendered = Rendered(b"", ["data: ä 思考\n\n".encode()] * 9, b"data: [DONE]\n\n")
+    bodies = []
+    for split in (0, size):
+        actions = transmit_stream(rendered, Step(split_every=split), 0.0, broken)
+        writes = [action.data for action in actions if isinstance(action, Write)]
+        bodies.append(b"".join(writes))
+        assert not split or {size} >= {len(data) for data in writes[:-1]}
+    assert bodies[0] == bodies[1]
+
+
 def test_pieces_end_where_a_pause_stands() -> None:
     """A pause is kept in its place when the writes around it are split."""
-    profile = profile_for("kimi", "kimi-k3")
-    assert profile is not None
-    step = Step(text="a", split_every=1_000_000, fault=Stall(9.0, after=1))
-    actions = transmit_stream(Answer(Request(profile, body("kimi-k3", user("hi"))), step, "1", "plain", (), {}), 0.0)
+    actions = transmit_stream(RENDERED, Step(split_every=1_000_000, fault=Stall(9.0, after=1)), 0.0, broken)
     assert [Write, Wait, Write] == [type(action) for action in actions]
 
 

@@ -10,7 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.referee.talk import WEATHER, Client, body, post, result, said, send, user
-from thinkback.referee import BAD_KEY, HOSTS, Exchange, HttpError, Referee, Step, models_of, serve
+from thinkback.referee import BAD_KEY, Exchange, HttpError, Referee, Step, serve
+from thinkback.referee import HOSTS as PLAYED
+from thinkback.referee import models_of as all_models_of
+from thinkback.referee.chat import Chat
+from thinkback.referee.chat.profiles import HOSTS, models_of
 from thinkback.referee.jsons import as_list, as_object
 
 HI = body("deepseek-v4-pro", user("hi"))
@@ -92,6 +96,28 @@ def test_what_arrived_is_recorded_without_keys(referee: Referee) -> None:
         exchange.verdict.ok,
     )
     assert exchange.step is not None
+
+
+def test_keys_in_a_query_are_not_recorded(referee: Referee) -> None:
+    """What stands behind key= in a path is a secret like a header, also in the answer to an unknown path."""
+    send(referee, "POST", "/deepseek/chat/completions?key=secret&x=1", json.dumps(HI).encode())
+    assert "/deepseek/chat/completions?key=…&x=1" == referee.requests[0].path
+    assert b"secret" not in send(referee, "GET", "/nobody?x=1&key=secret").data
+
+
+def test_hosts_know_their_base_urls_and_models(referee: Referee) -> None:
+    """A host that speaks several formats has the base URL of the first, and the models of all."""
+    assert {host: referee.base_url(host).removeprefix(referee.url) for host in PLAYED} == PLAYED
+    assert ("/deepseek", "/openai/v1") == (PLAYED["deepseek"], PLAYED["openai"])
+    assert {"gpt-4o", "gpt-5.3-codex"} <= set(all_models_of("openai"))
+    assert [] == all_models_of("nobody")
+
+
+def test_the_personas_are_at_hand(referee: Referee) -> None:
+    """Tests may look into what a persona minted; one that is not played is an error."""
+    assert referee.persona(Chat).ledger is referee.ledger
+    with pytest.raises(LookupError, match="plays no Referee"):
+        referee.persona(Referee)
 
 
 def test_refusals_say_why_in_a_header(referee: Referee) -> None:

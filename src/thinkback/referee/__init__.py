@@ -6,23 +6,28 @@ It imports nothing else of this project: a judge that shares the accused's code 
 
 from __future__ import annotations
 
+from .chat.judge import judge, required_indices
+from .chat.ledger import Ledger, Mint
+from .chat.profiles import PROFILES, Host, Profile, profile_for
+from .credentials import BAD_KEY
 from .house import KNOWN, LOST, code_word
-from .judge import judge, required_indices
-from .ledger import Ledger, Mint
-from .profiles import HOSTS, PROFILES, Host, Profile, models_of, profile_for
+from .personas import HOSTS, models_of
 from .script import (
     Call,
     CutAfterBytes,
+    Duplicate,
     ErrorInStream,
     Fault,
     HttpError,
     MalformedJson,
     NoDone,
+    RejectCarrier,
     Script,
     Stall,
     Step,
+    Swapped,
 )
-from .server import BAD_KEY, Exchange, Referee, serve
+from .server import Exchange, Referee, serve
 from .verdict import Verdict
 
 __all__ = [
@@ -33,6 +38,7 @@ __all__ = [
     "PROFILES",
     "Call",
     "CutAfterBytes",
+    "Duplicate",
     "ErrorInStream",
     "Exchange",
     "Fault",
@@ -44,9 +50,11 @@ __all__ = [
     "NoDone",
     "Profile",
     "Referee",
+    "RejectCarrier",
     "Script",
     "Stall",
     "Step",
+    "Swapped",
     "Verdict",
     "code_word",
     "judge",

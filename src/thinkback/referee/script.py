@@ -38,7 +38,7 @@ class CutAfterBytes:
 
 @dataclass(frozen=True, slots=True)
 class ErrorInStream:
-    """After some events, an event with a top-level ``error`` inside HTTP 200, then nothing more."""
+    """After some events, one that reports an error as the provider does inside HTTP 200, then nothing more."""
 
     message: str = "Internal server error"
     code: str = "server_error"
@@ -64,16 +64,37 @@ class MalformedJson:
 
 @dataclass(frozen=True, slots=True)
 class NoDone:
-    """End the stream in good order but without ``[DONE]``."""
+    """End the stream in good order but without what marks its end: ``[DONE]``, or else the last event."""
 
 
-Fault = HttpError | CutAfterBytes | ErrorInStream | Stall | MalformedJson | NoDone
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Send one event, counted from 0, twice."""
+
+    at: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """Send two neighbouring events, the first counted from 0, in the wrong order."""
+
+    at: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RejectCarrier:
+    """Refuse the request as if a carrier in it were not valid, in the provider's own words, although it is genuine."""
+
+
+Fault = HttpError | CutAfterBytes | ErrorInStream | Stall | MalformedJson | NoDone | Duplicate | Swapped | RejectCarrier
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One model response.
 
+    ``earlier`` are units of the same response that stand before this one, each with reasoning of its own, text and
+    calls: only in formats that can interleave them (Responses, Messages); the others leave them out.
     ``field`` overrides where the reasoning travels: ``reasoning_content``, ``reasoning``, ``thinking`` (content
     chunks) or ``tags`` (``<think>`` inside the text). ``usage`` overrides single numbers. ``split_every`` writes the
     body in pieces of so many bytes, so that reads end anywhere; ``pace`` is the pause between events in seconds.
@@ -90,6 +111,7 @@ class Step:
     split_every: int = 0
     pace: float | None = None
     fault: Fault | None = None
+    earlier: Sequence[Step] = ()
 
 
 Script = Sequence[Step]

@@ -9,31 +9,27 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
+from .chat import Chat
+from .chat.ledger import Ledger
+from .credentials import clean_path, without_secrets
 from .house import house_step
 from .jsons import JsonObject, as_object, as_text, compact, strict_loads
-from .judge import judge
-from .ledger import Ledger, Mint
-from .profiles import HOSTS, Host, Profile, models_of, profile_for
-from .render import Answer, arguments_text, field_of
-from .request import Request
-from .script import HttpError, Script, Step
+from .persona import Asked, Persona
+from .personas import by_host, make_personas
+from .script import HttpError, RejectCarrier, Script, Step
 from .transmission import Action, Write, transmit_stream, transmit_whole
 from .transport import Connections, Incoming, Reply
-from .usage import cache_hit, count_usage, prompt_words
-from .verdict import ACCEPTED, Verdict, refuse, unauthorized, unknown_model
+from .verdict import Verdict
 
-BAD_KEY = "bad-key"
-_CHAT = ("/chat/completions", "/v1/chat/completions", "/openai/v1/chat/completions")
-_MODELS = ("/models", "/v1/models", "/openai/v1/models")
-_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"})
 # A server that runs for days must not keep everything it ever saw.
 _KEPT_REQUESTS = 10_000
-_KEPT_PROMPTS = 32
+
+_P = TypeVar("_P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +51,6 @@ class Exchange:
     """What the scripted model said."""
 
 
-@dataclass(slots=True)
-class _Memory:
-    """What the referee remembers between requests; replaced whole by ``reset``."""
-
-    ledger: Ledger = field(default_factory=Ledger)
-    script: deque[Step] = field(default_factory=deque)
-    requests: list[Exchange] = field(default_factory=list)
-    prompts: dict[tuple[str, str], deque[list[str]]] = field(default_factory=dict)
-
-
 class Referee:
     """A strict stand-in for reasoning providers: ``with Referee() as referee: ... referee.base_url("deepseek")``.
 
@@ -82,7 +68,10 @@ class Referee:
         address: tuple[str, int] = ("127.0.0.1", 0),
         report: Callable[[Exchange], None] | None = None,
     ) -> None:
-        self._memory = _Memory(script=deque(script or ()))
+        self._personas = make_personas()
+        self._by_host = by_host(self._personas)
+        self._script = deque(script or ())
+        self._requests: list[Exchange] = []
         self._pace = pace
         self._seed = seed
         self._address = address
@@ -119,101 +108,99 @@ class Referee:
 
     def base_url(self, host: str) -> str:
         """The base URL of a persona, as a client of that provider is configured with it."""
-        if host not in HOSTS:
-            raise ValueError(f"unknown persona {host!r}; the referee plays {', '.join(HOSTS)}")
-        return f"{self.url}/{host}"
+        if host not in self._by_host:
+            raise ValueError(f"unknown persona {host!r}; the referee plays {', '.join(self._by_host)}")
+        return f"{self.url}/{host}{self._by_host[host][0].base_path(host)}"
 
     @property
     def requests(self) -> list[Exchange]:
         """What arrived, in order (a copy)."""
         with self._lock:
-            return list(self._memory.requests)
+            return list(self._requests)
 
     @property
     def ledger(self) -> Ledger:
-        """What was minted so far."""
-        return self._memory.ledger
+        """What chat completions minted so far."""
+        return self.persona(Chat).ledger
+
+    def persona(self, kind: type[_P]) -> _P:
+        """The persona of this class; raises LookupError when it is not played."""
+        for persona in self._personas:
+            if isinstance(persona, kind):
+                return persona
+        raise LookupError(f"the referee plays no {kind.__name__}")
 
     @property
     def unused(self) -> int:
         """How many scripted steps no request has consumed."""
         with self._lock:
-            return len(self._memory.script)
+            return len(self._script)
 
     def push(self, *steps: Step) -> None:
         """Append steps to the script."""
         with self._lock:
-            self._memory.script.extend(steps)
+            self._script.extend(steps)
 
     def reset(self) -> None:
-        """Forget requests, ledger, script and prompts, as if just started."""
+        """Forget requests, what was minted, script and prompts, as if just started."""
         with self._lock:
-            self._memory = _Memory()
+            self._script.clear()
+            self._requests.clear()
+            for persona in self._personas:
+                persona.reset()
 
     def respond(self, incoming: Incoming) -> Reply:
         """Judge and answer one request; thread-safe, and pure but for the referee's memory."""
-        name, _, rest = incoming.path.split("?")[0].lstrip("/").partition("/")
-        if incoming.method == "GET" and name == "healthz":
+        host, _, rest = incoming.path.split("?")[0].lstrip("/").partition("/")
+        if incoming.method == "GET" and host == "healthz":
             return Reply.json(200, {"status": "ok"})
-        host = HOSTS.get(name)
-        route = {("POST", path): self._chat for path in _CHAT} | {("GET", path): self._models for path in _MODELS}
-        handler = route.get((incoming.method, f"/{rest}"))
-        if host is None or handler is None:
-            return Reply.json(404, {"error": {"message": f"no such path: {incoming.path}", "type": "not_found_error"}})
-        return handler(host, incoming)
-
-    def _models(self, host: Host, incoming: Incoming) -> Reply:
-        if not _authorized(incoming):
-            return _refusal(unauthorized(host))
-        listed = [{"id": model, "object": "model", "owned_by": host.name} for model in models_of(host.name)]
-        return Reply.json(200, {"object": "list", "data": listed})
-
-    def _chat(self, host: Host, incoming: Incoming) -> Reply:
         with self._lock:
-            reply, exchange = self._decide(host, incoming)
-            self._memory.requests.append(exchange)
-            del self._memory.requests[:-_KEPT_REQUESTS]
+            found = self._read(host, f"/{rest}", incoming)
+            if found is None:
+                message = f"no such path: {clean_path(incoming.path)}"
+                return Reply.json(404, {"error": {"message": message, "type": "not_found_error"}})
+            reply, exchange = self._decide(*found, incoming)
+            if incoming.method == "GET":
+                return reply
+            self._requests.append(exchange)
+            del self._requests[:-_KEPT_REQUESTS]
         if self._report is not None:
             self._report(exchange)
         return reply
 
-    def _decide(self, host: Host, incoming: Incoming) -> tuple[Reply, Exchange]:
-        body, verdict = _parse(host, incoming)
-        profile = profile_for(host.name, _model(body))
-        if verdict.ok:
-            verdict = judge(profile, body, self._memory.ledger) if profile else unknown_model(host, _model(body))
-        if profile is None or not verdict.ok:
-            return _refusal(verdict), _exchange(host, incoming, body, verdict, verdict.status)
-        reply, step = self._answer(Request(profile, body))
-        return reply, _exchange(host, incoming, body, verdict, reply.status, step)
+    def _read(self, host: str, path: str, incoming: Incoming) -> tuple[Persona, str, Asked | Verdict] | None:
+        for persona in self._by_host.get(host, ()):
+            asked = persona.read(host, path, incoming)
+            if asked is not None:
+                return persona, host, asked
+        return None
 
-    def _answer(self, request: Request) -> tuple[Reply, Step]:
-        script = self._memory.script
-        step = script.popleft() if script else house_step(request, self._seed)
+    def _decide(
+        self, persona: Persona, host: str, asked: Asked | Verdict, incoming: Incoming
+    ) -> tuple[Reply, Exchange]:
+        verdict = asked if isinstance(asked, Verdict) else persona.judge(asked)
+        if isinstance(asked, Verdict) or not verdict.ok:
+            body = _body(incoming) if isinstance(asked, Verdict) else asked.body
+            model = as_text(body.get("model")) if isinstance(asked, Verdict) else asked.model
+            return _at_once(verdict), _exchange(host, incoming, body, verdict, verdict.status, model)
+        reply, step = self._answer(persona, asked)
+        return reply, _exchange(host, incoming, asked.body, verdict, reply.status, asked.model, step)
+
+    def _answer(self, persona: Persona, asked: Asked) -> tuple[Reply, Step]:
+        step = self._script.popleft() if self._script else house_step(persona.view(asked), self._seed)
         if isinstance(step.fault, HttpError):
             return _http_error(step.fault), step
-        answer = self._prepare(request, step)
-        self._memory.ledger.add(_mint(answer))
-        if request.body.get("stream"):
-            return Reply.stream(transmit_stream(answer, self._pace)), step
-        return Reply(200, {"content-type": "application/json"}, transmit_whole(answer)), step
+        if isinstance(step.fault, RejectCarrier):
+            return _at_once(persona.reject(asked)), step
+        rendered = persona.render(asked, step, self._digest(asked, step))
+        if asked.stream:
+            actions = transmit_stream(rendered, step, self._pace, persona.broken)
+            return Reply.stream(actions, rendered.content_type), step
+        return Reply(200, {"content-type": rendered.whole_type}, transmit_whole(rendered.whole, step)), step
 
-    def _prepare(self, request: Request, step: Step) -> Answer:
-        digest = sha256(f"{self._seed}:{compact(request.body)}".encode()).hexdigest()
-        prefix = request.profile.host.call_prefix
-        calls = tuple(
-            (call.id or prefix + sha256(f"{digest}:{index}".encode()).hexdigest()[:20], call.name, arguments_text(call))
-            for index, call in enumerate(step.tool_calls)
-        )
-        prompt = prompt_words(request)
-        usage = count_usage(request, step, len(prompt), self._cache_hit(request.profile, prompt))
-        return Answer(request, step, digest[:24], field_of(request, step), calls, usage)
-
-    def _cache_hit(self, profile: Profile, prompt: list[str]) -> int:
-        earlier = self._memory.prompts.setdefault((profile.host.name, profile.reported), deque(maxlen=_KEPT_PROMPTS))
-        hit = cache_hit(prompt, earlier)
-        earlier.append(prompt)
-        return hit
+    def _digest(self, asked: Asked, step: Step) -> str:
+        said = replace(step, fault=None, pace=None, split_every=0)
+        return sha256(f"{self._seed}:{asked.host}:{asked.model}:{compact(asked.body)}:{said}".encode()).hexdigest()
 
 
 def serve(
@@ -237,39 +224,24 @@ def serve(
             return
 
 
-def _authorized(incoming: Incoming) -> bool:
-    scheme, _, key = incoming.headers.get("authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and key.strip() not in ("", BAD_KEY)
-
-
-def _parse(host: Host, incoming: Incoming) -> tuple[JsonObject, Verdict]:
-    if not _authorized(incoming):
-        return {}, unauthorized(host)
+def _body(incoming: Incoming) -> JsonObject:
     try:
-        body = strict_loads(incoming.body)
-    except (ValueError, RecursionError) as error:
-        return {}, refuse(host, f"Failed to parse the request body as JSON: {error}", "invalid JSON")
-    if not isinstance(body, dict):
-        return {}, refuse(host, "The request body must be a JSON object", "body is not an object")
-    if not _model(body):
-        return dict(as_object(body)), refuse(host, "missing field `model`", "no model")
-    return dict(as_object(body)), ACCEPTED
-
-
-def _model(body: Mapping[str, object]) -> str:
-    return as_text(body.get("model"))
+        return dict(as_object(strict_loads(incoming.body)))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _exchange(
-    host: Host, incoming: Incoming, body: JsonObject, verdict: Verdict, status: int, step: Step | None = None
+    host: str, incoming: Incoming, body: JsonObject, verdict: Verdict, status: int, model: str, step: Step | None = None
 ) -> Exchange:
-    headers = {name: value for name, value in incoming.headers.items() if name not in _SECRET_HEADERS}
-    return Exchange(incoming.path, headers, incoming.body, body, verdict, status, host.name, _model(body), step)
+    headers = without_secrets(incoming.headers)
+    return Exchange(clean_path(incoming.path), headers, incoming.body, body, verdict, status, host, model, step)
 
 
-def _refusal(verdict: Verdict) -> Reply:
+def _at_once(verdict: Verdict) -> Reply:
     reason = verdict.reason.encode("ascii", "backslashreplace").decode().replace("\r", " ").replace("\n", " ")
-    return Reply.json(verdict.status, verdict.body or {}, {"x-referee": reason})
+    named = {"x-referee": reason} if reason else {}
+    return Reply.json(verdict.status, {} if verdict.body is None else verdict.body, {**verdict.headers, **named})
 
 
 def _http_error(fault: HttpError) -> Reply:
@@ -281,11 +253,3 @@ def _http_error(fault: HttpError) -> Reply:
 
 def _lower(items: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name.lower(): value for name, value in items}
-
-
-def _mint(answer: Answer) -> Mint:
-    profile = answer.request.profile
-    tagged = answer.field == "tags"
-    reasoning = "" if answer.field == "hidden" else answer.step.reasoning
-    calls = tuple(identifier for identifier, _, _ in answer.calls)
-    return Mint(profile.host.name, profile.model, reasoning, answer.text, calls, tagged)

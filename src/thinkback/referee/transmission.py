@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from .jsons import compact
-from .render import DONE, Answer, completion, events, sse
-from .script import CutAfterBytes, ErrorInStream, Fault, HttpError, MalformedJson, NoDone, Stall
+from .script import (
+    CutAfterBytes,
+    Duplicate,
+    ErrorInStream,
+    Fault,
+    HttpError,
+    MalformedJson,
+    NoDone,
+    RejectCarrier,
+    Stall,
+    Step,
+    Swapped,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +42,32 @@ class Cut:
 
 
 Action = Write | Wait | Cut
+Broken = Callable[[str, str], bytes]
 
 
-def transmit_stream(answer: Answer, pace: float) -> list[Action]:
-    """The actions of a streamed answer."""
-    step = answer.step
-    actions = _faulty_stream(events(answer), step.fault)
+class Stream(Protocol):
+    """The parts of a stream; see ``persona.Rendered``."""
+
+    @property
+    def events(self) -> Sequence[bytes]: ...
+
+    @property
+    def end(self) -> bytes: ...
+
+    @property
+    def malformed(self) -> bytes: ...
+
+
+def transmit_stream(rendered: Stream, step: Step, pace: float, broken: Broken) -> list[Action]:
+    """The actions of a streamed answer; ``broken`` makes the event that reports an error."""
+    actions = _faulty_stream(rendered, step.fault, broken)
     pause = pace if step.pace is None else step.pace
     return list(_split(_paced(actions, pause) if pause > 0 else actions, step.split_every))
 
 
-def transmit_whole(answer: Answer) -> list[Action]:
+def transmit_whole(data: bytes, step: Step) -> list[Action]:
     """The actions of an answer that is not streamed; faults that only a stream can have break the one body."""
-    data = compact(completion(answer)).encode()
-    return list(_split(_faulty_whole(data, answer.step.fault), answer.step.split_every))
+    return list(_split(_faulty_whole(data, step.fault), step.split_every))
 
 
 def body_length(actions: Sequence[Action]) -> int:
@@ -52,29 +75,34 @@ def body_length(actions: Sequence[Action]) -> int:
     return sum(len(action.data) for action in actions if isinstance(action, Write))
 
 
-def _faulty_stream(parts: list[bytes], fault: Fault | None) -> list[Action]:
-    whole: list[Action] = [Write(part) for part in (*parts, DONE)]
+def _faulty_stream(rendered: Stream, fault: Fault | None, broken: Broken) -> list[Action]:
+    events = [*rendered.events, *([rendered.end] if rendered.end else [])]
     match fault:
-        case None | HttpError():
-            return whole
+        case None | HttpError() | RejectCarrier():
+            return _writes(events)
         case NoDone():
-            return whole[:-1]
+            return _writes(events[:-1])
         case CutAfterBytes(count):
-            return [Write(b"".join((*parts, DONE))[:count]), Cut()]
+            return [Write(b"".join(events)[:count]), Cut()]
         case Stall(seconds, after):
-            return [*whole[:after], Wait(seconds), *whole[after:]]
+            return [*_writes(events[:after]), Wait(seconds), *_writes(events[after:])]
         case MalformedJson(after):
-            return [*whole[:after], Write(b'data: {"choices":[{"index":0,"delta":{"content":\n\n'), *whole[after:]]
-        case ErrorInStream(_, _, after, event):
+            damaged = rendered.malformed or _damaged(events[min(after, len(rendered.events) - 1)])
+            return _writes([*events[:after], damaged, *events[after:]])
+        case ErrorInStream(message, code, after, event):
             named = f"event: {event}\n".encode() if event else b""
-            return [*whole[:after], Write(named + sse(_error(fault)))]
+            return _writes([*events[:after], named + broken(message, code)])
+        case Duplicate(at):
+            return _writes([*events[: at + 1], *events[at:]])
+        case Swapped(at):
+            return _writes([*events[:at], *reversed(events[at : at + 2]), *events[at + 2 :]])
         case _:
             assert_never(fault)
 
 
 def _faulty_whole(data: bytes, fault: Fault | None) -> list[Action]:
     match fault:
-        case None | HttpError() | NoDone():
+        case None | HttpError() | RejectCarrier() | NoDone() | Duplicate() | Swapped():
             return [Write(data)]
         case CutAfterBytes(count):
             return [Write(data[:count]), Cut()]
@@ -82,14 +110,20 @@ def _faulty_whole(data: bytes, fault: Fault | None) -> list[Action]:
             return [Wait(seconds), Write(data)]
         case MalformedJson():
             return [Write(data[:-1])]
-        case ErrorInStream():
-            return [Write(compact(_error(fault)).encode())]
+        case ErrorInStream(message, code):
+            return [Write(compact({"error": {"message": message, "type": code, "code": code}}).encode())]
         case _:
             assert_never(fault)
 
 
-def _error(fault: ErrorInStream) -> dict[str, dict[str, str]]:
-    return {"error": {"message": fault.message, "type": fault.code, "code": fault.code}}
+def _writes(parts: Iterable[bytes]) -> list[Action]:
+    return [Write(part) for part in parts]
+
+
+def _damaged(event: bytes) -> bytes:
+    """The event with the second half of its last line missing, and its line ends kept."""
+    text = event.rstrip(b"\r\n")
+    return text[: -max(1, len(text.rpartition(b"\n")[2]) // 2)] + event[len(text) :]
 
 
 def _paced(actions: Sequence[Action], seconds: float) -> Iterator[Action]:

@@ -49,9 +49,9 @@ class Reply:
         return cls(status, {"content-type": "application/json", **(headers or {})}, [Write(data)])
 
     @classmethod
-    def stream(cls, actions: list[Action]) -> Self:
-        """A reply with a body of server-sent events."""
-        headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+    def stream(cls, actions: list[Action], content_type: str) -> Self:
+        """A reply with a body that comes event by event."""
+        headers = {"content-type": content_type, "cache-control": "no-cache"}
         return cls(200, headers, actions, chunked=True)
 
 
@@ -138,6 +138,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._handle()
 
     def do_POST(self) -> None:
+        self._handle()
+
+    def do_DELETE(self) -> None:
         self._handle()
 
     def log_message(self, format: str, *args: object) -> None:

@@ -1,26 +1,26 @@
-"""The referee's verdicts and the shapes in which each provider words a refusal."""
+"""The referee's verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from .jsons import JsonObject, as_list, as_object, as_text
-from .profiles import Host
+from .jsons import as_list, as_object, as_text
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Accepted, or refused with the provider's status and body.
+    """Accepted, or answered at once with this status and body: a refusal in the provider's words, a list of models.
 
     ``reason`` is the referee's own short statement for people and tests ("changed at messages[3]"); it travels in the
     ``x-referee`` header and is empty when the request was accepted.
     """
 
     status: int = 200
-    body: JsonObject | None = None
+    body: object = None
     reason: str = ""
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -30,92 +30,17 @@ class Verdict:
     @property
     def message(self) -> str:
         """The provider's sentence, wherever its error shape keeps it."""
-        body = self.body or {}
-        details = as_list(body.get("detail"))
+        # Google answers some requests with a list of one error.
+        listed = as_list(self.body)
+        body = as_object(listed[0] if listed else self.body)
+        detail = body.get("detail")
         return (
             as_text(as_object(body.get("error")).get("message"))
+            or as_text(body.get("error"))
             or as_text(body.get("message"))
-            or "; ".join(as_text(as_object(entry).get("msg")) for entry in details)
+            or as_text(detail)
+            or "; ".join(as_text(as_object(entry).get("msg")) for entry in as_list(detail))
         )
 
 
 ACCEPTED = Verdict()
-
-_Shape = Callable[[str, str, str | None], JsonObject]
-
-
-def _openai(message: str, kind: str, code: str | None) -> JsonObject:
-    return {"error": {"message": message, "type": kind, "param": None, "code": code or kind}}
-
-
-def _brief(message: str, kind: str, code: str | None) -> JsonObject:
-    error: JsonObject = {"message": message, "type": kind}
-    return {"error": {**error, "code": code} if code else error}
-
-
-def _flat(message: str, kind: str, code: str | None) -> JsonObject:
-    return {"object": "error", "message": message, "type": kind, "param": None, "code": code}
-
-
-_SHAPES: MappingProxyType[str, _Shape] = MappingProxyType(
-    {"deepseek": _openai, "kimi": _brief, "groq": _brief, "mistral": _flat}
-)
-_DEFAULT_KIND = "invalid_request_error"
-
-
-def refuse(
-    host: Host, message: str, reason: str, *, status: int = 400, kind: str = _DEFAULT_KIND, code: str | None = None
-) -> Verdict:
-    """A refusal in the host's own error shape."""
-    return Verdict(status, _SHAPES[host.name](message, kind, code), reason)
-
-
-def refuse_field(host: Host, index: int, role: str, name: str, value: object) -> Verdict:
-    """A refusal of a message field that the host does not know, in its own words."""
-    status, body = _FIELD_SHAPES[host.name](index, role, name, value)
-    return Verdict(status, body, f"unknown field {name} at messages[{index}]")
-
-
-def _field_unrecognized(index: int, role: str, name: str, value: object) -> tuple[int, JsonObject]:
-    # The real DeepSeek and Kimi ignore what they do not know; the wording here is OpenAI's.
-    return 400, _openai(f"Unrecognized request argument supplied: messages[{index}].{name}", _DEFAULT_KIND, None)
-
-
-def _field_unsupported(index: int, role: str, name: str, value: object) -> tuple[int, JsonObject]:
-    place = f"'messages.{index}'"
-    message = (
-        f"{place} : for 'role:{role}' the following must be satisfied[({place} : property '{name}' is unsupported)]"
-    )
-    return 400, _brief(message, _DEFAULT_KIND, None)
-
-
-def _field_forbidden(index: int, role: str, name: str, value: object) -> tuple[int, JsonObject]:
-    entry: JsonObject = {
-        "type": "extra_forbidden",
-        "loc": ["body", "messages", index, role, name],
-        "msg": "Extra inputs are not permitted",
-        "input": value,
-    }
-    return 422, {"detail": [entry]}
-
-
-_FIELD_SHAPES: MappingProxyType[str, Callable[[int, str, str, object], tuple[int, JsonObject]]] = MappingProxyType(
-    {
-        "deepseek": _field_unrecognized,
-        "kimi": _field_unrecognized,
-        "groq": _field_unsupported,
-        "mistral": _field_forbidden,
-    }
-)
-
-
-def unauthorized(host: Host) -> Verdict:
-    """The 401 of a missing or wrong key."""
-    message, kind, code = host.unauthorized
-    return refuse(host, message, "unauthorized", status=401, kind=kind, code=code)
-
-
-def unknown_model(host: Host, model: str) -> Verdict:
-    """The 404 of a model that the host does not serve."""
-    message, kind, code = host.unknown_model
-    return refuse(host, message.format(model=model), f"unknown model {model}", status=404, kind=kind, code=code)

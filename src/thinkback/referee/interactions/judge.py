@@ -1,0 +1,181 @@
+"""The judge of interactions: a request to a verdict. Pure; the first refusal counts.
+
+What the Interactions API says to a thought that is missing or was altered is not known: that it refuses is the
+referee's strictness, from "steps must be sent back in order and unmodified". All texts here are unconfirmed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from ..gemini.ledger import octets
+from ..gemini.profiles import LEVELS
+from ..jsons import as_text
+from ..verdict import ACCEPTED, Verdict
+from .request import Request
+from .steps import CALL, OUTPUT, RESULT, THOUGHT, Step, is_known, is_model, runs_of, text_of
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_BODY = _names(
+    "model agent input system_instruction tools response_format response_mime_type response_modalities stream store "
+    "background generation_config agent_config previous_interaction_id service_tier cached_content"
+)
+_CONFIG = _names(
+    "temperature top_p top_k seed stop_sequences tool_choice thinking_level thinking_summaries max_output_tokens "
+    "speech_config image_config presence_penalty frequency_penalty"
+)
+_SUMMARIES = ("auto", "none")
+
+
+def refuse(message: str, reason: str, *, status: int = 400, code: str = "invalid_request") -> Verdict:
+    """A refusal in the shape of this API."""
+    return Verdict(status, {"error": {"message": message, "code": code}}, reason)
+
+
+def judge(request: Request) -> Verdict:
+    """The verdict on a request; reads the ledger and changes nothing."""
+    for check in _CHECKS:
+        if (verdict := check(request)) is not None:
+            return verdict
+    return ACCEPTED
+
+
+def _unknown(request: Request) -> Verdict | None:
+    for place, members, known in (("", request.body, _BODY), ("generation_config.", request.config, _CONFIG)):
+        for name in members:
+            if name not in known:
+                return refuse(f"Unknown parameter '{place}{name}'.", f"unknown field {place}{name}")
+    return None
+
+
+def _malformed(request: Request) -> Verdict | None:
+    if not request.given:
+        return refuse("input must not be empty.", "no input")
+    for index, step in enumerate(request.given):
+        kind = as_text(step.get("type"))
+        if not is_known(kind):
+            return refuse(f"Unknown step type '{kind}' at input[{index}].", f"unknown step at input[{index}]")
+    return None
+
+
+def _controls(request: Request) -> Verdict | None:
+    level = request.config.get("thinking_level")
+    # The API lists all five; that models which refuse MINIMAL elsewhere refuse it here is an assumption.
+    allowed = [name.lower() for name in (*(request.profile.levels or LEVELS), "XHIGH")]
+    if level is not None and level not in allowed:
+        return refuse(f"Thinking level {level} is not supported for this model.", "unsupported thinking level")
+    summaries = request.config.get("thinking_summaries")
+    if summaries is not None and summaries not in _SUMMARIES:
+        return refuse(f"Invalid thinking_summaries '{summaries}'.", "bad thinking_summaries")
+    return None
+
+
+def _previous(request: Request) -> Verdict | None:
+    if not request.previous_id:
+        return None
+    if not request.stored:
+        # Stricter: what is not stored cannot be continued, so such a client loses its conversation here.
+        return refuse("previous_interaction_id cannot be used with store=false.", "previous id without store")
+    if request.previous is None:
+        text = f"Interaction {request.previous_id} not found."
+        return refuse(text, "unknown previous_interaction_id", status=404, code="not_found")
+    if request.previous.model != request.profile.reported:
+        # Stricter: what a model change does to stored thoughts is not documented.
+        return refuse("previous_interaction_id belongs to another model.", "previous id of another model")
+    return None
+
+
+def _unpaired(request: Request) -> Verdict | None:
+    """Refuse calls without their results directly after them, results without calls, and a model's last word."""
+    called: list[str] = []
+    for step in request.steps:
+        if is_model(step):
+            called += [as_text(step.get("id"))] if step.get("type") == CALL else []
+        elif step.get("type") == RESULT:
+            identifier = as_text(step.get("call_id"))
+            if identifier not in called:
+                return refuse(f"No function call found for call_id '{identifier}'.", "answer without a call")
+            called.remove(identifier)
+        elif called:
+            break
+    if called:
+        return refuse(f"No function result found for call '{called[0]}'.", "unanswered call")
+    if is_model(request.steps[-1]):
+        return refuse("The last step must be user_input or function_result.", "the model ends")
+    return None
+
+
+def _changed(request: Request) -> Verdict | None:
+    """Refuse thoughts that this model did not have, or that come back with another summary."""
+    for index, step in enumerate(request.given):
+        signature = as_text(step.get("signature"))
+        if step.get("type") != THOUGHT and not signature:
+            continue
+        mints = [mint for mint in request.ledger.issued(signature) if mint.model == request.profile.reported]
+        if not mints:
+            what = "foreign" if request.ledger.issued(signature) else "changed"
+            return refuse(f"Invalid signature in step {index}.", f"{what} at input[{index}]")
+        if not any(_same_thought(step, minted) for mint in mints for minted in mint.steps):
+            return refuse(f"Thought step {index} was modified.", f"changed at input[{index}]")
+    return None
+
+
+def _incomplete(request: Request) -> Verdict | None:
+    """Refuse a response that comes back without one of its thoughts, or with its steps in another order."""
+    for run in runs_of(request.given):
+        steps = [step for _, step in run]
+        mints = request.ledger.matching(request.profile.reported, steps)
+        if not mints or any(_order(mint.steps) == _order(steps) for mint in mints):
+            continue
+        lacks = all(Counter(_thoughts(mint.steps)) - Counter(_thoughts(steps)) for mint in mints)
+        text, what = ("A thought step is missing", "missing") if lacks else ("Steps are out of order", "reordered")
+        return refuse(f"{text} at step {run[0][0]}.", f"{what} at input[{run[0][0]}]")
+    return None
+
+
+def _repeated(request: Request) -> Verdict | None:
+    seen: Counter[bytes] = Counter()
+    for index, step in enumerate(request.given):
+        signature = as_text(step.get("signature"))
+        seen[octets(signature)] += 1
+        if signature and seen[octets(signature)] > len(request.ledger.issued(signature)):
+            return refuse(f"Duplicate signature in step {index}.", f"repeated at input[{index}]")
+    return None
+
+
+def _same_thought(step: Step, minted: Step) -> bool:
+    same = octets(as_text(step.get("signature"))) == octets(as_text(minted.get("signature")))
+    return same and text_of(step) == text_of(minted)
+
+
+def _thoughts(steps: Sequence[Step]) -> list[bytes]:
+    return [octets(as_text(step.get("signature"))) for step in steps if step.get("type") == THOUGHT]
+
+
+def _order(steps: Sequence[Step]) -> list[tuple[str, bytes]]:
+    """What tells the steps of a response apart, in their order; neighbouring texts are one."""
+    keys: list[tuple[str, bytes]] = []
+    for step in steps:
+        kind = as_text(step.get("type"))
+        tied = step.get("signature") if kind == THOUGHT else step.get("id")
+        key = (kind, octets(as_text(tied)))
+        if kind != OUTPUT or keys[-1:] != [key]:
+            keys.append(key)
+    return keys
+
+
+_CHECKS: tuple[Callable[[Request], Verdict | None], ...] = (
+    _unknown,
+    _malformed,
+    _controls,
+    _previous,
+    _unpaired,
+    _changed,
+    _incomplete,
+    _repeated,
+)

@@ -1,0 +1,146 @@
+"""A step as the output items of a response, before anybody chooses how they travel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+from ..jsons import JsonObject, compact
+from ..script import Step
+from .mint import call_id, ciphertext, item_id, response_id
+from .request import Request
+
+# The copies of an item: in the event that adds it, in the one that ends it, and in the whole response.
+ADDED, DONE, WHOLE, DELTAS = 0, 1, 2, 3
+_INCOMPLETE = MappingProxyType(
+    {"length": "max_output_tokens", "max_output_tokens": "max_output_tokens", "content_filter": "content_filter"}
+)
+_PREFIXES = MappingProxyType({"reasoning": "rs", "message": "msg", "function_call": "fc"})
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output item: reasoning, a message (``text`` or ``refusal``), or a call with its arguments as ``text``."""
+
+    kind: str
+    index: int
+    text: str = ""
+    refusal: str = ""
+    phase: str = ""
+    name: str = ""
+    call_id: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The paragraphs, each a part of a summary."""
+        return tuple(part for part in self.text.split("\n\n") if part)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A step as the answer to a request; ``digest`` already depends on the account."""
+
+    request: Request
+    step: Step
+    digest: str
+    usage: JsonObject
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the response."""
+        return response_id(self.request.profile.host.ids, self.digest)
+
+    @property
+    def incomplete(self) -> str:
+        """Why the response is not complete; empty when it is."""
+        return _INCOMPLETE.get(self.step.finish, "")
+
+    @property
+    def status(self) -> str:
+        """How the response ended."""
+        if self.step.finish == "failed":
+            return "failed"
+        return "incomplete" if self.incomplete else "completed"
+
+    @cached_property
+    def outputs(self) -> tuple[Output, ...]:
+        """Unit by unit: reasoning, then the message, then the calls."""
+        found: list[Output] = []
+        for unit in (*self.step.earlier, self.step):
+            found += self._outputs(unit, len(found))
+        return tuple(found)
+
+    def _outputs(self, step: Step, start: int) -> list[Output]:
+        style, phased = self.request.profile.host.ids, self.request.profile.phase
+        found: list[Output] = []
+        if step.reasoning:
+            found.append(Output("reasoning", start, step.reasoning))
+        if step.text or step.refusal:
+            last = step is self.step and not step.tool_calls
+            phase = ("final_answer" if last else "commentary") if phased else ""
+            found.append(Output("message", start + len(found), step.text, step.refusal, phase))
+        for call in step.tool_calls:
+            index = start + len(found)
+            arguments = call.arguments if isinstance(call.arguments, str) else compact(call.arguments)
+            identifier = call.id or call_id(style, self.digest, index)
+            found.append(Output("function_call", index, arguments, name=call.name, call_id=identifier))
+        return found
+
+    def item_id(self, output: Output, copy: int) -> str:
+        """The id of an item in one of its copies."""
+        style = self.request.profile.host.ids
+        return item_id(style, _PREFIXES[output.kind], self.digest, output.index, copy)
+
+    def carrier(self, output: Output, copy: int) -> str:
+        """The encrypted content of a reasoning item in one of its copies; empty where there is none."""
+        if output.kind != "reasoning" or not self.request.encrypts:
+            return ""
+        cipher = self.request.profile.host.cipher
+        return ciphertext(cipher, self.digest, output.index, copy, output.text)
+
+    def item(self, output: Output, copy: int) -> JsonObject:
+        """An item as it stands in one of its copies; the one that adds it is still empty."""
+        shape = {"reasoning": self._reasoning, "message": self._message, "function_call": self._call}
+        return shape[output.kind](output, copy)
+
+    def _reasoning(self, output: Output, copy: int) -> JsonObject:
+        profile = self.request.profile
+        item: JsonObject = {"id": self.item_id(output, copy), "type": "reasoning", "summary": []}
+        if profile.host.item_status:
+            item["status"] = "in_progress" if copy == ADDED else "completed"
+        if profile.raw:
+            text = [{"type": "reasoning_text", "text": output.text}]
+            item["content"] = [] if copy == ADDED else text
+        elif self.request.summarizes and copy != ADDED:
+            item["summary"] = [{"type": "summary_text", "text": part} for part in output.parts]
+        if carrier := self.carrier(output, copy):
+            item["encrypted_content"] = carrier
+        return {**item, "format": profile.format} if profile.format else item
+
+    def _message(self, output: Output, copy: int) -> JsonObject:
+        item: JsonObject = {
+            "id": self.item_id(output, copy),
+            "type": "message",
+            "status": "in_progress" if copy == ADDED else "incomplete" if self.incomplete else "completed",
+            "role": "assistant",
+            "content": [] if copy == ADDED else [part_of(output)],
+        }
+        return {**item, "phase": output.phase} if output.phase else item
+
+    def _call(self, output: Output, copy: int) -> JsonObject:
+        return {
+            "id": self.item_id(output, copy),
+            "type": "function_call",
+            "status": "in_progress" if copy == ADDED else "completed",
+            "arguments": "" if copy == ADDED else output.text,
+            "call_id": output.call_id,
+            "name": output.name,
+        }
+
+
+def part_of(output: Output) -> JsonObject:
+    """The one part of a message."""
+    if output.refusal:
+        return {"type": "refusal", "refusal": output.refusal}
+    return {"type": "output_text", "annotations": [], "logprobs": [], "text": output.text}

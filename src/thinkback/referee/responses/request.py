@@ -1,0 +1,214 @@
+"""A Responses request as the judge and the house model see it: one conversation, stored part and input together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+
+from ..jsons import JsonObject, as_list, as_object, as_text, compact
+from .ledger import Ledger, Made
+from .profiles import Profile
+
+_SAID = frozenset({"reasoning", "function_call", "custom_tool_call"})
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of the conversation; ``index`` is its place in ``input``, negative where it came from a store."""
+
+    index: int
+    kind: str
+    id: str
+    raw: Mapping[str, object]
+
+    @property
+    def carrier(self) -> str:
+        """Its encrypted content, empty when it has none."""
+        return as_text(self.raw.get("encrypted_content"))
+
+    @property
+    def call_id(self) -> str:
+        """What ties a call to its output."""
+        return as_text(self.raw.get("call_id"))
+
+    @property
+    def said(self) -> bool:
+        """Whether the model said it."""
+        return self.kind in _SAID or self.raw.get("role") == "assistant"
+
+    @property
+    def text(self) -> str:
+        """The text of a message, of a call's output, or of raw reasoning."""
+        return text_of(self.raw.get("output") if self.kind.endswith("_output") else self.raw.get("content"))
+
+
+def text_of(content: object) -> str:
+    """The joined text of a content value."""
+    if isinstance(content, str):
+        return content
+    parts = [as_object(part) for part in as_list(content)]
+    return "".join(as_text(part.get("text")) or as_text(part.get("refusal")) for part in parts)
+
+
+def kind_of(raw: Mapping[str, object]) -> str:
+    """The type of an item; messages may leave it out."""
+    return as_text(raw.get("type")) or ("message" if "role" in raw else "")
+
+
+def read_item(index: int, raw: Mapping[str, object]) -> Item:
+    """Read one item."""
+    return Item(index, kind_of(raw), as_text(raw.get("id")), raw)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A parsed request of one account to one model."""
+
+    profile: Profile
+    body: JsonObject
+    account: str
+    ledger: Ledger
+
+    @cached_property
+    def store(self) -> bool:
+        """Whether the response will be stored."""
+        return self.profile.host.keeps_state and self.body.get("store") is not False
+
+    @property
+    def user(self) -> str:
+        """The end user it names."""
+        return as_text(self.body.get("safety_identifier")) or as_text(self.body.get("user"))
+
+    @cached_property
+    def reasoning(self) -> Mapping[str, object]:
+        """The ``reasoning`` parameter."""
+        return as_object(self.body.get("reasoning"))
+
+    @cached_property
+    def input(self) -> tuple[Item, ...]:
+        """The items of ``input`` as they came."""
+        given = self.body.get("input")
+        if isinstance(given, str):
+            return (read_item(0, {"role": "user", "content": given}),)
+        return tuple(read_item(index, as_object(raw)) for index, raw in enumerate(as_list(given)))
+
+    @cached_property
+    def earlier(self) -> tuple[Item, ...]:
+        """What ``previous_response_id`` stands for."""
+        previous = as_text(self.body.get("previous_response_id"))
+        kept = self.ledger.kept(previous, self.profile.host.name, self.account) if previous else None
+        return tuple(read_item(-1, raw) for raw in kept.conversation) if kept else ()
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """The whole conversation, references replaced by what they stand for."""
+        return (*self.earlier, *(self._resolved(item) for item in self.input))
+
+    @cached_property
+    def effort(self) -> str:
+        """The effort in force: the last update's, else the parameter, else the model's own."""
+        updates = [item for item in self.items if item.kind == "configuration_update"]
+        updated = as_text(as_object(updates[-1].raw.get("reasoning")).get("effort")) if updates else ""
+        return updated or as_text(self.reasoning.get("effort")) or self.profile.effort
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the model reasons on this request."""
+        return self.profile.reasons and self.effort != "none"
+
+    @property
+    def context(self) -> str:
+        """Which earlier reasoning the model gets to read."""
+        asked = as_text(self.reasoning.get("context"))
+        return self.profile.context if asked in ("", "auto") else asked
+
+    @property
+    def summarizes(self) -> bool:
+        """Whether the response shows summaries."""
+        asked = self.reasoning.get("summary") or self.reasoning.get("generate_summary")
+        return bool(asked) or self.profile.always_summarized
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether the response carries encrypted content."""
+        asked = "reasoning.encrypted_content" in as_list(self.body.get("include"))
+        return not self.profile.raw and (asked or self.profile.always_encrypted)
+
+    @cached_property
+    def turn_start(self) -> int:
+        """The position in ``items`` of the last user message; -1 when there is none."""
+        return max((place for place, item in enumerate(self.items) if item.raw.get("role") == "user"), default=-1)
+
+    @cached_property
+    def steps(self) -> tuple[tuple[int, tuple[Item, ...]], ...]:
+        """The model's responses: runs of what it said, each with the position where it begins."""
+        return tuple(_runs(self.items))
+
+    @cached_property
+    def prefixes(self) -> list[str]:
+        """A digest of what stands before each item, and one of all; reasoning itself does not count."""
+        return prefixes_of(self, self.items)
+
+    def made(self, item: Item) -> Made | None:
+        """What an item was minted as: by its encrypted content, its id, or its call id."""
+        if item.carrier and (made := self.ledger.carried(item.carrier)):
+            return made
+        if item.id:
+            return self.ledger.named(item.id)
+        calls = self.ledger.called(item.call_id) if item.kind == "function_call" else ()
+        return calls[-1] if calls else None
+
+    def withheld(self, place: int, item: Item) -> str:
+        """Why the model does not get to read a reasoning item that came back; empty when it does."""
+        made = self.made(item)
+        if made is not None and not self.profile.raw:
+            if made.origin.account != self.account:
+                return "organization_mismatch"
+            if made.origin.model != self.profile.reported:
+                return "model_mismatch"
+            if self.profile.drops_silently and made.origin.user != self.user:
+                return "end_user_mismatch"
+            if self.profile.binds_prefix and made.prefix != self.prefixes[place]:
+                return "prefix_mismatch"
+        return "turn_boundary" if self.context == "current_turn" and place < self.turn_start else ""
+
+    def _resolved(self, item: Item) -> Item:
+        made = self.ledger.named(item.id) if item.kind == "item_reference" else None
+        return Item(item.index, made.kind, item.id, made.raw) if made and self.readable(made) else item
+
+    def readable(self, made: Made) -> bool:
+        """Whether an item can be looked up by its id."""
+        origin = made.origin
+        return origin.stored and (origin.host, origin.account) == (self.profile.host.name, self.account)
+
+
+def prefixes_of(request: Request, items: Sequence[Item]) -> list[str]:
+    """Digests of instructions, tools and the items before each place, however ids, forms and JSON are written."""
+    running = sha256(compact([request.body.get("instructions"), as_list(request.body.get("tools"))]).encode())
+    found = [running.hexdigest()]
+    for item in items:
+        if item.kind != "reasoning":
+            said = [item.kind, item.raw.get("role"), item.call_id, item.raw.get("name"), item.text, _arguments(item)]
+            running.update(compact(said).encode())
+        found.append(running.hexdigest())
+    return found
+
+
+def _arguments(item: Item) -> object:
+    text = as_text(item.raw.get("arguments"))
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return text
+
+
+def _runs(items: Sequence[Item]) -> Iterator[tuple[int, tuple[Item, ...]]]:
+    start = 0
+    for place in range(len(items) + 1):
+        if place == len(items) or not items[place].said:
+            if place > start:
+                yield start, tuple(items[start:place])
+            start = place + 1
