@@ -12,7 +12,7 @@ space := $(subst ,, )
 PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/$(package)/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types layers format corpus soak docs bench requirements clean
+.PHONY: help venv demo test lint types layers format corpus soak conformance docs bench requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ corpus: venv ## every recorded exchange in THINKBACK_CORPUS; fails if one is lef
 
 soak: venv ## the tests that run for minutes
 	@$(BIN)/python -m pytest -m soak -s
+
+conformance: venv ## every dialect to every other and back, judged by the referee; kept in docs/conformance.md
+	@$(BIN)/python -m scripts.conformance
 
 docs: venv ## the parts of the documentation that are made from the code
 	@$(BIN)/python -m scripts.cli_reference

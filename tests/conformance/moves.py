@@ -189,9 +189,7 @@ def _leaks(referee: Referee, session: Session, source: Place, goal: Place) -> st
         if isinstance(commit.value, ThinkingBlock) and len(commit.value.thought) > 20
     ]
     mine = {
-        commit.response: commit.value.origin.dialect
-        for commit in session.log()
-        if isinstance(commit.value, Response)
+        commit.response: commit.value.origin.dialect for commit in session.log() if isinstance(commit.value, Response)
     }
     foreign = [
         commit.value.thought

@@ -44,8 +44,12 @@ def tools(offered: Sequence[Tool], dialect: str) -> tuple[list[Tool], list[Tool]
     fits: list[Tool] = []
     foreign: list[Tool] = []
     for tool in offered:
-        runs_there = tool.dialect not in ("", dialect) and is_native(tool)
-        (foreign if runs_there else fits).append(tool)
+        if tool.dialect in ("", dialect):
+            fits.append(tool)
+        elif is_native(tool):
+            foreign.append(tool)
+        else:
+            fits.append(msgspec.structs.replace(tool, wire="", dialect=""))
     return fits, foreign
 
 

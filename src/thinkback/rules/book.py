@@ -88,6 +88,19 @@ class Rulebook:
             next_actions=(f"use one of: {known}", "or describe it in a rule file"),
         )
 
+    def speaking(self, name: str, dialect: str) -> Endpoint:
+        """The endpoint of ``name`` that speaks ``dialect``: a provider of several has one for each, called after it.
+
+        Without one it is the endpoint of that name, whatever it speaks; ``NotFoundError`` when there is none.
+        """
+        place = self.endpoint(name)
+        if place.dialect == dialect:
+            return place
+        for row in self.endpoints():
+            if row.dialect == dialect and any(word.startswith(f"{place.id}-") for word in (row.id, *row.aliases)):
+                return row
+        return place
+
     def endpoint_for_url(self, base_url: str) -> Endpoint:
         """The endpoint whose host pattern names ``base_url`` most closely, else the unknown host."""
         host, path = split_address(normalise_url(base_url))
@@ -101,21 +114,21 @@ class Rulebook:
     def rule_for(self, endpoint_id: str, model: str, on: str) -> tuple[Rule, bool]:
         """The rule row in force on the day ``on`` (YYYY-MM-DD), and whether it was guessed."""
         _check_day(on)
-        own = self._rules_of(endpoint_id)
+        spoken = self.endpoint(endpoint_id).dialect
+        own = self._spoken(endpoint_id, spoken)
         known = bool(own)
-        own = own or self._rules_of(UNKNOWN)
+        own = own or self._spoken(UNKNOWN, spoken)
         in_force = [row for row in own if row.since <= on]
         named = _closest(in_force, model)
         if named is not None:
             return named, not known
         catch_all = [row for row in in_force if ANY in row.model]
         if in_force:
-            fallback = max(catch_all or in_force, key=lambda row: row.since)
+            fallback = max(catch_all or in_force, key=lambda row: (row.dialect != "", row.since))
         else:
             fallback = min(own, key=lambda row: row.since)
         if fallback.form != "none" and endpoint_id != UNKNOWN:
-            spoken = self.endpoint(endpoint_id).dialect
-            rows = (row for row in self._rules_of(ANY) if row.since <= on and row.dialect in ("", spoken))
+            rows = (row for row in self._spoken(ANY, spoken) if row.since <= on)
             shared = _closest(rows, model)
             if shared is not None:
                 return shared, False
@@ -168,6 +181,10 @@ class Rulebook:
             guessed=guessed,
             on=on,
         )
+
+    def _spoken(self, endpoint_id: str, dialect: str) -> tuple[Rule, ...]:
+        """The rows of one endpoint that hold for ``dialect``."""
+        return tuple(row for row in self._rules_of(endpoint_id) if row.dialect in ("", dialect))
 
     def _rules_of(self, endpoint_id: str) -> tuple[Rule, ...]:
         """The rows of one endpoint, a person's first."""

@@ -15,10 +15,17 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from thinkback.errors import RuleFileError, SettingError
-from thinkback.model.rule import Auth, Endpoint, Guard, ModelInfo, Rule
+from thinkback.model.rule import Auth, Endpoint, Forbidden, Guard, ModelInfo, Rule
 from thinkback.rules.urls import normalise_url
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+WORDS = {
+    "effort": EFFORTS,
+    "effort_budgets": EFFORTS,
+    "display": ("auto", "summarized", "omitted"),
+    "verbosity": ("low", "medium", "high"),
+}
+"""The neutral words that the tables of ``controls`` have as keys."""
 NEVER_TAKEN = frozenset({"id", "model", "since", "source", "omits", "adds"})
 """What a row says about itself alone, so that ``like`` leaves it out."""
 
@@ -149,7 +156,7 @@ def _translate(message: str) -> Fault:
 def _allowed(path: str) -> list[str]:
     """The words allowed at ``path``, from the types of the rows."""
     words: dict[str, list[str]] = {}
-    for struct in (Auth, Rule, Guard):
+    for struct in (Auth, Rule, Guard, Forbidden):
         for field in msgspec.inspect.type_info(struct).fields:  # type: ignore[attr-defined]
             kind = getattr(field.type, "item_type", field.type)
             if isinstance(kind, msgspec.inspect.LiteralType):
@@ -194,10 +201,16 @@ def _rule_faults(row: Rule) -> Iterator[Fault]:
         yield "dummy", "missing names a dummy, but there is none"
     if "thinking-off-for-this-turn" in row.missing and not row.thinking_off:
         yield "thinking_off", "missing names thinking-off-for-this-turn, but no parameters say it"
-    for table, words in (("effort", row.controls.effort), ("effort_budgets", row.controls.effort_budgets)):
-        for word in words:
-            if word not in EFFORTS:
-                yield f"controls.{table}.{word}", f"not an effort word, allowed: {', '.join(EFFORTS)}"
+    if row.limit_param and not row.limit:
+        yield "limit", "limit_param names an output limit, but no value is given for it"
+    for table, words in WORDS.items():
+        for word in getattr(row.controls, table):
+            if word not in words:
+                what = "an effort word" if words is EFFORTS else "a word of this table"
+                yield f"controls.{table}.{word}", f"not {what}, allowed: {', '.join(words)}"
+    for at, refused in enumerate(row.forbids):
+        if not refused.path or not refused.reason:
+            yield f"forbids[{at}]", "say what is refused, and why"
     for at, pattern in enumerate(row.refusals):
         try:
             re.compile(pattern)
