@@ -12,8 +12,8 @@ from thinkback.referee import Referee
 ROOT = Path(__file__).parents[2]
 
 
-def point_deepseek_at(referee: Referee, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user's rule file that moves the endpoint to the referee."""
+def point_endpoints_at(referee: Referee, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's rule file that moves the endpoints of the examples to the referee."""
     place.mkdir()
     (place / "rules.toml").write_text(
         f"""
@@ -23,10 +23,21 @@ def point_deepseek_at(referee: Referee, place: Path, monkeypatch: pytest.MonkeyP
         base_url = "{referee.base_url("deepseek")}"
         auth = {{ env = ["DEEPSEEK_API_KEY"] }}
         source = "a test"
+
+        [[endpoint]]
+        id = "anthropic"
+        name = "Anthropic"
+        base_url = "{referee.base_url("anthropic")}"
+        dialect = "anthropic"
+        path = "/messages"
+        auth = {{ scheme = "header", header = "x-api-key", env = ["ANTHROPIC_API_KEY"] }}
+        headers = {{ anthropic-version = "2023-06-01" }}
+        source = "a test"
         """
     )
     monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(place))
     monkeypatch.setenv("DEEPSEEK_API_KEY", "a-key")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "another-key")
 
 
 def test_the_library_guide_runs_as_it_stands(
@@ -36,7 +47,7 @@ def test_the_library_guide_runs_as_it_stands(
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "library.md").read_text(), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     with Referee() as referee:
-        point_deepseek_at(referee, tmp_path / "configuration", monkeypatch)
+        point_endpoints_at(referee, tmp_path / "configuration", monkeypatch)
         namespace: dict[str, object] = {"__name__": "guide"}
         for block in blocks:
             exec(compile(block, "docs/library.md", "exec"), namespace)
@@ -60,7 +71,7 @@ def test_the_example_on_the_first_screen_runs(
 
     assert block is not None
     with Referee() as referee:
-        point_deepseek_at(referee, tmp_path / "configuration", monkeypatch)
+        point_endpoints_at(referee, tmp_path / "configuration", monkeypatch)
         exec(compile(block.group(1), "README.md", "exec"), {"run_tests": run_tests})
 
     assert "still known" in capsys.readouterr().out
