@@ -18,6 +18,7 @@ _HOMES = {
     "Reply": "thinkback.session.reply",
     "Timeouts": "thinkback.drive.http",
     "Decision": "thinkback.model.target",
+    "Media": "thinkback.model.blocks",
     "Origin": "thinkback.model.blocks",
     "Text": "thinkback.model.blocks",
     "ThinkingBlock": "thinkback.model.blocks",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from thinkback.compile.reasoning import filter_thinking_for_context as filter_thinking_for_context
     from thinkback.compile.reasoning import thinking_to_reasoning_field as thinking_to_reasoning_field
     from thinkback.drive.http import Timeouts as Timeouts
+    from thinkback.model.blocks import Media as Media
     from thinkback.model.blocks import Origin as Origin
     from thinkback.model.blocks import Text as Text
     from thinkback.model.blocks import ThinkingBlock as ThinkingBlock

@@ -17,7 +17,7 @@ from tests.session.chats import (
     refusals,
     statuses,
 )
-from thinkback.errors import NotFoundError, SettingError
+from thinkback.errors import CredentialError, NotFoundError, SettingError
 from thinkback.referee import Referee, code_word
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
@@ -98,13 +98,15 @@ def test_key_does_not_follow_to_another_host(store: SessionStore, referee: Refer
     session = open_session(store, referee, **given)
     assert "for deepseek only" == session.explain(next=True).headers["X-Secret"]
     session.use(endpoint="kimi", model="kimi-k2.6")
-    headers = session.explain(next=True).headers
-    assert ("X-Secret" in headers, "Authorization" in headers, session.target.account) == (False, False, "")
+    assert ("X-Secret" in session.explain(next=True).headers, session.target.account) == (False, "")
+    with pytest.raises(CredentialError):
+        session.wire.plan("Hello?")
     assert "https://api.moonshot.ai/v1" == session.target.base_url
     session = open_session(store, referee, **given)
     session.use(base_url="https://elsewhere.example/v1")
-    headers = session.explain(next=True).headers
-    assert ("X-Secret" in headers, "Authorization" in headers) == (False, False)
+    assert "X-Secret" not in session.explain(next=True).headers
+    with pytest.raises(CredentialError):
+        session.wire.plan("Hello?")
 
 
 def test_key_stays_with_its_host(store: SessionStore, referee: Referee) -> None:
@@ -112,14 +114,14 @@ def test_key_stays_with_its_host(store: SessionStore, referee: Referee) -> None:
     session = open_session(store, referee, headers={"X-Team": "a"})
     session.use(model="deepseek-v4-flash")
     session.use(base_url=referee.base_url("deepseek") + "/v1")
-    headers = session.explain(next=True).headers
+    headers = session.wire.plan("Hello?").headers
     assert (f"Bearer {KEY}", "a") == (headers["Authorization"], headers["X-Team"])
     session.use(headers={"X-Team": "b"}, api_key="another-key")
-    headers = session.explain(next=True).headers
+    headers = session.wire.plan("Hello?").headers
     assert ("Bearer another-key", "b") == (headers["Authorization"], headers["X-Team"])
     named = store.session("named", endpoint="deepseek", model="m", api_key=KEY)
     named.use(base_url="https://api.deepseek.com/beta")
-    assert f"Bearer {KEY}" == named.explain(next=True).headers["Authorization"]
+    assert f"Bearer {KEY}" == named.wire.plan("Hello?").headers["Authorization"]
 
 
 def test_setting_of_another_endpoint_does_not_leak(store: SessionStore, referee: Referee) -> None:

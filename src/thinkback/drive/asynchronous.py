@@ -125,9 +125,13 @@ class AsyncDriver:
         self._agenda.done()
 
     async def _send(self, command: events.Send) -> AsyncGenerator[Delta, None]:
-        agenda, plan = self._agenda, command.plan
+        agenda, plan, body = self._agenda, command.plan, bytes(command.plan)
         try:
-            async with self._transport.post(plan.url, plan.headers, bytes(plan), self._timeouts) as response:
+            if plan.waits:
+                await asyncio.wrap_future(in_thread(partial(plan.authenticate, body), self._slots))
+            else:
+                plan.authenticate(body)
+            async with self._transport.post(plan.url, plan.headers, body, self._timeouts) as response:
                 agenda.tell(events.Head(command.id, response.status, response.headers, now()))
                 async for piece in response.body:
                     for delta in agenda.feed(events.Bytes(command.id, piece, now())):

@@ -1,6 +1,7 @@
 """HTTP behind a small protocol of ours; the shipped transport is httpx2 (proxies and CA bundles by its own rules).
 
-Keys travel in headers only; no error of this module repeats a header.
+A key travels in a header or in the query. No error of this module repeats either, and the client does not know the
+query: it writes the addresses of its requests to its log.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ class Httpx2Transport:
             if self._client is None:
                 self._client = _opened(httpx2.Client, self._options)
             limits = _limits(timeouts, deadline)
-            request = self._client.build_request("POST", url, headers=headers, content=body, timeout=limits)
+            address, target = _split(url)
+            request = self._client.build_request(
+                "POST", address, headers=headers, content=body, timeout=limits, extensions=target
+            )
             response = self._client.send(request, stream=True)
         except _failures() as error:
             raise translate(error, "first_byte", deadline) from None
@@ -123,7 +127,10 @@ class AsyncHttpx2Transport:
             if self._client is None:
                 self._client = _opened(httpx2.AsyncClient, self._options)
             limits = _limits(timeouts, deadline)
-            request = self._client.build_request("POST", url, headers=headers, content=body, timeout=limits)
+            address, target = _split(url)
+            request = self._client.build_request(
+                "POST", address, headers=headers, content=body, timeout=limits, extensions=target
+            )
             async with asyncio.timeout(deadline.remaining()):
                 response = await self._client.send(request, stream=True)
         except _failures(TimeoutError) as error:
@@ -144,6 +151,14 @@ def _failures(*more: type[Exception]) -> tuple[type[Exception], ...]:
     import httpx2
 
     return (httpx2.HTTPError, httpx2.InvalidURL, *more)
+
+
+def _split(url: str) -> tuple[httpx2.URL, dict[str, bytes]]:
+    """The address without its query, and the extension that sends path and query all the same."""
+    import httpx2
+
+    whole = httpx2.URL(url)
+    return whole.copy_with(query=None), {"target": whole.raw_path}
 
 
 def _pieces(response: httpx2.Response, deadline: Deadline) -> Iterator[bytes]:

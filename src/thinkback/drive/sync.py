@@ -122,9 +122,10 @@ class SyncDriver:
         self._agenda.done()
 
     def _send(self, command: events.Send) -> Iterator[Delta]:
-        agenda, plan = self._agenda, command.plan
+        agenda, plan, body = self._agenda, command.plan, bytes(command.plan)
         try:
-            with self._transport.post(plan.url, plan.headers, bytes(plan), self._timeouts) as response:
+            plan.authenticate(body)
+            with self._transport.post(plan.url, plan.headers, body, self._timeouts) as response:
                 agenda.tell(events.Head(command.id, response.status, response.headers, now()))
                 for piece in response.body:
                     yield from agenda.feed(events.Bytes(command.id, piece, now()))

@@ -60,7 +60,11 @@ def python_tool(function: Callable[..., Any]) -> PythonTool:
 
 
 def offered(tools: Iterable[Any]) -> tuple[tuple[Tool, ...], dict[str, PythonTool]]:
-    """(definitions, runnable ones by name) of functions and of definitions in the OpenAI form, mixed."""
+    """(definitions, runnable ones by name) of functions and definitions, mixed.
+
+    A definition is in the form of chat completions, or in that of the endpoint's own dialect, as tools that a provider
+    runs itself are.
+    """
     definitions: list[Tool] = []
     runnable: dict[str, PythonTool] = {}
     for item in tools:
@@ -177,10 +181,15 @@ def inline(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _definition(item: Mapping[str, Any]) -> Tool:
     function = item.get("function")
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+    wire = canonical.encode(dict(item)).decode()
+    if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+        parameters = canonical.encode(function.get("parameters") or {}).decode()
+        return Tool(function["name"], str(function.get("description") or ""), parameters, wire, "openai-chat")
+    name = item.get("name") or item.get("type") or (next(iter(item)) if len(item) == 1 else None)
+    if function is not None or not isinstance(name, str):
         raise ToolDefinitionError(
             "a tool definition needs function.name", next_actions=('{"type": "function", "function": {"name": ...}}',)
         )
-    parameters = canonical.encode(function.get("parameters") or {}).decode()
-    wire = canonical.encode(item).decode()
-    return Tool(function["name"], str(function.get("description") or ""), parameters, wire, "openai-chat")
+    schema = item.get("input_schema") or item.get("parameters")
+    parameters = canonical.encode(schema).decode() if isinstance(schema, Mapping) else "{}"
+    return Tool(name, str(item.get("description") or ""), parameters, wire)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from types import TracebackType
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from thinkback.drive.asynchronous import AsyncDriver, to_the_end
 from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport
+from thinkback.drive.threads import in_thread
 from thinkback.model.commits import Message
 from thinkback.model.deltas import Delta
 from thinkback.session import requests
@@ -53,7 +55,7 @@ class AsyncReplyStream:
     """
 
     def __init__(self, session: Session, message: Message | None, options: Options) -> None:
-        session._preflight(options)
+        self._authenticator = session._preflight(options, message)
         self._session = session
         self._message = message
         self._options = options
@@ -88,6 +90,8 @@ class AsyncReplyStream:
         session, place = self._session, self._session._place
         if self._closed:
             return _nothing()
+        if self._authenticator.waits:
+            await asyncio.wrap_future(in_thread(self._authenticator.prepare, threading.Semaphore()))
         await _settle(session)
         await _in_store(session, session._refresh)
         turn, functions = session._turn(self._message, self._options)

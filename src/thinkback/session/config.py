@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from thinkback.errors import CredentialError
+from thinkback.drive.auth.keys import expires
+from thinkback.drive.auth.signin import fingerprint
 from thinkback.model.rule import Endpoint
+from thinkback.rules.urls import host_matches, split_address
 
-_ACCOUNT_SALT = b"thinkback account fingerprint 1\n"
+# Headers that name who pays.
+_PRINCIPALS = ("openai-organization", "x-organization-id", "chatgpt-account-id")
+_PROJECT = re.compile(r"/projects/([^/]+)")
 
 
 def config_dir() -> Path:
@@ -64,39 +68,22 @@ def find_key(endpoint: Endpoint, given: str | None) -> str | None:
     return next((value for name in endpoint.auth.env if (value := os.environ.get(name, "").strip())), None)
 
 
-def fits_header(value: str) -> bool:
-    """Whether HTTP can carry ``value`` in a header."""
-    return value.isascii() and (value.isprintable() or not value)
-
-
-def auth_headers(endpoint: Endpoint, key: str | None) -> dict[str, str]:
-    """The header that carries ``key``. Raises ``CredentialError`` when the endpoint needs one and there is none."""
-    auth = endpoint.auth
-    if auth.scheme == "none":
-        return {}
-    if not key:
-        if auth.optional:
-            return {}
-        names = " or ".join(auth.env) or "a key"
-        raise CredentialError(
-            f"{endpoint.id} needs a key", next_actions=(f"set {names} in the environment, or give api_key=",)
-        )
-    if not fits_header(key):
-        raise CredentialError(
-            f"the key for {endpoint.id} holds characters that HTTP cannot carry",
-            next_actions=("check that the whole key and nothing else was copied",),
-        )
-    return {auth.header: f"Bearer {key}" if auth.scheme == "bearer" else key}
-
-
-def account(endpoint: Endpoint, headers: Mapping[str, str], key: str | None) -> tuple[str, bool]:
-    """(account, whether it is known): the configured one, a stable principal, else a salted hash of the key."""
+def account(endpoint: Endpoint, base_url: str, headers: Mapping[str, str], key: str | None) -> tuple[str, bool]:
+    """(account, whether it is known): the configured one, a stable principal, else a fingerprint of a lasting key."""
     if endpoint.account:
         return endpoint.account, True
     lowered = {name.lower(): value for name, value in headers.items()}
-    principal = lowered.get("openai-organization") or lowered.get("x-organization-id")
+    named = next((lowered[name] for name in _PRINCIPALS if lowered.get(name)), "")
+    principal = named or _owner(endpoint, base_url)
     if principal:
         return principal, True
-    if not key:
-        return "", False
-    return hashlib.sha256(_ACCOUNT_SALT + key.encode()).hexdigest()[:16], False
+    return ("" if not key or expires(endpoint, key) else fingerprint(key)), False
+
+
+def _owner(endpoint: Endpoint, base_url: str) -> str:
+    """The Azure resource or Google project that an address of such an endpoint names."""
+    host, path = split_address(base_url)
+    if endpoint.auth.scheme == "azure" and any(host_matches(pattern, host, path) for pattern in endpoint.hosts):
+        return host.partition(".")[0]
+    project = _PROJECT.search(path) if endpoint.auth.scheme == "google" else None
+    return project[1] if project else ""

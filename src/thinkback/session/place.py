@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
+from thinkback.drive.auth import NO_CREDENTIALS, Keyring, takes
+from thinkback.drive.auth.keys import fits_header
 from thinkback.drive.http import Timeouts
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import Target
 from thinkback.session import config
+from thinkback.turn.credentials import Authenticator
 
 # What belongs to one host and must not reach another by accident.
 _HOST_BOUND: dict[str, Any] = {"api_key": None, "headers_given": {}, "account": ""}
@@ -42,6 +45,7 @@ class Place(msgspec.Struct, frozen=True):
 
     ``endpoint`` is a name of the catalogue, or empty where ``base_url`` alone says it. ``proxy`` and ``verify`` (a CA
     file, a context, or ``False``) override the environment; ``transport`` replaces our HTTP client altogether.
+    ``keyring`` keeps the sign-ins that need more than a key.
     """
 
     model: str
@@ -54,6 +58,7 @@ class Place(msgspec.Struct, frozen=True):
     timeouts: Timeouts = Timeouts()
     transport: Any = None
     account: str = ""
+    keyring: Keyring = msgspec.field(default_factory=Keyring)
 
     def changed(self, rulebook: Rulebook, **options: Any) -> Place:
         """This place with ``options`` changed, those that are ``None`` aside.
@@ -89,38 +94,52 @@ class Place(msgspec.Struct, frozen=True):
             raise NotFoundError(f"{endpoint.id} has no fixed address", next_actions=("give base_url=",))
         if not self.model:
             raise NotFoundError("no model was given", next_actions=("give model=",))
-        key = config.find_key(endpoint, self.api_key)
-        account, known = (self.account, True) if self.account else config.account(endpoint, self.headers_given, key)
-        return rulebook.target(
-            endpoint.id,
-            self.model,
-            base_url=self.base_url,
-            on=config.today(),
-            account=account,
-            account_known=known,
-        )
+        target = rulebook.target(endpoint.id, self.model, base_url=self.base_url, on=config.today())
+        if endpoint.auth.scheme == "query" and endpoint.auth.query in parse_qs(urlsplit(target.base_url).query):
+            raise SettingError(
+                f"base URL: it must not hold the key ({endpoint.auth.query})", next_actions=("give it as api_key=",)
+            )
+        account, known = (self.account, True) if self.account else self._account(endpoint, target.base_url)
+        return msgspec.structs.replace(target, account=account, account_known=known)
+
+    def _account(self, endpoint: Endpoint, base_url: str) -> tuple[str, bool]:
+        """Who pays, as far as it is known before the next request is signed."""
+        has_own = self._has_own_credentials(endpoint)
+        key = None if has_own else config.find_key(endpoint, self.api_key)
+        account, known = config.account(endpoint, base_url, self.headers_given, key)
+        sign_in = None if account or key or has_own else self.keyring.sign_in(endpoint)
+        return sign_in.account if sign_in is not None else (account, known)
 
     def endpoint_settings(self, rulebook: Rulebook) -> Mapping[str, Any]:
         """The endpoint's layer of the settings."""
         return self.resolved(rulebook).settings
 
-    def headers(self, rulebook: Rulebook, *, with_key: bool, streams: bool) -> dict[str, str]:
-        """Request headers; those of the caller replace ours, upper and lower case alike.
+    def headers(self, rulebook: Rulebook, *, streams: bool) -> dict[str, str]:
+        """Request headers without credentials of ours; those of the caller replace ours, whatever their case.
 
-        Without ``with_key`` a missing key is no error (a dry run needs none). Raises ``CredentialError``, and
-        ``SettingError`` for a header that HTTP cannot carry.
+        Raises ``SettingError`` for a header that HTTP cannot carry.
         """
         endpoint = self.resolved(rulebook)
         given = {**endpoint.headers, **self.headers_given}
         _check(given)
         taken = {name.lower() for name in given}
-        auth: dict[str, str] = {}
-        if endpoint.auth.header.lower() not in taken:
-            key = config.find_key(endpoint, self.api_key)
-            auth = config.auth_headers(endpoint, key) if with_key or key else {}
         accept = "text/event-stream" if streams else "application/json"
-        ours = {"Content-Type": "application/json", "Accept": accept, "User-Agent": "thinkback", **auth}
+        ours = {"Content-Type": "application/json", "Accept": accept, "User-Agent": "thinkback"}
         return {**{name: value for name, value in ours.items() if name.lower() not in taken}, **given}
+
+    def authenticator(self, rulebook: Rulebook) -> Authenticator:
+        """Who puts the credentials on requests; nobody where the caller's headers have them.
+
+        Raises ``CredentialError``.
+        """
+        endpoint = self.resolved(rulebook)
+        if self._has_own_credentials(endpoint):
+            return NO_CREDENTIALS
+        return self.keyring.authenticator(endpoint, config.find_key(endpoint, self.api_key))
+
+    def _has_own_credentials(self, endpoint: Endpoint) -> bool:
+        """Whether the caller's headers, or those of the endpoint's data, hold a key or token."""
+        return any(takes(endpoint, name.lower()) for name in (*endpoint.headers, *self.headers_given))
 
     def _address(self, rulebook: Rulebook) -> str:
         return self.base_url or (rulebook.endpoint(self.endpoint).base_url if self.endpoint else "")
@@ -138,7 +157,7 @@ def _check(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not (name and name.isascii() and name.isprintable() and " " not in name and ":" not in name):
             raise SettingError(f"{name!r} cannot be the name of a header", details={"header": name})
-        if not config.fits_header(value):
+        if not fits_header(value):
             raise SettingError(
                 f"the value of the header {name} holds characters that HTTP cannot carry", details={"header": name}
             )

@@ -8,11 +8,12 @@ from typing import Any, TypeAlias, TypedDict
 
 import msgspec
 
+from thinkback.compile import translate
 from thinkback.drive.http import Timeouts
 from thinkback.drive.tools import PythonTool, inline, offered
 from thinkback.errors import CorruptLogError, NotFoundError, SettingError, ThinkbackError
 from thinkback.model import canonical
-from thinkback.model.blocks import ToolResult
+from thinkback.model.blocks import Media, Text, ToolResult, Unknown
 from thinkback.model.commits import Commit, Draft, Message, Request, Tool
 from thinkback.model.target import Basis, Target, merge
 from thinkback.session.place import Place as Place
@@ -25,7 +26,8 @@ from thinkback.turn.plan import History, Plan
 from thinkback.turn.reports import report_of
 from thinkback.wire.result import WantedOptions
 
-Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
+Prompt: TypeAlias = str | Sequence[str | Media | Mapping[str, Any]]
+CHAT = "openai-chat"
 ToolLike: TypeAlias = Callable[..., Any] | Mapping[str, Any] | Tool
 
 
@@ -75,13 +77,39 @@ def read_options(given: Mapping[str, Any]) -> Options:
 
 
 def message(prompt: Prompt) -> Message:
-    """A user message from text or from content parts of the dialect."""
+    """A user message from text, or from parts: texts, ``Media``, and content parts in the form of chat completions."""
     if isinstance(prompt, str):
         return Message(prompt)
-    drafts = dialect("openai-chat").read_messages([{"role": "user", "content": list(prompt)}], str)
+    parts = tuple(part for piece in prompt for part in _parts(piece))
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    return Message(text, parts, dialect=CHAT if any(part.wire for part in parts) else "")
+
+
+def _parts(piece: str | Media | Mapping[str, Any]) -> tuple[Text | Media | Unknown, ...]:
+    if isinstance(piece, str):
+        return (Text(piece),)
+    if isinstance(piece, Media):
+        return (piece,)
+    drafts = dialect(CHAT).read_messages([{"role": "user", "content": [piece]}], str)
     value = drafts[0].value
     assert isinstance(value, Message)
-    return msgspec.structs.replace(value, wire="")
+    return value.parts
+
+
+def check_message(said: Message | None, target: Target) -> None:
+    """Raise ``UnsupportedContent`` where the endpoint's dialect has no place for a part of the message."""
+    if said is not None and said.parts:
+        spoken = target.endpoint.dialect
+        dialect(spoken).writer.message("user", translate.message(said, spoken))
+
+
+def stamped(tools: tuple[Tool, ...] | None, spoken: str) -> tuple[Tool, ...] | None:
+    """Definitions in a dialect's own form belong to the dialect they were first given to."""
+    if tools is None or all(tool.dialect or not tool.wire for tool in tools):
+        return tools
+    return tuple(
+        tool if tool.dialect or not tool.wire else msgspec.structs.replace(tool, dialect=spoken) for tool in tools
+    )
 
 
 def native_params(target: Target, options: Options) -> dict[str, Any]:

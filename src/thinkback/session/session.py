@@ -23,6 +23,7 @@ from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import ReplyStream, busy
 from thinkback.settings import Layers, snapshot
 from thinkback.turn.ask import Ask
+from thinkback.turn.credentials import Authenticator
 from thinkback.turn.machine import Turn
 from thinkback.turn.plan import History, Plan
 
@@ -181,23 +182,32 @@ class Session:
         if newer:
             self._history.take(newer)
 
-    def _preflight(self, options: Options) -> None:
-        """Everything that can be wrong before a request is, so that nothing is stored for it."""
+    def _preflight(self, options: Options, said: Message | None = None) -> Authenticator:
+        """Everything that can be wrong before a request is, so that nothing is stored for it.
+
+        What is returned is still to be prepared, which may use the network.
+        """
         self._effective(options.settings)
-        requests.native_params(self.target, options)
-        self._place.headers(self._store.rulebook, with_key=True, streams=options.stream)
+        target = self.target
+        requests.native_params(target, options)
+        requests.check_message(said, target)
+        self._place.headers(self._store.rulebook, streams=options.stream)
+        return self._place.authenticator(self._store.rulebook)
 
     def _plan(self, options: Options, *, with_key: bool = False) -> Plan:
         """The next request from what the settings, files and rules say now."""
         settings = self._effective(options.settings)
         target = self.target
         params = requests.native_params(target, options)
-        plan = self._history.plan(target, settings, options.tools, params)
+        offered = requests.stamped(options.tools, target.endpoint.dialect)
+        plan = self._history.plan(target, settings, offered, params)
         plan.settings = snapshot(settings)
         if target.endpoint.stream_path:
             plan.streams = options.stream
-        headers = self._place.headers(self._store.rulebook, with_key=with_key, streams=plan.streams)
+        headers = self._place.headers(self._store.rulebook, streams=plan.streams)
         plan.headers = merge_headers(headers, plan.added_headers)
+        if with_key:
+            plan.authenticator = self._place.authenticator(self._store.rulebook)
         return plan
 
     def _ask(self, message: Message | None, options: Options) -> tuple[Ask, dict[str, PythonTool]]:
@@ -206,7 +216,7 @@ class Session:
             plan=lambda: self._plan(options, with_key=True),
             message=message,
             system=options.system,
-            tools=options.tools,
+            tools=requests.stamped(options.tools, self.target.endpoint.dialect),
             runnable=frozenset(functions),
             max_steps=options.max_steps,
             max_retries=options.max_retries,

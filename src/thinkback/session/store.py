@@ -18,6 +18,7 @@ from thinkback.stores import open_store
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from thinkback.drive.auth import Keyring
     from thinkback.drive.http import AsyncTransport, Httpx2Transport, Timeouts, Transport, Verify
     from thinkback.rules import Rulebook
     from thinkback.session.session import Session
@@ -62,6 +63,13 @@ class SessionStore:
         from thinkback.rules import load_rulebook
 
         return load_rulebook(config.user_rule_files() if self._rules is None else dict(self._rules))
+
+    @cached_property
+    def _keyring(self) -> Keyring:
+        """Sign-ins that the sessions share."""
+        from thinkback.drive.auth import Keyring
+
+        return Keyring()
 
     def user_settings(self) -> Mapping[str, object]:
         """The user layer of the settings, read now."""
@@ -111,6 +119,7 @@ class SessionStore:
             timeouts=timeouts or Timeouts(),
             transport=transport,
             account=account,
+            keyring=self._keyring,
         )
         return Session(self, self.log.create_session(new_id(), name, now()), place)
 

@@ -44,7 +44,7 @@ class ReplyStream:
     """
 
     def __init__(self, session: Session, message: Message | None, options: Options) -> None:
-        session._preflight(options)
+        session._preflight(options, message).prepare()
         self._session = session
         self._message = message
         self._options = options

@@ -53,7 +53,8 @@ class Wire:
         """
         session = self._session
         read = requests.read_options(options)
-        session._preflight(read)
+        said = requests.message(prompt) if prompt is not None else None
+        session._preflight(read, said).prepare()
         session._settle()
         session._refresh()
         results = tool_results or {}
@@ -62,9 +63,9 @@ class Wire:
         if prompt is None:
             requests.check_answered(waiting, results, {})
         session._append(answered)
-        said = requests.message(prompt) if prompt is not None else None
         session._append(self._opening(said, read))
         plan = session._plan(read, with_key=True)
+        plan.authenticate(plan)
         session._planned = Planned(plan, read, said.text if said is not None else None)
         return plan
 
@@ -74,8 +75,9 @@ class Wire:
         drafts = orphans.closing_drafts(history.commits) if said is not None else []
         if options.system is not None and options.system != orphans.last_system(history.commits):
             drafts.append(Draft("system", Message(options.system)))
-        if options.tools is not None and options.tools != history.tools:
-            drafts.append(Draft("tools", Tools(options.tools)))
+        offered = requests.stamped(options.tools, self._session.target.endpoint.dialect)
+        if offered is not None and offered != history.tools:
+            drafts.append(Draft("tools", Tools(offered)))
         if said is not None:
             history.release()
             drafts.append(Draft("user", said))

@@ -28,7 +28,7 @@ class Resolver:
         self._target = target
         self._native = native
         self.controls: list[Control] = []
-        self.params: dict[str, Any] = _base(target, native)
+        self.params: dict[str, Any] = _base(target, native, strict=settings.strict or target.endpoint.strict)
         if target.endpoint.id == UNKNOWN:
             for key, value in _asked(settings):
                 self._note(key, value, "absent", "the host is not known, so nothing is sent to it")
@@ -38,23 +38,31 @@ class Resolver:
         _check_forbidden(self.params, target)
 
     def _resolve(self) -> None:
-        settings, target = self._settings, self._target
-        if settings.strict or target.endpoint.strict:
+        settings, rule = self._settings, self._target.rule
+        if settings.strict or self._target.endpoint.strict:
             self._refuse_all()
-            return
-        controls = target.rule.controls
+        else:
+            self._say_thinking()
+            self._say_display()
+        if settings.verbosity is not None:
+            self._say("text.verbosity", settings.verbosity, rule.controls.verbosity.get(settings.verbosity))
+        if settings.server_state and rule.server_state is None:
+            self._say("session.serverState", "true", None)
+        elif settings.server_state:
+            self._note("session.serverState", "true", "emitted")
+
+    def _say_thinking(self) -> None:
+        """Whether and how much to think, unless the request has words of its own for it."""
+        controls = self._target.rule.controls
         tables = (controls.on, controls.off, *controls.effort.values())
         paths = {path for table in tables for path in _leaves(table)} | {_path(controls.budget, controls.max_tokens)}
         given = next((path for path in sorted(paths) if path and lookup(self._native, path) is not None), "")
-        if given:
-            for key, value in _asked(settings):
-                if key.startswith("reasoning.") and key != "reasoning.display":
-                    self._note(key, value, "suppressed", f"the request has {given} of its own")
-        else:
+        if not given:
             self._say_reasoning()
-        self._say_display()
-        if settings.verbosity is not None:
-            self._say("text.verbosity", settings.verbosity, controls.verbosity.get(settings.verbosity))
+            return
+        for key, value in _asked(self._settings):
+            if key in ("reasoning.enabled", "reasoning.effort", "reasoning.maxTokens"):
+                self._note(key, value, "suppressed", f"the request has {given} of its own")
 
     def _refuse_all(self) -> None:
         """In a mode without reasoning a control of it is a mistake."""
@@ -70,9 +78,12 @@ class Resolver:
         settings, controls = self._settings, self._target.rule.controls
         if not settings.enabled:
             self._say_off()
+            for key, value in _asked(settings):
+                if key in ("reasoning.effort", "reasoning.maxTokens"):
+                    self._note(key, value, "suppressed", "reasoning.enabled is false")
             return
-        if "reasoning.enabled" in settings.explicit and controls.on:
-            self._say("reasoning.enabled", "true", controls.on)
+        if "reasoning.enabled" in settings.explicit:
+            self._say_on()
         exclude = settings.max_tokens is not None and (controls.either or controls.effort_budgets)
         if settings.effort is not None and exclude:
             self._note("reasoning.effort", settings.effort, "suppressed", "the endpoint takes it or a budget, not both")
@@ -81,33 +92,43 @@ class Resolver:
         if settings.max_tokens is not None:
             self._say_budget(settings.max_tokens)
 
+    def _say_on(self) -> None:
+        """The words for it; a model that only thinks with an effort gets one, unless a person chose how much."""
+        settings, rule = self._settings, self._target.rule
+        if rule.controls.on:
+            self._say("reasoning.enabled", "true", rule.controls.on)
+        elif settings.effort is None and settings.max_tokens is None and not thinks(rule, self.params):
+            self._say_effort("medium", "reasoning.enabled", "true")
+
     def _say_off(self) -> None:
         controls = self._target.rule.controls
-        if controls.always_on:
+        efforts = self._target.info.efforts
+        if controls.always_on or (efforts and "none" not in efforts and not controls.off):
             reason = f"{self._target.model} cannot be told not to reason"
             self._note("reasoning.enabled", "false", "unrepresentable", reason)
             return
         self._say("reasoning.enabled", "false", controls.off or controls.effort.get("none"))
 
-    def _say_effort(self, word: str) -> None:
+    def _say_effort(self, word: str, key: str = "reasoning.effort", value: str = "") -> None:
         """The word itself, or the nearest the model takes; a word with an empty table is known to be refused."""
-        key, target = "reasoning.effort", self._target
-        table = target.rule.controls.effort
+        target, value = self._target, value or word
+        controls = target.rule.controls
+        table = controls.effort
         if table.get(word) == {}:
-            self._note(key, word, "suppressed", f"{target.model} refuses it")
+            self._note(key, value, "suppressed", f"{target.model} refuses it")
             return
-        if word in target.rule.controls.effort_budgets:
-            self._say_budget(target.rule.controls.effort_budgets[word], key, word)
+        if word in controls.effort_budgets:
+            self._say_budget(controls.effort_budgets[word], key, value)
             return
         takes = [known for known in _ORDER if table.get(known) and known in (target.info.efforts or _ORDER)]
         if not takes:
-            self._say(key, word, table.get(word))
+            self._say(key, value, table.get(word))
             return
         sent = word if word in takes else _nearest(word, takes)
         if sent is None:
-            self._note(key, word, "unrepresentable", f"{target.model} takes {', '.join(takes)}")
+            self._note(key, value, "unrepresentable", f"{target.model} takes {', '.join(takes)}")
             return
-        self._say(key, word, table[sent], sent)
+        self._say(key, value, table[sent], sent if value == word else "")
 
     def _say_budget(self, wanted: int, key: str = "reasoning.maxTokens", word: str = "") -> None:
         """A budget that fits; ``word`` is the effort it stands for."""
@@ -117,19 +138,21 @@ class Resolver:
         if budget is None:
             self._say(key, value, None)
             return
-        tokens, why = wanted, f"said as a budget of {wanted} tokens" if word else ""
-        most = target.info.max_output
-        if 0 < most < tokens:
-            tokens, why = most, f"{target.model} writes at most {most} tokens"
+        tokens, why = wanted, "said as a budget" if word else ""
+        most = min(filter(None, (target.info.max_output, budget.ceiling)), default=wanted)
+        if most < tokens:
+            tokens, why = most, f"{target.model} takes at most {most} tokens"
         if tokens < budget.floor:
             tokens, why = budget.floor, f"{target.endpoint.id} takes no less than {budget.floor}"
         limit = lookup(self._native, budget.below) or lookup(self.params, budget.below) if budget.below else None
-        if isinstance(limit, int) and tokens >= limit:
-            if limit - 1 < budget.floor:
-                reason = f"no budget of at least {budget.floor} fits below {budget.below} = {limit}"
-                self._note(key, value, "suppressed", reason)
-                return
-            tokens, why = limit - 1, f"it must be below {budget.below} = {limit}"
+        # Whoever gave a number gets it; a word must leave room for an answer.
+        room = (max(budget.floor, limit * 3 // 4) if word else limit - 1) if isinstance(limit, int) else tokens
+        if isinstance(limit, int) and limit <= budget.floor:
+            reason = f"no budget of at least {budget.floor} fits below {budget.below} = {limit}"
+            self._note(key, value, "suppressed", reason)
+            return
+        if room < tokens:
+            tokens, why = room, f"it must be below {budget.below} = {limit}"
         self.params = merge(self.params, merge(budget.params, nested(budget.path, tokens)))
         state: ControlState = "represented" if why else "emitted"
         self._note(key, value, state, f"{why}: {tokens} is sent" if why else "")
@@ -143,7 +166,8 @@ class Resolver:
                 self._say(key, settings.display, None)
             return
         given = next((path for path in _leaves(words or {}) if lookup(self._native, path) is not None), "")
-        if given or not thinks(rule, merge(self.params, self._native)):
+        is_off = not settings.enabled and bool(rule.controls.off)
+        if given or is_off or not thinks(rule, merge(self.params, self._native)):
             if asked:
                 reason = f"the request has {given} of its own" if given else "the model does not reason on this request"
                 self._note(key, settings.display, "suppressed", reason)
@@ -194,12 +218,17 @@ def _asked(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "reasoning.display", settings.display
     if settings.verbosity is not None:
         yield "text.verbosity", settings.verbosity
+    if settings.server_state:
+        yield "session.serverState", "true"
 
 
-def _base(target: Target, native: dict[str, Any]) -> dict[str, Any]:
-    """What goes with every request: the endpoint's and the rule's parameters, and the output limit it must have."""
+def _base(target: Target, native: dict[str, Any], *, strict: bool) -> dict[str, Any]:
+    """What goes with every request: the endpoint's parameters, the rule's, and the output limit it must have.
+
+    Those of a rule are about reasoning, so that in strict mode they stay away.
+    """
     rule = target.rule
-    params = merge(target.endpoint.params, rule.params)
+    params = target.endpoint.params if strict else merge(target.endpoint.params, rule.params)
     limit = target.info.max_output or rule.limit
     if rule.limit_param and limit and lookup(native, rule.limit_param) is None:
         params = merge(params, nested(rule.limit_param, min(limit, rule.limit) if rule.limit else limit))

@@ -8,13 +8,15 @@ import msgspec
 
 from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, ThinkbackError
 from thinkback.model import canonical
-from thinkback.model.commits import Failure, Response, TurnState
+from thinkback.model.commits import Failure, TurnState
 from thinkback.turn.dialects import dialect
 from thinkback.turn.events import NetError
 from thinkback.turn.plan import Plan
+from thinkback.wire.result import ReadResult
 
 # Longer texts are pages for browsers.
 _LONGEST_MESSAGE = 4_000
+STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
 _AGAIN = "session.generate() goes on from what is in the log"
 
 
@@ -52,9 +54,14 @@ def unreachable(event: NetError) -> NetworkError:
     return kind(event.message, details={"phase": event.phase}, next_actions=("check the address and network", _AGAIN))
 
 
-def broken_off(response: Response, state: TurnState, partial: bool) -> ThinkbackError | None:
-    """The error for a response that began well and did not end so; ``None`` for one that did, or was interrupted."""
-    error = response.error
+def broken_off(result: ReadResult, state: TurnState, *, strict: bool = False) -> ThinkbackError | None:
+    """The error for a response that began well and did not end so; ``None`` for one that did, or was interrupted.
+
+    ``strict``: reasoning must not come, and the turn failed because it did.
+    """
+    error, partial = result.response.error, bool(result.blocks)
+    if error is None and strict and state == "failed":
+        return ProviderError(STRICT, next_actions=("set reasoning.strict to false", "or use a model without reasoning"))
     if error is None or state == "interrupted":
         return None
     if state == "timed_out":
@@ -81,6 +88,8 @@ def reason_of(error: Exception | None) -> str:
 
 
 def _advice(status: int, plan: Plan) -> tuple[str, ...]:
+    if status in (401, 403) and plan.waits:
+        return (f"check what {plan.target.endpoint.auth.scheme} signs in as, and what that may use",)
     if status in (401, 403):
         names = " or ".join(plan.target.endpoint.auth.env) or "api_key="
         return (f"check the key: {names}",)

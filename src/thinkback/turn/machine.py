@@ -12,7 +12,7 @@ from typing import assert_never
 
 import msgspec
 
-from thinkback.model.blocks import Block, ToolCall, ToolResult
+from thinkback.model.blocks import Block, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Failure, Message, Step, Tools, TurnEnded, TurnState, block_draft
 from thinkback.model.deltas import Status
 from thinkback.turn import failures, held, orphans
@@ -211,6 +211,8 @@ class Turn:
     def _state_after(self, result: ReadResult, broken: TurnState) -> tuple[TurnState | None, str]:
         """The terminal state this response brings, or ``None`` when its calls are to be run."""
         error = result.response.error
+        if error is None and self._sent.strict and any(isinstance(block, ThinkingBlock) for block in result.blocks):
+            return "failed", failures.STRICT
         if error is not None:
             empty = not result.blocks and broken == "partial_failed"
             return ("failed" if empty else broken), error.message
@@ -228,7 +230,7 @@ class Turn:
         self._responses.append((result, done.commits))
         self._retries = 0
         if state is not None:
-            return self._finish(state, failures.broken_off(result.response, state, bool(result.blocks)))
+            return self._finish(state, failures.broken_off(result, state, strict=self._sent.strict))
         calls = [OpenCall(block, self._response) for block in result.blocks if isinstance(block, ToolCall)]
         # A response that only pauses is sent back as it is, and the model goes on.
         return self._run_calls(calls, done.now) if calls else self._send(done.now)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from typing import Any
+from functools import partial
+from typing import Any, SupportsBytes
 from urllib.parse import quote
 
 import msgspec
 
 from thinkback.compile import fold, translate
-from thinkback.compile.policy import Inputs
+from thinkback.compile.policy import Inputs, binds
 from thinkback.log.seal import head_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
@@ -17,25 +18,28 @@ from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools,
 from thinkback.model.plan import Control, Counts, Writer
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay
 from thinkback.turn.controls import Resolver
+from thinkback.turn.credentials import Authenticator, Credentials
 from thinkback.turn.dialects import dialect
 from thinkback.turn.reports import reported
 from thinkback.wire.result import Report
 
-_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"})
+_SECRET_HEADERS = frozenset(
+    {"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "x-amz-security-token", "cookie"}
+)
 # A shorter one is no secret, and blotting it out would garble every text.
 _SHORTEST_SECRET = 6
-# Model names have slashes, colons and dots; where they stand in a path, only the rest is escaped.
-_IN_PATH = "/:.@-_~"
+# What of a model's name may stand in a path as it is; a slash (in Bedrock's ARNs) may not.
+_IN_PATH = ":.@-_~"
 
 
 class Plan:
     """One request before it is sent. ``body`` may be iterated again and again; ``bytes(plan)`` joins it.
 
-    ``url`` and ``headers`` are complete (the key included: it is in no ``repr`` and in no commit). ``decisions``
-    tell for each reasoning block what was done and why, ``report`` what the provider said it did with them;
-    ``controls`` what became of each setting that was asked for. ``streams``: the response is asked for as a stream.
-    ``added_headers`` go with what is sent. ``held``: it may carry reasoning that is not in the log, so that it cannot
-    be built a second time.
+    ``url`` and ``headers`` are complete once it is authenticated (key included: it is in no ``repr`` and in no commit).
+    ``decisions`` tell for each reasoning block what was done and why, ``report`` what the provider said it did with
+    them; ``controls`` what became of each setting that was asked for. ``streams``: the response is asked for as one.
+    ``added_headers`` go with what is sent; ``strict``: no reasoning must come back. ``held``: it may carry reasoning
+    that is not in the log, so that it cannot be built a second time.
     """
 
     def __init__(
@@ -64,8 +68,11 @@ class Plan:
         )
         self.settings: dict[str, str] = {}
         self.headers: dict[str, str] = {}
+        self.authenticator: Authenticator | None = None
+        self._credentials = Credentials({})
         self.added_headers: dict[str, str] = {}
         self.held = False
+        self.strict = False
         self.report = Report()
         self._commits: Sequence[Commit] = ()
         self.streams = bool(params.get("stream"))
@@ -77,8 +84,23 @@ class Plan:
         base, _, query = self.target.base_url.partition("?")
         path = endpoint.stream_path if self.streams and endpoint.stream_path else endpoint.path
         path, _, more = path.replace("{model}", quote(self.target.model, safe=_IN_PATH)).partition("?")
-        queries = "&".join(part for part in (more, query) if part)
+        queries = "&".join(part for part in (more, query, self._credentials.query) if part)
         return f"{base}{path}?{queries}" if queries else f"{base}{path}"
+
+    @property
+    def waits(self) -> bool:
+        """Whether ``authenticate`` may use the network."""
+        return self.authenticator is not None and self.authenticator.waits
+
+    def authenticate(self, body: SupportsBytes) -> None:
+        """Put the credentials on as they are now; ``body`` is what is signed. To be done again for each sending.
+
+        Raises ``CredentialError``, and ``NetworkError`` where a token cannot be fetched.
+        """
+        if self.authenticator is not None:
+            credentials = self.authenticator(self.url, self.headers, body)
+            self.headers = {**self.headers, **credentials.headers}
+            self._credentials = credentials
 
     @property
     def dropped(self) -> tuple[Control, ...]:
@@ -125,9 +147,10 @@ class Plan:
     def without_key(self, text: str) -> str:
         """``text`` with the key of this request blotted out, wherever a server repeats it."""
         wanted = {self.target.endpoint.auth.header.lower(), *_SECRET_HEADERS}
-        for name, value in self.headers.items():
-            secret = value.rpartition(" ")[2]
-            if name.lower() in wanted and len(secret) >= _SHORTEST_SECRET:
+        sent = {value.rpartition(" ")[2] for name, value in self.headers.items() if name.lower() in wanted}
+        # the longest first: one may be part of another
+        for secret in sorted(sent | self._credentials.secrets, key=len, reverse=True):
+            if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "***")
         return text
 
@@ -236,9 +259,9 @@ class History:
         resolved = Resolver(settings, target, params)
         writer = dialect(target.endpoint.dialect).writer
         offered = self.tools if tools is None else tuple(tools)
-        prefix = (self._system_digest(target, writer), fold.tools_digest(offered))
         inputs = Inputs(target, settings, resolved.params, bool(offered))
-        if target.rule.prefix_bound:
+        if binds(target.rule, settings):
+            prefix = (self._system_digest(target, writer), fold.tools_digest(offered))
             inputs = msgspec.structs.replace(inputs, prefix=prefix)
         self._state, request = fold.request(self._fold(inputs), writer)
         added = fold.added(self._state.policy, request)
@@ -250,16 +273,16 @@ class History:
         plan = Plan(request, target, self.head, offered, sent, self._bases)
         plan.controls += tuple(resolved.controls)
         plan.native, plan.held = dict(params), bool(self._held)
+        plan.strict = settings.strict or target.endpoint.strict
         plan.added_headers = merge_headers(target.rule.headers, added.headers)
         return plan
 
     def _system_digest(self, target: Target, writer: Writer) -> str:
-        """Of the system messages that will stand on top."""
+        """Of the system messages that will stand on top, or first."""
         place = translate.on_top(target.rule.system, writer)
-        if place == "inline" or not target.rule.prefix_bound:
-            return ""
-        messages = self._leading if place == "late" else self._systems
-        return fold.system_digest([writer.top(translate.message(m, target.endpoint.dialect)) for m in messages])
+        write = partial(writer.message, "system") if place == "inline" else writer.top
+        messages = self._systems if place == "top" else self._leading
+        return fold.system_digest([write(translate.message(m, target.endpoint.dialect)) for m in messages])
 
     def _fold(self, inputs: Inputs) -> fold.State:
         writer = dialect(inputs.target.endpoint.dialect).writer

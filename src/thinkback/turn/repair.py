@@ -26,7 +26,7 @@ _MISSING = (
 _STORED = r"\brs_\w+"
 _BOUND = r"bound to a different conversation"
 _FORGOTTEN = (
-    r"previous[_ ](response|interaction).{0,80}(not found|expired|does not exist|invalid)|not found.{0,40}previous"
+    r"\b(response|interaction)\b.{0,80}(not found|expired|does not exist|invalid)|previous_interaction_id"
 )
 _COMMON = (
     r"reasoning(_content|_details|_text)?['\"`]? is (unsupported|not supported|not permitted)",
@@ -41,7 +41,7 @@ _COMMON = (
     _FORGOTTEN,
 )
 _INDEX = re.compile(r"(?:(?:messages?|input|contents)(?:[.\[ ]+|\",\s*)|at index )(\d+)(?:\.content\.(\d+))?")
-_ITEM = re.compile(r"\b(?:rs|fc|msg|ws|ctc|item)_\w+")
+_ITEM = re.compile(r"\b(?:rs|fc|msg|ws|ctc|item)_[\w-]*\w")
 
 
 def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repair | None:
@@ -120,16 +120,19 @@ def _blocks(stage: Stage, text: str, plan: Plan, commits: Sequence[Commit]) -> t
 
 
 def _named(text: str, own: list[Decision], plan: Plan, commits: Sequence[Commit]) -> list[Decision]:
-    """What was sent on the message or item that ``text`` names; where a stranger minted it, all that is from there."""
-    item, named = _ITEM.search(text), _INDEX.search(text)
-    if item is not None:
-        responses = _responses_with(item.group(), commits)
+    """What was sent on the message or item that ``text`` names; where a stranger minted it, all that is from there, and
+    where it is bound to what stood before it, all that is bound to it."""
+    for item in _ITEM.findall(text):
+        responses = _responses_with(item, commits)
         chosen = [found for found in own if responses.get(found.block)]
         if chosen:
             return chosen
+    named = _INDEX.search(text)
     if named is None:
         return []
     at = int(named.group(1))
+    if re.search(_BOUND, text, re.IGNORECASE):
+        return [found for found in own if found.message >= at]
     origins = _origins(commits)
     home = (plan.target.base_url, plan.target.model)
     strangers = {origins.get(found.block) for found in own if found.message == at} - {None, home}
