@@ -24,6 +24,7 @@ HOSTS = {
     "anthropic": "anthropic",
     "azure-openai": "azure",
     "bedrock": "bedrock",
+    "bedrock-claude": "bedrock-claude",
     "codex": "codex",
     "cohere": "cohere",
     "copilot": "copilot",
@@ -41,13 +42,15 @@ HOSTS = {
     "openai": "openai",
     "openrouter": "openrouter",
     "openrouter-responses": "openrouter",
+    "vertex": "vertex",
+    "vertex-claude": "vertex-claude",
     "xai": "xai",
 }
 HEADERS = {"codex": {"chatgpt-account-id": "account-1"}}
 DAY = "2026-11-21"
 # Rows for models that do not reason: there is nothing to give back.
 PLAIN = {"gemma3:4b", "llama3.2:3b"}
-THOUGHTLESS = {"cohere-plain", "gemini-2.0", "openai-chat-models"}
+THOUGHTLESS = {"azure-openai-chat-models", "cohere-plain", "gemini-2.0", "openai-chat-models"}
 BOOK = load_rulebook()
 
 
@@ -60,7 +63,7 @@ class Played(NamedTuple):
 
 
 # Where several personas share a host: which of them speaks the endpoint's dialect.
-PERSONAS = {"openrouter": "openrouter", "gemini-openai": "gemini_compat"}
+PERSONAS = {"openrouter": "openrouter", "gemini-openai": "gemini_compat", "bedrock-claude": "bedrock"}
 OF_DIALECT = {
     "openai-chat": "chat",
     "openai-responses": "responses",

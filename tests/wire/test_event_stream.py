@@ -136,6 +136,16 @@ def test_headers_that_never_repeat_are_not_remembered_for_ever() -> None:
     assert len(framer._begins) < 100
 
 
+def test_lengths_that_never_repeat_are_not_remembered_for_ever() -> None:
+    """A stream of ever longer messages is read all the same, and keeps no more of their lengths than a few."""
+    framer = EventStreamFramer()
+
+    found = [framer.feed(written.event("x", "y" * length)) for length in range(1100)]
+
+    assert all(len(payloads) == 1 for payloads in found)
+    assert len(framer._sizes) <= 1024
+
+
 @given(st.lists(st.integers(0, 3)), st.binary(max_size=40), st.lists(st.integers(0, 400)))
 def test_cuts_do_not_matter(events: list[int], junk: bytes, at: list[int]) -> None:
     """Any messages with anything behind them give the same payloads and the same fault at any cuts."""

@@ -17,7 +17,8 @@ class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How an endpoint wants its key. ``env`` are the environment variables tried in order.
 
     ``header`` is where a key goes that is no bearer token, ``query`` the query parameter of scheme ``query``.
-    ``service`` is what a SigV4 signature is for, ``scope`` what a Google or Azure token is for.
+    ``service`` is what a SigV4 signature is for, ``scope`` what a Google or Azure token is for. ``expires``: what the
+    variables hold is a token that others replace, and says nothing about the account.
     """
 
     scheme: Literal["bearer", "header", "query", "sigv4", "google", "azure", "none"] = "bearer"
@@ -27,6 +28,7 @@ class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scope: str = ""
     env: tuple[str, ...] = ()
     optional: bool = False
+    expires: bool = False
 
 
 class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,13 +77,15 @@ class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A token budget for reasoning: its dotted ``path``, the smallest value, and the limit it must stay below.
+    """A token budget for reasoning: its dotted ``path``, the smallest and the largest value (0: none is known).
 
-    ``below`` is the dotted path of the request's own output limit; ``params`` go along with a budget.
+    ``below`` is the dotted path of the request's own output limit, which the budget must stay below; ``params`` go
+    along with a budget.
     """
 
     path: str
     floor: int = 1
+    ceiling: int = 0
     below: str = ""
     params: dict[str, Any] = {}
 

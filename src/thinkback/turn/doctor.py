@@ -81,7 +81,11 @@ def examine(commits: Sequence[Commit], target: Target, settings: Settings) -> Ex
 def _order(commits: Sequence[Commit], target: Target) -> Iterator[Finding]:
     first = next((commit for commit in commits if commit.kind in ("user", "response")), None)
     if first is not None and first.kind == "response" and dialect(target.endpoint.dialect).writer.alternates:
-        yield Finding("order", "the first message must be one of the user, and an answer stands there", first.hash)
+        yield Finding(
+            "order",
+            "an answer stands first, and hosts of alternating roles refuse what does not begin with the user",
+            first.hash,
+        )
 
 
 def _told(decisions: Sequence[Decision], void: dict[str, None]) -> list[Finding]:

@@ -43,6 +43,7 @@ from thinkback.turn.orphans import OpenCall
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.reading import open_reader
 from thinkback.turn.repair import next_repair
+from thinkback.turn.reports import report_of
 from thinkback.turn.retry import backoff, is_retryable
 from thinkback.wire.result import ReadResult, stamped
 
@@ -228,6 +229,7 @@ class Turn:
 
     def _after_response(self, result: ReadResult, state: TurnState | None, done: Appended) -> list[Command]:
         self._responses.append((result, done.commits))
+        self._sent.answered(report_of(self._response, done.commits), self._history.commits)
         self._retries = 0
         if state is not None:
             return self._finish(state, failures.broken_off(result, state, strict=self._sent.strict))

@@ -31,8 +31,9 @@ _LONGEST = 24 * 1024**2 + _LONGEST_HEADERS + _AROUND
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 _BYTES, _STRING = 6, 7
 _COLON = ord(":")
-# A stream has about ten sorts of headers.
+# A stream has about ten sorts of headers and a few hundred lengths.
 _MOST_REMEMBERED = 64
+_MOST_LENGTHS = 1024
 
 
 class EventStreamFramer:
@@ -41,6 +42,7 @@ class EventStreamFramer:
     def __init__(self) -> None:
         self._held = bytearray()
         self._needed = _PRELUDE.size
+        self._sizes: dict[bytes, tuple[int, int]] = {}
         self._begins: dict[bytes, bytes] = {}
         self.fault = ""
 
@@ -64,33 +66,45 @@ class EventStreamFramer:
     def _messages(self, buffer: bytes) -> tuple[list[bytes], int]:
         """The payloads of the complete messages, and where they end."""
         payloads: list[bytes] = []
-        at, size, begins = 0, len(buffer), self._begins
+        at, size, sizes, number_at = 0, len(buffer), self._sizes, _CHECKSUM.unpack_from
+        head = begin = b""
         self._needed = _PRELUDE.size
-        while size - at >= _PRELUDE.size:
-            total, headers, checksum = _PRELUDE.unpack_from(buffer, at)
-            running = crc32(buffer[at : at + 8])
-            if running != checksum:
-                self.fault = "the head of an event does not fit its checksum"
+        while size - at >= 12:
+            known = sizes.get(buffer[at : at + 12]) or self._measure(buffer[at : at + 12])
+            if known is None:
                 break
-            if headers > total - _AROUND or total > _LONGEST or headers > _LONGEST_HEADERS:
-                self.fault = "an event has a length that events cannot have"
-                break
+            total, headers = known
             end = at + total
             if end > size:
                 self._needed = total
                 break
-            if crc32(buffer[at + 8 : end - 4], running) != _CHECKSUM.unpack_from(buffer, end - 4)[0]:
+            if crc32(buffer[at : end - 4]) != number_at(buffer, end - 4)[0]:
                 self.fault = "an event does not fit its checksum"
                 break
-            head_ends = at + _PRELUDE.size + headers
-            head = buffer[at + _PRELUDE.size : head_ends]
-            begin = begins.get(head) or self._begin(head)
-            if self.fault:
-                break
-            payload = buffer[head_ends : end - 4] or b"{}"
-            payloads.append(begin + payload + b"}" if begin[-1] == _COLON else begin + b"}")
+            payload_at = at + 12 + headers
+            # Neighbours mostly have the same headers.
+            if not begin or headers != len(head) or not buffer.startswith(head, at + 12):
+                head = buffer[at + 12 : payload_at]
+                begin = self._begins.get(head) or self._begin(head)
+                if self.fault:
+                    break
+                is_event = begin[-1] == _COLON
+            payloads.append(begin + (buffer[payload_at : end - 4] or b"{}") + b"}" if is_event else begin + b"}")
             at = end
         return payloads, at
+
+    def _measure(self, prelude: bytes) -> tuple[int, int] | None:
+        """The length of a message and of its headers; remembered, since most lengths come again."""
+        total, headers, checksum = _PRELUDE.unpack(prelude)
+        if crc32(prelude[:8]) != checksum:
+            self.fault = "the head of an event does not fit its checksum"
+            return None
+        if headers > total - _AROUND or total > _LONGEST or headers > _LONGEST_HEADERS:
+            self.fault = "an event has a length that events cannot have"
+            return None
+        if len(self._sizes) < _MOST_LENGTHS:
+            self._sizes[prelude] = total, headers
+        return total, headers
 
     def _begin(self, head: bytes) -> bytes:
         """The JSON before the payload of messages with these headers; remembered, since they repeat."""

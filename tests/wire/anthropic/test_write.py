@@ -281,3 +281,8 @@ FAILURES: list[tuple[Any, Failure]] = [
 def test_an_error_body_is_read_whatever_its_shape(body: Any, failure: Failure) -> None:
     """The provider's own words, its type and code."""
     assert failure == read_failure(400, body)
+
+
+def test_a_model_in_the_address_is_not_in_the_body() -> None:
+    """Vertex and Bedrock have it there, and refuse it here."""
+    assert b'],"max_tokens":1}' == write.end("", (), (), {"max_tokens": 1})

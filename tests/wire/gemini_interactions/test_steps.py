@@ -107,6 +107,42 @@ def test_a_step_is_its_blocks_and_comes_back_as_it_was(step: dict[str, Any], blo
     assert [step] == raw_response(streamed)["steps"]
 
 
+PLAIN = {"type": "text", "text": "why"}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "summary"),
+    [
+        ([delta(0, "thought_summary", content=PLAIN)], [PLAIN]),
+        ([start(0, type="thought"), *[delta(0, "thought_summary", content=PLAIN)] * 3], [PLAIN] * 3),
+        (
+            [
+                start(0, type="thought", summary=[PLAIN]),
+                delta(0, "thought_summary", content=PLAIN),
+                delta(0, "thought_summary", content={**PLAIN, "annotations": [1]}),
+                delta(0, "thought_summary", content={"type": "text", "text": ""}),
+                delta(0, "thought_summary", content=PLAIN),
+            ],
+            [PLAIN, PLAIN, {**PLAIN, "annotations": [1]}, {"type": "text", "text": ""}, PLAIN],
+        ),
+    ],
+    ids=["without a beginning", "several", "among others"],
+)
+def test_a_summary_is_what_was_added_in_order(deltas: list[Any], summary: list[Any]) -> None:
+    """Plain texts and others, with the beginning of their step or without; asking twice changes nothing."""
+    result = read(stream(*deltas))
+
+    assert [{"type": "thought", "summary": summary}] == raw_response(result)["steps"]
+    assert result == read(stream(*deltas))
+
+
+def test_a_plain_text_beside_something_else_is_no_summary() -> None:
+    """What stands in the place of a summary in a delta of another type is kept with its step."""
+    (block,) = read(stream(delta(0, "novel", content=PLAIN))).blocks
+
+    assert Unknown('{"type":"novel","content":{"type":"text","text":"why"}}') == block
+
+
 def test_steps_grow_by_index() -> None:
     """Text, summaries, signatures, arguments and what is not known go to the step of their index, also interleaved."""
     result = read(

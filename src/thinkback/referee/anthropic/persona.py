@@ -64,8 +64,8 @@ class Anthropic:
         return (ANTHROPIC.name, VERTEX.name, DEEPSEEK.name)
 
     def base_path(self, host: str) -> str:
-        """Nothing: clients append ``/v1/messages``, and base URLs with a version work too."""
-        return ""
+        """At Vertex a project and a place; else nothing: clients append ``/v1/messages``, or have the version already."""
+        return "/v1/projects/referee/locations/global" if host == "vertex-claude" else ""
 
     def models(self, host: str) -> Sequence[str]:
         """The host's rows."""

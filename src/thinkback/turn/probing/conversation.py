@@ -78,6 +78,8 @@ def limited(path: str, limit: int, params: dict[str, Any]) -> dict[str, Any]:
 def plan_of(asked: Asked, found: Findings, change: dict[str, Any], drafts: list[Draft]) -> Plan:
     """The request after ``drafts``, under the rule that gives everything back as it came, with ``change``."""
     target, tools = asked.target, asked.tools
+    # what a host must not know of is just what is to be found out
+    endpoint = msgspec.structs.replace(target.endpoint, strict=False)
     rule = msgspec.structs.replace(as_received(target.rule, found), **change)
     settings = Settings(effort=None if rule.controls.on else "low", display="summarized", explicit=_ASKED)
     if rule.scope == "tool-calls":
@@ -86,7 +88,7 @@ def plan_of(asked: Asked, found: Findings, change: dict[str, Any], drafts: list[
     wanted = WantedOptions(not target.endpoint.stream_path, target.endpoint.stream_usage)
     params = merge(dialect(target.endpoint.dialect).options(wanted), asked.params)
     history = History(seal(Step("probe", (Draft("tools", Tools(tools)), *drafts), 0), Head()))
-    plan = history.plan(msgspec.structs.replace(target, rule=rule), settings, tools, params)
+    plan = history.plan(msgspec.structs.replace(target, rule=rule, endpoint=endpoint), settings, tools, params)
     plan.streams = True
     return plan
 
@@ -99,6 +101,7 @@ def as_received(rule: Rule, found: Findings) -> Rule:
         form=found.form,
         field=rule.field if found.form == "details" else found.field,
         as_received=False,
+        reasoning_field="",
         open_turn=demand,
         later=demand,
         scope="all",

@@ -108,6 +108,8 @@ def _form(found: Findings, like: Rule) -> Iterator[Key]:
     yield Key("form", like.form if agrees else found.form, found.summary)
     if found.form == "field":
         yield Key("field", found.field, found.summary)
+        if like.reasoning_field not in ("", found.field):
+            yield Key("reasoning_field", "", found.summary)
 
 
 def _demand(found: Findings, phase: Phase) -> Key | None:
@@ -142,13 +144,12 @@ def _later(found: Findings) -> Key | None:
     key = _demand(found, "later")
     if key is None or key.value != "must":
         return key
-    match found.accepted("plain.without"):
-        case True:
-            return Key("later", "must-after-tools", f"{key.evidence}, accepted after a turn without tools")
-        case False:
-            return Key("later", "must", f"{key.evidence}, also after a turn without tools")
-        case None:
-            return Key("later", "must-after-tools" if found.called else "must", key.evidence)
+    plain = found.accepted("plain.without")
+    if plain is None:
+        return key._replace(value="must-after-tools" if found.called else "must")
+    if plain:
+        return Key("later", "must-after-tools", f"{key.evidence}, accepted after a turn without tools")
+    return Key("later", "must", f"{key.evidence}, also after a turn without tools")
 
 
 def _stand_ins(found: Findings, like: Rule) -> Iterator[Key]:

@@ -21,6 +21,7 @@ from thinkback.wire.anthropic import events
 from thinkback.wire.anthropic.parts import Part
 from thinkback.wire.anthropic.source import items, members
 from thinkback.wire.documents import read_object
+from thinkback.wire.event_chunks import ChunkFramer
 from thinkback.wire.framing import FRAMERS, Framing
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
 
@@ -51,7 +52,8 @@ class Reader:
     ) -> None:
         self._origin = origin
         self._framing = framing
-        self._framer = FRAMERS[framing]()
+        # Bedrock puts the events of this dialect into those of its own.
+        self._framer = ChunkFramer() if framing == "event-stream" else FRAMERS[framing]()
         self._response = response
         self._parts: list[Part] = []
         self._at: dict[int, Part] = {}
@@ -75,6 +77,8 @@ class Reader:
     def close(self) -> list[Delta]:
         """The body has ended."""
         rest = self._framer.close()
+        if self._error is None and self._framer.fault:
+            self._error = Failure(self._framer.fault, type="malformed")
         if self._error is None:
             self._read(rest)
             if self._framing != "json" and self._error is not None and self._error.type == "malformed":

@@ -121,7 +121,8 @@ def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict
         pieces.append(b',"system":[%b]' % b",".join(said))
     if tools:
         pieces.append(b',"tools":[%b]' % b",".join(map(tool, tools)))
-    pieces.append(b',"model":' + _string(model))
+    if model:  # Vertex and Bedrock have it in the address, and refuse it here
+        pieces.append(b',"model":' + _string(model))
     pieces += [b",%b:%b" % (_string(key), canonical.encode(value)) for key, value in params.items()]
     pieces.append(b"}")
     return b"".join(pieces)

@@ -102,15 +102,16 @@ class Reader:
         return self._tail or Failure("the stream ended before the response was finished", type="truncated")
 
     def _read(self, payloads: list[bytes]) -> None:
+        decode, add = events.decode_event, self._message.add
         for payload in payloads:
             try:
-                event = events.decode_event(payload)
+                event = decode(payload).contentBlockDelta
             except events.NOT_LISTED:
                 self._read_other(payload)
                 if self._error is not None:
                     return
             else:
-                self._message.add(event.contentBlockDelta.contentBlockIndex, event.contentBlockDelta.delta)
+                add(event.contentBlockIndex, event.delta)
 
     def _read_other(self, payload: bytes) -> None:
         """The slow path: whole bodies, and everything but the usual deltas."""

@@ -48,10 +48,10 @@ def _written(role: Literal["system", "user"], message: Message) -> bytes:
 
 
 def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> tuple[bytes, ...]:
-    """An assistant message; reasoning alone is none."""
+    """An assistant message; reasoning alone, or beside empty text, is none."""
     items = [block for block in blocks if not isinstance(block, ToolCall) and not _is_plan(block)]
     calls = [_call(block) for block in blocks if isinstance(block, ToolCall)]
-    if not calls and all(isinstance(block, ThinkingBlock) for block in items):
+    if not calls and not any(_says(block) for block in items):
         return ()
     pieces = [b'{"role":"assistant"']
     texts = [block.text for block in items if isinstance(block, Text) and not block.wire]
@@ -66,6 +66,11 @@ def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> tupl
         pieces.append(b',"tool_calls":[%b]' % b",".join(calls))
     pieces.append(b"}")
     return (b"".join(pieces),)
+
+
+def _says(block: Block) -> bool:
+    """Whether a block is an answer by itself."""
+    return not isinstance(block, ThinkingBlock) and (not isinstance(block, Text) or bool(block.text))
 
 
 def _is_plan(block: Block) -> bool:

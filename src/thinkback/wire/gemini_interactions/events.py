@@ -5,6 +5,8 @@ A key that is not listed makes decoding fail, and ``read`` falls back to a readi
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from thinkback.model import canonical
@@ -12,12 +14,20 @@ from thinkback.model.commits import Usage
 from thinkback.wire.google import count
 
 
+class SummaryText(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
+    """A text of the summary of a thought, and nothing beside it."""
+
+    type: Literal["text"]
+    text: str
+
+
 class TextOrArguments(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
-    """A piece of a text, or of the arguments of a call."""
+    """A piece of a text, of the arguments of a call, or a text of a summary."""
 
     type: str
     text: str | None = None
     arguments: str | None = None
+    content: SummaryText | None = None
 
 
 class StepDelta(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):

@@ -121,7 +121,12 @@ class Reader:
                     return
                 continue
             delta = event.delta
-            if delta.text is not None and delta.type == "text":
+            if delta.content is not None:
+                if delta.type == "thought_summary" and delta.text is None and delta.arguments is None:
+                    self._steps.add_summary(event.index, delta.content.text)
+                else:
+                    self._read_other(payload)
+            elif delta.text is not None and delta.type == "text":
                 self._steps.add_text(event.index, delta.text)
             elif delta.arguments is not None and delta.type == "arguments_delta":
                 self._steps.add_arguments(event.index, delta.arguments)

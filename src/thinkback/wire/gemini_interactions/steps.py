@@ -26,9 +26,10 @@ _STEP_OF = {
 
 
 class _Item:
-    """One block to be: what it began with and what came of it later, and its text or arguments in ``fragments``.
+    """One block to be: what it began with and what came of it later, and what grows of it in ``fragments``.
 
-    ``is_shown``: some of its summary, or its arguments, can be seen.
+    These are pieces of its text or its arguments; of a thought they are texts of its summary. ``is_shown``: some of
+    the summary can be seen.
     """
 
     __slots__ = ("at", "fragments", "is_shown", "kind", "pieces")
@@ -40,7 +41,15 @@ class _Item:
         self.fragments: list[str] = []
         self.is_shown = False
 
+    def settle(self) -> None:
+        """The texts of a summary so far become the list that they are on the wire."""
+        if self.fragments:
+            self.pieces.append({"summary": [{"type": "text", "text": text} for text in self.fragments]})
+            self.fragments = []
+
     def block(self) -> Block:
+        if self.kind == "thought":
+            self.settle()
         whole: dict[str, Any] = joined(self.pieces)
         text = canonical.whole("".join(self.fragments))
         match self.kind:
@@ -131,6 +140,18 @@ class Steps:
             item.fragments.append(text)
             self._deltas.append(TextDelta(text, item.at, self._response))
 
+    def add_summary(self, index: int, text: str) -> None:
+        """A plain text of the summary of a thought."""
+        item = self._known.get(index)
+        if item is None or item.kind != "thought" or not text:
+            self.add_delta(index, {"type": "thought_summary", "content": {"type": "text", "text": text}})
+            return
+        if not item.fragments:
+            # The place of the summary among the members of the step.
+            item.pieces.append({"summary": []})
+        item.fragments.append(text)
+        self._show_thought(item, text)
+
     def add_arguments(self, index: int, text: str) -> None:
         """A piece of the arguments of a call."""
         item = self._known.get(index)
@@ -156,6 +177,7 @@ class Steps:
         elif item.kind == "output":
             self._add_to_whole(item, {"type": kind, **more})
         elif item.kind == "thought" and kind == "thought_summary":
+            item.settle()
             self._show_summary(item, [more.get("content")])
             item.pieces.append({"summary": [more.get("content")]})
         elif item.kind == "call" and "arguments" in more:
@@ -192,9 +214,12 @@ class Steps:
 
     def _show_summary(self, item: _Item, summary: Any) -> None:
         for text in blocks.texts_of(summary):
-            said = blocks.BETWEEN + text if item.is_shown else text
-            item.is_shown = True
-            self._deltas.append(ReasoningDelta(said, item.at, self._response))
+            self._show_thought(item, text)
+
+    def _show_thought(self, item: _Item, text: str) -> None:
+        said = blocks.BETWEEN + text if item.is_shown else text
+        item.is_shown = True
+        self._deltas.append(ReasoningDelta(said, item.at, self._response))
 
     def stop(self, index: int) -> None:
         """Nothing is added to the step any more."""

@@ -124,7 +124,8 @@ class Reader:
             builder.add_thinking(message.thinking)
         if message.content is not None:
             builder.content = "text"
-            builder.add_content(message.content)
+            if message.content:
+                builder.add_content(message.content)
         if line.done:
             self._done = True
             self._fields["done"] = True
