@@ -41,3 +41,12 @@ def test_an_unknown_endpoint_is_not_found(command: Command) -> None:
     assert 2 == done.code
     assert "deepseek" in done.err
     assert 2 == command("endpoints", "--model", "x").code
+
+
+def test_what_is_signed_in_to_without_a_key_is_said(command: Command) -> None:
+    """A key is not needed there; the scheme is in the list for programs."""
+    by_id = {row["id"]: row for row in command("endpoints", "--json").json}
+
+    assert ("sigv4", "google", "azure") == tuple(by_id[id]["auth"] for id in ("bedrock", "vertex", "azure-openai"))
+    assert (False, True) == (by_id["bedrock"]["key_needed"], by_id["deepseek"]["key_needed"])
+    assert "key: AWS_BEARER_TOKEN_BEDROCK (not set: signs in to AWS)" in command("endpoints", "bedrock").out

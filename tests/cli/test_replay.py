@@ -8,61 +8,154 @@ from typing import Any
 
 import pytest
 
-from tests.exchanges import cases
-from thinkback.cli.replay import COUNTED, carry, replay_case, replay_file
+from tests.exchanges import DIRECTORIES, cases
+from thinkback.cli.carried import COUNTED, carry
+from thinkback.cli.places import MAKERS, of_dialect, sibling
+from thinkback.cli.replay import replay_case, replay_file
 from thinkback.errors import NotFoundError, WireError
 from thinkback.rules import load_rulebook
+from thinkback.turn.dialects import PACKAGES
 
-CASES = [case for _, case in cases() if any(e["dialect"] == "openai-chat" for e in case["exchanges"])]
+CASES = cases()
+# Recorded clients of these lose or reshape reasoning so often that the aim is out of reach.
+_OVER = {"cohere", "bedrock", "gemini", "mistral", "ollama", "openai-chat", "openai-responses", "think-tags"}
+# The recording does not look for tags here.
+_NO_TAGS = {"bedrock", "openai-responses"}
+
+
+def replayed(case: dict[str, Any]) -> dict[str, Any]:
+    """The comparison under the package's own rules."""
+    return replay_case(case, load_rulebook({}))
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"][:60])
+@pytest.mark.parametrize("case", [case for _, case in CASES], ids=lambda case: case["case"][:60])
 def test_every_difference_from_an_accepted_request_is_stated_by_a_rule_row(case: dict[str, Any]) -> None:
     """What we would send differs from what was accepted only where a rule row says so and why."""
-    replayed = replay_case(case, load_rulebook({}))
-    unexplained = [d for row in replayed["exchanges"] for d in row["differences"] if d["explained_by"] is None]
+    rows = replayed(case)["exchanges"]
 
-    assert [] == unexplained
+    assert [] == [d for row in rows for d in row["differences"] if d["explained_by"] is None]
+    for row in rows:
+        if row["accepted"] and not row["differences"]:
+            assert row["recorded"]["opaque_sha256"] == row["compiled"]["opaque_sha256"]
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"][:60])
+@pytest.mark.parametrize("case", [case for _, case in CASES], ids=lambda case: case["case"][:60])
 def test_the_carry_of_a_recorded_request_is_counted_as_the_corpus_counts_it(case: dict[str, Any]) -> None:
     """Our count of what a request carries equals the corpus' own."""
-    for row in replay_case(case, load_rulebook({}))["exchanges"]:
+    for row in replayed(case)["exchanges"]:
         theirs = case["exchanges"][row["exchange"]].get("request_replay") or {}
+        counted = [key for key in COUNTED if key != "think_tags" or row["dialect"] not in _NO_TAGS]
 
-        assert {key: theirs[key] for key in COUNTED if key in theirs} == {
-            key: row["recorded"][key] for key in COUNTED if key in row["recorded"]
+        assert {key: theirs[key] for key in counted if key in theirs} == {
+            key: row["recorded"][key] for key in counted if key in row["recorded"]
         }
 
 
 @pytest.mark.corpus
 @pytest.mark.skipif(not CASES, reason="THINKBACK_CORPUS is not set")
-@pytest.mark.xfail(strict=True, reason="recorded clients that lose reasoning make one conversation in five differ")
-def test_at_most_one_conversation_in_ten_differs_at_all() -> None:
+@pytest.mark.parametrize(
+    "directory",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.xfail(strict=True, reason="recorded clients that lose reasoning make more of them differ")
+            if name in _OVER
+            else (),
+        )
+        for name in DIRECTORIES
+    ],
+)
+def test_at_most_one_conversation_in_ten_differs_at_all(directory: str) -> None:
     """The aim of 10 % of the conversations with any difference, stated ones included."""
-    replayed = [replay_case(case, load_rulebook({})) for case in CASES]
-    conversations = [replay for replay in replayed if replay["conversation"]]
+    found = [replayed(case) for file, case in CASES if Path(file).parent.name == directory]
+    conversations = [replay for replay in found if replay["conversation"]]
     differing = [replay for replay in conversations if replay["differs"]]
+    print(f"{directory}: {len(differing)} of {len(conversations)} conversations differ")
 
     assert len(differing) <= len(conversations) / 10
+
+
+@pytest.mark.parametrize(
+    ("provider", "dialect", "endpoint"),
+    [
+        ("openai", "openai-chat", "openai-chat"),
+        ("openai", "openai-responses", "openai"),
+        ("google-ai-studio", "gemini", "gemini"),
+        ("google-ai-studio", "gemini-interactions", "gemini-interactions"),
+        ("google-ai-studio", "openai-chat", "gemini-openai"),
+        ("google-vertex", "gemini", "vertex"),
+        ("aws-bedrock", "bedrock", "bedrock"),
+        ("aws-bedrock", "anthropic", "bedrock-claude"),
+        ("ollama", "openai-chat", "ollama"),
+        ("ollama", "ollama", "ollama-native"),
+        ("azure", "openai-chat", "azure-openai-chat"),
+        ("azure", "openai-responses", "azure-openai"),
+        ("xai", "openai-chat", "xai-chat"),
+        ("deepseek", "openai-responses", "deepseek-responses"),
+        ("deepseek", "anthropic", "deepseek-anthropic"),
+        ("openrouter", "openai-responses", "openrouter-responses"),
+        ("bedrock-mantle", "openai-responses", "bedrock-mantle-responses"),
+        ("github-copilot", "openai-responses", "copilot"),
+        ("chatgpt-codex", "openai-responses", "codex"),
+        ("lmstudio", "openai-responses", "open-responses"),
+        ("nobody", "openai-chat", "unknown"),
+        ("nobody", "gemini", "gemini"),
+    ],
+)
+def test_an_endpoint_is_found_by_provider_and_dialect(provider: str, dialect: str, endpoint: str) -> None:
+    """A provider's name means the endpoint of it that speaks the dialect; an unknown one the maker of the dialect."""
+    assert endpoint == of_dialect(load_rulebook({}), provider, dialect).id
+
+
+def test_every_dialect_has_a_maker() -> None:
+    """The endpoint that stands for a dialect speaks it."""
+    book = load_rulebook({})
+
+    assert set(PACKAGES) == set(MAKERS)
+    assert list(MAKERS) == [book.endpoint(id).dialect for id in MAKERS.values()]
+    assert None is sibling(book, "cohere", "gemini")
 
 
 def test_a_placeholder_is_no_reasoning() -> None:
     """A field of white space does not count as carried reasoning."""
     messages = [{"role": "assistant", "content": "", "reasoning_content": " "}]
 
-    assert {"opaque_sha256": []} == carry(messages)
+    assert {"opaque_sha256": []} == carry({"messages": messages})
 
 
 def test_opaque_values_are_listed_by_hash_in_order() -> None:
     """Signatures and encrypted data appear as sha256 prefixes, never themselves."""
     entries = [{"type": "reasoning.text", "signature": "a"}, {"type": "reasoning.encrypted", "data": "b"}]
-    carried = carry([{"role": "assistant", "reasoning_details": entries}])
+    carried = carry({"messages": [{"role": "assistant", "reasoning_details": entries}]})
 
     assert ["ca978112ca1bbdca", "3e23e8160039594a"] == carried["opaque_sha256"]
+
+
+def test_what_tools_and_people_say_is_not_counted() -> None:
+    """Whatever stands in arguments, results and messages of people was not made to be given back."""
+    looks = {"signature": "s", "type": "thinking"}
+    call = {"type": "tool_use", "id": "t", "name": "f", "input": looks}
+    messages = [
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [{"type": "tool_result", "content": [looks]}, looks]},
+    ]
+
+    assert {"tool_calls": 1, "opaque_sha256": []} == carry({"messages": messages})
+
+
+def test_a_signature_of_bytes_is_the_same_in_either_alphabet() -> None:
+    """Gemini's SDKs write base64 in two alphabets; and its documented stand-ins are no values of their own."""
+
+    def carried(value: str) -> list[str]:
+        part = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": value}
+        found: list[str] = carry({"contents": [{"role": "model", "parts": [part]}]})["opaque_sha256"]
+        return found
+
+    assert carried("a+/b") == carried("a-_b") != carried("a++b")
+    assert ["stand-in"] == carried("skip_thought_signature_validator")
+    assert ["stand-in"] == carried("Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv")
 
 
 @pytest.mark.parametrize(("text", "error"), [("{", WireError), ("[]", WireError), ('{"exchanges": 1}', WireError)])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import thinkback
 from tests.cli.command import Command
+from tests.cli.conftest import ENCRYPTED, SIGNATURE
 
 
 def test_the_last_request_is_explained_block_by_block(talked: Command) -> None:
@@ -57,3 +60,68 @@ def test_a_session_without_a_request_has_nothing_to_explain(command: Command) ->
 
     assert 2 == command("why").code
     assert "give --endpoint" in command("why", "--next").err
+
+
+def test_what_the_provider_reported_stands_beside_the_decisions(command: Command) -> None:
+    """What it removed is told with the block it is about, else by itself, and so are its edits and our settings."""
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": SIGNATURE}
+    answer = {"type": "message", "id": "m", "role": "assistant", "model": "served", "stop_reason": "end_turn"}
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        session = store.session("talk", endpoint="anthropic", model="claude-opus-4-6", api_key="k")
+        session.set("reasoning.effort", "high")
+        for told in (
+            {"content": [thinking, {"type": "text", "text": "So."}]},
+            {
+                "content": [{"type": "text", "text": "And so."}],
+                "input_transformations": [
+                    {"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "not_readable"},
+                    {"type": "thinking_dropped", "path": "messages.9.content.0", "reason": "elsewhere"},
+                ],
+                "context_management": {"applied_edits": [{"type": "clear", "cleared_thinking_turns": 2}]},
+            },
+        ):
+            session.wire.plan("Why?", stream=False)
+            session.wire.ingest(json.dumps({**answer, **told}))
+
+    shown, found = " ".join(command("why").out.split()), command("why", "--json").json
+
+    assert "the provider reported: thinking_dropped: not_readable" in shown
+    assert "the provider reported: messages.9.content.0: thinking_dropped: elsewhere" in shown
+    assert "the provider reported: clear cleared 2 thinking turns" in shown
+    assert "sent: reasoning.effort = high" in shown
+    assert SIGNATURE not in shown
+    assert [("reasoning.effort", "emitted")] == [(c["key"], c["state"]) for c in found["controls"]]
+    assert (2, ["clear cleared 2 thinking turns"]) == (len(found["report"]["removed"]), found["report"]["edits"])
+    assert {"thinking_dropped: not_readable"} == {d.get("reported", "") for d in found["decisions"]}
+
+
+def test_stand_ins_are_counted_beside_what_goes(talked: Command) -> None:
+    """Where several things are done, each is counted."""
+    with thinkback.open(talked.db, rules={}, settings={}) as store:
+        session = store.session("talk", endpoint="groq", model="openai/gpt-oss-120b", api_key="k")
+        session.wire.plan("And now?", stream=False)
+        message = {"role": "assistant", "content": "Now.", "reasoning": "Hm."}
+        session.wire.ingest(json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}))
+    place = ("--endpoint", "deepseek", "--model", "deepseek-v4-pro")
+
+    shown = " ".join(talked("why", "--next", *place).out.split())
+
+    assert "decisions: " in shown
+    assert "placeholder" in shown
+
+
+def test_what_the_provider_keeps_is_told(command: Command) -> None:
+    """With server state only what is new is sent, and the last response that it keeps is named."""
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": ENCRYPTED}
+    said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "So."}]}
+    body = {"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5", "output": [item, said]}
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        session = store.session("talk", endpoint="openai", model="gpt-5", api_key="k")
+        session.set("session.serverState", True)
+        session.wire.plan("Why?", stream=False)
+        session.wire.ingest(json.dumps(body))
+
+    shown, told = " ".join(command("why", "--next").out.split()), command("why", "--next", "--json").json
+
+    assert "the provider keeps the conversation up to response resp_1" in shown
+    assert ("resp_1", {"server"}) == (told["kept"], {decision["action"] for decision in told["decisions"]})

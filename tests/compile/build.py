@@ -30,6 +30,9 @@ from thinkback.model.commits import (
 from thinkback.model.plan import Counts, Writer
 from thinkback.model.rule import Endpoint, ModelInfo, Rule
 from thinkback.model.target import Decision, Settings, Target, overlay
+from thinkback.settings import snapshot
+from thinkback.turn.dialects import dialect
+from thinkback.turn.plan import History, Plan
 from thinkback.wire.openai_chat import write
 
 URL = "https://api.example.com/v1"
@@ -37,6 +40,8 @@ HERE = Origin("openai-chat", URL, "m1", "m1-served", "acme", True)
 ELSEWHERE = Origin("openai-chat", "https://other.example/v1", "m9", "m9", "acme", True)
 UNKNOWN = Origin("openai-chat", "", "")
 WRITER: Writer = write
+ANTHROPIC, BEDROCK, GEMINI = "anthropic", "bedrock", "gemini"
+INTERACTIONS, RESPONSES, MISTRAL = "gemini-interactions", "openai-responses", "mistral"
 
 
 def rule(**fields: Any) -> Rule:
@@ -45,10 +50,25 @@ def rule(**fields: Any) -> Rule:
     return Rule(**{"id": "r", "endpoint": "e", "source": "test", "since": "2026-01-01", **kept})
 
 
-def target(row: Rule | None = None, **fields: Any) -> Target:
-    """A target under ``row``; ``fields`` are those of ``Target``."""
-    base = Target(Endpoint("e", "E", URL), URL, "m1", row or rule(), ModelInfo("m1"), "acme", True)
+def native(**fields: Any) -> Rule:
+    """A rule row that takes reasoning back in its place, and demands it of the turn under way."""
+    return rule(**{"form": "native", "open_turn": "must", "missing": ("none",), **fields})
+
+
+def origin(speech: str, **fields: Any) -> Origin:
+    """Who minted what this place's model says in the dialect ``speech``."""
+    return msgspec.structs.replace(HERE, dialect=speech, **fields)
+
+
+def target(row: Rule | None = None, speech: str = "openai-chat", **fields: Any) -> Target:
+    """A target under ``row`` that speaks ``speech``; ``fields`` are those of ``Target``."""
+    base = Target(Endpoint("e", "E", URL, dialect=speech), URL, "m1", row or rule(), ModelInfo("m1"), "acme", True)
     return msgspec.structs.replace(base, **fields)
+
+
+def writer_of(wanted: Inputs) -> Writer:
+    """The request writer of a target."""
+    return dialect(wanted.target.endpoint.dialect).writer
 
 
 def settings(**fields: Any) -> Settings:
@@ -81,6 +101,35 @@ def entry(text: str = "", format: str = "anthropic-claude-v1", **fields: Any) ->
     return ThinkingBlock(text, source_field="reasoning_details", signature=signature, wire=wire, **more)
 
 
+def thought(speech: str, text: str = "", value: str = "", id: str = "", **fields: Any) -> ThinkingBlock:
+    """Reasoning as a response of a native dialect brings it, with its opaque ``value`` and the ``id`` of its item."""
+    kept: dict[str, Any] = {"kind": "summary" if text else "none"}
+    match speech:
+        case "openai-responses":
+            pairs: list[tuple[CarrierKind, str]] = [("item_id", id), ("encrypted", value)]
+            kept |= {"source_field": "reasoning", "carriers": tuple(Carrier(*pair) for pair in pairs if pair[1])}
+        case "gemini":
+            carriers = (Carrier("thought_signature", value),) if value else ()
+            kept |= {"source_field": "thought", "carriers": carriers}
+        case "gemini-interactions":
+            kept |= {"source_field": "thought", "signature": value}
+        case "bedrock":
+            kept |= {"source_field": "reasoningText", "signature": value}
+        case _:
+            kept |= {"source_field": "thinking", "signature": value}
+    return ThinkingBlock(text, **{**kept, **fields})
+
+
+def redacted(value: str, field: str = "redacted_thinking") -> ThinkingBlock:
+    """Reasoning that nobody may read."""
+    return ThinkingBlock("", source_field=field, kind="none", carriers=(Carrier("redacted", value),))
+
+
+def tied(block: Block, id: str, *more: Carrier) -> Any:
+    """``block`` as an item with an id."""
+    return msgspec.structs.replace(block, carriers=(Carrier("item_id", id), *more))
+
+
 def say(text: str) -> Text:
     """Visible text."""
     return Text(text)
@@ -104,6 +153,11 @@ class Talk:
         self.origin = origin
         self.commits: list[Commit] = []
         self._number = 0
+
+    @property
+    def responses(self) -> int:
+        """How many responses there are."""
+        return self._number
 
     def add(self, *drafts: Draft) -> list[Commit]:
         """Append ``drafts`` in one step."""
@@ -144,6 +198,20 @@ class Talk:
         tie = f"resp{self._number}" if response == "last" else response
         return self.note("tool_result", ToolResult(id, text), tie)
 
+    def plan(self, to: Target, wanted: Settings | None = None, **params: Any) -> Plan:
+        """The next request, with all that its record needs."""
+        made = History(self.commits).plan(to, wanted or Settings(), None, params)
+        made.settings = snapshot(wanted or Settings())
+        return made
+
+    def answer(self, to: Target, *blocks: Block, wanted: Settings | None = None, **header: Any) -> Talk:
+        """A response of ``to``, and the record of the request that brought it."""
+        made = self.plan(to, wanted)
+        self.note("request", made.record(), f"resp{self._number + 1}")
+        account = (to.account, to.account_known)
+        minted = Origin(to.endpoint.dialect, to.base_url, to.model, to.model, *account)
+        return self.reply(*blocks, **{"origin": minted, "id": f"server{self._number + 1}", **header})
+
     def end(self, state: TurnState = "completed") -> Talk:
         """The end of the turn."""
         return self.note("turn_ended", TurnEnded(state))
@@ -169,11 +237,12 @@ class Built:
     """A request that was built: what went out and what was said about it."""
 
     def __init__(self, state: fold.State) -> None:
-        self.state, self.request = fold.request(state, WRITER)
+        self.writer = writer_of(state.inputs)
+        self.state, self.request = fold.request(state, self.writer)
         self.raw: list[bytes] = list(self.request.fragments())
         self.decisions: list[Decision] = self.request.decisions()
         self.counts: Counts = self.request.counts()
-        self.end = WRITER.end("m1", (), self.request.system, {})
+        self.end = self.writer.end("m1", (), self.request.system, {})
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -183,7 +252,13 @@ class Built:
     @property
     def body(self) -> bytes:
         """The whole body."""
-        return b"".join(self.request.body(WRITER, self.end))
+        return b"".join(self.request.body(self.writer, self.end))
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """The whole body as a value."""
+        sent: dict[str, Any] = canonical.decode(self.body)
+        return sent
 
     @property
     def fields(self) -> list[str | None]:
@@ -208,7 +283,7 @@ class Built:
 
     def digests(self) -> Any:
         """The digests for the record."""
-        return self.request.digests(WRITER, self.end, ())
+        return self.request.digests(self.writer, self.end, ())
 
 
 def inputs(
@@ -232,4 +307,5 @@ def build(
 ) -> Built:
     """The next request of ``talk`` to a target (or one under a rule row), folded from empty."""
     commits = talk.commits if isinstance(talk, Talk) else talk
-    return Built(fold.fold(inputs(to, wanted, params=params, tools=tools), commits, WRITER))
+    made = inputs(to, wanted, params=params, tools=tools)
+    return Built(fold.fold(made, commits, writer_of(made)))

@@ -15,7 +15,6 @@ from tests.compile.build import (
     ELSEWHERE,
     HERE,
     UNKNOWN,
-    WRITER,
     Built,
     Talk,
     call,
@@ -28,6 +27,7 @@ from tests.compile.build import (
     tagged,
     target,
     think,
+    writer_of,
 )
 from thinkback.compile import fold
 from thinkback.compile.policy import Inputs
@@ -171,7 +171,7 @@ class Outcome(NamedTuple):
 def outcome(wanted: Inputs, commits: list[Commit]) -> Outcome:
     """What folding from empty gives."""
     try:
-        return told(Built(fold.fold(wanted, commits, WRITER)))
+        return told(Built(fold.fold(wanted, commits, writer_of(wanted))))
     except ReplayRefused as error:
         return Outcome(b"", [], None, None, None, error.message)
 
@@ -190,7 +190,7 @@ def stepped(wanted: Inputs, commits: list[Commit], cuts: list[int]) -> Outcome:
     for start, end in zip([0, *places], places, strict=False):
         waiting += commits[start:end]
         try:
-            state, waiting = fold.extend(state, waiting, WRITER), []
+            state, waiting = fold.extend(state, waiting, writer_of(wanted)), []
             result = told(Built(state))
         except ReplayRefused as error:
             result = Outcome(b"", [], None, None, None, error.message)
@@ -208,11 +208,11 @@ def test_a_state_is_not_changed_by_extending_it(talk: Talk, other: Talk, wanted:
     """A state says the same after a newer one was made of it, and may be extended in another direction."""
     head, tail = talk.commits[:cut], talk.commits[cut:]
     try:
-        old = fold.fold(wanted, head, WRITER)
+        old = fold.fold(wanted, head, writer_of(wanted))
         before = told(Built(old))
-        told(Built(fold.extend(old, tail, WRITER)))
-        branch = told(Built(fold.extend(old, other.commits, WRITER)))
-        again = told(Built(fold.extend(old, tail, WRITER)))
+        told(Built(fold.extend(old, tail, writer_of(wanted))))
+        branch = told(Built(fold.extend(old, other.commits, writer_of(wanted))))
+        again = told(Built(fold.extend(old, tail, writer_of(wanted))))
     except ReplayRefused:
         assume(False)
         raise
@@ -260,7 +260,7 @@ def test_decisions_point_at_their_messages(talk: Talk, wanted: Inputs) -> None:
     """What a decision says goes out stands in the message at its index; what is dropped has no index."""
     result = outcome(wanted, talk.commits)
     assume(not result.refused)
-    messages = Built(fold.fold(wanted, talk.commits, WRITER)).raw
+    messages = Built(fold.fold(wanted, talk.commits, writer_of(wanted))).raw
     blocks = {commit.hash: commit.value for commit in talk.commits}
     for decision in result.decisions:
         assert (decision.message == -1) is (decision.action == "drop")
@@ -289,11 +289,12 @@ def test_the_digest_of_what_is_sent(talk: Talk, wanted: Inputs) -> None:
 def test_the_digest_of_messages_does_not_know_of_reasoning(talk: Talk, wanted: Inputs, wish: Settings) -> None:
     """The message chain has the same digest whatever reasoning goes along, and so have system and tools.
 
-    Reasoning that is told as prose is text like any other, so it is left alone here.
+    Reasoning that is told as prose is text like any other, so none is told here.
     """
-    told = wanted.settings.foreign
-    one = outcome(wanted, talk.commits)
-    other = outcome(msgspec.structs.replace(wanted, settings=msgspec.structs.replace(wish, foreign=told)), talk.commits)
+    one, other = (
+        outcome(msgspec.structs.replace(wanted, settings=msgspec.structs.replace(each, foreign="drop")), talk.commits)
+        for each in (wanted.settings, wish)
+    )
     assume(not one.refused and not other.refused)
     assert [getattr(one.digests, name) for name in ("messages", "system", "tools")] == [
         getattr(other.digests, name) for name in ("messages", "system", "tools")
@@ -315,7 +316,7 @@ def test_counts_hold_together(talk: Talk, wanted: Inputs, wish: Settings) -> Non
 def test_messages_alternate_as_endpoints_want(talk: Talk, wanted: Inputs) -> None:
     """Every call is answered right behind its message, and every answer has its call."""
     try:
-        messages = Built(fold.fold(wanted, talk.commits, WRITER)).messages
+        messages = Built(fold.fold(wanted, talk.commits, writer_of(wanted))).messages
     except ReplayRefused:
         return
     open_calls: list[str] = []

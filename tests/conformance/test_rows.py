@@ -76,7 +76,8 @@ def models(endpoint: str, host: str) -> list[str]:
     """The models that the host serves in the endpoint's dialect."""
     dialect = BOOK.endpoint(endpoint).dialect
     persona = FACTORIES[PERSONAS.get(endpoint) or OF_DIALECT.get(dialect, dialect)]()
-    return list(persona.models(host))
+    served = persona.models(host)
+    return [model for model in served if dialect != "anthropic" or "deepseek" in host or "claude" in model]
 
 
 def played() -> list[Played]:

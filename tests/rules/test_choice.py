@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from thinkback.errors import NotFoundError, SettingError
-from thinkback.model.rule import Later, Rule
+from thinkback.model.rule import Endpoint, Later, Rule
+from thinkback.model.target import model_matches
 from thinkback.rules import Rulebook, load_rulebook
 
 TODAY = "2026-11-20"
@@ -71,10 +72,14 @@ CHOICES = [
     ("huggingface", "deepseek-ai/DeepSeek-R1", TODAY, "huggingface", False),
     ("huggingface", "openai/gpt-oss-20b", TODAY, "gpt-oss", False),
     ("xai", "grok-code-fast-1", TODAY, "xai", False),
-    ("xai", "grok-3-mini", TODAY, "xai-grok-3-mini", False),
-    ("xai", "grok-4.3", TODAY, "xai-grok-4.3", False),
-    ("xai", "grok-4.5", TODAY, "xai-grok-4.5", False),
-    ("xai", "grok-4.6", TODAY, "xai-grok-4.6", False),
+    ("xai", "grok-4", TODAY, "xai", False),
+    ("xai", "grok-4.20-reasoning", TODAY, "xai", False),
+    ("xai", "grok-3-mini", TODAY, "xai-effort", False),
+    ("xai", "grok-4.3", TODAY, "xai-effort", False),
+    ("xai", "grok-3", TODAY, "xai-without-reasoning", False),
+    ("xai", "grok-4-1-fast-non-reasoning", TODAY, "xai-without-reasoning", False),
+    ("xai-chat", "grok-code-fast-1", TODAY, "xai-chat", False),
+    ("xai-chat", "grok-4.6", TODAY, "xai-chat-effort", False),
     ("cerebras", "gpt-oss-120b", TODAY, "cerebras-gpt-oss", False),
     ("cerebras", "zai-glm-4.7", TODAY, "cerebras-glm", False),
     ("cerebras", "qwen-3-32b", TODAY, "cerebras", False),
@@ -91,10 +96,127 @@ CHOICES = [
     ("fireworks", "accounts/fireworks/models/minimax-m2", TODAY, "fireworks-always-thinking", False),
     ("fireworks", "accounts/fireworks/models/gpt-oss-120b", TODAY, "fireworks-gpt-oss", False),
     ("mistral", "mistral-medium-3.5", TODAY, "mistral", False),
-    ("openai", "gpt-4o", TODAY, "openai", False),
-    ("openai", "o4-mini", TODAY, "openai-reasoning", False),
-    ("openai", "gpt-oss-120b", TODAY, "openai", False),
+    ("mistral", "mistral-small-2603", TODAY, "mistral", False),
+    ("mistral", "mistral-small-latest", TODAY, "mistral", False),
+    ("mistral", "magistral-medium-latest", TODAY, "magistral", False),
+    ("mistral", "codestral-latest", TODAY, "mistral-without-reasoning", False),
+    ("mistral", "mistral-small-2506", TODAY, "mistral-without-reasoning", False),
+    ("mistral-responses", "mistral-small-latest", TODAY, "mistral-responses", False),
+    ("cohere", "command-a-reasoning-08-2025", TODAY, "cohere", False),
+    ("cohere", "command-a-plus-05-2026", TODAY, "cohere", False),
+    ("cohere", "command-r-plus-08-2024", TODAY, "cohere-plain", False),
+    # OpenAI, in both dialects
+    ("openai", "gpt-4o", TODAY, "openai-chat-models", False),
+    ("openai", "gpt-5-chat-latest", TODAY, "openai-chat-models", False),
+    ("openai", "gpt-5.2-chat-latest", TODAY, "openai-chat-models", False),
+    ("openai", "computer-use-preview", TODAY, "openai", False),
+    ("openai", "o4-mini", TODAY, "openai-o", False),
+    ("openai", "o3-deep-research", TODAY, "openai-o", False),
+    ("openai", "gpt-5-mini", TODAY, "openai-gpt-5", False),
+    ("openai", "gpt-5-codex", TODAY, "openai-gpt-5", False),
+    ("openai", "gpt-5.1", TODAY, "openai-gpt-5.1", False),
+    ("openai", "gpt-5.3", TODAY, "openai-gpt-5.1", False),
+    ("openai", "gpt-5.1-codex-max", TODAY, "openai-gpt-5-always", False),
+    ("openai", "gpt-5.2-pro", TODAY, "openai-gpt-5-always", False),
+    ("openai", "gpt-5.4-mini", TODAY, "openai-gpt-5.4", False),
+    ("openai", "gpt-5.4-pro", TODAY, "openai-gpt-5.5", False),
+    ("openai", "gpt-5.5", TODAY, "openai-gpt-5.5", False),
+    ("openai", "gpt-5.6-sol", TODAY, "openai-gpt-5.5", False),
+    ("openai", "gpt-6.1-sol", TODAY, "openai-gpt-5.5", False),
     ("azure-openai", "my-deployment", TODAY, "azure-openai", False),
+    ("azure-openai", "team-gpt-4o", TODAY, "azure-openai-chat-models", False),
+    ("codex", "gpt-5.4", TODAY, "codex", False),
+    ("copilot", "gpt-5.3-codex", TODAY, "copilot", False),
+    ("bedrock-mantle-responses", "openai.gpt-5.5", TODAY, "bedrock-mantle-responses", False),
+    ("bedrock-mantle-responses", "openai.gpt-oss-120b", TODAY, "bedrock-mantle-responses-gpt-oss", False),
+    ("deepseek-responses", "deepseek-v4-flash", TODAY, "deepseek-responses", False),
+    ("openrouter-responses", "openai/gpt-6-sol", TODAY, "openrouter-responses", False),
+    ("open-responses", "openai/gpt-oss-20b", TODAY, "open-responses", False),
+    ("ollama-responses", "qwen3:4b", TODAY, "ollama-responses", False),
+    ("openai-chat", "gpt-4o", TODAY, "openai-chat", False),
+    ("openai-chat", "o4-mini", TODAY, "openai-chat-reasoning", False),
+    ("openai-chat", "gpt-5.5", TODAY, "openai-chat-gpt-5", False),
+    ("openai-chat", "gpt-5-chat-latest", TODAY, "openai-chat-without-reasoning", False),
+    ("azure-openai-chat", "my-deployment", TODAY, "azure-openai-chat", False),
+    ("azure-openai-chat", "gpt-4o", TODAY, "azure-openai-chat-without-reasoning", False),
+    # Claude
+    ("anthropic", "claude-3-5-sonnet-20241022", TODAY, "claude-without-thinking", False),
+    ("anthropic", "claude-3-7-sonnet-20250219", TODAY, "claude-manual", False),
+    ("anthropic", "claude-opus-4-20250514", TODAY, "claude-manual", False),
+    ("anthropic", "claude-sonnet-4-5-20250929", TODAY, "claude-manual", False),
+    ("anthropic", "claude-haiku-4-5", TODAY, "claude-manual", False),
+    ("anthropic", "claude-opus-4-5-20251101", TODAY, "claude-opus-4-5", False),
+    ("anthropic", "claude-sonnet-4-6", TODAY, "claude-4-6", False),
+    ("anthropic", "claude-opus-4-8", TODAY, "claude-adaptive", False),
+    ("anthropic", "claude-opus-5", TODAY, "claude-5", False),
+    ("anthropic", "claude-sonnet-5-20260601", TODAY, "claude-5", False),
+    ("anthropic", "claude-opus-5-5", TODAY, "claude-opus-5-5", False),
+    ("anthropic", "claude-sonnet-5-5", TODAY, "claude-sonnet-5-5", False),
+    ("anthropic", "claude-haiku-5-5", TODAY, "claude-haiku-5-5", False),
+    ("anthropic", "claude-fable-5", TODAY, "claude-always", False),
+    ("anthropic", "claude-fable-5-20260701", TODAY, "claude-always", False),
+    ("anthropic", "claude-fable-5-1", TODAY, "claude-fable-5-1", False),
+    ("anthropic", "claude-fable-5-2", TODAY, "claude-bound", False),
+    ("anthropic", "claude-mythos-5-2", TODAY, "claude-mythos-5-2", False),
+    ("anthropic", "claude-opus-7", TODAY, "claude-bound", False),
+    ("vertex-claude", "claude-3-5-haiku@20241022", TODAY, "vertex-claude-without-thinking", False),
+    ("vertex-claude", "claude-opus-4-5@20251101", TODAY, "vertex-claude-manual", False),
+    ("vertex-claude", "claude-opus-4-6", TODAY, "vertex-claude-4-6", False),
+    ("vertex-claude", "claude-opus-4-7", TODAY, "vertex-claude-adaptive", False),
+    ("vertex-claude", "claude-opus-5", TODAY, "vertex-claude-5", False),
+    ("vertex-claude", "claude-sonnet-5-5", TODAY, "vertex-claude-sonnet-5-5", False),
+    ("vertex-claude", "claude-opus-5-5", TODAY, "vertex-claude-bound", False),
+    ("bedrock-claude", "anthropic.claude-3-5-sonnet-20241022-v2:0", TODAY, "bedrock-claude-without-thinking", False),
+    ("bedrock-claude", "us.anthropic.claude-sonnet-4-20250514-v1:0", TODAY, "bedrock-claude-manual", False),
+    ("bedrock-claude", "us.anthropic.claude-opus-4-6-v1", TODAY, "bedrock-claude-4-6", False),
+    ("bedrock-claude", "us.anthropic.claude-opus-4-8", TODAY, "bedrock-claude-adaptive", False),
+    ("bedrock-claude", "us.anthropic.claude-sonnet-5", TODAY, "bedrock-claude-5", False),
+    ("bedrock-claude", "us.anthropic.claude-sonnet-5-5", TODAY, "bedrock-claude-sonnet-5-5", False),
+    ("bedrock-claude", "us.anthropic.claude-opus-5-5", TODAY, "bedrock-claude-bound", False),
+    ("bedrock", "us.anthropic.claude-3-7-sonnet-20250219-v1:0", TODAY, "converse-claude-manual", False),
+    ("bedrock", "us.anthropic.claude-sonnet-4-6", TODAY, "converse-claude-4-6", False),
+    ("bedrock", "us.anthropic.claude-opus-4-7", TODAY, "converse-claude-adaptive", False),
+    ("bedrock", "us.anthropic.claude-opus-5", TODAY, "converse-claude-5", False),
+    ("bedrock", "us.anthropic.claude-opus-5-5", TODAY, "converse-claude-bound", False),
+    ("bedrock", "anthropic.claude-3-5-sonnet-20240620-v1:0", TODAY, "bedrock", False),
+    ("bedrock", "us.deepseek.r1-v1:0", TODAY, "bedrock", False),
+    ("bedrock", "amazon.nova-lite-v1:0", TODAY, "bedrock", False),
+    ("bedrock", "us.amazon.nova-2-lite-v1:0", TODAY, "bedrock-nova-2", False),
+    ("bedrock", "openai.gpt-oss-120b-1:0", TODAY, "bedrock-gpt-oss", False),
+    ("bedrock", "qwen.qwen3-32b-v1:0", TODAY, "bedrock-qwen3", False),
+    ("deepseek-anthropic", "deepseek-v4-pro", TODAY, "compatible", False),
+    ("kimi-anthropic", "kimi-k2.6", TODAY, "kimi-anthropic", False),
+    ("kimi-anthropic", "kimi-k3", TODAY, "kimi-anthropic-always", False),
+    ("zai-anthropic", "glm-4.7", TODAY, "zai-anthropic", False),
+    ("zai-anthropic", "glm-5.3", TODAY, "zai-anthropic-5.3", False),
+    ("minimax-anthropic", "MiniMax-M2.5", TODAY, "minimax-anthropic", False),
+    # Gemini
+    ("gemini", "gemini-2.0-flash", TODAY, "gemini-2.0", False),
+    ("gemini", "gemini-2.5-flash", TODAY, "gemini-2.5", False),
+    ("gemini", "gemini-2.5-pro-preview-06-05", TODAY, "gemini-2.5-pro", False),
+    ("gemini", "gemini-2.5-flash-lite", TODAY, "gemini-2.5-flash-lite", False),
+    ("gemini", "gemini-3-pro-preview", TODAY, "gemini-3", False),
+    ("gemini", "gemini-3-flash-preview", TODAY, "gemini-3-flash", False),
+    ("gemini", "gemini-3.1-flash-lite", TODAY, "gemini-3-flash", False),
+    ("gemini", "gemini-3.6-flash", TODAY, "gemini-minimal", False),
+    ("gemini", "gemini-3.5-flash-lite", TODAY, "gemini-minimal", False),
+    ("gemini", "gemini-3.7-flash", TODAY, "gemini", False),
+    ("gemini", "gemini-flash-latest", TODAY, "gemini", False),
+    ("gemini", "gemini-4-pro", TODAY, "gemini", False),
+    ("vertex", "gemini-2.0-flash", TODAY, "vertex-2.0", False),
+    ("vertex", "gemini-2.5-flash", TODAY, "vertex-2.5", False),
+    ("vertex", "gemini-2.5-pro", TODAY, "vertex-2.5-pro", False),
+    ("vertex", "gemini-2.5-flash-lite", TODAY, "vertex-2.5-flash-lite", False),
+    ("vertex", "gemini-3.1-pro-preview", TODAY, "vertex-3", False),
+    ("vertex", "gemini-3-flash-preview", TODAY, "vertex-3-flash", False),
+    ("vertex", "gemini-3.5-flash", TODAY, "vertex-minimal", False),
+    ("vertex", "gemini-4-pro", TODAY, "vertex", False),
+    ("gemini-interactions", "gemini-3-flash-preview", TODAY, "gemini-interactions", False),
+    ("gemini-openai", "gemini-3-pro-preview", TODAY, "gemini-openai", False),
+    ("gemini-openai", "gemini-2.5-flash", TODAY, "gemini-openai-2.5", False),
+    ("gemini-openai", "models/gemini-2.5-pro", TODAY, "gemini-openai-2.5-pro", False),
+    ("ollama-native", "qwen3:4b", TODAY, "ollama-native", False),
+    ("ollama-native", "gpt-oss:20b", TODAY, "ollama-native-gpt-oss", False),
     ("vllm", "Qwen/Qwen3-8B", TODAY, "vllm", False),
     ("vllm", "deepseek-ai/DeepSeek-V3.1", TODAY, "vllm-thinking", False),
     ("vllm", "openai/gpt-oss-20b", TODAY, "vllm-gpt-oss", False),
@@ -120,6 +242,20 @@ CHOICES = [
     ("unknown", "gpt-oss-120b", TODAY, "unknown", False),
 ]
 
+# what an endpoint of one's own is taken for, by its dialect
+DIALECTS = {
+    "openai-chat": "unknown",
+    "openai-responses": "unknown-native",
+    "anthropic": "unknown-anthropic",
+    "bedrock": "unknown-bedrock",
+    "gemini": "unknown-gemini",
+    "gemini-interactions": "unknown-gemini-interactions",
+    "mistral": "unknown-mistral",
+    "cohere": "unknown-cohere",
+    "ollama": "unknown-ollama",
+    "something-else": "unknown",
+}
+
 # row: form, field, demand of the turn under way, of finished turns
 WANTS: dict[str, tuple[str, str, str, Later]] = {
     "deepseek-r1": ("none", "reasoning_content", "never", "never"),
@@ -136,16 +272,33 @@ WANTS: dict[str, tuple[str, str, str, Later]] = {
     "openrouter-google": ("details", "", "must", "should"),
     "vercel": ("details", "reasoning", "must", "should"),
     "snowflake": ("details", "", "must", "should"),
-    "xai": ("field", "reasoning_content", "should", "may"),
+    "xai": ("native", "reasoning_content", "must", "should"),
+    "xai-chat": ("field", "reasoning_content", "should", "may"),
     "cerebras-gpt-oss": ("field", "reasoning", "must", "should"),
     "cerebras-glm": ("tags", "reasoning_content", "should", "should"),
     "groq": ("none", "reasoning_content", "never", "never"),
     "groq-qwen3": ("field", "reasoning", "should", "may"),
     "together": ("field", "", "should", "may"),
     "fireworks": ("field", "reasoning_content", "should", "should"),
-    "mistral": ("none", "reasoning_content", "never", "never"),
-    "openai": ("none", "reasoning_content", "never", "never"),
-    "azure-openai": ("none", "reasoning_content", "never", "never"),
+    "mistral": ("native", "reasoning_content", "should", "should"),
+    "mistral-without-reasoning": ("none", "reasoning_content", "never", "never"),
+    "cohere": ("native", "reasoning_content", "should", "may"),
+    "openai": ("native", "reasoning_content", "must", "should"),
+    "azure-openai": ("native", "reasoning_content", "must", "should"),
+    "openai-chat": ("none", "reasoning_content", "never", "never"),
+    "azure-openai-chat": ("none", "reasoning_content", "never", "never"),
+    "deepseek-responses": ("native", "reasoning_content", "must", "should"),
+    "open-responses": ("native", "reasoning_content", "should", "may"),
+    "claude-manual": ("native", "reasoning_content", "must", "should"),
+    "claude-bound": ("native", "reasoning_content", "must", "should"),
+    "compatible": ("native", "reasoning_content", "must", "must-after-tools"),
+    "converse-claude-manual": ("native", "reasoning_content", "must", "should"),
+    "bedrock": ("none", "reasoning_content", "never", "never"),
+    "gemini": ("native", "reasoning_content", "must", "should"),
+    "gemini-2.5": ("native", "reasoning_content", "should", "should"),
+    "gemini-interactions": ("native", "reasoning_content", "must", "should"),
+    "gemini-openai": ("native", "reasoning_content", "must", "should"),
+    "ollama-native": ("native", "reasoning_content", "should", "may"),
     "vllm": ("field", "reasoning", "should", "may"),
     "sglang": ("field", "reasoning_content", "should", "may"),
     "llamacpp": ("field", "reasoning_content", "should", "may"),
@@ -171,8 +324,18 @@ def test_row_in_force(endpoint: str, model: str, on: str, expected: str, guessed
 
 
 def test_every_row_is_chosen_by_some_request() -> None:
-    """No shipped row is dead: the table above reaches each of them."""
-    assert {rule.id for rule in BOOK.rules()} == {expected for _, _, _, expected, _ in CHOICES}
+    """No shipped row is dead: the tables above reach each of them."""
+    assert {rule.id for rule in BOOK.rules()} == {expected for _, _, _, expected, _ in CHOICES} | {*DIALECTS.values()}
+
+
+@pytest.mark.parametrize(("dialect", "expected"), DIALECTS.items())
+def test_an_endpoint_of_ones_own_takes_the_row_of_its_dialect(dialect: str, expected: str) -> None:
+    """Without rules of its own an endpoint gets, as a guess, what belongs to the dialect it speaks."""
+    place = Endpoint("mine", "Mine", "http://10.0.0.5/v1", dialect=dialect, source="me")
+    book = Rulebook(endpoints=(place,), rules=(), models=())
+    rule, guessed = book.rule_for("mine", "some-model", TODAY)
+    assert (expected, True) == (rule.id, guessed)
+    assert {} == rule.controls.effort
 
 
 @pytest.mark.parametrize(("id", "expected"), WANTS.items())
@@ -190,7 +353,8 @@ def test_gpt_oss_must_go_back_within_the_turn_wherever_reasoning_is_taken() -> N
         if BOOK.rule_for(endpoint.id, "some-model", TODAY)[0].form == "none" and endpoint.id != "groq":
             continue
         rule, _ = BOOK.rule_for(endpoint.id, "openai/gpt-oss-120b", TODAY)
-        assert ("must", "field") == (rule.open_turn, rule.form) or rule.form == "details"
+        if endpoint.dialect == "openai-chat" and rule.form != "native":
+            assert ("must", "field") == (rule.open_turn, rule.form) or rule.form == "details"
 
 
 def test_deepseek_v4_puts_a_space_on_every_message_of_a_request_with_tools() -> None:
@@ -264,9 +428,76 @@ def test_minimax_goes_back_in_the_form_it_came_in() -> None:
 
 
 def test_token_accounting() -> None:
-    """Reasoning is added to the output on xAI chat and inside it on DeepSeek."""
-    assert "added" == row("xai").reasoning_tokens
-    assert "inside" == row("deepseek-v4").reasoning_tokens
+    """Reasoning is added to the output on xAI chat and Gemini, and inside it elsewhere."""
+    assert ["added"] * 4 == [
+        row(id).reasoning_tokens for id in ("xai-chat", "gemini", "vertex-2.5", "gemini-interactions")
+    ]
+    assert ["inside"] * 4 == [row(id).reasoning_tokens for id in ("deepseek-v4", "xai", "claude-manual", "openai")]
+
+
+@pytest.mark.parametrize(
+    ("model", "reads", "refuses"),
+    [
+        ("claude-sonnet-4-6", ["claude-opus-4-1", "claude-opus-5"], ["claude-opus-5-5", "claude-fable-5-1", "gpt-5"]),
+        ("claude-opus-5-5", ["claude-haiku-5-5"], ["claude-fable-5-1", "claude-opus-5"]),
+        ("claude-haiku-5-5", [], ["claude-opus-5-5", "claude-opus-4-6"]),
+        ("claude-fable-5-1", ["claude-opus-5", "claude-opus-5-5", "claude-haiku-5-5"], ["claude-fable-5-2"]),
+        ("claude-fable-5-2", [], ["claude-fable-5-1", "claude-opus-5"]),
+        ("claude-mythos-5-2", ["claude-fable-5-2"], ["claude-fable-5-1"]),
+    ],
+)
+def test_which_claude_reads_which(model: str, reads: list[str], refuses: list[str]) -> None:
+    """The fixed sets of models whose blocks a model reads (wire formats 5.5)."""
+    guard = BOOK.rule_for("anthropic", model, TODAY)[0].guard
+    readable = [
+        other
+        for other in (*reads, *refuses)
+        if model_matches(other, guard.reads) and not model_matches(other, guard.refuses)
+    ]
+    assert reads == readable
+
+
+@pytest.mark.parametrize(
+    "model", ["claude-fable-5-1", "claude-fable-5-2", "claude-mythos-5-1", "claude-opus-5-5", "claude-haiku-5-5"]
+)
+@pytest.mark.parametrize(("endpoint", "name"), [("anthropic", "{}"), ("vertex-claude", "{}"), ("bedrock", "us.{}-v1")])
+def test_preserved_thinking_is_bound_everywhere(endpoint: str, name: str, model: str) -> None:
+    """Blocks of the newest generation are bound to their prefix, account and (in its own dialect) end user."""
+    name = name.format(f"anthropic.{model}" if endpoint == "bedrock" else model)
+    rule, _ = BOOK.rule_for(endpoint, name, TODAY)
+    assert rule.prefix_bound
+    assert rule.guard.account
+
+
+@pytest.mark.parametrize("model", ["claude-fable-5", "claude-opus-5", "claude-opus-4-8", "claude-sonnet-4-6"])
+def test_older_thinking_is_not_bound(model: str) -> None:
+    """Before Fable 5.1 nothing compares the prefix."""
+    assert not BOOK.rule_for("anthropic", model, TODAY)[0].prefix_bound
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect", "expected"),
+    [
+        ("openai", "openai-responses", "openai"),
+        ("openai", "openai-chat", "openai-chat"),
+        ("azure", "openai-chat", "azure-openai-chat"),
+        ("xai", "openai-chat", "xai-chat"),
+        ("ollama", "ollama", "ollama-native"),
+        ("ollama", "openai-responses", "ollama-responses"),
+        ("google-ai-studio", "gemini-interactions", "gemini-interactions"),
+        ("google-ai-studio", "openai-chat", "gemini-openai"),
+        ("bedrock-mantle", "openai-responses", "bedrock-mantle-responses"),
+        ("deepseek", "openai-responses", "deepseek-responses"),
+        ("deepseek", "anthropic", "deepseek-anthropic"),
+        ("lmstudio", "openai-responses", "open-responses"),
+        ("openrouter", "openai-responses", "openrouter-responses"),
+        ("aws-bedrock", "anthropic", "bedrock-claude"),
+        ("groq", "anthropic", "groq"),
+    ],
+)
+def test_a_provider_of_several_dialects(name: str, dialect: str, expected: str) -> None:
+    """The name of a provider and a dialect give the endpoint for both, else the endpoint of that name."""
+    assert expected == BOOK.speaking(name, dialect).id
 
 
 def test_a_bad_day_is_refused() -> None:

@@ -14,7 +14,12 @@ from thinkback.rules.files import NEVER_TAKEN, RuleFile, check
 
 BOOK = load_rulebook()
 FAMILIES = packaged.endpoints().families
-KEYS = {"reasoning", "reasoning_content", "reasoning_details", "think_tags", "encrypted", "signatures"}
+KEYS = {
+    "reasoning", "reasoning_content", "reasoning_details", "reasoning_items", "reasoning_blocks", "summaries",
+    "thinking", "thinking_blocks", "thought_parts", "think_tags", "encrypted", "signatures", "redacted", "tool_calls",
+    "previous_response_id", "previous_interaction_id",
+}  # fmt: skip
+LOCAL = {"gpustack", "llamacpp", "lmstudio", "mistralrs", "ollama", "ollama-native", "ollama-responses"}
 
 
 def test_rows_of_each_kind_make_sense() -> None:
@@ -94,7 +99,7 @@ def test_every_endpoint_resolves(endpoint: Endpoint) -> None:
 def test_keys_are_asked_for_or_optional() -> None:
     """Every endpoint names the variables its key may stand in; only local and unknown ones do without a key."""
     optional = {row.id for row in BOOK.endpoints() if row.auth.optional}
-    assert {"gpustack", "llamacpp", "lmstudio", "mistralrs", "ollama", "sglang", "unknown", "vllm"} == optional
+    assert {*LOCAL, "open-responses", "sglang", "unknown", "vllm"} == optional
     assert {"unknown"} == {row.id for row in BOOK.endpoints() if not row.auth.env}
 
 
@@ -108,6 +113,15 @@ def test_a_row_that_sends_nothing_adds_nothing() -> None:
     for rule in BOOK.rules():
         if rule.form == "none":
             assert ((), None, ()) == (rule.adds, rule.keep_switch, rule.missing)
+
+
+def test_native_rows_name_wire_types() -> None:
+    """A stand-in for signatures belongs to signed calls, and what binds reasoning to a chain to native reasoning."""
+    for rule in BOOK.rules():
+        assert rule.signed_calls == bool(rule.dummy), rule.id
+        assert rule.form == "native" or not (rule.prefix_bound or rule.tied or rule.follower or rule.calls_last), (
+            rule.id
+        )
 
 
 def test_a_demand_always_has_a_way_out() -> None:

@@ -42,7 +42,7 @@ def test_a_rule_for_every_endpoint() -> None:
     book = load_rulebook({"f": text})
     assert ("mine", False) == (book.rule_for("venice", "z-ai-glm-5-3", TODAY)[0].id, False)
     assert "glm-4.7" == book.rule_for("zai", "glm-4.7", TODAY)[0].id
-    assert "mistral" == book.rule_for("mistral", "glm-5", TODAY)[0].id
+    assert "openai-chat" == book.rule_for("openai-chat", "glm-5", TODAY)[0].id
     assert "venice" == book.rule_for("venice", "z-ai-glm-5-3", "2025-12-31")[0].id
 
 
@@ -97,7 +97,7 @@ def test_an_endpoint_replaces_the_one_with_its_id() -> None:
 
 def test_a_model_replaces_the_one_of_its_endpoint() -> None:
     """A model row takes the place of every shipped one with its endpoint and pattern."""
-    text = MODEL.replace('"vllm"', '"deepseek"').replace("qwen*", "deepseek-reasoner") + "context = 7\n"
+    text = MODEL.replace('"vllm"', '"*"').replace("qwen*", "deepseek-reasoner") + "context = 7\n"
     book = load_rulebook({"f": text})
     assert 7 == book.model_info("deepseek", "deepseek-reasoner", TODAY).context
     assert 1 == [row.model for row in book.models()].count("deepseek-reasoner")
@@ -194,15 +194,26 @@ MALFORMED = [
     (RULE.replace('"2026-01-01"', "2026-01-01"), "rule[0].since: Expected `str`, got `date`", {}),
     (f'{MODEL}context = "big"\n', "model[0].context: Expected `int`, got `str`", {}),
     # words that are not allowed
-    (f'{RULE}form = "prose"\n', "rule[0].form: Invalid enum value 'prose', allowed: details, field, none, tags", {}),
+    (
+        f'{RULE}form = "prose"\n',
+        "rule[0].form: Invalid enum value 'prose', allowed: details, field, native, none, tags",
+        {},
+    ),
     (
         f'{RULE}missing = ["pray"]\n',
-        "rule[0].missing[0]: Invalid enum value 'pray', allowed: none, placeholder, thinking",
+        "rule[0].missing[0]: Invalid enum value 'pray', allowed: dummy, none, placeholder, thinking",
         {},
     ),
     (f'{RULE}guard = {{ unknown_account = "x" }}\n', "unknown_account: Invalid enum value 'x', allowed: drop, try", {}),
     (f"{RULE}[rule.controls.effort]\nbig = {{ x = 1 }}\n", "rule[0].controls.effort.big: not an effort word", {}),
     (f'{MODEL}efforts = ["big"]\n', "model[0].efforts[0]: not an effort word", {}),
+    (f"{RULE}[rule.controls.display]\nhidden = {{ x = 1 }}\n", "rule[0].controls.display.hidden: not a word", {}),
+    (f"{RULE}[rule.controls.verbosity]\nhuge = {{ x = 1 }}\n", "rule[0].controls.verbosity.huge: not a word", {}),
+    (
+        f'{RULE}forbids = [{{ path = "x", reason = "y", when = "never" }}]\n',
+        "rule[0].forbids[0].when: Invalid enum value 'never', allowed: always, not-thinking, thinking",
+        {},
+    ),
     # dates
     (RULE.replace("2026-01-01", "2026-02-30"), "rule[0].since: '2026-02-30' is not a date", {}),
     (RULE.replace("2026-01-01", "soon"), "rule[0].since: 'soon' is not a date", {}),
@@ -219,6 +230,9 @@ MALFORMED = [
     (f'{RULE}placeholder_on = "all"\n', "rule[0].placeholder: the text that stands in is empty", {}),
     (f'{RULE}missing = ["placeholder"]\n', "rule[0].placeholder: the text that stands in is empty", {}),
     (f'{RULE}missing = ["thinking-off-for-this-turn"]\n', "rule[0].thinking_off: missing names", {}),
+    (f'{RULE}missing = ["dummy"]\n', "rule[0].dummy: missing names a dummy", {}),
+    (f'{RULE}limit_param = "max_tokens"\n', "rule[0].limit: limit_param names an output limit", {}),
+    (f'{RULE}forbids = [{{ path = "x", reason = "" }}]\n', "rule[0].forbids[0]: say what is refused, and why", {}),
     (f"{RULE}refusals = ['a', '(']\n", "rule[0].refusals[1]: not a regular expression", {}),
     (f'{RULE}adds = [{{ key = "reasoning", source = "" }}]\n', "rule[0].adds[0].source: say where", {}),
     (f'{RULE}omits = [{{ key = "reasoning", source = "" }}]\n', "rule[0].omits[0].source: say where", {}),

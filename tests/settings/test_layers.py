@@ -158,6 +158,10 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "reasoning.stripFromContext": "allButLast",
         "reasoning.foreign": "summary",
         "reasoning.keepLast": "0",
+        "reasoning.display": "summarized",
+        "reasoning.strict": "true",
+        "text.verbosity": "low",
+        "session.serverState": "true",
     }
     layers = Layers().replace("profile", values)
     assert set(KEYS) == set(values)
@@ -172,6 +176,10 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         strip_from_context="allButLast",
         foreign="summary",
         keep_last=0,
+        display="summarized",
+        strict=True,
+        verbosity="low",
+        server_state=True,
         explicit=frozenset(values),
     ) == layers.effective({})
 
@@ -188,6 +196,9 @@ def test_a_snapshot_holds_what_was_in_force_as_text() -> None:
         "reasoning.format": "field",
         "reasoning.stripFromContext": "none",
         "reasoning.foreign": "drop",
+        "reasoning.display": "auto",
+        "reasoning.strict": "false",
+        "session.serverState": "false",
         "explicit": "reasoning.effort reasoning.maxTokens",
     }
     assert record == snapshot(layers.effective({}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.referee.anthropic.talk import (
@@ -50,6 +50,7 @@ def conversation(model: str, config: JsonObject, steps: list[Step]) -> Talk | No
 
 
 @pytest.mark.parametrize("model", MODELS)
+@settings(max_examples=25, deadline=None)
 @given(config=st.sampled_from(_CONFIGS), steps=_STEPS)
 def test_a_faithful_client_is_never_refused(model: str, config: JsonObject, steps: list[Step]) -> None:
     """Whatever a model says, the same thing is accepted when it goes back."""
@@ -57,6 +58,7 @@ def test_a_faithful_client_is_never_refused(model: str, config: JsonObject, step
     assert one is None or (200, "") == one.verdict()
 
 
+@settings(deadline=None)
 @given(model=st.sampled_from(list(MODELS)), config=st.sampled_from(_CONFIGS), steps=_STEPS, data=st.data())
 def test_an_altered_carrier_is_always_refused(
     model: str, config: JsonObject, steps: list[Step], data: st.DataObject
@@ -78,3 +80,25 @@ def test_an_altered_carrier_is_always_refused(
         one.messages[number] = with_block(one.messages[number], place, **{name: altered(value)})
         status, text = one.verdict()
         assert (400, True) == (status, f"messages.{number}.content.{place}" in text)
+
+
+@settings(deadline=None)
+@given(model=st.sampled_from(list(MODELS)), config=st.sampled_from(_CONFIGS[:2]), steps=_STEPS, data=st.data())
+def test_a_thought_taken_out_of_an_open_turn_is_always_missed(
+    model: str, config: JsonObject, steps: list[Step], data: st.DataObject
+) -> None:
+    """While the last message brings results, no thought of the turn under way may be left out."""
+    one = conversation(model, config, [*steps, Step("because", tool_calls=[Call("get_weather", {"city": "Rome"})])])
+    if one is None:
+        return
+    asked = max(number for number, message in enumerate(one.messages) if isinstance(message["content"], str))
+    places = [
+        (number, place)
+        for number, message in enumerate(one.messages)
+        for place, block in enumerate(as_list(message["content"]))
+        if number > asked and "thinking" in str(as_object(block).get("type"))
+    ]
+    number, place = data.draw(st.sampled_from(places))
+    blocks = list(as_list(one.messages[number]["content"]))
+    one.messages[number] = {"role": "assistant", "content": blocks[:place] + blocks[place + 1 :]}
+    assert 400 == one.verdict()[0]

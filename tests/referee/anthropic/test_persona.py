@@ -228,13 +228,13 @@ def test_reset_forgets_what_was_minted() -> None:
 
 
 def test_all_hosts_list_their_models() -> None:
-    """Each host names the models it plays, and has a base URL without a path of its own."""
+    """Each host names the models it plays; only Vertex has a project and a place in its base URL."""
     persona = Anthropic()
     listed = {host: persona.models(host) for host in persona.hosts}
     assert {"anthropic", "vertex-claude", "deepseek-anthropic"} == set(listed)
     assert "claude-fable-5-2" in listed["vertex-claude"]
     assert "deepseek-v4-pro" in listed["deepseek-anthropic"]
-    assert {""} == {persona.base_path(host) for host in persona.hosts}
+    assert ["vertex-claude"] == [host for host in persona.hosts if persona.base_path(host)]
 
 
 def test_no_opaque_value_shows_in_a_repr() -> None:

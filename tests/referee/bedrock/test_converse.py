@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.referee.anthropic.talk import altered
 from tests.referee.bedrock.talk import (
@@ -18,6 +20,7 @@ from tests.referee.bedrock.talk import (
     Talk,
     blocks_of,
     call,
+    calls_of,
     read_frames,
     results,
     said,
@@ -317,3 +320,20 @@ def test_a_scripted_refusal_of_a_carrier_is_wrapped() -> None:
         NO_REASONING == Talk(GPT, messages=[user("hi")]).persona.reject(Talk(GPT, messages=[user("hi")]).ask()).message
     )
     assert list(as_list(one.messages[1]["content"]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    chosen=st.sampled_from([(SONNET, MANUAL), (OPUS, ADAPTIVE), (GPT, {}), ("us.deepseek.r1-v1:0", {})]),
+    thoughts=st.lists(st.sampled_from(["", "one", f"{REDACTED} two"]), min_size=1, max_size=4),
+    called=st.booleans(),
+)
+def test_a_faithful_client_is_never_refused(chosen: tuple[str, JsonObject], thoughts: list[str], called: bool) -> None:
+    """Whatever a model says, the same thing is accepted when it goes back; from other models without reasoning."""
+    one = talk(*chosen)
+    one.returns = bool(chosen[1])
+    one.messages = [user("hi")]
+    for reasoning in thoughts:
+        made = calls_of(one.reply(Step(reasoning, "Done.", CALLING.tool_calls if called else ())))
+        one.messages.append(results(*made) if made else user("on"))
+    assert (200, "") == one.verdict()

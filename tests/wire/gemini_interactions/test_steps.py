@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.wire.gemini_interactions.feeding import body, completed, delta, feed, read, sse, start, stop, stream
+from tests.wire.gemini_interactions.feeding import ORIGIN, body, completed, delta, feed, read, sse, start, stop, stream
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown
-from thinkback.wire.gemini_interactions import raw_response
+from thinkback.wire.gemini_interactions import Reader, raw_response
 
 SIGNED = (Carrier("signature", "c2ln"),)
 CALL = {"type": "function_call", "id": "f1", "name": "look", "arguments": {"a": 1}}
@@ -130,10 +130,14 @@ PLAIN = {"type": "text", "text": "why"}
 )
 def test_a_summary_is_what_was_added_in_order(deltas: list[Any], summary: list[Any]) -> None:
     """Plain texts and others, with the beginning of their step or without; asking twice changes nothing."""
-    result = read(stream(*deltas))
+    raw = stream(*deltas)
+    read(raw)
+    reader = Reader(ORIGIN)
+    reader.feed(raw)
+    reader.close()
 
-    assert [{"type": "thought", "summary": summary}] == raw_response(result)["steps"]
-    assert result == read(stream(*deltas))
+    assert [{"type": "thought", "summary": summary}] == raw_response(reader.result())["steps"]
+    assert reader.result() == reader.result()
 
 
 def test_a_plain_text_beside_something_else_is_no_summary() -> None:

@@ -1,0 +1,287 @@
+"""Laws of the fold for dialects that take reasoning back in its place: any conversation, any cut, any row that ships."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import msgspec
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.compile.build import (
+    ANTHROPIC,
+    BEDROCK,
+    GEMINI,
+    INTERACTIONS,
+    MISTRAL,
+    RESPONSES,
+    Built,
+    Talk,
+    call,
+    inputs,
+    native,
+    origin,
+    redacted,
+    say,
+    settings,
+    signed_call,
+    target,
+    thought,
+    tied,
+    writer_of,
+)
+from tests.compile.test_laws import OPAQUE, Outcome, outcome, states, stepped, told, usages, wishes
+from thinkback.compile import fold
+from thinkback.compile.policy import Inputs
+from thinkback.errors import ReplayRefused
+from thinkback.model import canonical
+from thinkback.model.blocks import Block, Carrier, Media, ThinkingBlock, Unknown, carriers_of
+from thinkback.model.commits import Commit, Request, Usage
+from thinkback.model.rule import Guard, Rule, ServerState
+from thinkback.rules import load_rulebook
+
+BOOK = load_rulebook()
+SPEAKS = {place.id: place.dialect for place in BOOK.endpoints()}
+NATIVE = {"openai-chat", ANTHROPIC, BEDROCK, GEMINI, INTERACTIONS, RESPONSES, MISTRAL, "cohere", "ollama"}
+ROWS = [(SPEAKS.get(row.endpoint, row.dialect), row) for row in BOOK.rules() if row.form == "native"]
+
+values = st.sampled_from([f"OPQ{number}" for number in range(6)])
+texts = st.sampled_from(["", " ", "a", "thought\n", "\ud800", 'quo"te'])
+names = st.sampled_from(["c1", "c2", ""])
+stages: Any = st.sampled_from(["restore", "server_drop", "server_state", "block", "older_turns", "all"])
+
+
+def blocks(speech: str) -> st.SearchStrategy[Block]:
+    """Blocks as responses of a dialect bring them, and some they should not."""
+    signed = st.builds(lambda value: (Carrier("thought_signature", value),), values)
+    unsigned = speech in ("cohere", "ollama", "openai-chat")
+    signature = st.just("") if unsigned else st.one_of(st.just(""), values)
+    field = {"source_field": "content"} if speech == "openai-chat" else {}
+    found: list[st.SearchStrategy[Any]] = [
+        st.builds(lambda text, value: thought(speech, text, value, **field), texts, signature),
+        st.builds(lambda text: thought(speech, text, marker=True), texts),
+        st.builds(say, texts),
+        st.builds(call, names),
+        st.builds(lambda value: Unknown(f'{{"type":"odd","of":"{value}"}}', (Carrier("encrypted", value),)), values),
+        st.just(Unknown('{"type":"odd"}')),
+    ]
+    match speech:
+        case "openai-responses":
+            found += [
+                st.builds(lambda text, value, id: thought(speech, text, value, id), texts, values, values),
+                st.builds(lambda text, id: tied(say(text), id, Carrier("phase", "final")), texts, values),
+                st.builds(lambda name, id: tied(call(name), id), names, values),
+            ]
+        case "gemini":
+            found += [
+                st.builds(lambda name, carriers: call(name, carriers=carriers), names, signed),
+                st.builds(lambda text, carriers: msgspec.structs.replace(say(text), carriers=carriers), texts, signed),
+                st.builds(lambda carriers: Media("image/png", data="AAAA", carriers=carriers), signed),
+            ]
+        case "gemini-interactions":
+            found.append(st.builds(lambda name, v: call(name, carriers=(Carrier("signature", v),)), names, values))
+        case "anthropic":
+            found.append(st.builds(redacted, values))
+        case "openai-chat":
+            found += [
+                st.builds(signed_call, names, values),
+                st.builds(lambda text, carriers: msgspec.structs.replace(say(text), carriers=carriers), texts, signed),
+            ]
+        case "bedrock":
+            found.append(st.builds(lambda value: redacted(value, "redactedContent"), values))
+    return st.one_of(found)
+
+
+def rows(speech: str) -> st.SearchStrategy[Rule]:
+    """Rows of a dialect that ship, and others."""
+    shipped = [row for speaks, row in ROWS if speaks == speech]
+    made: st.SearchStrategy[Rule] = st.builds(
+        lambda open_turn, later, missing, more: native(
+            open_turn=open_turn,
+            later=later,
+            missing=missing,
+            need_signature=("*",),
+            thinking_off={"off": True},
+            guard=Guard(account=True),
+            **more,
+        ),
+        st.sampled_from(["must", "should", "may", "never"]),
+        st.sampled_from(["must", "must-after-tools", "should", "may", "never"]),
+        st.sampled_from([(), ("none",), ("thinking-off-for-this-turn",)]),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "follower": st.booleans(),
+                "tied": st.booleans(),
+                "calls_last": st.booleans(),
+                "prefix_bound": st.booleans(),
+                "server_state": st.just(ServerState("previous", {"store": True}, {"store": False})),
+                "system": st.sampled_from(["top", "late", "inline"]),
+            },
+        ),
+    )
+    return st.one_of(st.sampled_from(shipped), made) if shipped else made
+
+
+class Case(NamedTuple):
+    """A conversation and what is to be built of it."""
+
+    talk: Talk
+    wanted: Inputs
+
+
+def record(wanted: Inputs, talk: Talk, right: bool) -> Request:
+    """The record of the next request, as far as compile reads it; one that is not ``right`` was made elsewhere."""
+    made = outcome(wanted, talk.commits)
+    digest = made.digests.messages if right and not made.refused else "other"
+    kept = {"session.serverState": "true"}
+    return Request({}, kept, (), "", "", wanted.prefix[0], wanted.prefix[1], digest, "", "", "")
+
+
+@st.composite
+def cases(draw: st.DrawFn, speech: str | None = None, repairs: bool = True) -> Case:
+    """A conversation of any shape with a model of a dialect, its requests on record or not."""
+    speech = speech or draw(st.sampled_from(sorted(NATIVE)))
+    place = target(draw(rows(speech)), speech)
+    wish = msgspec.structs.replace(draw(wishes), server_state=draw(st.booleans()))
+    wanted = msgspec.structs.replace(inputs(place, wish, tools=draw(st.booleans())), prefix=("sys", "tools"))
+    here, elsewhere = origin(speech), origin(speech, endpoint="https://other.example")
+    told_by, talk = blocks(speech), Talk(here)
+    ops = ["user", "user", "reply", "reply", "reply", "result", "end", "end", "system", "usage"]
+    for op in draw(st.lists(st.sampled_from([*ops, *(["repair"] if repairs else [])]), max_size=20)):
+        if op == "user":
+            talk.user(draw(st.sampled_from(["a", "thought\n"])))
+        elif op == "system":
+            talk.system(draw(st.sampled_from(["a", "thought\n"])))
+        elif op == "reply":
+            who = draw(st.sampled_from([here, here, here, here, elsewhere, origin("openai-chat"), origin(speech, endpoint="")]))
+            header: Any = draw(st.sampled_from([{}, {}, {}, {"complete": False}]))
+            recorded = draw(st.sampled_from(["", "right", "right", "wrong"]))
+            if recorded and who == here:
+                talk.note("request", record(wanted, talk, recorded == "right"), f"resp{talk.responses + 1}")
+            said = draw(st.lists(told_by, max_size=4))
+            talk.reply(*said, origin=who, usage=draw(usages), id=f"id{talk.responses}", **header)
+        elif op == "result":
+            talk.result(draw(names), "r", draw(st.sampled_from(["last", "resp1", "", "gone"])))
+        elif op == "end":
+            talk.end(draw(states))
+        elif op == "usage":
+            talk.note("provider_usage", Usage(1, 300, 200), draw(st.sampled_from(["resp1", "gone"])))
+        else:
+            hashes = talk.hashes() + talk.hashes("tool_call") + talk.hashes("other")
+            named = draw(st.lists(st.sampled_from(hashes), max_size=3)) if hashes else []
+            talk.repair(draw(stages), *named, model=draw(st.sampled_from(["m1", "m2"])))
+    return Case(talk, wanted)
+
+
+@given(cases(), st.lists(st.integers(0, 60), max_size=12))
+def test_extending_step_by_step_is_folding_from_empty(case: Case, cuts: list[int]) -> None:
+    """Bytes, decisions, counts, digests and parameters are the same at any cut, also where a chain broke."""
+    talk, wanted = case
+    assert outcome(wanted, talk.commits) == stepped(wanted, talk.commits, cuts)
+
+
+@given(cases(ANTHROPIC), cases(ANTHROPIC), st.integers(0, 60))
+def test_a_state_is_not_changed_by_extending_it(case: Case, other: Case, cut: int) -> None:
+    """A state says the same after a newer one was made of it, and may be extended in another direction."""
+    talk, wanted = case
+    head, tail, writer = talk.commits[:cut], talk.commits[cut:], writer_of(wanted)
+    try:
+        old = fold.fold(wanted, head, writer)
+        before = told(Built(old))
+        told(Built(fold.extend(old, tail, writer)))
+        branch = told(Built(fold.extend(old, other.talk.commits, writer)))
+        again = told(Built(fold.extend(old, tail, writer)))
+    except ReplayRefused:
+        assume(False)
+        raise
+    assert before == told(Built(old)) == outcome(wanted, head)
+    assert branch == outcome(wanted, [*head, *other.talk.commits])
+    assert again == outcome(wanted, talk.commits)
+
+
+def minted_here(talk: Talk, wanted: Inputs) -> set[bytes]:
+    """The opaque values of the log that this target minted."""
+    speech = wanted.target.endpoint.dialect
+    here = {c.response for c in talk.commits if c.kind == "response" and c.value.origin == origin(speech)}  # type: ignore[union-attr]
+    held = (commit.value for commit in talk.commits if commit.response in here and carries(commit))
+    return {carrier.value.encode() for value in held for carrier in carriers_of(value)}  # type: ignore[arg-type]
+
+
+def carries(commit: Commit) -> bool:
+    """Whether a commit is a block that may carry something."""
+    return commit.kind in ("reasoning", "assistant", "tool_call", "other", "media")
+
+
+@given(cases())
+def test_opaque_values_are_neither_invented_nor_repeated(case: Case) -> None:
+    """Every opaque value in a body is one of the log, minted here; where signatures are checked, it stands there once."""
+    talk, wanted = case
+    found = OPAQUE.findall(outcome(wanted, talk.commits).body)
+    assert set(found) <= minted_here(talk, wanted)
+    if wanted.target.rule.need_signature:
+        assert len(found) == len(set(found))
+
+
+@given(cases())
+def test_every_carrier_and_text_has_one_decision(case: Case) -> None:
+    """Each carrier of the log, and each reasoning text, is told of exactly once; the rest are stand-ins."""
+    talk, wanted = case
+    result = outcome(wanted, talk.commits)
+    assume(not result.refused)
+    expected: Counter[tuple[str, str]] = Counter()
+    for commit in filter(carries, talk.commits):
+        block: Any = commit.value
+        expected.update((commit.hash, carrier.kind) for carrier in carriers_of(block))
+        if isinstance(block, ThinkingBlock) and (block.thought or not carriers_of(block)):
+            expected[commit.hash, "reasoning"] += 1
+    named = Counter(
+        (decision.block, decision.what) for decision in result.decisions if decision.block and decision.what != "text"
+    )
+    assert expected == named
+    assert {decision.rule for decision in result.decisions} <= {wanted.target.rule.id}
+
+
+@given(cases())
+def test_decisions_point_at_their_messages(case: Case) -> None:
+    """What goes out stands in the message at its index; what is dropped, or kept by the provider, has none."""
+    talk, wanted = case
+    result = outcome(wanted, talk.commits)
+    assume(not result.refused)
+    built = Built(fold.fold(wanted, talk.commits, writer_of(wanted)))
+    messages = [canonical.source(each) for each in next(iter(built.sent.values()))]
+    held = {commit.hash: commit.value for commit in talk.commits}
+    for decision in result.decisions:
+        assert (decision.message == -1) is (decision.action in ("drop", "server"))
+        if decision.message < 0 or not decision.block:
+            continue
+        block: Any = held[decision.block]
+        if decision.what not in ("reasoning", "text"):
+            assert any(carrier.value in messages[decision.message] for carrier in carriers_of(block))
+        elif decision.action == "native" and decision.what == "reasoning":
+            assert canonical.string(block.thought).decode()[1:-1] in messages[decision.message]
+
+
+@given(cases(), wishes)
+def test_counts_hold_together(case: Case, wish: Any) -> None:
+    """What is stored does not depend on the settings; counts are never negative, and reasoning is a part of them."""
+    talk, wanted = case
+    one = outcome(wanted, talk.commits)
+    other = outcome(msgspec.structs.replace(wanted, settings=wish), talk.commits)
+    assume(not one.refused and not other.refused)
+    assert one.counts.raw == other.counts.raw
+    assert 0 <= one.counts.effective_reasoning <= one.counts.effective + 1
+
+
+@given(cases(), st.integers(0, 60))
+def test_what_the_provider_keeps_is_not_sent_again(case: Case, cut: int) -> None:
+    """Where it keeps the conversation up to a response, no message before its end is in the body, nor a decision on one."""
+    talk, wanted = case
+    wanted = msgspec.structs.replace(wanted, settings=msgspec.structs.replace(settings(), server_state=True))
+    result: Outcome = outcome(wanted, talk.commits[:cut])
+    assume(not result.refused)
+    built = Built(fold.fold(wanted, talk.commits[:cut], writer_of(wanted)))
+    assert ("server" in built.actions) <= bool(built.request.kept)
+    assert len(built.request) >= 0
+    assert 0 <= built.request.open_at <= len(built.request) + 1
