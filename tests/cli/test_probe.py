@@ -50,7 +50,7 @@ def test_the_row_is_printed_with_its_evidence(command: Command, referee: Referee
     assert ("must", "tool-calls", " ") == tuple(said["rule"][0][key] for key in ("open_turn", "scope", "placeholder"))
     assert "the tool's result, without reasoning: refused (400)" in done.err
     assert "reasoning_content is missing" in done.err
-    assert "no row of this endpoint was known" in done.err
+    assert "no row was known for this model at this endpoint; compared with unknown" in done.err
     assert "not saved" in done.err
     assert KEY not in done.out + done.err
     assert not command.config.exists()
@@ -85,6 +85,16 @@ def test_json_has_everything(command: Command, referee: Referee) -> None:
     assert "guard" in said["not_probed"]
     assert {"name", "says", "accepted", "status", "text", "input"} == said["outcomes"][0].keys()
     assert "it demands what the row deepseek-v4 says" in told.err
+
+
+def test_without_reasoning_nothing_is_saved(command: Command, referee: Referee) -> None:
+    """A model that showed no reasoning showed no demands: the row is printed, and kept nowhere."""
+    model = ("--model", "llama-3.3-70b-versatile", "--key-env", "DEEPSEEK_API_KEY")
+    done = command("probe", "groq", *model, "--base-url", referee.base_url("groq"), "--yes", "--save")
+
+    assert (1, "none") == (done.code, tomllib.loads(done.out)["rule"][0]["form"])
+    assert "nothing was saved" in done.err
+    assert not command.config.exists()
 
 
 def test_parameters_go_along(command: Command, referee: Referee) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import thinkback
-from thinkback.errors import CredentialError, NotFoundError, ProviderError, SettingError
+from thinkback.errors import CredentialError, NotFoundError, ProviderError, RuleFileError, SettingError
 from thinkback.referee import BAD_KEY, HttpError, Referee, Step
 from thinkback.rules import load_rulebook
 from thinkback.session import config, probe
@@ -152,6 +152,30 @@ def test_a_row_of_the_user_is_the_base_and_is_written_out(referee: Referee, plac
     assert place / "rules" / "probe-deepseek-deepseek-v4-pro.toml" == probe.save(prepared, result)
     rule, _ = load_rulebook(config.user_rule_files()).rule_for("deepseek", "deepseek-v4-pro", config.today())
     assert (prepared.row, prepared.target.rule.controls) == (rule.id, rule.controls)
+
+
+def test_two_models_may_share_a_file(referee: Referee, place: Path) -> None:
+    """Names that differ in a slash only give two rows, neither of which replaces the other."""
+    prepared, result = probed(wanted(referee, "groq", "qwen/qwen3-32b"))
+    other = result.text.replace("qwen/qwen3-32b", "qwen-qwen3-32b")
+    second = prepared._replace(row="probed-groq-qwen-qwen3-32b")
+    files = {probe.save(prepared, result), probe.save(second, result._replace(text=other))}
+    assert {place / "rules" / "probe-groq-qwen-qwen3-32b.toml"} == files
+    rules = load_rulebook(config.user_rule_files()).rules()
+    assert {"probed-groq-qwen/qwen3-32b", "probed-groq-qwen-qwen3-32b"} <= {rule.id for rule in rules}
+
+
+def test_an_alias_leads_to_the_same_row(referee: Referee) -> None:
+    """The row is called after the endpoint, however that was called."""
+    prepared = probe.prepare(wanted(referee, "moonshot", "kimi-k3", "kimi"))
+    assert ("probed-kimi-kimi-k3", "kimi") == (prepared.row, prepared.target.endpoint.id)
+
+
+def test_files_that_are_not_understood_end_it(referee: Referee, place: Path) -> None:
+    """Before anything is sent, with file and line."""
+    (place / "rules.toml").write_text("oh no", encoding="utf-8")
+    with pytest.raises(RuleFileError, match="line 1"):
+        probe.prepare(wanted(referee, "deepseek", "deepseek-v4-pro"))
 
 
 def test_a_busy_host_is_asked_again(referee: Referee) -> None:

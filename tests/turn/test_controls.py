@@ -155,6 +155,16 @@ def test_native_parameters_win() -> None:
     assert {"reasoning.enabled": "suppressed"} == states(resolve(target(controls), {"effort": "x"}, enabled=True))
 
 
+def test_native_parameters_win_however_they_are_written() -> None:
+    """A control is not said again because the request writes its name with underscores."""
+    controls = Controls(budget=Budget("config.thinkingBudget"), display={"auto": {"config": {"includeThoughts": True}}})
+    native = {"config": {"thinking_budget": 5, "include_thoughts": False}}
+    assert (native, {"reasoning.maxTokens": "suppressed"}) == (
+        resolve(target(controls), native, max_tokens=9).params,
+        states(resolve(target(controls), native, max_tokens=9)),
+    )
+
+
 def test_an_unknown_host_gets_nothing() -> None:
     """Each control that was asked for is reported as absent."""
     at = target(Controls(effort=WORDS), id="unknown")

@@ -5,12 +5,14 @@ The tables are written by hand from the reference, by family of models; the rows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
-from thinkback.errors import SettingError
+from tests.exchanges import exchanges
+from thinkback.errors import NotFoundError, SettingError
 from thinkback.model.target import Settings, Target, lookup
 from thinkback.rules import load_rulebook
 from thinkback.turn.controls import Resolver
@@ -508,3 +510,20 @@ def test_what_is_accepted_passes(endpoint: str, model: str, native: dict[str, An
     """Parameters that recorded traffic or the reference show to be taken."""
     params = resolve(BOOK.target(endpoint, model, on=TODAY), native).params
     assert native.items() <= params.items() or all(lookup(params, path) == value for path, value in leaves(native))
+
+
+def test_no_recorded_request_that_was_accepted_is_refused_here() -> None:
+    """What providers took from recorded clients passes, and loses nothing."""
+    for exchange in exchanges():
+        request, response = exchange.data["request"] or {}, exchange.data["response"]
+        body = request.get("body") or {}
+        found = re.search(r"models?/([^/:]+(?:%3A\d|:\d)?)(?::\w+Content|/converse)", request.get("path") or "")
+        model = body.get("model") or (found[1].replace("%3A", ":") if found else "")
+        if not model or response.get("status", 200) >= 400:
+            continue
+        try:
+            place = BOOK.speaking(exchange.data["provider"], exchange.data["dialect"])
+        except NotFoundError:
+            continue
+        at = BOOK.target(place.id, model, on=TODAY, base_url=place.base_url or "https://x.example/v1")
+        assert set(dict(leaves(body))) <= set(dict(leaves(Resolver(Settings(), at, body).params))), exchange.id

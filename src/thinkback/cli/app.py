@@ -27,10 +27,13 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "log": "history",
         "show": "history",
         "why": "why",
+        "doctor": "doctor",
         "settings": "settings",
         "endpoints": "endpoints",
+        "probe": "probe",
         "decode": "decode",
         "replay": "replaying",
+        "convert": "convert",
         "referee": "referee",
         "fsck": "history",
     }

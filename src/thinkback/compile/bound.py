@@ -40,13 +40,16 @@ NO_CHAIN = Chain()
 
 
 class Prefix:
-    """What stands before the next message, as far as digests tell; ``floor`` responses are left out to avoid a gap."""
+    """What stands before the next message, as far as digests tell; ``floor`` responses are left out to avoid a gap.
 
-    def __init__(self, hasher: hashlib._Hash, digests: tuple[str, str], floor: int) -> None:
+    ``known`` messages at the beginning are as they were when the last valid response was made.
+    """
+
+    def __init__(self, hasher: hashlib._Hash, digests: tuple[str, str], floor: int, known: int) -> None:
         self._hasher = hasher
         self._system, self._tools = digests
         self._floor = floor
-        self._known = 0
+        self.known = known
 
     def add(self, item: bytes) -> None:
         """One more message, without its reasoning."""
@@ -66,8 +69,8 @@ class Prefix:
             if minted.tools != self._tools:
                 return "it is bound to its prefix, and the tools differ from those it was made with"
             if minted.messages != self._digest():
-                return f"it is bound to its prefix, and a message from index {self._known} on differs"
-        self._known = messages
+                return f"it is bound to its prefix, and a message from index {self.known} on differs"
+        self.known = messages
         return _GAP if number < self._floor else ""
 
     def is_kept(self, unit: ResponseUnit, policy: Policy) -> bool:
@@ -77,7 +80,7 @@ class Prefix:
             return False
         if not unit.header.complete or not policy.verdict(unit.header.origin).carriers:
             return False
-        return minted.messages == self._digest()
+        return minted.system == self._system and minted.messages == self._digest()
 
     def _digest(self) -> str:
         return self._hasher.copy().hexdigest()

@@ -112,7 +112,7 @@ def _decide_native(
             notes.native(hash, block, f"goes back as it came: {stance.why}")
         else:
             refused.append(Refused(hash, block, fault.reason, fault.lost, fault.foreign))
-    untied = policy.rule.tied and any(fault.reason != native.MARKER for fault in faults.values())
+    untied = policy.rule.tied and link != "sent" and any(fault.reason != native.MARKER for fault in faults.values())
     blocks = others(unit, stance, policy, invalid, seen, notes, bound, untied=untied)
     blocks = tuple(block for block in blocks if not isinstance(block, ThinkingBlock) or id(block) in kept)
     blocks = _told(_refuse(refused, stance, policy, notes), unit, blocks)
@@ -123,11 +123,11 @@ def _decide_native(
     # A stand-in that was sent while the turn was under way stays, so that the next request begins as the last did.
     if not stance.against and policy.missing and native.needs_dummy(unit, blocks, policy):
         return _fill(refused, choice, stance, policy, notes)
-    if not stance.required:
+    if not stance.fill or kept or policy.rule.signed_calls:
         return choice
     foreign = not policy.verdict(unit.header.origin).carriers
-    is_missing = not kept and (foreign or any(item.lost for item in refused))
-    return _fill(refused, choice, stance, policy, notes) if is_missing and not policy.rule.signed_calls else choice
+    is_missing = policy.restored or foreign or any(item.lost for item in refused)
+    return _fill(refused, choice, stance, policy, notes) if is_missing else choice
 
 
 def _decide_written(

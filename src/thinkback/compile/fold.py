@@ -19,7 +19,7 @@ from thinkback.compile.counts import Tally
 from thinkback.compile.grown import Grown, Known
 from thinkback.compile.policy import Inputs, Policy
 from thinkback.compile.render import START, Bare, Reached, Rendering, bare_bytes
-from thinkback.compile.units import Grouper, Turn, count_finished
+from thinkback.compile.units import Grouper, Minted, Turn, count_finished
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Repair, Tool, Tools
 from thinkback.model.plan import Counts, Digests, Writer
@@ -31,8 +31,8 @@ class State(msgspec.Struct, frozen=True):
     """What the fold knows. ``pending`` turns may still change; the ``settled`` ones before them cannot.
 
     ``sent`` are the opaque values that the settled messages carry, ``off`` whether one of them turns thinking off.
-    ``reached`` is how far they are, ``chain`` what became of reasoning that is bound to its prefix, and ``floor`` how
-    many responses are left out of it to avoid a gap.
+    ``reached`` is how far they are, ``chain`` what became of reasoning that is bound to its prefix, ``floor`` how many
+    responses are left out of it to avoid a gap, and ``known`` how many messages are as they were when it was made.
     """
 
     inputs: Inputs
@@ -49,10 +49,12 @@ class State(msgspec.Struct, frozen=True):
     settled: int = 0
     pending: tuple[Turn, ...] = ()
     tools: Tools | None = None
+    minted: tuple[str, Minted] | None = None
     off: bool = False
     reached: Reached = START
     chain: Chain = NO_CHAIN
     floor: int = 0
+    known: int = 0
 
 
 def empty(inputs: Inputs) -> State:
@@ -72,11 +74,11 @@ def extend(state: State, commits: Sequence[Commit], writer: Writer) -> State:
 
     All is folded again where what is settled may change: a repair voids blocks, or something came late for them.
     """
-    grouper = Grouper(state.pending, state.tools)
+    grouper = Grouper(state.pending, state.tools, state.minted)
     grouper.take(commits)
     late = grouper.missed and state.settled > 0
     if late or any(_applies(repair, state.inputs) for repair in grouper.repairs):
-        return fold(state.inputs, (*state.commits, *commits), writer, state.floor)
+        return fold(state.inputs, (*state.commits, *commits), writer)
     return _take(state, commits, grouper, writer)
 
 
@@ -128,9 +130,11 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
         settled=state.settled + settled,
         pending=pending,
         tools=grouper.tools,
+        minted=grouper.minted,
         off=state.off or out.off,
         reached=out.reached,
         chain=out.chain,
+        known=out.known,
     )
 
 
@@ -139,7 +143,7 @@ def _rendering(state: State, writer: Writer) -> Rendering:
     prefix = None
     if state.policy.binds:
         hasher = state.bare.hasher(b"", b"", b"\n", partial(bare_bytes, writer=writer))
-        prefix = Prefix(hasher, state.inputs.prefix, state.floor)
+        prefix = Prefix(hasher, state.inputs.prefix, state.floor, state.known)
     return Rendering(state.policy, state.invalid, writer, state.reached, state.chain, state.sent, prefix)
 
 
@@ -195,8 +199,9 @@ class Request:
             tail.add(turn, is_open=at >= finished, kept=kept)
         self.off = state.off or tail.off
         self.gap = tail.chain.gap
-        self.open_at = tail.open_at if tail.open_at >= 0 else tail.reached.messages
         self._skip, self._kept_messages, self.kept = tail.anchor or (0, 0, "")
+        open_at = tail.open_at if tail.open_at >= 0 else tail.reached.messages
+        self.open_at = max(open_at - self._kept_messages, 0)
 
     @property
     def system(self) -> list[bytes]:
@@ -291,6 +296,8 @@ def added(policy: Policy, request: Request) -> Switch:
     """What goes along with what is sent: the retention switch, the server's own state, thinking off for this turn."""
     rule = policy.rule
     switches: list[Switch] = []
+    if policy.strict:
+        return Switch()
     if policy.thinking and not request.off:
         switch = rule.keep_switch if policy.keeps_later() else rule.drop_switch
         if switch is not None and (policy.asks or not switch.asked):

@@ -7,7 +7,7 @@ items to it.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from thinkback.compile.bound import Link
@@ -15,7 +15,7 @@ from thinkback.compile.guard import Verdict
 from thinkback.compile.notes import opaque_values
 from thinkback.compile.policy import Policy, Stance
 from thinkback.compile.units import ResponseUnit
-from thinkback.model.blocks import Block, ThinkingBlock, ToolCall, carriers_of
+from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
 
 MARKER = "a placeholder of the provider, not reasoning"
 INVALID = "a refused request named it invalid for this target"
@@ -29,13 +29,14 @@ class Fault(NamedTuple):
     """Why a piece of reasoning must not go.
 
     ``lost``: it is genuine reasoning that could not be sent; ``foreign``: somebody else's; ``breaks``: it belongs to a
-    chain that must not have a gap.
+    chain that must not have a gap. ``repeats``: it came twice in its response, and goes out once.
     """
 
     reason: str
     lost: bool = False
     foreign: bool = False
     breaks: bool = False
+    repeats: bool = False
 
 
 class Sorted(NamedTuple):
@@ -63,11 +64,11 @@ def sort(
         fault = _fault(hash, block, stance, policy, verdict, invalid, seen, here, bound, same)
         if fault is not None:
             faults[hash] = fault
-        here.update(opaque_values(carriers_of(block)))
+        here.update(_opaque(carriers_of(block), policy))
     _withhold_all(unit, faults)
     kept = {id(block) for hash, block in unit.thoughts if hash not in faults}
     if policy.rule.follower:
-        for hash, block in _dangling(unit, kept):
+        for hash, block in _dangling(unit, kept, invalid, seen):
             faults[hash] = Fault(_DANGLING)
             kept.discard(id(block))
     link: Link = ""
@@ -105,25 +106,48 @@ def _fault(
     unsigned = not any(carrier.kind not in ("item_id", "phase") for carrier in carriers)
     if unsigned and any(fnmatch.fnmatchcase(block.source_field, kind) for kind in policy.rule.need_signature):
         return Fault(_UNSIGNED)
-    if any(value in seen or value in here for value in opaque_values(carriers)):
+    values = _opaque(carriers, policy)
+    if any(value in seen for value in values):
         return Fault(SENT, breaks=True)
+    if any(value in here for value in values):
+        return Fault(SENT, repeats=True)
     return Fault(stance.against) if stance.against else None
+
+
+def _opaque(carriers: Iterable[Carrier], policy: Policy) -> list[str]:
+    """The values that must not go out twice. A signature that nobody demands may be the same on every block."""
+    signed = bool(policy.rule.need_signature)
+    return opaque_values(carrier for carrier in carriers if signed or carrier.kind != "signature")
 
 
 def _withhold_all(unit: ResponseUnit, faults: dict[str, Fault]) -> None:
     """Where one opaque block is faulty, the others of the response are no use."""
     opaque = [hash for hash, block in unit.thoughts if carriers_of(block)]
-    cause = next((faults[hash] for hash in opaque if hash in faults), None)
+    cause = next((faults[hash] for hash in opaque if hash in faults and not faults[hash].repeats), None)
     if cause is not None:
         for hash in opaque:
             faults.setdefault(hash, cause._replace(reason=f"its response goes whole or not at all: {cause.reason}"))
 
 
-def _dangling(unit: ResponseUnit, kept: Container[int]) -> list[tuple[str, ThinkingBlock]]:
-    """The reasoning at the end of a response that nothing follows."""
-    followed = max((at for at, block in enumerate(unit.blocks) if not isinstance(block, ThinkingBlock)), default=-1)
-    behind = {id(block) for block in unit.blocks[followed + 1 :]}
+def _dangling(
+    unit: ResponseUnit, kept: Container[int], invalid: frozenset[str], seen: Container[str]
+) -> list[tuple[str, ThinkingBlock]]:
+    """The reasoning at the end of a response that nothing follows, or nothing that will be written."""
+    gone = {
+        id(block)
+        for hash, block in unit.others
+        if isinstance(block, Unknown) and (hash in invalid or any(value in seen for value in opaque_values(block.carriers)))
+    }
+    follows = (at for at, block in enumerate(unit.blocks) if _is_written(block) and id(block) not in gone)
+    behind = {id(block) for block in unit.blocks[max(follows, default=-1) + 1 :]}
     return [(hash, block) for hash, block in unit.thoughts if id(block) in behind and id(block) in kept]
+
+
+def _is_written(block: Block) -> bool:
+    """Whether a block is no reasoning and says something."""
+    if isinstance(block, Text):
+        return bool(block.text or block.carriers)
+    return not isinstance(block, ThinkingBlock)
 
 
 def needs_dummy(unit: ResponseUnit, blocks: tuple[Block, ...], policy: Policy) -> bool:

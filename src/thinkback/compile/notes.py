@@ -15,17 +15,18 @@ from thinkback.model.target import Decision, DecisionAction
 
 What: TypeAlias = Literal["reasoning", "text"] | CarrierKind
 
-# Values that may stand on several messages; every other opaque value goes out once in a request.
-_NOT_OPAQUE = "phase"
+# What names or labels an item; every other opaque value goes out once in a request.
+_NAMES = frozenset({"item_id", "phase"})
 
 
 class Notes:
     """Collects decisions for the message at index ``at``.
 
-    ``opaque`` are the values that go out, ``characters`` the size of the reasoning that does.
+    ``opaque`` are the values that go out, ``characters`` the size of the reasoning that does. ``others`` are the blocks
+    that carry something and are no reasoning, as they are written.
     """
 
-    __slots__ = ("at", "characters", "decisions", "guessed", "opaque", "rule")
+    __slots__ = ("at", "characters", "decisions", "guessed", "opaque", "others", "rule")
 
     def __init__(self, policy: Policy, at: int) -> None:
         self.at = at
@@ -33,6 +34,7 @@ class Notes:
         self.guessed = policy.target.guessed
         self.decisions: list[Decision] = []
         self.opaque: list[str] = []
+        self.others: dict[str, Block] = {}
         self.characters = 0
 
     def text(self, action: DecisionAction, hash: str, block: ThinkingBlock, reason: str, beside: str) -> None:
@@ -86,12 +88,26 @@ class Notes:
         self.characters += characters
         self._add(action, "reasoning", "", reason, characters)
 
-    def place(self, thoughts: Iterable[tuple[str, Block]], blocks: Sequence[Block]) -> None:
-        """Say where among ``blocks`` the reasoning stands that goes out in its place."""
-        at = {id(block): number for number, block in enumerate(blocks)}
-        parts = {hash: at[id(block)] for hash, block in thoughts if id(block) in at}
+    def take_back(self, reason: str) -> None:
+        """The dialect has no message for what was decided, so nothing of it goes out."""
         self.decisions = [
-            msgspec.structs.replace(decision, part=parts[decision.block]) if decision.block in parts else decision
+            decision
+            if decision.action == "drop"
+            else msgspec.structs.replace(decision, action="drop", reason=reason, message=-1, part=-1)
+            for decision in self.decisions
+            if decision.block or decision.action == "drop"
+        ]
+        self.opaque, self.characters = [], 0
+
+    def place(self, thoughts: Iterable[tuple[str, Block]], blocks: Sequence[Block]) -> None:
+        """Say where among ``blocks`` that stands which goes out in its place."""
+        at = {id(block): number for number, block in enumerate(blocks)}
+        placed = (*thoughts, *self.others.items())
+        parts = {hash: at[id(block)] for hash, block in placed if id(block) in at}
+        self.decisions = [
+            msgspec.structs.replace(decision, part=parts[decision.block])
+            if decision.message >= 0 and decision.block in parts
+            else decision
             for decision in self.decisions
         ]
 
@@ -109,5 +125,9 @@ class Notes:
 
 
 def opaque_values(carriers: Iterable[Carrier]) -> list[str]:
-    """The values among ``carriers`` that must not go out twice."""
-    return [carrier.value for carrier in carriers if carrier.kind != _NOT_OPAQUE]
+    """The values among ``carriers`` that must not go out twice.
+
+    An item's id counts only where nothing else is opaque about it: hosts give two items of a response the same one.
+    """
+    values = [carrier.value for carrier in carriers if carrier.kind not in _NAMES]
+    return values or [carrier.value for carrier in carriers if carrier.kind == "item_id"]

@@ -65,8 +65,12 @@ def others(
         elif lost:
             changed[id(block)] = tuple(left)
     if verdict.carriers and not changed:
+        notes.others = dict(unit.others)
         return unit.blocks
-    return tuple(_plain(block, changed, same, verdict.carriers) for block in unit.blocks if _stays(block, changed))
+    left = [(block, _plain(block, changed, same, verdict.carriers)) for block in unit.blocks if _stays(block, changed)]
+    written = {id(block): plain for block, plain in left}
+    notes.others = {hash: written[id(block)] for hash, block in unit.others if id(block) in written}
+    return tuple(plain for _, plain in left)
 
 
 def _stays(block: Block, changed: dict[int, tuple[Carrier, ...] | None]) -> bool:
@@ -77,7 +81,7 @@ def _plain(block: Block, changed: dict[int, tuple[Carrier, ...] | None], same: b
     """A block with the carriers that may go, and without what its maker put around it where one may not."""
     if isinstance(block, ThinkingBlock) or (native and id(block) not in changed):
         return block
-    if same and isinstance(block, ToolCall) and block.wire and not _is_function(block):
+    if same and isinstance(block, ToolCall) and block.wire and id(block) not in changed and not _is_function(block):
         return block  # a kind of call that cannot be rebuilt
     left = changed.get(id(block)) or ()
     plain = translate.block(block, same)

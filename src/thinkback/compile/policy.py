@@ -8,7 +8,7 @@ import msgspec
 
 from thinkback.compile import guard
 from thinkback.model.blocks import Origin
-from thinkback.model.rule import Form, Rule
+from thinkback.model.rule import Form, MissingStep, Rule
 from thinkback.model.target import Settings, Target, lookup
 
 _STRIP = {"all": 0, "allButLast": 1, "none": None}
@@ -71,6 +71,7 @@ class Policy:
         self.target: Target = inputs.target
         self.rule: Rule = rule
         self.settings: Settings = inputs.settings
+        self.strict = inputs.settings.strict or inputs.target.endpoint.strict
         self.restored = "restore" in repaired
         self.restarted = "server_state" in repaired
         self.thinking = thinks(rule, inputs.params)
@@ -79,9 +80,9 @@ class Policy:
         reluctant = self.restored and rule.form == "none"
         self.form: Form = "field" if reluctant else rule.form
         self.field = "" if reluctant else rule.field
-        self.missing: tuple[str, ...] = rule.missing
+        self.missing: tuple[MissingStep, ...] = rule.missing
         if self.restored:  # the endpoint did refuse, whatever the rule says
-            self.missing = tuple(step for step in rule.missing if step != "none") or ("placeholder",)
+            self.missing = tuple(step for step in rule.missing if step != "none") or _last_resort(rule)
         self.placeholder = rule.placeholder or " "
         self.everywhere = rule.placeholder_on == "all" or (rule.placeholder_on == "with-tools" and inputs.tools)
         self._kept_natively = bool(rule.keeps_when) and _holds(rule.keeps_when, inputs.params)
@@ -91,7 +92,7 @@ class Policy:
         self._end_user = end_user if isinstance(end_user, str) else ""
         self._stances: dict[tuple[bool, ...], Stance] = {}
         self.server = rule.server_state if inputs.settings.server_state and not self.restarted else None
-        self.binds = rule.prefix_bound or self.server is not None
+        self.binds = binds(rule, inputs.settings)
 
     def verdict(self, origin: Origin) -> guard.Verdict:
         """The guard's answer for ``origin``."""
@@ -119,13 +120,15 @@ class Policy:
         against = "" if required else self._against(place)
         tells = self.everywhere or (self.rule.placeholder_on == "tool-calls" and place.has_calls)
         fill = self.thinking and (required or (tells and bool(self.missing)))
+        if self.form == "native" and not place.is_open:  # what was refused is the turn under way
+            fill = fill and self._demand(place) == "must"
         guessed = ", guessed" if self.target.guessed else ""
         why = "" if against else f"{self._why(place, required)} (rule {self.rule.id}{guessed})"
         return Stance(required, against, why, fill, self._tells(place))
 
     def _is_required(self, place: Place) -> bool:
         """Whether the endpoint demands reasoning on this message (DESIGN 3.5, precedence 2)."""
-        if not self.thinking or self.settings.strict or self.target.endpoint.strict:
+        if not self.thinking or self.strict:
             return False
         if self.restored:
             return True
@@ -151,7 +154,7 @@ class Policy:
     def _against(self, place: Place) -> str:
         """Why reasoning that is not required stays away; empty where it goes (precedence 4 and 5)."""
         demand, settings = self._demand(place), self.settings
-        if settings.strict or self.target.endpoint.strict:
+        if self.strict:
             return "reasoning.strict: nothing about reasoning is sent"
         if not settings.enabled:
             return "reasoning.enabled is false"
@@ -204,6 +207,18 @@ class Policy:
         if self._demand(place) == "should":
             return f"you asked the endpoint to keep it with {', '.join(self.rule.keeps_when)}"
         return f"the endpoint's settings ask for it with {_INCLUDE}"
+
+
+def _last_resort(rule: Rule) -> tuple[MissingStep, ...]:
+    """What stands in where a rule has nothing and the endpoint refused: only a field can hold a placeholder."""
+    if rule.form != "native":
+        return ("placeholder",)
+    return ("thinking-off-for-this-turn",) if rule.thinking_off else ("none",)
+
+
+def binds(rule: Rule, settings: Settings) -> bool:
+    """Whether what is sent depends on what stood before it when it was made."""
+    return rule.prefix_bound or (settings.server_state and rule.server_state is not None)
 
 
 def keep_last(settings: Settings) -> int | None:

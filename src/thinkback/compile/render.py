@@ -10,11 +10,11 @@ import msgspec
 from thinkback.compile import translate
 from thinkback.compile.bound import NO_CHAIN, Chain, Link, Prefix
 from thinkback.compile.counts import NO_REPORT, Report, Sizes, Tally, report_of, size_of
-from thinkback.compile.decide import decide, withhold
+from thinkback.compile.decide import Choice, decide, withhold
 from thinkback.compile.notes import Notes, opaque_values
 from thinkback.compile.policy import Policy
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn
-from thinkback.model.blocks import Block, ThinkingBlock
+from thinkback.model.blocks import Block, Text, ThinkingBlock, Unknown
 from thinkback.model.commits import Response
 from thinkback.model.plan import NOTHING, Writer
 from thinkback.model.target import Decision
@@ -24,6 +24,8 @@ Bare: TypeAlias = bytes | tuple[Response, tuple[Block, ...]]
 # The place of a response (the values of a ``Place``), the index of its message, its opaque values that went out
 # before, and why what is bound to a prefix must stay away.
 Key: TypeAlias = tuple[tuple[bool, ...], int, tuple[str, ...], str]
+
+_ALONE = "its response says nothing else, and the dialect has no message for reasoning alone"
 
 
 class Rendition(NamedTuple):
@@ -47,13 +49,15 @@ class Rendition(NamedTuple):
 class Reached(NamedTuple):
     """How far the messages are: their number, the role of the last, and how many responses came.
 
-    ``began``: another message than a system message was among them.
+    ``began``: another message than a system message was among them. ``stripped``: reasoning of this very model was
+    left out of them because a setting says so.
     """
 
     messages: int = 0
     role: str = ""
     responses: int = 0
     began: bool = False
+    stripped: bool = False
 
 
 START = Reached()
@@ -99,6 +103,11 @@ class Rendering:
     def is_on_top(self) -> bool:
         """Whether ``system`` stands outside the message array."""
         return self._on_top != "inline"
+
+    @property
+    def known(self) -> int:
+        """How many messages at the beginning are as they were when reasoning behind them was made."""
+        return self._prefix.known if self._prefix is not None else 0
 
     def add(self, turn: Turn, *, is_open: bool, kept: Collection[str] | None) -> None:
         """One more turn; ``kept`` are the responses that ``keepLast`` leaves their reasoning, ``None`` for all."""
@@ -156,14 +165,16 @@ class Rendering:
 
     def _add_response(self, unit: ResponseUnit, place: tuple[bool, ...]) -> None:
         number = self.reached.responses
-        at, prefix = self.reached.messages, self._prefix
+        at, prefix = self._next_index(), self._prefix
         bound = prefix.against(unit, number, at, self._policy) if prefix is not None else ""
         key: Key = (place, at, self._repeated(unit), bound)
         rendition = unit.memo
         if rendition is None or rendition.key != key:
             rendition = unit.memo = self._render(unit, key)
         _, message, results, bare, decisions, opaque, link, off, sizes, report = rendition
-        is_kept = prefix is not None and prefix.is_kept(unit, self._policy)
+        # What the provider keeps it also reads, so what a setting takes away it must not keep.
+        stripped = self.reached.stripped or self._is_stripped(unit, place)
+        is_kept = prefix is not None and not stripped and prefix.is_kept(unit, self._policy)
         if message:
             self._put("assistant", message)
             self._add_bare((bare,) if bare != b"" else ())
@@ -176,12 +187,25 @@ class Rendering:
                 self._add_bare(results)
         if link:
             self.chain = self.chain.add(number, link)
-        self.reached = self.reached._replace(responses=number + 1, began=True)
+        self.reached = self.reached._replace(responses=number + 1, began=True, stripped=stripped)
         self.decisions += decisions
         if opaque:
             self.opaque.update(dict.fromkeys(opaque))
         self.off = self.off or off
         self.tally.add(sizes, report)
+
+    def _is_stripped(self, unit: ResponseUnit, place: tuple[bool, ...]) -> bool:
+        policy = self._policy
+        if policy.server is None or not unit.thoughts or not policy.stance(place).against:
+            return False
+        return policy.verdict(unit.header.origin).carriers
+
+    def _next_index(self) -> int:
+        """The index of the message that a response begins, or goes on with."""
+        reached = self.reached
+        if not self._writer.alternates:
+            return reached.messages
+        return reached.messages + self._writer.turn_over(reached.role, "assistant")[1] - 1
 
     def _repeated(self, unit: ResponseUnit) -> tuple[str, ...]:
         """The opaque values of a response that went out before it."""
@@ -201,7 +225,7 @@ class Rendering:
         report = NO_REPORT
         if unit.usage is not None and policy.calibrates(unit.header.origin):
             report = report_of(unit, size, policy.rule.reasoning_tokens)
-        withheld = unit.withheld
+        withheld = unit.withheld or self._unsaid(unit)
         if withheld:
             withhold(unit, withheld, notes)
             return Rendition(key, (), (), b"", notes.decisions, [], "", False, (raw, reasoning, 0, 0), report)
@@ -209,8 +233,11 @@ class Rendering:
         if len(unit.thoughts) + len(unit.others) > 1:
             notes.sort(unit)
         message = self._writer.assistant(unit.header, choice.blocks, choice.carry)
-        if len(message) > 1:
-            notes.decisions = [_at_item(decision, at) for decision in notes.decisions]
+        if not message:
+            notes.take_back(_ALONE)
+        if any(decision.part >= 0 for decision in notes.decisions):
+            written = Written(self._writer, unit.header, choice, message)
+            notes.decisions = [written.placed(decision) for decision in notes.decisions]
         plain = choice.carry is NOTHING and not (policy.form == "native" and unit.thoughts)
         bare: Bare = message[0] if plain and len(message) == 1 else (unit.header, _without_thoughts(choice.blocks))
         results: tuple[bytes, ...] = ()
@@ -220,15 +247,53 @@ class Rendering:
             results = self._writer.results(answers)
             answered = sum(len(result.content) for result in answers)
         sizes = (raw, reasoning, other + answered + notes.characters, notes.characters)
-        link, off = choice.link, choice.off
+        link: Link = choice.link if message else ""
+        off = choice.off
         return Rendition(key, message, results, bare, notes.decisions, notes.opaque, link, off, sizes, report)
 
+    def _unsaid(self, unit: ResponseUnit) -> str:
+        """Why nothing stands for a response of reasoning alone that another model gave; empty where something does."""
+        if not unit.thoughts or self._policy.settings.foreign != "drop" or any(map(_says, unit.blocks)):
+            return ""
+        verdict = self._policy.verdict(unit.header.origin)
+        return "" if verdict.text or verdict.carriers else verdict.reason
 
-def _at_item(decision: Decision, at: int) -> Decision:
-    """Where each block is an item of the array, the item's index says it all."""
-    if decision.part < 0:
-        return decision
-    return msgspec.structs.replace(decision, message=at + decision.part, part=-1)
+
+class Written(NamedTuple):
+    """A response as it was written: ``message`` is what the writer made of the blocks."""
+
+    writer: Writer
+    header: Response
+    choice: Choice
+    message: tuple[bytes, ...]
+
+    def placed(self, decision: Decision) -> Decision:
+        """Where the block of ``decision`` stands: writers leave empty texts out and put neighbours together."""
+        if decision.part < 0:
+            return decision
+        blocks, part = self.choice.blocks, decision.part
+        if len(self.message) == 1:
+            left_out = sum(self._is_left_out(at) for at in range(part))
+            return msgspec.structs.replace(decision, part=part - left_out)
+        # Where each block is an item of the array, the item's index says it all.
+        item = part if len(self.message) == len(blocks) else len(self._write(blocks[: part + 1])) - 1
+        return msgspec.structs.replace(decision, message=decision.message + item, part=-1)
+
+    def _is_left_out(self, at: int) -> bool:
+        blocks = self.choice.blocks
+        block = blocks[at]
+        is_empty = isinstance(block, Text) and not block.text
+        return is_empty and self._write((*blocks[:at], *blocks[at + 1 :])) == self.message
+
+    def _write(self, blocks: tuple[Block, ...]) -> tuple[bytes, ...]:
+        return self.writer.assistant(self.header, blocks, self.choice.carry)
+
+
+def _says(block: Block) -> bool:
+    """Whether a block tells another model anything."""
+    if isinstance(block, Text):
+        return bool(block.text.strip())
+    return not isinstance(block, ThinkingBlock | Unknown)
 
 
 def bare_bytes(item: Bare, writer: Writer) -> bytes:

@@ -133,12 +133,16 @@ def count_finished(turns: list[Turn]) -> int:
 class Grouper:
     """Puts commits into turns. ``turns`` may be shared with a state: each is copied before it changes.
 
-    ``missed`` says that a commit belongs to a response that is not here. ``repairs`` are those that came along.
+    ``missed`` says that a commit belongs to a response that is not here. ``repairs`` are those that came along,
+    ``minted`` is the last request's record, for the response of that id.
     """
 
-    def __init__(self, turns: Iterable[Turn] = (), tools: Tools | None = None) -> None:
+    def __init__(
+        self, turns: Iterable[Turn] = (), tools: Tools | None = None, minted: tuple[str, Minted] | None = None
+    ) -> None:
         self.turns: list[Turn] = list(turns)
         self.tools = tools
+        self.minted = minted
         self.missed = False
         self.repairs: list[Repair] = []
         self._owner = object()
@@ -146,7 +150,6 @@ class Grouper:
         self._unit: ResponseUnit | None = None
         self._responses: dict[str, tuple[int, int]] | None = None
         self._callers: dict[str, tuple[int, int]] = {}
-        self._minted: tuple[str, Minted] | None = None
 
     def take(self, commits: Iterable[Commit]) -> None:
         """Take commits in; kinds that never reach a request are passed over."""
@@ -185,8 +188,8 @@ class Grouper:
         turn.has_response = True
         header: Any = commit.value
         self._unit = unit = ResponseUnit(self._owner, commit.hash, commit.response, header)
-        if self._minted is not None and self._minted[0] == commit.response:
-            unit.minted = self._minted[1]
+        if self.minted is not None and self.minted[0] == commit.response:
+            unit.minted = self.minted[1]
         turn.units.append(unit)
         if self._responses is not None:
             self._responses[commit.response] = len(self.turns) - 1, len(turn.units) - 1
@@ -196,7 +199,7 @@ class Grouper:
         record: Any = commit.value
         stored = record.settings.get(SERVER_STATE) == "true"
         minted = Minted(record.system_digest, record.tools_digest, record.messages_digest, stored)
-        self._minted = commit.response, minted
+        self.minted = commit.response, minted
 
     def add_user(self, commit: Commit) -> None:
         """A user message begins a turn; one right behind another belongs to the same."""

@@ -178,6 +178,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is the documented stand-in. ``system``: where system messages stand, if not where the dialect has them (``late``:
     on top, later ones among the messages).
 
+    ``off_with_tools``: the endpoint refuses tools together with reasoning, so that thinking is off where there are any.
     ``params`` and ``headers`` go with every request; ``limit_param`` is the output limit that must be given, and
     ``limit`` its value where the model's own is not known. ``forbids`` is refused before the network.
     """
@@ -215,6 +216,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reasoning_field: str = ""
     server_drop: Switch | None = None
     server_state: ServerState | None = None
+    off_with_tools: bool = False
     follower: bool = False
     calls_last: bool = False
     tied: bool = False

@@ -18,7 +18,7 @@ import msgspec
 from thinkback.drive.auth import SIGN_INS
 from thinkback.drive.http import Httpx2Transport, Transport
 from thinkback.drive.sync import now
-from thinkback.errors import CredentialError, NotFoundError
+from thinkback.errors import CredentialError, NotFoundError, SettingError
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import Target, merge_headers
 from thinkback.rules import load_rulebook, packaged
@@ -55,7 +55,7 @@ class Wanted(NamedTuple):
 class Prepared(NamedTuple):
     """A probe that may begin. ``made`` is the endpoint where that is new, ``row`` the id the row will have.
 
-    ``known``: the row of ``target`` was written for this endpoint, so that it can be compared with.
+    ``known``: the row of ``target`` was written for it, not guessed.
     """
 
     wanted: Wanted
@@ -76,22 +76,29 @@ class Result(NamedTuple):
 
 
 def prepare(wanted: Wanted) -> Prepared:
-    """Where the probe goes, and whether a key is there. Raises ``NotFoundError``, ``CredentialError``.
+    """Where the probe goes, and whether a key is there. Raises ``NotFoundError``, ``CredentialError``, and
+    ``SettingError`` for the host that stands for all that are not known.
 
     The row of an earlier probe does not count: what is known without it is what the new one is compared with.
     """
-    row = row_id(wanted.endpoint, wanted.model)
-    files = {name: toml.without(text, "rule", row) for name, text in config.user_rule_files().items()}
+    files = config.user_rule_files()
     made = None
     try:
-        load_rulebook(files).endpoint(wanted.endpoint)
+        name = load_rulebook(files).endpoint(wanted.endpoint).id
     except NotFoundError as error:
         if not wanted.base_url:
             error.next_actions += ("or give --base-url, and --dialect, for a new one",)
             raise
-        made = _endpoint(wanted)
-        files = {**files, _OWN: toml.endpoint_text(made)}
-    rulebook = load_rulebook(files)
+        made, name = _endpoint(wanted), wanted.endpoint
+    if name == UNKNOWN:
+        raise SettingError(
+            "a row of the unknown host would hold for every host",
+            details={"endpoint": UNKNOWN},
+            next_actions=("give the host a name of its own in its place, and --base-url",),
+        )
+    row = row_id(name, wanted.model)
+    files = {file: toml.without(text, "rule", row) for file, text in files.items()}
+    rulebook = load_rulebook(files if made is None else {**files, _OWN: toml.endpoint_text(made)})
     place = Place(
         model=wanted.model, endpoint=wanted.endpoint, base_url=wanted.base_url, api_key=_key(wanted.key_variable)
     )
@@ -101,22 +108,19 @@ def prepare(wanted: Wanted) -> Prepared:
         # nothing is known of the host; what its dialect usually needs is a better guess than what chat does
         target = msgspec.structs.replace(target, rule=rulebook.rule_for(kin.id, wanted.model, config.today())[0])
     place.authenticator(rulebook).prepare()
-    known = target.rule.endpoint == target.endpoint.id
-    return Prepared(wanted, place, rulebook, target, row, made, known)
+    return Prepared(wanted, place, rulebook, target, row, made, known=not target.guessed)
 
 
-def run(prepared: Prepared, told: Callable[[Ask], None], transport: Transport | None = None) -> Result:
+def run(prepared: Prepared, told: Callable[[Ask], None]) -> Result:
     """Make the experiments, telling each before it is made. Raises ``ProviderError``, ``NetworkError``."""
     target, wanted = prepared.target, prepared.wanted
-    client = transport or Httpx2Transport()
+    client = Httpx2Transport(prepared.place.proxy, prepared.place.verify)
     try:
         asking = experiments.probe(target, dict(wanted.params), wanted.limit)
         findings = _converse(asking, prepared, told, client)
     finally:
-        if transport is None:
-            client.close()
-    endpoint = target.endpoint.id
-    probed = conclude(findings, target.rule, prepared.row, endpoint, wanted.model, config.today())
+        client.close()
+    probed = conclude(findings, target.rule, prepared.row, target.endpoint.id, wanted.model, config.today())
     like = target.rule.id if packaged.rule(target.rule.id) == target.rule else ""
     text = toml.rule_text(probed, like)
     return Result(findings, probed, text)
@@ -128,7 +132,7 @@ def save(prepared: Prepared, result: Result) -> Path:
     Raises ``RuleFileError``, and writes nothing, where the files would not be understood with it.
     """
     files = config.user_rule_files()
-    own = str(config.config_dir() / "rules" / f"probe-{prepared.row.removeprefix('probed-')}.toml")
+    own = str(config.config_dir() / "rules" / _file_name(prepared.row))
     at = next((name for name, text in files.items() if toml.holds(text, "rule", prepared.row)), own)
     text = files.get(at, "")
     if prepared.made is not None:
@@ -144,12 +148,14 @@ def save(prepared: Prepared, result: Result) -> Path:
 
 
 def row_id(endpoint: str, model: str) -> str:
-    """The id of the row for a model at an endpoint, which names a file as well."""
-    return f"probed-{_plain(endpoint)}-{_plain(model)}"
+    """The id of the row for a model at an endpoint."""
+    return f"probed-{endpoint}-{model}"
 
 
-def _plain(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in name.lower())
+def _file_name(row: str) -> str:
+    """A name that every file system takes; two rows may share one, and then a file."""
+    plain = "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in row.lower())
+    return f"probe-{plain.removeprefix('probed-')}.toml"
 
 
 def _key(variable: str) -> str | None:

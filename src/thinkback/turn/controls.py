@@ -27,6 +27,7 @@ class Resolver:
         self._settings = settings
         self._target = target
         self._native = native
+        self._given = _folded(native)
         self.controls: list[Control] = []
         self.params: dict[str, Any] = _base(target, native, strict=settings.strict or target.endpoint.strict)
         if target.endpoint.id == UNKNOWN:
@@ -56,7 +57,7 @@ class Resolver:
         controls = self._target.rule.controls
         tables = (controls.on, controls.off, *controls.effort.values())
         paths = {path for table in tables for path in _leaves(table)} | {_path(controls.budget, controls.max_tokens)}
-        given = next((path for path in sorted(paths) if path and lookup(self._native, path) is not None), "")
+        given = next((path for path in sorted(paths) if path and self._has(path)), "")
         if not given:
             self._say_reasoning()
             return
@@ -165,7 +166,7 @@ class Resolver:
             if asked and settings.display != "auto":
                 self._say(key, settings.display, None)
             return
-        given = next((path for path in _leaves(words or {}) if lookup(self._native, path) is not None), "")
+        given = next((path for path in _leaves(words or {}) if self._has(path)), "")
         is_off = not settings.enabled and bool(rule.controls.off)
         if given or is_off or not thinks(rule, merge(self.params, self._native)):
             if asked:
@@ -193,8 +194,21 @@ class Resolver:
             said = [f"{path}={lookup(words, path)}" for path in _leaves(words)]
             self._note(key, value, "represented", f"said as {', '.join(said)}")
 
+    def _has(self, path: str) -> bool:
+        """Whether the request itself says something at ``path``, in whichever way the words are written."""
+        return lookup(self._given, _fold(path)) is not None
+
     def _note(self, key: str, value: str, state: ControlState, reason: str = "") -> None:
         self.controls.append(Control(key, value, state, reason))
+
+
+def _fold(name: str) -> str:
+    """Google takes ``thinking_budget`` for ``thinkingBudget``, and refuses a request with both."""
+    return name.replace("_", "").lower()
+
+
+def _folded(table: dict[str, Any]) -> dict[str, Any]:
+    return {_fold(key): _folded(value) if isinstance(value, dict) else value for key, value in table.items()}
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:

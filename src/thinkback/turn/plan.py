@@ -266,15 +266,19 @@ class History:
         self._state, request = fold.request(self._fold(inputs), writer)
         added = fold.added(self._state.policy, request)
         sent = merge(added.params, resolved.params)
-        if request.off:  # whatever was asked for: the request would be refused otherwise
+        silenced = bool(offered) and target.rule.off_with_tools
+        if request.off or silenced:  # whatever was asked for: the request would be refused otherwise
             sent = overlay(sent, target.rule.thinking_off)
         # Sorted, so that the same request comes out of data that was stored in between.
         sent = {key: sent[key] for key in sorted(sent)}
         plan = Plan(request, target, self.head, offered, sent, self._bases)
         plan.controls += tuple(resolved.controls)
+        if silenced:
+            reason = f"{target.endpoint.id} refuses tools together with reasoning for {target.model}"
+            plan.controls += (Control("reasoning.enabled", "true", "suppressed", reason),)
         plan.native, plan.held = dict(params), bool(self._held)
         plan.strict = settings.strict or target.endpoint.strict
-        plan.added_headers = merge_headers(target.rule.headers, added.headers)
+        plan.added_headers = added.headers if plan.strict else merge_headers(target.rule.headers, added.headers)
         return plan
 
     def _system_digest(self, target: Target, writer: Writer) -> str:

@@ -38,7 +38,6 @@ _COMMON = (
     r"cannot contain reasoning",
     _STORED,
     _BOUND,
-    _FORGOTTEN,
 )
 _INDEX = re.compile(r"(?:(?:messages?|input|contents)(?:[.\[ ]+|\",\s*)|at index )(\d+)(?:\.content\.(\d+))?")
 _ITEM = re.compile(r"\b(?:rs|fc|msg|ws|ctc|item)_[\w-]*\w")
@@ -80,8 +79,10 @@ def _can_help(stage: Stage, text: str, plan: Plan) -> bool:
 
 def _is_known(text: str, status: int, plan: Plan) -> bool:
     """Whether the refusal is about reasoning; that an item or a response was not found comes as 404."""
+    if plan.kept and status in (404, *STATUSES) and re.search(_FORGOTTEN, text, re.IGNORECASE):
+        return True
     if status == 404:
-        return any(re.search(pattern, text, re.IGNORECASE) for pattern in (_STORED, _FORGOTTEN))
+        return re.search(_STORED, text, re.IGNORECASE) is not None
     if status not in STATUSES:
         return False
     patterns = (*plan.target.rule.refusals, _MISSING, *_COMMON)

@@ -19,6 +19,9 @@ _SSE_BEGINS = (b"data:", b"event:", b"id:", b"retry:", b":")
 # An event as most hosts write it that name their events: one line with its name, one with its data.
 _NAMED = re.compile(rb"^event: [^\n]*\ndata: ([^\n]+)(?:\n\n|\Z)", re.MULTILINE)
 
+# A data line of any event; one space after the colon is not part of it, and without a colon there is no data in it.
+_DATA = re.compile(rb"^data(?:: ?([^\n]*))?$", re.MULTILINE)
+
 
 class Framer(Protocol):
     """Bytes in, complete payloads out; ``close`` returns what a missing terminator held back.
@@ -94,13 +97,7 @@ class SseFramer:
 
 
 def _data_of(event: bytes) -> bytes:
-    values: list[bytes] = []
-    for line in event.split(b"\n"):
-        if line.startswith(b"data:"):
-            values.append(line[6:] if line.startswith(b"data: ") else line[5:])
-        elif line == b"data":
-            values.append(b"")
-    return b"\n".join(values)
+    return b"\n".join(_DATA.findall(event))
 
 
 class NdjsonFramer:

@@ -230,3 +230,15 @@ def test_options_ask_for_a_schema() -> None:
 
     assert {} == options(WantedOptions(stream=True))
     assert {"generationConfig": config} == options(WantedOptions(schema=schema))
+
+
+def test_nothing_is_read_after_an_event_that_cannot_be_read() -> None:
+    """Bytes that are no text end the response, also where the typed reading passes over them."""
+    broken = b'data: {"candidates": [], "usageMetadata": {"\x80": 1}}\r\n\r\n'
+    raw = broken + sse(chunk([{"text": "a"}]))
+    deltas, result = feed([raw])
+
+    assert (deltas, result) == feed(each_byte(raw))
+    assert [] == deltas
+    assert result.response.error is not None
+    assert "malformed" == result.response.error.type

@@ -163,3 +163,13 @@ def test_options_ask_for_a_stream_and_a_schema() -> None:
 
     assert {} == options(WantedOptions())
     assert {"stream": True, "response_format": form} == options(WantedOptions(stream=True, schema=schema))
+
+
+def test_nothing_is_read_after_an_error() -> None:
+    """An error that looks like a piece of text ends the response, wherever the pieces of the body end."""
+    raw = sse({**delta(0, "text", text="a"), "event_type": "error"}, delta(0, "text", text="b"))
+    deltas, result = feed([raw])
+
+    assert (deltas, result) == feed(each_byte(raw))
+    assert [] == deltas
+    assert result.response.error is not None

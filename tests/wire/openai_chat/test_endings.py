@@ -164,6 +164,7 @@ def test_what_a_router_passes_on_is_kept_apart() -> None:
     """The text of the provider behind a router is ``upstream``; a status in the body stands in for HTTP's."""
     routed = chunks.read_failure(200, {"error": {"message": "m", "code": 400, "metadata": {"raw": '{"e":1}'}}})
     bare = chunks.read_failure(200, {"message": "m", "code": 429})
+    assert "m" == chunks.read_failure(400, [{"error": {"message": "m"}}]).message
 
     assert Failure("m", 200, code="400", upstream='{"e":1}') == routed
     assert Failure("m", 429, code="429") == bare

@@ -148,10 +148,10 @@ class Reader:
                 chunk = chunks.decode_chunk(payload)
             except chunks.NOT_LISTED:
                 self._read_other(payload)
-                if self._error is not None:
-                    return
             else:
                 self._read_chunk(payload, chunk)
+            if self._error is not None:
+                return
 
     def _read_chunk(self, payload: bytes, chunk: chunks.Chunk) -> None:
         """The fast path: a chunk that brings unsigned text only."""

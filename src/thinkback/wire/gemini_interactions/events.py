@@ -33,7 +33,7 @@ class TextOrArguments(msgspec.Struct, forbid_unknown_fields=True, frozen=True, g
 class StepDelta(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
     """What is added to the step of an index."""
 
-    event_type: str
+    event_type: Literal["step.delta", "content.delta"]
     index: int
     delta: TextOrArguments
     event_id: str = ""

@@ -117,21 +117,25 @@ class Reader:
                 event = events.decode_delta(payload)
             except events.NOT_LISTED:
                 self._read_other(payload)
-                if self._error is not None:
-                    return
-                continue
-            delta = event.delta
-            if delta.content is not None:
-                if delta.type == "thought_summary" and delta.text is None and delta.arguments is None:
-                    self._steps.add_summary(event.index, delta.content.text)
-                else:
-                    self._read_other(payload)
-            elif delta.text is not None and delta.type == "text":
-                self._steps.add_text(event.index, delta.text)
-            elif delta.arguments is not None and delta.type == "arguments_delta":
-                self._steps.add_arguments(event.index, delta.arguments)
+            else:
+                self._read_delta(payload, event)
+            if self._error is not None:
+                return
+
+    def _read_delta(self, payload: bytes, event: events.StepDelta) -> None:
+        """The fast path: a piece of a text, of a summary or of arguments."""
+        delta = event.delta
+        if delta.content is not None:
+            if delta.type == "thought_summary" and delta.text is None and delta.arguments is None:
+                self._steps.add_summary(event.index, delta.content.text)
             else:
                 self._read_other(payload)
+        elif delta.text is not None and delta.type == "text":
+            self._steps.add_text(event.index, delta.text)
+        elif delta.arguments is not None and delta.type == "arguments_delta":
+            self._steps.add_arguments(event.index, delta.arguments)
+        else:
+            self._read_other(payload)
 
     def _read_other(self, payload: bytes) -> None:
         """The slow path: anything but a piece of text."""

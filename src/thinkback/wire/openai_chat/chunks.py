@@ -109,8 +109,10 @@ def _count(value: object) -> int | None:
 def read_failure(status: int, body: Any) -> Failure:
     """The provider's own words from a parsed error body, whatever shape the host gives it.
 
-    Routers wrap the text of the provider behind them in ``error.metadata.raw``.
+    Routers wrap the text of the provider behind them in ``error.metadata.raw``; Google wraps the body in a list.
     """
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
         code = body.get("code", "") if isinstance(body, dict) else ""
