@@ -13,6 +13,7 @@ import pytest
 from tests.cli.command import Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
 from tests.exchanges import Exchange, exchanges
+from tests.wire.event_stream import event
 from thinkback.cli.decode import decode_body
 from thinkback.cli.decoded import normalised
 from thinkback.model.commits import Usage
@@ -178,6 +179,72 @@ def test_a_body_that_breaks_off_is_not_complete() -> None:
     assert ("Half", False, "truncated") == (decoded["answer_text"], decoded["complete"], decoded["error"]["type"])
 
 
+def test_a_binary_event_stream_is_known_by_its_prelude() -> None:
+    """No content type is needed: the first bytes have a checksum of their own."""
+    events = (
+        ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": "Hm."}}}),
+        ("contentBlockDelta", {"contentBlockIndex": 1, "delta": {"text": "Yes."}}),
+        ("messageStop", {"stopReason": "end_turn"}),
+        ("metadata", {"usage": {"inputTokens": 3, "outputTokens": 5, "totalTokens": 8}}),
+    )
+
+    decoded = decode_body("bedrock", b"".join(event(name, payload) for name, payload in events))
+
+    assert ("Hm.", "Yes.", "end_turn") == tuple(decoded[key] for key in ("reasoning_text", "answer_text", "finish"))
+
+
+def test_what_only_its_provider_understands_is_named_as_the_provider_names_it() -> None:
+    """Server tools and redacted reasoning have their own place in the order; empty reasoning is no missing one."""
+    content = [
+        {"type": "thinking", "thinking": "", "signature": SIGNATURE},
+        {"type": "redacted_thinking", "data": ENCRYPTED},
+        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+        {"type": "text", "text": "So."},
+    ]
+    body = {"type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn", "content": content}
+
+    decoded = decode_body("anthropic", json.dumps(body).encode())
+
+    assert ["reasoning", "redacted", "server_tool_use", "text"] == decoded["order"]
+    assert ("", [SIGNATURE], [ENCRYPTED]) == tuple(
+        decoded[key] for key in ("reasoning_text", "signatures", "encrypted")
+    )
+
+
+def test_parts_of_a_summary_are_joined_without_anything_between_them() -> None:
+    """The text is that of the wire; what the log keeps for people has paragraphs."""
+    parts = [{"type": "summary_text", "text": text} for text in ("**One** a", "**Two** b")]
+    item = {"type": "reasoning", "id": "rs_1", "summary": parts, "encrypted_content": ENCRYPTED}
+    body = {"object": "response", "status": "completed", "model": "m", "output": [item], "error": None}
+
+    assert "**One** a**Two** b" == decode_body("openai-responses", json.dumps(body).encode())["reasoning_text"]
+
+
+def test_a_call_without_an_id_has_none() -> None:
+    """Where a dialect may leave ids out, that is null and not an empty text; an ending that is a word is no error."""
+    parts = [{"functionCall": {"name": "f", "args": {}}}]
+    body = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "UNEXPECTED_TOOL_CALL"}]}
+
+    decoded = decode_body("gemini", json.dumps(body).encode())
+
+    assert (None, None, False) == (decoded["tool_calls"][0]["id"], decoded["error"], decoded["complete"])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "body", "message"),
+    [
+        ("anthropic", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "Overloaded"),
+        ("gemini", {"error": {"code": 400, "message": "Bad", "status": "INVALID_ARGUMENT"}}, "Bad"),
+        ("bedrock", {"message": "Too many requests"}, "Too many requests"),
+        ("ollama", {"error": "model not found"}, "model not found"),
+        ("cohere", {"message": "invalid request"}, "invalid request"),
+    ],
+)
+def test_errors_of_every_dialect_are_known_without_a_status(dialect: str, body: object, message: str) -> None:
+    """A body with an error and no answer is one."""
+    assert message == decode_body(dialect, json.dumps(body).encode())["error"]["message"]
+
+
 def test_lines_of_json_are_read_as_such() -> None:
     """Several JSON objects, one per line, are one streamed response."""
     deltas = [{"reasoning_content": "Hm."}, {"content": "Yes"}, {"content": "."}]
@@ -210,6 +277,8 @@ def test_arguments_that_are_no_object_stay_text(arguments: str) -> None:
         (Usage(10, 30, 40, wire='{"total_tokens": 99}'), 70, 99),
         (Usage(10, 30), 30, 40),
         (Usage(None, 30, 40), 70, None),
+        (Usage(10, 30, 20, counted=("reasoning_beside_output",)), 50, 60),
+        (Usage(10, 30, cached=5, cache_write=2, counted=("cache_beside_input",)), 30, 47),
         (Usage(10, None, 40), None, None),
         (None, None, None),
     ],

@@ -174,6 +174,86 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         replay_file(str(tmp_path / "none.json"))
 
 
+def exchange(dialect: str, provider: str, path: str, sent: dict[str, Any], **response: Any) -> dict[str, Any]:
+    """A made exchange."""
+    return {
+        "dialect": dialect,
+        "provider": provider,
+        "request": {"path": path, "body": sent},
+        "response": {"status": 200, **response},
+    }
+
+
+def test_a_call_that_a_client_gave_an_id_is_the_one_that_was_recorded() -> None:
+    """Gemini gives no ids and names the model in the address; results find their call all the same."""
+    part = {"functionCall": {"name": "f", "args": {"n": 1}}, "thoughtSignature": "a+b"}
+    named = {"functionCall": {"name": "f", "args": {"n": 1}, "id": "mine"}, "thoughtSignature": "a-b"}
+    said = {"role": "user", "parts": [{"text": "?"}]}
+    answer = {"functionResponse": {"id": "mine", "name": "f", "response": {"result": "7"}}}
+    contents = [said, {"role": "model", "parts": [named]}, {"role": "user", "parts": [answer]}]
+    reply = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}]}
+    path = "/v1beta/models/gemini-3-flash:generateContent"
+
+    found = replayed(
+        {
+            "exchanges": [
+                exchange("gemini", "google-ai-studio", path, {"contents": [said]}, body=reply),
+                exchange("gemini", "google-ai-studio", path, {"contents": contents}, body=reply),
+            ]
+        }
+    )
+
+    row = found["exchanges"][1]
+    assert ("gemini-3-flash", 1, []) == (row["model"], row["earlier_responses"], row["differences"])
+    assert row["compiled"] == row["recorded"]
+    assert 1 == row["compiled"]["tool_calls"]
+
+
+def test_frames_of_an_event_stream_are_read_again() -> None:
+    """A recording that has decoded a binary stream is compared like any other."""
+    block = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "sig"}}}
+    payloads = [
+        ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": "Hm."}}}),
+        ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"reasoningContent": {"signature": "sig"}}}),
+        ("contentBlockDelta", {"contentBlockIndex": 1, "delta": {"text": "Yes."}}),
+        ("messageStop", {"stopReason": "end_turn"}),
+    ]
+    frames = [{"type": name, "message_type": "event", "payload": payload} for name, payload in payloads]
+    said = {"role": "user", "content": [{"text": "?"}]}
+    thinks = {"additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": 1024}}}
+    limit = {"inferenceConfig": {"maxTokens": 4096}}
+    messages = [said, {"role": "assistant", "content": [block, {"text": "Yes."}]}, said]
+    path = "/model/us.anthropic.claude-sonnet-4-5-v1%3A0/converse-stream"
+
+    found = replayed(
+        {
+            "exchanges": [
+                exchange("bedrock", "aws-bedrock", path, {**thinks, **limit, "messages": [said]}, frames=frames),
+                exchange("bedrock", "aws-bedrock", path, {**thinks, **limit, "messages": messages}, frames=frames),
+            ]
+        }
+    )
+
+    row = found["exchanges"][1]
+    assert ("us.anthropic.claude-sonnet-4-5-v1:0", 1) == (row["model"], row["earlier_responses"])
+    assert {"reasoning_blocks": 1, "signatures": 1} == {
+        k: v for k, v in row["compiled"].items() if k != "opaque_sha256"
+    }
+    assert not found["differs"]
+
+
+def test_what_was_refused_proves_nothing() -> None:
+    """A request that the provider did not accept is shown and not compared."""
+    sent = {"role": "assistant", "content": "4", "reasoning": "invented by the client"}
+    body = {"model": "m", "messages": [{"role": "user", "content": "?"}, sent]}
+    refused = exchange("openai-chat", "nobody", "/chat/completions", body, body={"error": {"message": "no"}})
+    refused["response"]["status"] = 400
+
+    found = replayed({"exchanges": [refused, {"dialect": "telepathy"}]})
+
+    assert ([False], False) == ([row["accepted"] for row in found["exchanges"]], found["differs"])
+
+
 def test_a_lost_carrier_shows_as_an_unexplained_difference(tmp_path: Path) -> None:
     """A recorded request that carried more than our rule sends is reported, not passed over."""
     reply = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "4"}}]}

@@ -299,7 +299,7 @@ WANTS: dict[str, tuple[str, str, str, Later]] = {
     "gemini-2.5": ("native", "reasoning_content", "should", "should"),
     "gemini-interactions": ("native", "reasoning_content", "must", "must"),
     "gemini-openai": ("native", "reasoning_content", "must", "should"),
-    "ollama-native": ("native", "reasoning_content", "should", "may"),
+    "ollama-native": ("native", "reasoning_content", "should", "should"),
     "vllm": ("field", "reasoning", "should", "may"),
     "sglang": ("field", "reasoning_content", "should", "may"),
     "llamacpp": ("field", "reasoning_content", "should", "may"),

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from thinkback.cli import terminal
 
 if TYPE_CHECKING:
+    from thinkback.model.plan import Control
     from thinkback.turn.plan import Plan
 
 SHORT_HASH = 8
+# How a decision looks: what goes, what stands in, what the provider has anyway, what stays away.
+_STYLES: Mapping[str, terminal.Style] = {"drop": "yellow", "placeholder": "cyan", "dummy": "cyan", "server": "dim"}
+_SAID = {"emitted": "sent", "represented": "sent another way"}
 _HEADINGS = ("block", "kind", "action", "message", "characters", "rule")
 _RIGHT = (3, 4)
 
 
 def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
-    """The table, two lines per decision, the second with the reason; then the counts and the controls left out."""
+    """The table, two lines per decision, the second with the reason; then what the provider reported, the counts and
+    what became of each control."""
     rows = [
         (
             decision.block[:SHORT_HASH] or "-",
@@ -33,25 +40,48 @@ def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
         lines.append(pen(heading, "dim"))
         for line, decision in zip(body, plan.decisions, strict=True):
             reported = f"; the provider reported: {decision.reported}" if decision.reported else ""
-            style: terminal.Style = "yellow" if decision.action == "drop" else "green"
-            lines.append(pen(line, style))
+            lines.append(pen(line, _STYLES.get(decision.action, "green")))
             lines.append(terminal.wrap(decision.reason + reported, SHORT_HASH + 2))
     else:
         lines.append("No earlier reasoning: nothing to decide.")
-    return [*lines, *count_lines(plan)]
+    told = [*_sums(plan), *_reported(plan), _tokens(plan), *map(control_line, plan.controls)]
+    return [*lines, *map(terminal.wrap, told)]
 
 
-def count_lines(plan: Plan) -> list[str]:
-    """Estimated tokens, and the controls that could not be sent."""
+def _sums(plan: Plan) -> Iterator[str]:
+    """How many decisions of each kind, and what is not sent because the provider has it."""
+    actions = Counter(decision.action for decision in plan.decisions)
+    if len(actions) > 1:
+        yield "decisions: " + ", ".join(f"{count} {action}" for action, count in actions.items())
+    if plan.kept:
+        yield f"the provider keeps the conversation up to response {plan.kept}; only what follows is sent"
+
+
+def _reported(plan: Plan) -> Iterator[str]:
+    """What the provider said it did; what is about a decision stands beside it."""
+    beside = {decision.reported for decision in plan.decisions}
+    for where, what in plan.report.removed:
+        if what not in beside:
+            yield f"the provider reported: {where or 'an item'}: {what}"
+    for edit in plan.report.edits:
+        yield f"the provider reported: {edit}"
+
+
+def _tokens(plan: Plan) -> str:
     counts = plan.counts
     limit = str(counts.limit) if counts.limit else "unknown"
     basis = "calibrated by the provider's usage" if counts.calibrated else "from characters alone"
-    tokens = (
+    return (
         f"tokens, estimated {basis}: raw {counts.raw} (stored), effective {counts.effective} (sent), "
         f"{counts.effective_reasoning} of them reasoning; limit {limit}"
     )
-    controls = [f"not sent: {gone.key} = {gone.value}: {gone.reason}" for gone in plan.dropped]
-    return [terminal.wrap(line) for line in (tokens, *controls)]
+
+
+def control_line(control: Control) -> str:
+    """What became of a control that was asked for."""
+    reason = f": {control.reason}" if control.reason else ""
+    state = "" if control.state in _SAID else f" ({control.state})"
+    return f"{_SAID.get(control.state, 'not sent')}: {control.key} = {control.value}{reason}{state}"
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
@@ -68,5 +98,8 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "messages": len(plan.messages),
         "decisions": [msgspec.structs.asdict(decision) for decision in plan.decisions],
         "counts": msgspec.structs.asdict(plan.counts),
+        "kept": plan.kept or None,
+        "report": {"removed": [list(entry) for entry in plan.report.removed], "edits": list(plan.report.edits)},
+        "controls": [msgspec.structs.asdict(control) for control in plan.controls],
         "dropped": [msgspec.structs.asdict(dropped) for dropped in plan.dropped],
     }

@@ -11,6 +11,7 @@ import msgspec
 
 import thinkback
 from thinkback.cli import terminal
+from thinkback.cli.decisions import control_line
 from thinkback.cli.options import Place, check_place, log_path, place_after
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def dry_run(db: str, name: str, place: Place, prompt: str, options: Mapping[str,
     if as_json:
         terminal.print_json(
             {
-                "url": plan.url,
+                "url": plan.without_key(plan.url),
                 "body": msgspec.json.decode(body),
                 "decisions": [msgspec.structs.asdict(decision) for decision in plan.decisions],
                 "counts": msgspec.structs.asdict(plan.counts),
@@ -41,9 +42,9 @@ def dry_run(db: str, name: str, place: Place, prompt: str, options: Mapping[str,
             }
         )
         return
-    terminal.note(f"POST {plan.url}")
+    terminal.note(f"POST {plan.without_key(plan.url)}")
     for dropped in plan.dropped:
-        terminal.note(f"not sent: {dropped.key} {dropped.value}: {dropped.reason}")
+        terminal.note(control_line(dropped))
     sys.stdout.write(body.decode("utf-8", "surrogatepass") + "\n")
 
 

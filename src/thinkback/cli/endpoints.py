@@ -9,22 +9,40 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import json_option
+from thinkback.cli.options import DIALECTS, json_option
 
 if TYPE_CHECKING:
     from thinkback.model.rule import Endpoint, ModelInfo, Rule
     from thinkback.rules import Rulebook
 
+# What is signed in to where there is no key.
+_SIGN_INS = {"sigv4": "AWS", "google": "Google", "azure": "Azure"}
+# What the request carries, by authentication scheme.
+_SCHEMES = {
+    "bearer": "bearer token",
+    "header": "key in a header",
+    "query": "key in the address",
+    "sigv4": "AWS signature",
+    "google": "Google access token",
+    "azure": "key or Microsoft Entra token",
+    "none": "no authentication",
+}
+_HELP = f"""\
+List the endpoints with their dialect, address and authentication; with ID, show the rule row for --model and its
+source.
 
-@click.command("endpoints", short_help="List the endpoints, or show one and its rule row.")
+Keys are never printed, only whether a variable is set.
+
+{DIALECTS}
+"""
+
+
+@click.command("endpoints", short_help="List the endpoints, or show one and its rule row.", help=_HELP)
 @click.argument("id", required=False)
 @click.option("--model", metavar="NAME", default="", help="The model whose rule row to show; needs ID.")
 @json_option
 def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
-    """List the endpoints with their address and key variables; with ID, show the rule row for --model and its source.
-
-    Keys are never printed, only whether a variable is set.
-    """
+    """List, or show one."""
     from thinkback.rules import load_rulebook
     from thinkback.session import config
 
@@ -48,11 +66,13 @@ def _list(book: Rulebook, as_json: bool) -> None:
         terminal.print_json([_endpoint_json(endpoint) for endpoint in book.endpoints()])
         return
     pen = terminal.pen(sys.stdout)
+    width = max(len(endpoint.id) for endpoint in book.endpoints())
     for endpoint in book.endpoints():
         has_key = _key_variable(endpoint) is not None
         key = pen(_key_text(endpoint), "green" if has_key else "dim")
-        terminal.out(f"{pen(terminal.pad(endpoint.id, 14), 'bold')}  {endpoint.name}; {key}")
-        terminal.out(pen(f"{'':14}  {endpoint.base_url or '(give --base-url)'}", "dim"))
+        terminal.out(f"{pen(terminal.pad(endpoint.id, width), 'bold')}  {endpoint.name}; {key}")
+        address = endpoint.base_url or "(give --base-url)"
+        terminal.out(pen(f"{'':{width}}  {endpoint.dialect}, {_SCHEMES[endpoint.auth.scheme]}: {address}", "dim"))
 
 
 def _key_variable(endpoint: Endpoint) -> str | None:
@@ -67,7 +87,8 @@ def _key_text(endpoint: Endpoint) -> str:
     names = " or ".join(endpoint.auth.env)
     if variable:
         return f"key: {variable} is set"
-    needed = "optional" if endpoint.auth.optional else "not set"
+    sign_in = _SIGN_INS.get(endpoint.auth.scheme)
+    needed = f"not set: signs in to {sign_in}" if sign_in else "optional" if endpoint.auth.optional else "not set"
     return f"key: {names} ({needed})" if names else "key: --key-env NAME, if it wants one"
 
 
@@ -78,8 +99,9 @@ def _endpoint_json(endpoint: Endpoint) -> dict[str, Any]:
         "base_url": endpoint.base_url or None,
         "dialect": endpoint.dialect,
         "aliases": list(endpoint.aliases),
+        "auth": endpoint.auth.scheme,
         "key_variables": list(endpoint.auth.env),
-        "key_needed": endpoint.auth.scheme != "none" and not endpoint.auth.optional,
+        "key_needed": endpoint.auth.scheme not in ("none", *_SIGN_INS) and not endpoint.auth.optional,
         "key_set": _key_variable(endpoint) is not None,
         "source": endpoint.source,
     }
@@ -103,6 +125,7 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
     pen = terminal.pen(sys.stdout)
     terminal.out(f"{pen(endpoint.id, 'bold')}  {endpoint.name}")
     terminal.out(f"  {endpoint.base_url or '(give --base-url)'}, dialect {endpoint.dialect}")
+    terminal.out(f"  authentication: {_SCHEMES[endpoint.auth.scheme]}")
     terminal.out(f"  {_key_text(endpoint)}")
     for key, value in endpoint.settings.items():
         terminal.out(f"  sets {key}: {value}")

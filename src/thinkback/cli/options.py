@@ -6,12 +6,14 @@ What is not given is taken from the last request of the session.
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from thinkback.cli.places import MAKERS
 from thinkback.errors import CredentialError, NotFoundError
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from thinkback.session.store import SessionStore
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+DIALECTS = "\b\n" + textwrap.fill(f"Dialects: {', '.join(MAKERS)}.", 76, break_on_hyphens=False)
+"""A paragraph for help that names the wire formats."""
 
 db_option = click.option("--db", metavar="PATH", default="", help="The log's file instead of the default one.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")

@@ -8,16 +8,26 @@ from typing import Any
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import json_option
+from thinkback.cli.options import DIALECTS, json_option
 
 Json = dict[str, Any]
 
 
-@click.command("replay", short_help="Compare our requests with recorded ones.")
+_HELP = f"""\
+Compare what our requests would carry with a recorded conversation: CASE is its JSON file.
+
+Every exchange of a known dialect that has a request is compared: reasoning by kind, and the hashes of its opaque values
+in order. Differences that a rule row states are told with its source.
+
+{DIALECTS}
+"""
+
+
+@click.command("replay", short_help="Compare our requests with recorded ones.", help=_HELP)
 @click.argument("case")
 @json_option
 def replay_command(case: str, as_json: bool) -> None:
-    """Compare what our requests would carry with a recorded conversation: CASE is its JSON file."""
+    """Replay and print."""
     from thinkback.cli.replay import replay_file
 
     found = replay_file(case)

@@ -15,6 +15,7 @@ import click
 
 from thinkback.cli import exits, terminal
 from thinkback.cli.options import (
+    DIALECTS,
     Place,
     check_place,
     db_option,
@@ -31,11 +32,25 @@ if TYPE_CHECKING:
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
 
-# Fields of a request that have options, or a writer, of their own.
-_TAKEN = {"messages": "PROMPT", "model": "--model", "tools": "a program", "stream": "--no-stream"}
+# Fields of a request, in any dialect, that have options, or a writer, of their own.
+_TAKEN = {
+    **dict.fromkeys(("messages", "input", "contents"), "PROMPT"),
+    **dict.fromkeys(("system", "instructions", "systemInstruction", "system_instruction"), "--system"),
+    **dict.fromkeys(("model", "modelId"), "--model"),
+    "tools": "a program",
+    "stream": "--no-stream",
+}
+_HELP = f"""\
+Ask PROMPT (`-`: standard input) and print the answer; the reasoning is shown dim on standard error.
+
+Each run is a session of its own unless --session names one; a named session remembers endpoint and model. --param
+takes the words of the endpoint's own dialect.
+
+{DIALECTS}
+"""
 
 
-@click.command("run", short_help="Ask once: the answer, and the reasoning dim.")
+@click.command("run", short_help="Ask once: the answer, and the reasoning dim.", help=_HELP)
 @click.argument("prompt")
 @click.option("--session", metavar="NAME", default="", help="Go on in this session; made if it is not there.")
 @click.option("--system", metavar="TEXT", help="The system prompt from here on.")
@@ -53,10 +68,7 @@ _TAKEN = {"messages": "PROMPT", "model": "--model", "tools": "a program", "strea
 @db_option
 @json_option
 def run_command(prompt: str, **given: Any) -> None:
-    """Ask PROMPT (`-`: standard input) and print the answer; the reasoning is shown dim on standard error.
-
-    Each run is a session of its own unless --session names one; a named session remembers endpoint and model.
-    """
+    """Ask and print."""
     text = _prompt(prompt)
     options = {
         "system": given["system"],
@@ -94,7 +106,8 @@ def _check(store: SessionStore, place: Place) -> None:
     check_place(place)
     where = requests.Place(model=place.model, endpoint=place.endpoint, base_url=place.base_url, api_key=place.api_key)
     where.target(store.rulebook)
-    where.headers(store.rulebook, with_key=True, streams=False)
+    where.headers(store.rulebook, streams=False)
+    where.authenticator(store.rulebook)
 
 
 def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:

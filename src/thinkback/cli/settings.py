@@ -82,8 +82,7 @@ def set_command(key: str, value: str) -> None:
     """Set KEY to VALUE in the user's settings file."""
     from thinkback.settings import Layers
 
-    parsed = Layers().set("user", key, value).origin(key).value
-    assert parsed is not None
+    parsed = Layers().set("user", key, value).entries[0].value
     path, values = _user_file(f"{key} = {_toml(parsed)}")
     _write(path, {**values, key: parsed})
     terminal.out(f"{key} = {_shown(parsed)} in {path}")

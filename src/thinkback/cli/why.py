@@ -11,6 +11,7 @@ from thinkback.cli import terminal
 from thinkback.cli.decisions import as_json as plan_json
 from thinkback.cli.decisions import decision_lines
 from thinkback.cli.options import (
+    DIALECTS,
     Place,
     check_place,
     chosen,
@@ -22,19 +23,25 @@ from thinkback.cli.options import (
     place_options,
 )
 
+_HELP = f"""\
+Show what was sent back of earlier reasoning, block by block, by which rule, and why.
 
-@click.command("why", short_help="What was sent back of earlier reasoning, and why.")
+SESSION is the one used last unless named. The last request is recomputed from its record and checked by its digest;
+what the provider reported about it stands beside. Stand-ins, what the provider keeps itself, and what became of each
+setting are told too. With --next, endpoint and model are those of the last request unless given.
+
+{DIALECTS}
+"""
+
+
+@click.command("why", short_help="What was sent back of earlier reasoning, and why.", help=_HELP)
 @click.argument("session", required=False)
 @click.option("--next", "of_next", is_flag=True, help="The request that would be sent next, instead of the last one.")
 @place_options
 @db_option
 @json_option
 def why_command(session: str | None, of_next: bool, as_json: bool, db: str, **given: Any) -> None:
-    """Show what was sent back of earlier reasoning, block by block, by which rule, and why.
-
-    SESSION is the one used last unless named. The last request is recomputed from its record and checked by its
-    digest. With --next, endpoint and model are those of the last request unless given.
-    """
+    """Explain and print."""
     with existing_log(db) as store:
         info = chosen(store, session)
         place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])

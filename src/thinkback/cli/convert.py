@@ -1,0 +1,109 @@
+"""``convert``: a request of one dialect as a request of another."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.decisions import control_line
+from thinkback.cli.decode import read_file
+from thinkback.cli.options import DIALECTS, json_option
+from thinkback.errors import WireError
+
+if TYPE_CHECKING:
+    from thinkback.cli.conversion import Converted
+
+_HELP = f"""\
+Convert a request body (FILE, or standard input) from one dialect to another.
+
+The body goes to standard output; what became of its reasoning and its parameters to standard error. Without
+--endpoint the request is meant for the maker of the dialect, and without --model for the model that the body names.
+Opaque values of reasoning go along only where --minted-by says whose they are and the target can read them.
+
+{DIALECTS}
+"""
+
+
+@click.command("convert", short_help="Convert a request to another dialect.", help=_HELP)
+@click.option("--from", "source", metavar="DIALECT", required=True, help="What the body is written in.")
+@click.option("--to", "target", metavar="DIALECT", required=True, help="What to write it in.")
+@click.option("--endpoint", metavar="ID", default="", help="Where it is to go; its rules hold.")
+@click.option("--model", metavar="NAME", default="", help="The model it is for.")
+@click.option(
+    "--minted-by", nargs=2, metavar="ENDPOINT MODEL", default=None, help="Who made the reasoning in the body."
+)
+@click.option(
+    "--foreign",
+    type=click.Choice(["drop", "summary", "text"]),
+    default="drop",
+    help="What becomes of readable reasoning that the target cannot take back: reasoning.foreign.",
+)
+@json_option
+@click.argument("file", default="-")
+def convert_command(
+    source: str,
+    target: str,
+    endpoint: str,
+    model: str,
+    minted_by: tuple[str, str] | None,
+    foreign: Literal["drop", "summary", "text"],
+    file: str,
+    as_json: bool,
+) -> None:
+    """Read, convert, print."""
+    from thinkback.cli.conversion import Way, convert
+    from thinkback.model.target import Settings
+    from thinkback.rules import load_rulebook
+    from thinkback.session import config
+
+    way = Way(source, target, endpoint, model, minted_by)
+    settings = Settings(foreign=foreign)
+    book = load_rulebook(config.user_rule_files())
+    converted = convert(_body(read_file(file, "convert")), way, book, config.today(), settings)
+    if as_json:
+        terminal.print_json(_as_json(converted))
+        return
+    for line in _report(converted):
+        terminal.note(line)
+    sys.stdout.write(bytes(converted.plan).decode("utf-8", "surrogatepass") + "\n")
+
+
+def _body(data: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(data)
+    except ValueError as error:
+        raise WireError(f"the request is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise WireError("the request is no JSON object")
+    return body
+
+
+def _report(converted: Converted) -> list[str]:
+    plan = converted.plan
+    guessed = " (guessed)" if plan.target.guessed else ""
+    return [
+        f"for {plan.target.endpoint.id} {plan.target.model}, rule {plan.target.rule.id}{guessed}",
+        *(f"{decision.action} {decision.what}: {decision.reason}" for decision in plan.decisions),
+        *map(control_line, plan.controls),
+        *(f"not carried over: {left}" for left in converted.left),
+    ]
+
+
+def _as_json(converted: Converted) -> dict[str, Any]:
+    import msgspec
+
+    plan = converted.plan
+    return {
+        "endpoint": plan.target.endpoint.id,
+        "model": plan.target.model,
+        "rule": plan.target.rule.id,
+        "guessed": plan.target.guessed,
+        "body": msgspec.json.decode(bytes(plan)),
+        "decisions": [msgspec.structs.asdict(decision) for decision in plan.decisions],
+        "controls": [msgspec.structs.asdict(control) for control in plan.controls],
+        "not_carried": list(converted.left),
+    }

@@ -1,0 +1,122 @@
+"""``doctor``: what stands between a session and its next request, and the mending of what can be mended."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from thinkback.cli import exits, terminal
+from thinkback.cli.options import (
+    DIALECTS,
+    Place,
+    check_place,
+    chosen,
+    db_option,
+    existing_log,
+    json_option,
+    opened,
+    place_after,
+    place_options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkback.log.protocol import Store
+    from thinkback.model.commits import Commit
+    from thinkback.session.session import Session
+    from thinkback.turn.doctor import Examination, Finding
+
+SHORT_HASH = 8
+_REMEDIES = {"void": "declare it void for this target", "close": "record that it was interrupted"}
+_HELP = f"""\
+Check what the next request of SESSION would need, and mend what can be mended.
+
+Says what it would do before it does it; with --dry-run it only says. Blocks that the target can never read are
+declared void for it, and calls without a result get one. Endpoint and model are those of the last request unless given.
+The exit code is 0 if nothing was wrong, else 1, mended or not.
+
+{DIALECTS}
+"""
+
+
+@click.command("doctor", short_help="Check the next request of a session, and mend it.", help=_HELP)
+@click.argument("session", required=False)
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@place_options
+@db_option
+@json_option
+def doctor_command(session: str | None, dry_run: bool, as_json: bool, db: str, **given: Any) -> None:
+    """Examine, tell, mend."""
+    from thinkback.turn.doctor import examine
+
+    with existing_log(db) as store:
+        info = chosen(store, session)
+        place = place_after(
+            Place(given["endpoint"], given["model"], given["base_url"], given["key_env"]), store.commits(info.id)
+        )
+        check_place(place)
+        open_session = opened(store, info.name, place)
+        commits = open_session.log()
+        found = examine(commits, open_session.target, open_session.settings)
+        if not as_json:
+            _print(open_session, found)
+        mended = bool(found.drafts) and not dry_run
+        if mended:
+            _write(store.log, open_session.id, commits, found)
+        if as_json:
+            terminal.print_json(_as_json(open_session, found, mended))
+        elif found.drafts:
+            terminal.out("mended" if mended else "nothing was changed: --dry-run")
+    if any(finding.wrong for finding in found.findings):
+        sys.exit(exits.FAILED)
+
+
+def _write(log: Store, session: str, commits: Sequence[Commit], found: Examination) -> None:
+    """Append the mending behind what was examined. Raises ``HeadMovedError`` where somebody wrote in between."""
+    from thinkback.drive.sync import now
+    from thinkback.log.seal import head_of, seal
+    from thinkback.model.commits import Step
+    from thinkback.session.session import new_id
+
+    head = head_of(commits)
+    step = Step(new_id(), found.drafts, now())
+    log.append(session, step.id, seal(step, head), head)
+
+
+def _print(session: Session, found: Examination) -> None:
+    pen = terminal.pen(sys.stdout)
+    target = session.target
+    guessed = " (guessed)" if target.guessed else ""
+    terminal.out(pen(f"session {session.name}, next request: {target.endpoint.id} {target.model}", "bold"))
+    terminal.out(pen(f"{target.base_url}, rule {target.rule.id}{guessed}", "dim"))
+    for finding in found.findings:
+        _print_finding(finding, pen)
+    if not any(finding.wrong for finding in found.findings):
+        terminal.out("nothing is wrong")
+
+
+def _print_finding(finding: Finding, pen: terminal.Pen) -> None:
+    style: terminal.Style = "red" if finding.wrong else "dim"
+    block = f" {finding.block[:SHORT_HASH]}" if finding.block else ""
+    terminal.out(pen(terminal.wrap(f"{finding.kind}{block}: {finding.text}"), style))
+    if finding.remedy:
+        terminal.out(terminal.wrap(f"would {_REMEDIES[finding.remedy]}", 2))
+
+
+def _as_json(session: Session, found: Examination, mended: bool) -> dict[str, Any]:
+    import msgspec
+
+    target = session.target
+    return {
+        "session": session.name,
+        "endpoint": target.endpoint.id,
+        "model": target.model,
+        "rule": target.rule.id,
+        "guessed": target.guessed,
+        "findings": [{**msgspec.structs.asdict(finding), "wrong": finding.wrong} for finding in found.findings],
+        "wrong": any(finding.wrong for finding in found.findings),
+        "mended": mended,
+    }
