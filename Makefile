@@ -12,7 +12,7 @@ space := $(subst ,, )
 PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/$(package)/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types layers format corpus soak conformance docs bench requirements clean
+.PHONY: help venv demo fuzz test lint types layers format corpus soak conformance docs bench peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,19 @@ corpus: venv ## every recorded exchange in THINKBACK_CORPUS; fails if one is lef
 	@test -d '$(CORPUS)' || { echo 'no corpus in $(CORPUS): set THINKBACK_CORPUS to its directory'; exit 1; }
 	@THINKBACK_CORPUS="$$(cd '$(CORPUS)' && pwd)" THINKBACK_CORPUS_STRICT=1 $(BIN)/python -m pytest -m corpus
 
+.venv-fuzz/.ready: requirements/fuzz.txt requirements/runtime.txt
+	$(call environment,.venv-fuzz,runtime)
+	@.venv-fuzz/bin/python $(PIP) install --require-hashes --requirement requirements/fuzz.txt \
+		|| echo 'atheris has no wheel for this Python: the harnesses mutate their seeds blindly'
+	@touch $@
+
+SECONDS ?= 60
+
+fuzz: .venv-fuzz/.ready ## bytes of every kind into the parsers, SECONDS=60 each; a finding is kept in .fuzz
+	@for harness in chat bedrock tags; do \
+		PYTHONPATH=src:. .venv-fuzz/bin/python -m tests.fuzz.atheris_$$harness $(SECONDS) || exit 1; \
+	done
+
 soak: venv ## the tests that run for minutes
 	@$(BIN)/python -m pytest -m soak -s
 
@@ -74,11 +87,22 @@ docs: venv ## the parts of the documentation that are made from the code
 bench: venv ## the benchmarks; results in bench/latest.json
 	@$(BIN)/python -m bench
 
+.venv-peers/.ready: requirements/peers.txt
+	$(call environment,.venv-peers,peers)
+	@touch $@
+
+peers: .venv-peers/.ready ## other clients before the referee, beside thinkback; kept in docs/peers.md
+	@PYTHONPATH=src .venv-peers/bin/python -m bench.peers
+
 requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv)
 	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--extra dev -o requirements/dev.txt pyproject.toml
 	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--constraint requirements/dev.txt -o requirements/runtime.txt pyproject.toml
+	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--extra peers -o requirements/peers.txt pyproject.toml
+	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--group pyproject.toml:fuzz -o requirements/fuzz.txt
 	@! grep -nE '://|^-|@ ' requirements/*.txt || { echo 'an address got into the requirements'; exit 1; }
 
 clean: ## remove what is made here, but for the environments

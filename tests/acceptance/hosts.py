@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import pytest
+
 from tests.conformance.moves import KEY, PLACES, TOOLS, Place
 from thinkback.model.blocks import Block, ThinkingBlock, ToolCall
 from thinkback.model.commits import Commit
@@ -14,6 +16,7 @@ from thinkback.session.reply import Reply
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
+every_dialect = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
 LOOK = Call("weather", {"city": "Oslo"})
 OF = {place.dialect: place for place in PLACES}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.acceptance.hosts import (
     blocks,
     body,
     calls,
+    every_dialect,
     next_body,
     of_response,
     returned,
@@ -24,15 +26,14 @@ from tests.acceptance.hosts import (
     talk,
     thoughts,
 )
-from tests.conformance.moves import PLACES, TOOLS, Place
+from tests.conformance.moves import TOOLS, Place
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, carriers_of, wire_object
 from thinkback.model.commits import Request, Response
-from thinkback.model.deltas import ReasoningDelta, TextDelta
+from thinkback.model.deltas import ReasoningDelta
 from thinkback.referee import Call, Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
-every_dialect = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
 # Formats in which a response may hold several thoughts, each before what it led to.
 INTERLEAVING = pytest.mark.parametrize("dialect", ["openai-responses", "anthropic"])
 REDACTED = "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING"
@@ -207,18 +208,17 @@ def test_calls_inside_the_reasoning_are_run_as_calls(store: SessionStore, refere
 def test_texts_of_two_streams_at_once_do_not_mix(store: SessionStore, referee: Referee) -> None:
     """Each delta names its response, and each log has its own words."""
     referee.push(Step(reasoning="alpha " * 20, text="a"), Step(reasoning="beta " * 20, text="b"))
-    first, second = (talk(store, referee, OF["openai-chat"], name) for name in ("first", "second"))
-    streams = [iter(first.stream("One?")), iter(second.stream("Two?"))]
-    ids: list[set[str]] = [set(), set()]
-    while streams:
-        for number, stream in enumerate(list(streams)):
-            delta = next(stream, None)
-            if delta is None:
-                streams.remove(stream)
-            elif isinstance(delta, ReasoningDelta | TextDelta):
-                ids[number if len(streams) == 2 else 1].add(delta.response)
-    assert [["alpha"] * 20, ["beta"] * 20] == [thoughts(session)[0].thought.split() for session in (first, second)]
-    assert all(ids)
+    sessions = [talk(store, referee, OF["openai-chat"], name) for name in ("first", "second")]
+    streams = [iter(session.stream("Hello?")) for session in sessions]
+    shown: list[list[ReasoningDelta]] = [[], []]
+    for pair in itertools.zip_longest(*streams):
+        for delta, of_stream in zip(pair, shown, strict=True):
+            if isinstance(delta, ReasoningDelta):
+                of_stream.append(delta)
+    assert [["alpha"] * 20, ["beta"] * 20] == [thoughts(session)[0].thought.split() for session in sessions]
+    assert ["alpha " * 20, "beta " * 20] == ["".join(delta.text for delta in found) for found in shown]
+    assert [1, 1] == [len({delta.response for delta in found}) for found in shown]
+    assert shown[0][0].response != shown[1][0].response
 
 
 def test_what_a_response_did_not_ask_for_is_kept_too(store: SessionStore, referee: Referee) -> None:

@@ -13,6 +13,7 @@ from tests.acceptance.hosts import (
     ask_and_call,
     blocks,
     body,
+    every_dialect,
     next_body,
     of_response,
     returned,
@@ -27,20 +28,6 @@ from thinkback.referee import Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
-every_dialect = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
-# Google's Interactions demand every thought step back, which the shipped rule row calls a wish ("should").
-STRIPS = [
-    pytest.param(
-        place,
-        marks=pytest.mark.xfail(
-            place.dialect == "gemini-interactions",
-            reason="rule gemini-interactions: finished turns are not demanded, and the host refuses them without",
-            strict=True,
-        ),
-    )
-    for place in PLACES
-]
-every_dialect_strips = pytest.mark.parametrize("place", STRIPS, ids=lambda place: place.dialect)
 # Whole responses whose reasoning is the empty string and that hold nothing opaque.
 EMPTY: dict[str, dict[str, Any]] = {
     "openai-chat": {
@@ -193,7 +180,7 @@ def test_ec_003_reasoning_first_and_then_content(store: SessionStore, referee: R
     assert order.index("reasoning") < order.index("assistant")
 
 
-@every_dialect_strips
+@every_dialect
 def test_ec_004_settings_changed_in_the_middle(store: SessionStore, referee: Referee, place: Place) -> None:
     """They act on the next request, on all that is stored; what is stored stays as it was."""
     session = two_turns(store, referee, place)
@@ -241,7 +228,7 @@ def test_ec_006_a_call_with_reasoning_and_no_text(store: SessionStore, referee: 
     assert [200, 200] == statuses(referee)
 
 
-@every_dialect_strips
+@every_dialect
 def test_ec_007_nothing_is_left_after_stripping(store: SessionStore, referee: Referee, place: Place) -> None:
     """Fields and parts of reasoning are left out, not sent empty, and the host accepts it."""
     session = two_turns(store, referee, place)

@@ -15,8 +15,7 @@ from thinkback.session import adopt, requests
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import reply_of
-from thinkback.turn import events, failures, orphans
-from thinkback.turn.dialects import dialect
+from thinkback.turn import dialects, events, failures, orphans
 from thinkback.turn.machine import Turn
 from thinkback.turn.plan import Plan
 from thinkback.turn.retry import asked_for, is_retryable
@@ -115,24 +114,28 @@ class Wire:
         return _Ingest(session, known).run(pieces, status, lowered)
 
     def adopt(
-        self, messages: Sequence[Mapping[str, Any]], *, minted_by: tuple[str, str] | None = None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        minted_by: tuple[str, str] | None = None,
+        dialect: str = "openai-chat",
     ) -> tuple[Commit, ...]:
-        """Take over a history the program holds; returns the new commits.
+        """Take over a history the program holds, in the form of ``dialect``; returns the new commits.
 
         What the session already has is recognised and only the rest is added. Opaque values of unknown origin are
-        kept and not replayed; ``minted_by=(endpoint, model)`` vouches for theirs. Raises ``ThinkbackError`` when the
-        histories differ, ``WireError`` for a message that is none.
+        kept and not replayed; ``minted_by=(endpoint, model)`` vouches for theirs, and says the dialect. Raises
+        ``ThinkbackError`` when the histories differ, ``WireError`` for a message that is none.
         """
         session = self._session
         session._settle()
         session._refresh()
-        origin = self._origin(minted_by)
-        drafts = dialect(origin.dialect).read_messages(messages, _new_id, origin)
+        origin = self._origin(minted_by, dialect)
+        drafts = dialects.dialect(origin.dialect).read_messages(messages, _new_id, origin)
         return session._append(adopt.new_drafts(session._history.commits, drafts))
 
-    def _origin(self, minted_by: tuple[str, str] | None) -> Origin:
+    def _origin(self, minted_by: tuple[str, str] | None, spoken: str) -> Origin:
         if minted_by is None:
-            return Origin("openai-chat", "", "")
+            return Origin(spoken, "", "")
         endpoint, model = minted_by
         place = self._session._place.changed(self._session._store.rulebook, endpoint=endpoint, model=model)
         target = place.target(self._session._store.rulebook)

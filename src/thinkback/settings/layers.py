@@ -14,7 +14,7 @@ import msgspec
 
 from thinkback.errors import SettingError
 from thinkback.model.target import Settings
-from thinkback.settings.registry import KEYS, ROWS, Value, find, flatten, parse, to_text
+from thinkback.settings.registry import DEFAULT, KEYS, ROWS, Value, find, flatten, parse, to_text
 
 Layer: TypeAlias = Literal["built-in", "endpoint", "user", "app", "profile", "session", "call"]
 
@@ -79,8 +79,8 @@ class Layers(msgspec.Struct, frozen=True):
 
     def _found(self, endpoint_data: Mapping[str, object]) -> dict[str, Found]:
         found = {key.name: Found(key.default, "built-in") for key in ROWS}
-        found |= {name: Found(parse(name, raw), "endpoint") for name, raw in flatten(endpoint_data)}
-        return found | {entry.key: Found(entry.value, entry.layer) for entry in self.entries}
+        found |= {name: Found(_said(parse(name, raw)), "endpoint") for name, raw in flatten(endpoint_data)}
+        return found | {entry.key: Found(_said(entry.value), entry.layer) for entry in self.entries}
 
 
 def snapshot(settings: Settings) -> dict[str, str]:
@@ -94,6 +94,11 @@ def restore(record: Mapping[str, str]) -> Settings:
     """The settings that ``snapshot`` wrote down, to recompute what was decided under them."""
     fields = {find(name).field: parse(name, text) for name, text in record.items() if name != EXPLICIT}
     return msgspec.convert({**fields, "explicit": record.get(EXPLICIT, "").split()}, Settings)
+
+
+def _said(value: Value) -> Value | None:
+    """``value``, or nothing where it says that weaker layers are not to speak."""
+    return None if value == DEFAULT else value
 
 
 def _checked(layer: Layer, name: str, raw: object) -> Value:

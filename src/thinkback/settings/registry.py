@@ -19,6 +19,8 @@ Value: TypeAlias = bool | int | str
 BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 LARGEST = 2**31 - 1
 SHOWN = 60
+DEFAULT = "default"
+"""Said for a key without a built-in default: it is unset, whatever weaker layers say."""
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -164,7 +166,7 @@ def find(name: str) -> Key:
 def parse(name: str, raw: object) -> Value:
     """``raw``, from a person's text or from Python and TOML alike, as the value of the key ``name``."""
     key = find(name)
-    value = PARSERS[key.type](key, raw)
+    value = DEFAULT if raw == DEFAULT and key.default is None else PARSERS[key.type](key, raw)
     if value is None:
         raise SettingError(
             f"{name} cannot be {shorten(raw)} (allowed: {', '.join(key.allowed)})",

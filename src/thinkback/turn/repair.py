@@ -25,9 +25,7 @@ _MISSING = (
 )
 _STORED = r"\brs_\w+"
 _BOUND = r"bound to a different conversation"
-_FORGOTTEN = (
-    r"\b(response|interaction)\b.{0,80}(not found|expired|does not exist|invalid)|previous_interaction_id"
-)
+_FORGOTTEN = r"\b(response|interaction)\b.{0,80}(not found|expired|does not exist|invalid)|previous_interaction_id"
 _COMMON = (
     r"reasoning(_content|_details|_text)?['\"`]? is (unsupported|not supported|not permitted)",
     r"(unknown|unrecognized|unexpected|extra)([^.]|\.(?=\S)){0,80}reasoning",

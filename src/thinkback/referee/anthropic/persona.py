@@ -177,7 +177,8 @@ def _refused_headers(headers: Mapping[str, str]) -> Verdict | None:
     key = _key(headers)
     if not accepted(key):
         return unauthorized(BAD_KEY_TEXT if key else NO_KEY)
-    if headers.get("anthropic-version") != VERSION:
+    # Versions are dates; newer ones than the first are sent by newer clients.
+    if headers.get("anthropic-version", "") < VERSION:
         return refuse(NO_VERSION, "no version")
     return None
 
