@@ -107,7 +107,7 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 
 clean: ## remove what is made here, but for the environments
 	@rm -rf build dist .coverage .coverage.* .deptry.txt .layers.txt .uncovered.txt
-	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(call environment,directory,requirements file): a virtual environment with hashed packages and nothing else

@@ -13,10 +13,18 @@ from pathlib import Path
 
 import msgspec
 
-from bench import append, ingest, plan, start, tags
+from bench import append, clients, ingest, plan, readers, start, tags
 from bench.measure import Figure, Group
 
-GROUPS: tuple[Group, ...] = (start.GROUP, ingest.GROUP, tags.GROUP, append.GROUP, plan.GROUP)
+GROUPS: tuple[Group, ...] = (
+    start.GROUP,
+    ingest.GROUP,
+    readers.GROUP,
+    clients.GROUP,
+    tags.GROUP,
+    append.GROUP,
+    plan.GROUP,
+)
 LATEST = Path(__file__).parent / "latest.json"
 _ROW = "{:<22} {:>9} {:<12} {:>8} {:>9} {:>6}  {:<5} {}"
 

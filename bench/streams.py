@@ -52,25 +52,43 @@ def words(chance: random.Random, count: int) -> str:
     return text + chance.choice(('"', "\n", "\\")) if chance.random() < 0.088 else text
 
 
-def stream(deltas: int, tool_call: bool = True) -> Stream:
-    """The stream with ``deltas`` reasoning deltas."""
+class Said(NamedTuple):
+    """What the model says, in the pieces in which it says it."""
+
+    thoughts: list[str]
+    texts: list[str]
+    fragments: list[str]
+
+    def stream(self, events: list[bytes]) -> Stream:
+        """The stream of these ``events``, which say this."""
+        thought, text, arguments = map("".join, self)
+        return Stream(b"".join(events), thought, text, arguments, len(events))
+
+
+def said(deltas: int, tool_call: bool = True) -> Said:
+    """``deltas`` reasoning deltas, a quarter as many of text, and the arguments of a call in 22 fragments."""
     chance = random.Random(20_26)
     thoughts = [words(chance, 4) for _ in range(deltas)]
     texts = [words(chance, 4) for _ in range(deltas // 4)]
     arguments = [json.dumps({f"key_{at}": words(chance, 3)})[1:-1] for at in range(21)] if tool_call else []
     fragments = ["{" + arguments[0], *(", " + one for one in arguments[1:]), "}"] if arguments else []
-    said: list[dict[str, Any]] = [{"content": None, "reasoning_content": one} for one in thoughts]
-    said += [{"content": one, "reasoning_content": None} for one in texts]
-    for at, fragment in enumerate(fragments):
+    return Said(thoughts, texts, fragments)
+
+
+def stream(deltas: int, tool_call: bool = True) -> Stream:
+    """The stream with ``deltas`` reasoning deltas."""
+    script = said(deltas, tool_call)
+    parts: list[dict[str, Any]] = [{"content": None, "reasoning_content": one} for one in script.thoughts]
+    parts += [{"content": one, "reasoning_content": None} for one in script.texts]
+    for at, fragment in enumerate(script.fragments):
         head = {"id": "call_00_abc", "type": "function"} if at == 0 else {}
         function = {"name": "look_up", "arguments": fragment} if at == 0 else {"arguments": fragment}
-        said.append({"tool_calls": [{"index": 0, **head, "function": function}]})
-    said[0] = {"role": "assistant", **said[0]}
+        parts.append({"tool_calls": [{"index": 0, **head, "function": function}]})
+    parts[0] = {"role": "assistant", **parts[0]}
     usage = {"prompt_tokens": 20, "completion_tokens": 5 * deltas, "total_tokens": 20 + 5 * deltas}
     usage |= {"completion_tokens_details": {"reasoning_tokens": 4 * deltas}}  # type: ignore[dict-item]
     last = _chunk({"content": ""}, "tool_calls" if tool_call else "stop", usage)
-    events = [*(_chunk(delta) for delta in said), last, b"data: [DONE]\n\n"]
-    return Stream(b"".join(events), "".join(thoughts), "".join(texts), "".join(fragments), len(events))
+    return script.stream([*(_chunk(delta) for delta in parts), last, b"data: [DONE]\n\n"])
 
 
 def _chunk(delta: dict[str, Any], finish: str | None = None, usage: dict[str, Any] | None = None) -> bytes:

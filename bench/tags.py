@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import partial
+from importlib.util import find_spec
 
 from bench.measure import Figure, Group, interleaved, timed
 from bench.streams import words
@@ -90,4 +91,16 @@ def _speed(cut: int, quick: bool) -> Figure:
     )
 
 
-GROUP = Group("tags", (partial(_speed, 4), partial(_speed, 20)))
+def _peers(quick: bool) -> Figure:
+    """Of the published splitters only any-llm's is right at every cut; it holds reasoning back to its end."""
+    state = "is installed, but has no splitter of its own to call" if find_spec("any_llm") else "is not installed"
+    return Figure(
+        "tags.peers",
+        None,
+        "MB/s",
+        aim=">= 5x the peers that are right at every cut",
+        note=f"any-llm {state}; pydantic-ai's, litellm's and SGLang's lose or misplace tags at most cuts",
+    )
+
+
+GROUP = Group("tags", (partial(_speed, 4), partial(_speed, 20), _peers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -9,35 +10,88 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.compile.build import URL, Built, Talk, build, call, entry, inputs, rule, say, settings, tagged, target, think
+from tests.compile.build import (
+    GEMINI,
+    URL,
+    Built,
+    Talk,
+    build,
+    call,
+    entry,
+    inputs,
+    origin,
+    rule,
+    say,
+    settings,
+    tagged,
+    target,
+    think,
+    thought,
+)
 from thinkback.compile import fold
 from thinkback.compile.policy import Policy
-from thinkback.model.blocks import ThinkingBlock
+from thinkback.model.blocks import Block, Carrier, ThinkingBlock
 from thinkback.model.rule import Rule
-from thinkback.model.target import Settings
+from thinkback.model.target import Settings, Target, merge
 from thinkback.rules import load_rulebook
 from thinkback.wire.openai_chat import write
 
 BOOK = load_rulebook()
-CHAT = {"*", *(place.id for place in BOOK.endpoints() if place.dialect == "openai-chat")}
-ROWS = {row.id: row for row in BOOK.rules() if row.endpoint in CHAT and row.form != "native"}
+SPEAKS = {place.id: place.dialect for place in BOOK.endpoints()}
+ROWS = {row.id: row for row in BOOK.rules()}
 ALL = sorted(ROWS)
+CALL = (
+    '{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"},'
+    '"extra_content":{"google":{"thought_signature":"needed"}}}'
+)
+
+
+def speech(row: Rule) -> str:
+    """The dialect that a row is about."""
+    return row.dialect or SPEAKS[row.endpoint]
+
+
+def place(row: Rule, **fields: Any) -> Target:
+    """A target under a row, in its dialect."""
+    return target(row, speech(row), **fields)
+
+
+def native_thought(row: Rule) -> Callable[[str], ThinkingBlock]:
+    """How a response of a native dialect brings its reasoning."""
+    signed = speech(row) not in ("cohere", "ollama")
+
+    def brings(text: str) -> ThinkingBlock:
+        return thought(speech(row), text, f"sig of {text}" if signed else "", f"rs of {text}")
+
+    return brings
 
 
 def received(row: Rule) -> Callable[[str], ThinkingBlock]:
     """How a response of an endpoint under ``row`` brings its reasoning."""
+    if speech(row) != "openai-chat":
+        return native_thought(row)
+    if row.form == "native":
+        return tagged
     if row.form == "details":
         return lambda text: entry(text, format="openai-responses-v1", signature=f"sig of {text}")
     return tagged if row.form == "tags" else think
 
 
+def thinking(row: Rule) -> dict[str, Any]:
+    """Parameters of a request that thinks."""
+    nested: dict[str, Any] = {}
+    for path, value in dict(row.thinks_when[0]).items() if row.thinks_when else ():
+        nested = merge(nested, functools.reduce(lambda inner, key: {key: inner}, path.split(".")[::-1], value))
+    return nested
+
+
 def requests(row: Rule, wanted: Settings, *, tools: bool) -> Iterator[tuple[int, Built]]:
     """(number of the turn, request) of a conversation, in the order they are made."""
     brings = received(row)
-    talk = Talk().system()
+    talk = Talk(origin(speech(row))).system()
 
     def request() -> Built:
-        return build(talk, row, wanted, tools=tools)
+        return build(talk, place(row), wanted, tools=tools)
 
     for turn in range(3):
         talk.user(f"question {turn}")
@@ -57,6 +111,11 @@ def keeps_earlier(policy: Policy, tools: bool) -> bool:
     return all(not policy.stance((*place[:4], has_calls)).against for has_calls in (True, False))
 
 
+def last_question(raw: list[bytes]) -> int:
+    """The index of the last user message."""
+    return max(at for at, message in enumerate(raw) if b"question " in message)
+
+
 @pytest.mark.parametrize("tools", [True, False], ids=["tools", "plain"])
 @pytest.mark.parametrize("id", ALL)
 def test_the_next_request_begins_with_the_last(id: str, tools: bool) -> None:
@@ -73,8 +132,7 @@ def test_the_next_request_begins_with_the_last(id: str, tools: bool) -> None:
             equal = next(
                 (at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), len(before)
             )
-            last_user = max(at for at, message in enumerate(last[1].messages) if message["role"] == "user")
-            assert equal >= (last_user + 1 if crossed else len(before)), id
+            assert equal >= (last_question(before) + 1 if crossed else len(before)), id
         last = turn, built
 
 
@@ -93,8 +151,8 @@ def test_a_body_begins_with_the_body_before(id: str) -> None:
     """The body begins with the message array, so that a longer one begins with the bytes of a shorter one."""
     row = ROWS[id]
     talk = Talk().user("a").user("b")
-    short = build(talk, row)
-    long = build(talk.user("c"), row)
+    short = build(talk, place(row))
+    long = build(talk.user("c"), place(row))
     assert long.body.startswith(short.body[: -len(short.end)])
 
 
@@ -102,14 +160,12 @@ def test_a_body_begins_with_the_body_before(id: str) -> None:
 def test_required_reasoning_survives_every_setting(id: str) -> None:
     """Where a shipped row requires the reasoning of the turn under way, no setting keeps it away."""
     row = ROWS[id]
-    params = dict(msgspec.structs.asdict(row)["thinks_when"][0]) if row.thinks_when else {}
-    nested: dict[str, Any] = {}
-    for path, value in params.items():
-        first, _, second = path.partition(".")
-        nested[first] = {second: value} if second else value
-    talk = Talk().user("a").reply(received(row)("needed"), call(), content="null").result()
+    reply: list[Block] = [received(row)("needed"), call()]
+    if row.signed_calls:  # there it is the call that carries it
+        reply = [call(carriers=(Carrier("thought_signature", "needed"),), wire=CALL if speech(row) != GEMINI else "")]
+    talk = Talk(origin(speech(row))).user("a").reply(*reply, content="null").result()
     for wanted in (settings(include_in_context=False), settings(strip_from_context="all"), settings(enabled=False)):
-        assert b"needed" in build(talk, row, wanted, params=nested).body
+        assert b"needed" in build(talk, place(row), wanted, params=thinking(row)).body
 
 
 @pytest.mark.parametrize("id", ALL)
@@ -117,8 +173,11 @@ def test_reasoning_of_others_is_not_sent(id: str) -> None:
     """Under every shipped row reasoning minted elsewhere stays away, opaque values and all; calls and text stay."""
     row = ROWS[id]
     block = msgspec.structs.replace(received(row)("secret thought"), signature="opaque value")
-    talk = Talk().user("a").reply(block, call(), say("text")).result().end().user("b")
-    body = build(talk, target(row, base_url="https://else.example"), tools=True).body
+    talk = Talk(origin(speech(row))).user("a").reply(block, call(), say("text")).result().end().user("b")
+    guard = msgspec.structs.replace(row.guard, hosts=())
+    body = build(
+        talk, place(msgspec.structs.replace(row, guard=guard), base_url="https://else.example"), tools=True
+    ).body
     assert b"secret" not in body
     assert b"opaque" not in body
     assert b"text" in body
@@ -129,18 +188,22 @@ def test_retention_is_switched_on_where_it_is_used(id: str) -> None:
     """A shipped row's own switch goes along where reasoning of finished turns does, and not where it does not."""
     row = ROWS[id]
     assert row.keep_switch is not None
-    talk = Talk().turn("a").user("b")
+    talk = Talk(origin(speech(row))).turn("a", received(row)("t"), say("x")).user("b")
     for wanted in (Settings(), settings(include_in_context=True), settings(strip_from_context="all")):
-        built = build(talk, row, wanted)
+        built = build(talk, place(row), wanted, params=thinking(row))
         sent = any(decision.message >= 0 for decision in built.decisions)
-        assert built.params == (row.keep_switch.params if sent else {})
+        drops = row.drop_switch.params if row.drop_switch else {}
+        keeps = row.keep_switch.params if not row.keep_switch.asked or wanted.include_in_context else {}
+        off = row.server_state.off if row.server_state else {}
+        assert built.params == {**(keeps if sent else drops), **off}
 
 
 @pytest.mark.parametrize("id", ALL)
 def test_decisions_name_the_row(id: str) -> None:
     """Every decision names the shipped row it was made by."""
-    talk = Talk().turn("a", received(ROWS[id])("t"), say("x")).user("b")
-    assert {decision.rule for decision in build(talk, ROWS[id]).decisions} == {id}
+    row = ROWS[id]
+    talk = Talk(origin(speech(row))).turn("a", received(row)("t"), say("x")).user("b")
+    assert {decision.rule for decision in build(talk, place(row)).decisions} == {id}
 
 
 def test_settings_that_break_the_cache_are_allowed() -> None:

@@ -57,6 +57,43 @@ def test_models_that_read_each_other(reads: tuple[str, ...], valid: bool) -> Non
     assert valid is check(changed(requested_model="x", served_model="m2"), target(row)).carriers
 
 
+def test_a_model_that_is_not_read_in_spite_of_it() -> None:
+    """``refuses`` takes models out of what ``reads`` lets in; a model always reads itself."""
+    row = rule(guard=Guard(reads=("m*",), refuses=("m2*", "m1")))
+    assert not check(changed(requested_model="m2-new", served_model=""), target(row)).carriers
+    assert not check(changed(requested_model="m3", served_model="m2"), target(row)).carriers
+    assert check(changed(requested_model="m3", served_model="m3"), target(row)).carriers
+    assert check(HERE, target(row)).carriers
+
+
+@pytest.mark.parametrize(
+    ("hosts", "endpoint", "valid"),
+    [
+        (("https://*.example/*",), "https://twin.example/v1", True),
+        (("https://*.example/*",), "https://other.test/v1", False),
+        ((), "https://twin.example/v1", False),
+    ],
+)
+def test_hosts_that_read_each_other(hosts: tuple[str, ...], endpoint: str, valid: bool) -> None:
+    """Their accounts cannot be compared, so they do not count; the model does."""
+    row = rule(guard=Guard(hosts=hosts, account=True, unknown_account="drop"))
+    assert valid is check(changed(endpoint=endpoint, account="theirs"), target(row)).carriers
+    assert not check(changed(endpoint=endpoint, requested_model="m2", served_model=""), target(row)).carriers
+
+
+@pytest.mark.parametrize(
+    ("minted", "named", "valid"), [("ann", "ann", True), ("ann", "bob", False), ("ann", "", False)]
+)
+def test_end_users(minted: str, named: str, valid: bool) -> None:
+    """Where the rule says where a request names its end user, blocks of another one stay away."""
+    row = rule(guard=Guard(end_user="metadata.user_id"))
+    talk = Talk(changed(end_user=minted)).turn("a").user("b")
+    params: dict[str, Any] = {"metadata": {"user_id": named}} if named else {"metadata": {"user_id": 7}}
+    built = build(talk, row, params=params)
+    assert ["on a" if valid else None] == built.fields
+    assert valid or ["minted for another end user"] == built.reasons
+
+
 @pytest.mark.parametrize(
     ("mine", "theirs", "mode", "valid"),
     [

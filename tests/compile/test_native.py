@@ -71,8 +71,17 @@ def kinds(built: Built) -> list[str]:
 
 def test_blocks_go_back_where_they_stood() -> None:
     """Reasoning before, between and behind texts keeps its place, and each block has its decision."""
-    talk = spoken(ANTHROPIC).user().reply(
-        say("First."), thought(ANTHROPIC, "a", "SIG1"), redacted("RED"), say("Then."), thought(ANTHROPIC, "b", "SIG2"), call()
+    talk = (
+        spoken(ANTHROPIC)
+        .user()
+        .reply(
+            say("First."),
+            thought(ANTHROPIC, "a", "SIG1"),
+            redacted("RED"),
+            say("Then."),
+            thought(ANTHROPIC, "b", "SIG2"),
+            call(),
+        )
     )
     built = claude(talk.result())
     assert ["text", "thinking", "redacted_thinking", "text", "thinking", "tool_use"] == kinds(built)
@@ -84,7 +93,9 @@ def test_blocks_go_back_where_they_stood() -> None:
 def test_one_faulty_block_keeps_the_others_of_its_response_away(bad: str) -> None:
     """A response goes back whole or not at all: its other opaque blocks would be refused without it."""
     talk = spoken(ANTHROPIC).turn("a", thought(ANTHROPIC, "one", "SIG1"), say("x"))
-    talk.user("b").reply(thought(ANTHROPIC, "two", "SIG1" if bad == "seen" else "SIG2"), thought(ANTHROPIC, "three", "SIG3"), say("y")).end()
+    talk.user("b").reply(
+        thought(ANTHROPIC, "two", "SIG1" if bad == "seen" else "SIG2"), thought(ANTHROPIC, "three", "SIG3"), say("y")
+    ).end()
     talk.user("c")
     if bad == "invalid":
         talk.repair("block", talk.hashes()[1])
@@ -103,7 +114,9 @@ def test_a_block_that_came_twice_goes_once() -> None:
 
 def test_a_readable_block_without_a_value_does_not_keep_others_away() -> None:
     """Unsigned reasoning is dropped alone where the endpoint wants signatures."""
-    built = claude(spoken(ANTHROPIC).user().reply(thought(ANTHROPIC, "bare"), thought(ANTHROPIC, "two", "SIG"), call()).result())
+    built = claude(
+        spoken(ANTHROPIC).user().reply(thought(ANTHROPIC, "bare"), thought(ANTHROPIC, "two", "SIG"), call()).result()
+    )
     assert ["thinking", "tool_use"] == kinds(built)
     assert "without its opaque value it must not go back" == built.reasons[0]
 
@@ -160,7 +173,9 @@ def test_a_follower_that_stays_away_is_none() -> None:
 
 def items() -> Talk:
     """A finished turn and an open one, of the Responses API."""
-    talk = spoken(RESPONSES).turn("a", thought(RESPONSES, "s", "ENC1", "rs_1"), tied(say("x"), "msg_1", Carrier("phase", "final")))
+    talk = spoken(RESPONSES).turn(
+        "a", thought(RESPONSES, "s", "ENC1", "rs_1"), tied(say("x"), "msg_1", Carrier("phase", "final"))
+    )
     return talk.user("b").reply(thought(RESPONSES, "", "ENC2", "rs_2"), tied(call(), "fc_2")).result()
 
 
@@ -171,7 +186,13 @@ def test_items_go_back_with_their_ids() -> None:
         each.get("id") or each.get("role") or each["type"] for each in built.messages
     ]
     where = [(each.what, each.message, each.part) for each in built.decisions]
-    assert [("reasoning", 1, -1), ("item_id", 1, -1), ("encrypted", 1, -1), ("item_id", 2, -1), ("phase", 2, -1)] == where[:5]
+    assert [
+        ("reasoning", 1, -1),
+        ("item_id", 1, -1),
+        ("encrypted", 1, -1),
+        ("item_id", 2, -1),
+        ("phase", 2, -1),
+    ] == where[:5]
     assert [("item_id", 4, -1), ("encrypted", 4, -1), ("item_id", 5, -1)] == where[5:]
 
 
@@ -215,7 +236,9 @@ def test_places_are_those_of_what_is_written() -> None:
     """Empty texts are not written, so they do not count, in items and in content blocks."""
     reply = (say(""), thought(RESPONSES, "s", "ENC1", "rs_1"), say(""), tied(say("x"), "msg_1"))
     built = openai(spoken(RESPONSES).turn("a", *reply).user("b"))
-    assert [("reasoning", 1), ("item_id", 1), ("encrypted", 1), ("item_id", 2)] == [(e.what, e.message) for e in built.decisions]
+    assert [("reasoning", 1), ("item_id", 1), ("encrypted", 1), ("item_id", 2)] == [
+        (e.what, e.message) for e in built.decisions
+    ]
     claudes = claude(spoken(ANTHROPIC).turn("a", say(""), thought(ANTHROPIC, "t", "SIG"), say("x")).user("b"))
     assert [(1, 0), (1, 0)] == [(each.message, each.part) for each in claudes.decisions]
 
@@ -224,7 +247,9 @@ def test_places_where_contents_are_one_step() -> None:
     """Contents that stand together are one step, so that a thought behind them is the second."""
     talk = spoken(INTERACTIONS).turn("a", say("x"), say("y"), thought(INTERACTIONS, "t", "SIG"), say("z")).user("b")
     built = build(talk, target(native(), INTERACTIONS))
-    assert ["user_input", "model_output", "thought", "model_output", "user_input"] == [each["type"] for each in built.messages]
+    assert ["user_input", "model_output", "thought", "model_output", "user_input"] == [
+        each["type"] for each in built.messages
+    ]
     assert {2} == {each.message for each in built.decisions}
 
 
@@ -245,9 +270,7 @@ def test_places_where_neighbours_are_one_message() -> None:
 
 def test_calls_are_put_last_where_the_endpoint_wants_it() -> None:
     """Nothing stands between two calls; their order and the reasoning before them stay."""
-    talk = spoken(RESPONSES).user().reply(
-        thought(RESPONSES, "s", id="rs_1"), call("c1"), say("meanwhile"), call("c2")
-    )
+    talk = spoken(RESPONSES).user().reply(thought(RESPONSES, "s", id="rs_1"), call("c1"), say("meanwhile"), call("c2"))
     built = openai(talk.result("c2", "two").result("c1", "one"), calls_last=True, tied=False, need_signature=())
     assert ["reasoning", "assistant", "c1", "c2", "c1", "c2"] == [
         each.get("call_id") or each.get("role") or each["type"] for each in built.messages[1:]
@@ -262,7 +285,15 @@ def signed(id: str, value: str) -> ToolCall:
 
 def test_the_first_call_gets_the_stand_in_where_it_has_no_signature() -> None:
     """In each step of the turn under way, on the first of parallel calls only."""
-    talk = spoken(GEMINI).user().reply(call("c1"), call("c2")).result("c1").result("c2").reply(signed("c3", "SIG")).result("c3")
+    talk = (
+        spoken(GEMINI)
+        .user()
+        .reply(call("c1"), call("c2"))
+        .result("c1")
+        .result("c2")
+        .reply(signed("c3", "SIG"))
+        .result("c3")
+    )
     built = google(talk)
     assert 1 == built.body.count(b"STAND-IN")
     assert "STAND-IN" == built.messages[1]["parts"][0]["thoughtSignature"]
@@ -394,7 +425,20 @@ def test_foreign_text_is_told_as_prose_on_request(speech: str, foreign: Any, tol
 def test_an_adopted_history_of_unknown_origin_goes_back_as_text_only() -> None:
     """Readable reasoning of the same dialect may go where no signature is wanted; opaque values never."""
     unknown = origin(ANTHROPIC, endpoint="", requested_model="", served_model="")
-    talk = Talk(unknown).turn("a", thought(ANTHROPIC, "read me", "", ), thought(ANTHROPIC, "signed", "SIG"), say("x")).user("b")
+    talk = (
+        Talk(unknown)
+        .turn(
+            "a",
+            thought(
+                ANTHROPIC,
+                "read me",
+                "",
+            ),
+            thought(ANTHROPIC, "signed", "SIG"),
+            say("x"),
+        )
+        .user("b")
+    )
     lax = claude(talk, need_signature=())
     assert b"read me" in lax.body
     assert b"SIG" not in lax.body
@@ -407,14 +451,14 @@ def test_an_adopted_history_of_unknown_origin_goes_back_as_text_only() -> None:
 
 def test_what_only_its_maker_reads_stays_away_from_others() -> None:
     """Items of unknown kind and media of a stranger's answer are dropped, with a decision each."""
-    blocks = (Unknown('{"type":"odd"}'), Media("image/png", data="AAAA"), say("x"))
-    talk = Talk(origin(GEMINI)).turn("a", *blocks).user("b")
+    odd = Unknown('{"type":"odd"}', (Carrier("item_id", "ID"), Carrier("encrypted", "ENC")))
+    talk = Talk(origin(GEMINI)).turn("a", Media("image/png", data="AAAA"), odd, say("x")).user("b")
     built = claude(talk)
-    assert ["text", "text"] == [each.what for each in built.decisions]
+    assert ["text", "text", "item_id", "encrypted"] == [each.what for each in built.decisions]
     assert b"AAAA" not in built.body
     own = google(talk)
     assert b"AAAA" in own.body
-    assert [] == own.decisions
+    assert ["native", "native"] == own.actions
 
 
 def test_text_of_the_same_dialect_keeps_its_own_object() -> None:
@@ -424,5 +468,27 @@ def test_text_of_the_same_dialect_keeps_its_own_object() -> None:
     talk = Talk(origin(RESPONSES, endpoint="https://other.example")).turn("a", own).user("b")
     built = openai(talk)
     assert {"role": "assistant", "content": "x"} == built.messages[1]
-    plain = Talk(origin(ANTHROPIC, requested_model="m9")).turn("a", Text("x", wire='{"type":"text","text":"x","citations":[]}'))
+    plain = Talk(origin(ANTHROPIC, requested_model="m9")).turn(
+        "a", Text("x", wire='{"type":"text","text":"x","citations":[]}')
+    )
     assert b"citations" in claude(plain.user("b")).body
+
+
+def test_an_item_of_unknown_kind_and_origin_stays_in_its_dialect() -> None:
+    """Nobody knows who made an adopted item: it goes back as it is, beside calls without their verbatim objects."""
+    unknown = origin(ANTHROPIC, endpoint="", requested_model="", served_model="")
+    wire = '{"type":"tool_use","id":"c1","name":"look","input":{},"more":1}'
+    image = Media("image/*", wire='{"type":"image","source":{"type":"file","file_id":"f1"}}')
+    talk = Talk(unknown).user("a").reply(Unknown('{"type":"odd"}'), image, call(wire=wire)).result()
+    content = claude(talk).messages[1]["content"]
+    assert ["odd", "image", "tool_use"] == [block["type"] for block in content]
+    assert "f1" == content[1]["source"]["file_id"]
+    assert "more" not in content[2]
+
+
+def test_signatures_that_nobody_checks_may_be_alike() -> None:
+    """Compatible endpoints put one placeholder on every block; none of them is lost for it."""
+    talk = spoken(ANTHROPIC).turn("a", thought(ANTHROPIC, "one", "PLACE"), say("x"))
+    talk.user("b").reply(thought(ANTHROPIC, "two", "PLACE"), thought(ANTHROPIC, "three", "PLACE"), call()).result()
+    assert 3 == claude(talk, need_signature=()).body.count(b"PLACE")
+    assert 1 == claude(talk).body.count(b"PLACE")

@@ -243,3 +243,9 @@ def test_messages_hold_what_was_said() -> None:
     assert messages[0]["name"] == "n"
     assert messages[1]["content"] is None
     assert messages[3] == {"role": "assistant", "content": ""}
+
+
+def test_kinds_that_never_reach_a_request_are_passed_over() -> None:
+    """A newer program may store what this one does not know."""
+    talk = Talk().user("a").note("permission_decision", Message("allowed"))
+    assert build(Talk().user("a")).raw == build(talk).raw

@@ -246,3 +246,20 @@ def test_coroutine_functions_are_awaited() -> None:
     told = [tuple(asyncio.run(run_async_tool(tool, call("double", text)))) for text in ('{"number":2}', "{}")]
     assert [("4", False), True] == [told[0], told[1][1]]
     assert ("ZeroDivisionError: zero", True) == tuple(asyncio.run(run_async_tool(tool, call("double", '{"number":0}'))))
+
+
+@pytest.mark.parametrize(
+    ("definition", "expected"),
+    [
+        ({"name": "look", "description": "d", "input_schema": {"type": "object"}}, ("look", "d", '{"type":"object"}')),
+        ({"type": "function", "name": "look", "parameters": {"a": 1}}, ("look", "", '{"a":1}')),
+        ({"type": "web_search"}, ("web_search", "", "{}")),
+        ({"googleSearch": {}}, ("googleSearch", "", "{}")),
+    ],
+    ids=["messages", "responses", "a provider's", "one key"],
+)
+def test_definitions_in_a_dialect_s_own_form(definition: dict[str, Any], expected: tuple[str, str, str]) -> None:
+    """They go out as they are; what they say is understood where it can be."""
+    (tool,), _ = offered([definition])
+    assert expected == (tool.name, tool.description, tool.parameters)
+    assert (definition, "") == (json.loads(tool.wire), tool.dialect)

@@ -114,3 +114,13 @@ def test_thinking_off_for_the_turn_wins_over_the_caller() -> None:
     history = History(commits_of([*turn("a", stranger), *ASKED]))
     made = history.plan(target(off), Settings(), None, {"thinking": {"type": "on"}})
     assert {"thinking": {"type": "off"}} == made.params
+
+
+def test_thinking_is_off_beside_tools_where_both_are_refused() -> None:
+    """The tools go, and the plan says what was taken back for them."""
+    row = rule(off_with_tools=True, thinking_off={"thinking": {"type": "off"}}, open_turn="may", later="may")
+    history = History(commits_of([Draft("tools", Tools((Tool("look"),))), *ASKED]))
+    made = history.plan(target(row), Settings(), None, {"thinking": {"type": "on"}})
+    assert {"type": "off"} == made.params["thinking"]
+    assert ["reasoning.enabled"] == [control.key for control in made.dropped]
+    assert {"type": "on"} == history.plan(target(row), Settings(), (), {"thinking": {"type": "on"}}).params["thinking"]

@@ -18,7 +18,9 @@ def words(decisions: list[Decision]) -> list[str]:
 
 def test_a_report_of_a_place_is_about_the_block_there() -> None:
     """Text and signature of the block, and no other block of the message."""
-    talk = Talk(origin(ANTHROPIC)).turn("a", thought(ANTHROPIC, "t", "SIG1"), say("x"), thought(ANTHROPIC, "u", "SIG2"), say("y"))
+    talk = Talk(origin(ANTHROPIC)).turn(
+        "a", thought(ANTHROPIC, "t", "SIG1"), say("x"), thought(ANTHROPIC, "u", "SIG2"), say("y")
+    )
     plan = talk.user("b").plan(target(native(), ANTHROPIC))
     answer = Talk(origin(ANTHROPIC)).reply(say("z"), envelope=DROPPED)
     plan.answered(report_of("resp1", answer.commits), talk.commits)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from tests.turn.playbook import (
     ANSWER,
     CALLS,
+    ENDPOINT,
     KEY,
     Playbook,
     answers,
@@ -18,6 +20,7 @@ from tests.turn.playbook import (
     call,
     chunk,
     closes,
+    commits_of,
     ends,
     gives,
     keeps,
@@ -29,14 +32,17 @@ from tests.turn.playbook import (
     stored,
     stored_after,
     stores,
+    target,
     thought,
     word,
 )
+from tests.turn.test_credentials import Signs
 from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, ReplayRefused
 from thinkback.model.commits import Draft, Message, Request, Response, Tool, TurnEnded
 from thinkback.model.deltas import ReasoningDelta, TextDelta
+from thinkback.model.target import Settings
 from thinkback.turn import events
-from thinkback.turn.plan import Plan
+from thinkback.turn.plan import History, Plan
 
 
 def test_answered_question_is_completed() -> None:
@@ -365,3 +371,46 @@ def _ended(play: Playbook) -> TurnEnded:
     value = play.history.commits[-1].value
     assert isinstance(value, TurnEnded)
     return value
+
+
+PAUSED = (
+    b'{"type":"message","id":"m1","role":"assistant","model":"thinker","stop_reason":"pause_turn",'
+    b'"content":[{"type":"text","text":"Searching."}],"usage":{"input_tokens":1,"output_tokens":2}}'
+)
+
+
+@pytest.mark.parametrize(("most", "state"), [(2, None), (1, "capped")])
+def test_a_response_that_only_pauses_is_sent_back(most: int, state: str | None) -> None:
+    """The model goes on where it stopped, as often as the cap lets it."""
+    at = target(endpoint=msgspec.structs.replace(ENDPOINT, dialect="anthropic"))
+    play = Playbook(at=at, max_steps=most) >> begins << keeps("user") << sends
+    play >> answers(PAUSED, kind="application/json")
+    if state is None:
+        play << keeps("request response assistant provider_usage") << sends
+        assert 2 == len(play.plans[-1].messages)
+    else:
+        play << keeps("request response assistant provider_usage capped") << ends("capped")
+
+
+def test_reasoning_that_comes_in_strict_mode_fails_the_turn() -> None:
+    """It is stored as it came, and the outcome says what to change."""
+    at = target(endpoint=msgspec.structs.replace(ENDPOINT, strict=True))
+    play = Playbook(at=at) >> begins << keeps("user") << sends >> answers(said("42", "Hm."))
+    play << keeps("request response reasoning assistant failed") << ends("failed", ProviderError)
+    assert play.outcome is not None
+    assert "reasoning.strict refuses it" in str(play.outcome.error)
+
+
+def test_a_refused_sign_in_is_told_of() -> None:
+    """Where a token is fetched no key can be wrong: what signs in is to be checked."""
+
+    def signed() -> Plan:
+        made = History(commits_of([Draft("user", Message("Why?"))])).plan(target(), Settings(), None, {})
+        made.authenticator = Signs()
+        return made
+
+    play = Playbook(plan=signed) >> begins << keeps("user") << sends >> refuses(401, "who are you?")
+    play << keeps("request failed") << ends("failed", ProviderError)
+    assert play.outcome is not None
+    assert isinstance(play.outcome.error, ProviderError)
+    assert ("check what bearer signs in as, and what that may use",) == play.outcome.error.next_actions

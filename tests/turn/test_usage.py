@@ -18,7 +18,11 @@ THOUGHT = think("x" * 400)
         (Usage(10, 20, 5), "added", TokenUse(10, None, 25, 5, False)),
         (Usage(10, 20, 5), "unknown", TokenUse(10, None, 20, 5, None)),
         (Usage(10, 20, 5, counted=("reasoning_beside_output",)), "inside", TokenUse(10, None, 25, 5, False)),
-        (Usage(10, 20, cached=3, cache_write=4, counted=("cache_beside_input",)), "inside", TokenUse(17, 3, 20, None, True)),
+        (
+            Usage(10, 20, cached=3, cache_write=4, counted=("cache_beside_input",)),
+            "inside",
+            TokenUse(17, 3, 20, None, True),
+        ),
         (Usage(10, 20, counted=("cache_beside_input",)), "inside", TokenUse(10, None, 20, None, True)),
         (Usage(None, 20, cached=3, counted=("cache_beside_input",)), "inside", TokenUse(None, 3, 20, None, True)),
         (Usage(10, 0, 5), "added", TokenUse(10, None, 5, 5, False)),

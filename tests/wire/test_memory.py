@@ -16,7 +16,7 @@ from thinkback.turn.dialects import dialect as dialect_of
 
 # The text in fragments and joined, some of it in wide characters. The last events of a Responses stream say all of it
 # again, each item twice, and are held whole while they are read; each text of an interaction's summary is an object.
-MOST = {dialect: 10 for dialect in DIALECTS} | {"openai-responses": 20, "gemini-interactions": 22}
+MOST = dict.fromkeys(DIALECTS, 10) | {"openai-responses": 20, "gemini-interactions": 22}
 # A place in a list that grows by an eighth at a time.
 SLOT = 9
 # What reading costs whatever the length: the piece at hand with its events and deltas, the beginnings of blocks.

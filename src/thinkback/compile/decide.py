@@ -10,12 +10,12 @@ import msgspec
 from thinkback.compile import forms, native, translate
 from thinkback.compile.bound import Link
 from thinkback.compile.guard import Verdict
-from thinkback.compile.notes import Notes, opaque_values
+from thinkback.compile.notes import Notes
 from thinkback.compile.others import others
 from thinkback.compile.policy import Policy, Stance
 from thinkback.compile.units import ResponseUnit, Thought
 from thinkback.errors import ReplayRefused
-from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, carriers_of
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, carriers_of, opaque_values
 from thinkback.model.plan import NOTHING, Carry
 from thinkback.model.rule import Form
 from thinkback.model.target import DecisionAction

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from thinkback.compile.bound import Link
 from thinkback.compile.guard import Verdict
-from thinkback.compile.notes import opaque_values
 from thinkback.compile.policy import Policy, Stance
 from thinkback.compile.units import ResponseUnit
-from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
+from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, Unknown, carriers_of, opaque_values
 
 MARKER = "a placeholder of the provider, not reasoning"
 INVALID = "a refused request named it invalid for this target"
@@ -117,7 +116,7 @@ def _fault(
 def _opaque(carriers: Iterable[Carrier], policy: Policy) -> list[str]:
     """The values that must not go out twice. A signature that nobody demands may be the same on every block."""
     signed = bool(policy.rule.need_signature)
-    return opaque_values(carrier for carrier in carriers if signed or carrier.kind != "signature")
+    return opaque_values([carrier for carrier in carriers if signed or carrier.kind != "signature"])
 
 
 def _withhold_all(unit: ResponseUnit, faults: dict[str, Fault]) -> None:
@@ -136,7 +135,8 @@ def _dangling(
     gone = {
         id(block)
         for hash, block in unit.others
-        if isinstance(block, Unknown) and (hash in invalid or any(value in seen for value in opaque_values(block.carriers)))
+        if isinstance(block, Unknown)
+        and (hash in invalid or any(value in seen for value in opaque_values(block.carriers)))
     }
     follows = (at for at, block in enumerate(unit.blocks) if _is_written(block) and id(block) not in gone)
     behind = {id(block) for block in unit.blocks[max(follows, default=-1) + 1 :]}
@@ -154,9 +154,9 @@ def needs_dummy(unit: ResponseUnit, blocks: tuple[Block, ...], policy: Policy) -
     """Whether the first call lacks the signature that the endpoint demands of it, or of a thought before it."""
     if not (policy.rule.signed_calls and unit.calls):
         return False
-    for block in blocks:
-        if isinstance(block, ToolCall):
-            return not any(carrier.kind == "thought_signature" for carrier in block.carriers)
-        if isinstance(block, ThinkingBlock) and block.signature:
-            return False
-    return False
+    first = next(block for block in blocks if isinstance(block, ToolCall) or _is_signed(block))
+    return isinstance(first, ToolCall) and not any(carrier.kind == "thought_signature" for carrier in first.carriers)
+
+
+def _is_signed(block: Block) -> bool:
+    return isinstance(block, ThinkingBlock) and block.signature != ""

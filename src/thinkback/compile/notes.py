@@ -10,13 +10,19 @@ import msgspec
 from thinkback.compile.counts import weight_of
 from thinkback.compile.policy import Policy
 from thinkback.compile.units import ResponseUnit
-from thinkback.model.blocks import Block, Carrier, CarrierKind, Media, ThinkingBlock, Unknown, carriers_of
+from thinkback.model.blocks import (
+    Block,
+    Carrier,
+    CarrierKind,
+    Media,
+    ThinkingBlock,
+    Unknown,
+    carriers_of,
+    opaque_values,
+)
 from thinkback.model.target import Decision, DecisionAction
 
 What: TypeAlias = Literal["reasoning", "text"] | CarrierKind
-
-# What names or labels an item; every other opaque value goes out once in a request.
-_NAMES = frozenset({"item_id", "phase"})
 
 
 class Notes:
@@ -122,12 +128,3 @@ class Notes:
         self.decisions.append(
             Decision(action, what, hash, self.rule, reason, at, characters=characters, guessed=self.guessed)
         )
-
-
-def opaque_values(carriers: Iterable[Carrier]) -> list[str]:
-    """The values among ``carriers`` that must not go out twice.
-
-    An item's id counts only where nothing else is opaque about it: hosts give two items of a response the same one.
-    """
-    values = [carrier.value for carrier in carriers if carrier.kind not in _NAMES]
-    return values or [carrier.value for carrier in carriers if carrier.kind == "item_id"]

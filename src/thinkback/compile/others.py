@@ -13,11 +13,11 @@ import msgspec
 
 from thinkback.compile import native, translate
 from thinkback.compile.guard import Verdict
-from thinkback.compile.notes import Notes, opaque_values
+from thinkback.compile.notes import Notes
 from thinkback.compile.policy import Policy, Stance
 from thinkback.compile.units import ResponseUnit
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown
+from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown, opaque_values
 from thinkback.model.rule import Form
 
 _NO_PLACE = "the endpoint has no place for it on this block"
@@ -67,10 +67,10 @@ def others(
     if verdict.carriers and not changed:
         notes.others = dict(unit.others)
         return unit.blocks
-    left = [(block, _plain(block, changed, same, verdict.carriers)) for block in unit.blocks if _stays(block, changed)]
-    written = {id(block): plain for block, plain in left}
+    plain = [(block, _plain(block, changed, same, verdict.carriers)) for block in unit.blocks if _stays(block, changed)]
+    written = {id(block): made for block, made in plain}
     notes.others = {hash: written[id(block)] for hash, block in unit.others if id(block) in written}
-    return tuple(plain for _, plain in left)
+    return tuple(made for _, made in plain)
 
 
 def _stays(block: Block, changed: dict[int, tuple[Carrier, ...] | None]) -> bool:

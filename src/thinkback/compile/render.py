@@ -11,7 +11,7 @@ from thinkback.compile import translate
 from thinkback.compile.bound import NO_CHAIN, Chain, Link, Prefix
 from thinkback.compile.counts import NO_REPORT, Report, Sizes, Tally, report_of, size_of
 from thinkback.compile.decide import Choice, decide, withhold
-from thinkback.compile.notes import Notes, opaque_values
+from thinkback.compile.notes import Notes
 from thinkback.compile.policy import Policy
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn
 from thinkback.model.blocks import Block, Text, ThinkingBlock, Unknown
@@ -211,8 +211,7 @@ class Rendering:
         """The opaque values of a response that went out before it."""
         if not unit.opaque:
             return ()
-        values = opaque_values(unit.opaque)
-        return tuple([value for value in values if value in self._sent or value in self.opaque])
+        return tuple([value for value in unit.opaque if value in self._sent or value in self.opaque])
 
     def _render(self, unit: ResponseUnit, key: Key) -> Rendition:
         policy = self._policy

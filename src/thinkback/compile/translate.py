@@ -66,8 +66,6 @@ def block(block: Block, same: bool) -> Block:
             return Text(block.text, field) if block.wire or block.carriers or field != block.source_field else block
         case ToolCall():
             return ToolCall(block.id, block.name, block.arguments, block.source_field)
-        case Media():
-            return msgspec.structs.replace(block, wire="", carriers=())
         case _:
             return block
 

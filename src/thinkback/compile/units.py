@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from thinkback.model.blocks import Block, Carrier, Media, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
+from thinkback.model.blocks import (
+    Block,
+    Media,
+    ThinkingBlock,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    carriers_of,
+    opaque_values,
+)
 from thinkback.model.commits import Commit, Message, Repair, Response, Tools, TurnState, Usage
 
 if TYPE_CHECKING:
@@ -43,7 +52,7 @@ class ResponseUnit:
     """A response with its blocks and the results of its calls.
 
     ``thoughts`` are (commit hash, block) of each piece of reasoning, ``others`` of other blocks that carry something or
-    are unknown, ``opaque`` the carriers of them all.
+    are unknown, ``opaque`` the values of them all that must not go out twice.
     ``capped``: the turn reached its cap before the calls were run. ``minted`` is from the record of its request.
     ``memo`` is what it was rendered to last.
     """
@@ -51,7 +60,7 @@ class ResponseUnit:
     # Defaults of the class: a history is thousands of these, and most need few of them.
     blocks: tuple[Block, ...] = ()
     thoughts: tuple[Thought, ...] = ()
-    opaque: tuple[Carrier, ...] = ()
+    opaque: tuple[str, ...] = ()
     others: tuple[tuple[str, Block], ...] = ()
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
@@ -170,7 +179,7 @@ class Grouper:
         if kind is ThinkingBlock:
             unit.thoughts += ((commit.hash, block),)
             if block.signature or block.carriers:
-                unit.opaque += carriers_of(block)
+                unit.opaque += tuple(opaque_values(carriers_of(block)))
             return
         if kind is ToolCall:
             unit.calls += (block,)
@@ -178,7 +187,7 @@ class Grouper:
                 self._callers[block.id] = self._responses[commit.response]
         if block.carriers or kind is Unknown or kind is Media:
             unit.others += ((commit.hash, block),)
-            unit.opaque += block.carriers
+            unit.opaque += tuple(opaque_values(block.carriers))
 
     def add_response(self, commit: Commit) -> None:
         """A response goes on with the last turn, whatever became of it, unless that one completed."""

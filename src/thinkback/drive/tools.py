@@ -185,8 +185,10 @@ def _definition(item: Mapping[str, Any]) -> Tool:
     if isinstance(function, Mapping) and isinstance(function.get("name"), str):
         parameters = canonical.encode(function.get("parameters") or {}).decode()
         return Tool(function["name"], str(function.get("description") or ""), parameters, wire, "openai-chat")
-    name = item.get("name") or item.get("type") or (next(iter(item)) if len(item) == 1 else None)
-    if function is not None or not isinstance(name, str):
+    kind = item.get("type")
+    # What a provider runs itself has a type in place of a name, or is one key with its options.
+    name = item.get("name") or (kind if kind != "function" else None) or (next(iter(item)) if len(item) == 1 else None)
+    if function is not None or name == "type" or not isinstance(name, str):
         raise ToolDefinitionError(
             "a tool definition needs function.name", next_actions=('{"type": "function", "function": {"name": ...}}',)
         )

@@ -7,11 +7,15 @@ is left empty where ``wire_object`` can rebuild it exactly from the other fields
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from thinkback.model import canonical
+
+# What names or labels an item; every other opaque value goes out once in a request.
+_NAMES = frozenset({"item_id", "phase"})
 
 CarrierKind: TypeAlias = Literal["signature", "encrypted", "redacted", "item_id", "phase", "thought_signature"]
 ThoughtKind: TypeAlias = Literal["raw", "summary", "none"]
@@ -154,6 +158,15 @@ def carriers_of(block: Block) -> tuple[Carrier, ...]:
     if isinstance(block, ThinkingBlock) and block.signature:
         return (Carrier("signature", block.signature), *block.carriers)
     return block.carriers
+
+
+def opaque_values(carriers: Iterable[Carrier]) -> list[str]:
+    """The values among ``carriers`` that must not go out twice.
+
+    An item's id counts only where nothing else is opaque about it: hosts give two items of a response the same one.
+    """
+    values = [carrier.value for carrier in carriers if carrier.kind not in _NAMES]
+    return values or [carrier.value for carrier in carriers if carrier.kind == "item_id"]
 
 
 def content_slice(block: Text | ThinkingBlock) -> str:

@@ -77,7 +77,7 @@ class Writer(Protocol):
         ...
 
     def end(self, model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict[str, Any]) -> bytes:
-        """What follows the messages; ``system`` are those that ``top`` wrote. ``model`` is empty where the URL has it."""
+        """What follows the messages. ``system`` is what ``top`` wrote; ``model`` is empty where the URL has it."""
         ...
 
     def turn_over(self, before: str, role: str) -> tuple[bytes, int]:

@@ -64,7 +64,7 @@ class Anthropic:
         return (ANTHROPIC.name, VERTEX.name, DEEPSEEK.name)
 
     def base_path(self, host: str) -> str:
-        """At Vertex a project and a place; else nothing: clients append ``/v1/messages``, or have the version already."""
+        """At Vertex a project and a place; else nothing: clients append ``/v1/messages``, or know the version."""
         return "/v1/projects/referee/locations/global" if host == "vertex-claude" else ""
 
     def models(self, host: str) -> Sequence[str]:

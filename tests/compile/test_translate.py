@@ -1,0 +1,156 @@
+"""What one dialect wrote, told to another: texts, calls, results, media and tools go along as far as they mean much."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.compile.build import (
+    ANTHROPIC,
+    BEDROCK,
+    GEMINI,
+    INTERACTIONS,
+    MISTRAL,
+    RESPONSES,
+    Built,
+    Talk,
+    build,
+    call,
+    native,
+    origin,
+    say,
+    target,
+)
+from thinkback.compile import translate
+from thinkback.errors import UnsupportedContent
+from thinkback.model.blocks import Media, Text, ToolResult, Unknown
+from thinkback.model.commits import Message, Tool, Tools
+
+ALL = ["openai-chat", ANTHROPIC, BEDROCK, GEMINI, INTERACTIONS, MISTRAL, RESPONSES, "cohere", "ollama"]
+FROM_TO = [(one, other) for one in ALL for other in ALL if one != other]
+
+
+def to(speech: str, talk: Talk) -> Built:
+    """The next request in a dialect."""
+    return build(talk, target(native(), speech))
+
+
+def ids(body: Any) -> list[str]:
+    """The ids of calls and of results in a body, in order."""
+    found: list[str] = []
+    if isinstance(body, dict):
+        names = ("call_id", "tool_use_id", "tool_call_id", "toolUseId")
+        found += [body[name] for name in names if isinstance(body.get(name), str)]
+        is_call = "function" in body or body.get("type") in ("tool_use", "function_call")
+        if is_call and "call_id" not in body and isinstance(body.get("id"), str):
+            found.append(body["id"])
+        for key in ("functionCall", "functionResponse"):
+            found += [body[key]["id"]] if "id" in body.get(key, {}) else []
+    for value in body.values() if isinstance(body, dict) else body if isinstance(body, list) else ():
+        found += ids(value)
+    return found
+
+
+@pytest.mark.parametrize(("one", "other"), FROM_TO)
+@pytest.mark.parametrize("given", [("c1", "c2"), ("", ""), ("same", "same")], ids=["own", "none", "twice"])
+def test_calls_and_results_keep_to_each_other(one: str, other: str, given: tuple[str, str]) -> None:
+    """Also where their dialect gave them no ids, or one id twice; results stay in the order of the calls."""
+    talk = Talk(origin(one)).user().reply(call(given[0]), call(given[1]), say("so"))
+    talk.result(given[0], "first", "resp1").result(given[1], "second", "resp1")
+    body = to(other, talk).sent
+    found = ids(body)
+    assert 4 == len(found)
+    assert sorted(found[:2]) == sorted(found[2:])
+    assert 2 == len(set(found))
+    source = json.dumps(body)
+    assert source.index("first") < source.index("second")
+
+
+@pytest.mark.parametrize("other", [speech for speech in ALL if speech != "openai-chat"])
+def test_ids_are_the_same_in_every_request(other: str) -> None:
+    """What is made up depends on the log alone, so that the next request begins with the last."""
+    talk = Talk(origin("openai-chat")).user().reply(call(""), call("")).result("").result("")
+    before = to(other, talk).raw
+    assert before == to(other, talk.reply(say("x")).end().user("b")).raw[: len(before)]
+
+
+@pytest.mark.parametrize(("one", "other"), FROM_TO)
+def test_what_was_said_is_told_and_its_verbatim_object_is_not(one: str, other: str) -> None:
+    """Texts, refusals, calls and results go as they were understood."""
+    text = Text("the answer", source_field="refusal", wire='{"verbatim":1}')
+    talk = Talk(origin(one)).user("why").reply(text, call(wire='{"verbatim":2}'))
+    talk.note("tool_result", ToolResult("c1", "found", wire='{"verbatim":3}', dialect=one), "resp1")
+    body = to(other, talk).body
+    assert b"verbatim" not in body
+    for piece in (b"why", b"the answer", b"look", b"found"):
+        assert piece in body
+
+
+def test_own_results_go_back_as_they_came() -> None:
+    """A result of the target's own dialect keeps its object; one of a foreign call does not."""
+    wire = '{"type":"tool_result","tool_use_id":"c1","content":"found","more":1}'
+    result = ToolResult("c1", "found", name="look", wire=wire, dialect=ANTHROPIC)
+    for speech, kept in ((ANTHROPIC, True), ("openai-chat", True)):
+        talk = Talk(origin(speech)).user().reply(call()).note("tool_result", result, "resp1")
+        assert kept is (b'"more":1' in to(ANTHROPIC, talk).body)
+    again = Talk(origin("openai-chat")).user().reply(call(""), call("")).note("tool_result", result, "resp1")
+    assert b'"more":1' not in to(ANTHROPIC, again).body
+
+
+def test_calls_without_a_result_are_told_so() -> None:
+    """In parallel calls only one was answered: the other gets the same words every time."""
+    talk = Talk(origin(ANTHROPIC)).user().reply(call("c1"), call("c2")).result("c2", "two").end("interrupted").user("b")
+    for speech in ALL:
+        body = to(speech, talk).body
+        assert b"two" in body
+        assert 1 == body.count(translate.INTERRUPTED.encode())
+
+
+@pytest.mark.parametrize("speech", [BEDROCK, MISTRAL])
+def test_a_question_behind_results_is_taken(speech: str) -> None:
+    """Where roles alternate, or no question may stand behind results, they are one or something stands between."""
+    talk = Talk(origin(speech)).user("a").reply(call()).result().end("interrupted").user("b").user("c")
+    roles = [message["role"] for message in to(speech, talk).sent["messages"]]
+    assert ["user", "assistant", "user"] == roles if speech == BEDROCK else True
+    assert all(one != "tool" or other in ("tool", "assistant") for one, other in pairwise(roles))
+
+
+@pytest.mark.parametrize("speech", ALL)
+def test_an_answer_that_says_nothing_breaks_nothing(speech: str) -> None:
+    """Responses without blocks, or of empty texts, leave a body that can be read, and no empty content."""
+    talk = Talk(origin(speech)).user("a").reply().end().user("b").reply(say("")).end().user("c")
+    assert b"c" in to(speech, talk).body
+    if speech in (ANTHROPIC, GEMINI, BEDROCK):
+        assert "assistant" not in {message.get("role") for message in next(iter(to(speech, talk).sent.values()))}
+
+
+def test_messages_of_another_dialect_go_as_they_were_understood() -> None:
+    """Text and media go along; a part that only its dialect can say is refused before the network."""
+    image = Media("image/png", data="AAAA", wire='{"verbatim":1}')
+    talk = Talk(origin(ANTHROPIC)).note("user", Message("", (Text("see"), image), '{"verbatim":2}', "openai-chat"))
+    body = to(ANTHROPIC, talk).body
+    assert b"verbatim" not in body
+    assert b"AAAA" in body
+    own = Message("see", (), '{"role":"user","content":"see","own":1}', ANTHROPIC)
+    assert b'"own":1' in to(ANTHROPIC, Talk().note("user", own)).body
+    for part in (Unknown('{"type":"odd"}'), Media("image/*", wire='{"file_id":"f"}')):
+        with pytest.raises(UnsupportedContent, match="a part that only openai-chat can say"):
+            to(ANTHROPIC, Talk().note("user", Message("", (part,), "", "openai-chat")))
+
+
+def test_tools_that_another_provider_runs_are_not_offered() -> None:
+    """They are told of as what cannot be said; functions are offered in every dialect."""
+    search = Tool("web_search", wire='{"type":"web_search_20250305","name":"web_search"}', dialect=ANTHROPIC)
+    look = Tool("look", "Look.", '{"type":"object"}', wire='{"own":1}', dialect=ANTHROPIC)
+    talk = Talk().note("tools", Tools((search, look))).user()
+    own, other = talk.plan(target(native(), ANTHROPIC)), talk.plan(target(native(), RESPONSES))
+    assert b"web_search_20250305" in bytes(own)
+    assert b"web_search" not in bytes(other)
+    assert b'"own"' not in bytes(other)
+    assert b'"name":"look"' in bytes(other)
+    assert [] == [control.key for control in own.controls]
+    assert [("tools", "web_search", "unrepresentable")] == [(c.key, c.value, c.state) for c in other.controls]
+    assert "only anthropic has it, and e speaks openai-responses" == other.controls[0].reason.replace("{}", "anthropic")
