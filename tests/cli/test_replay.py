@@ -18,7 +18,7 @@ from thinkback.turn.dialects import PACKAGES
 
 CASES = cases()
 # Recorded clients of these lose or reshape reasoning so often that the aim is out of reach.
-_OVER = {"cohere", "bedrock", "gemini", "mistral", "ollama", "openai-chat", "openai-responses", "think-tags"}
+_OVER = {"cohere", "bedrock", "gemini", "mistral", "openai-chat", "openai-responses", "think-tags"}
 # The recording does not look for tags here.
 _NO_TAGS = {"bedrock", "openai-responses"}
 

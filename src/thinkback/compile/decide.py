@@ -157,9 +157,11 @@ def _decide_written(
                 fields = (forms.field_name(policy, ()), *policy.rule.also)
                 carry, told = Carry(fields=fields, text="\n".join(told)), []
             blocks = _told(told, unit, blocks)
-    gone = {id(item.block) for item in refused} if carry.tagged else {id(block) for _, block in thoughts}
-    if gone:
-        blocks = _without(blocks, gone, tagged=carry.tagged)
+    if thoughts:
+        gone = {id(item.block) for item in refused} if carry.tagged else {id(block) for _, block in thoughts}
+        blocks = tuple([block for block in blocks if id(block) not in gone])
+        if not carry.tagged and any(block.source_field == forms.CONTENT for _, block in thoughts):
+            blocks = _without_tags(blocks)
     choice = Choice(carry, blocks)
     if stance.required and native.needs_dummy(unit, blocks, policy):
         return _fill(refused, choice, stance, policy, notes)
@@ -168,16 +170,13 @@ def _decide_written(
     return choice
 
 
-def _without(blocks: tuple[Block, ...], gone: set[int], *, tagged: bool) -> tuple[Block, ...]:
-    """What is left to write; where tags are taken out of a text, the white space behind them goes with them."""
-    left = [block for block in blocks if id(block) not in gone]
-    had_tags = any(isinstance(block, ThinkingBlock) and block.source_field == forms.CONTENT for block in blocks)
-    if had_tags and not tagged:
-        at = next((at for at, block in enumerate(left) if isinstance(block, Text) and not block.wire), -1)
-        first = left[at] if at >= 0 else None
-        if isinstance(first, Text) and first.text != first.text.lstrip():
-            left[at] = msgspec.structs.replace(first, text=first.text.lstrip())
-    return tuple(left)
+def _without_tags(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Where tags are taken out of a text, the white space behind them goes with them."""
+    at = next((at for at, block in enumerate(blocks) if isinstance(block, Text) and not block.wire), -1)
+    first = blocks[at] if at >= 0 else None
+    if not isinstance(first, Text) or first.text == first.text.lstrip():
+        return blocks
+    return (*blocks[:at], msgspec.structs.replace(first, text=first.text.lstrip()), *blocks[at + 1 :])
 
 
 def _told(told: list[str], unit: ResponseUnit, blocks: tuple[Block, ...]) -> tuple[Block, ...]:

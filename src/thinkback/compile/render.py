@@ -46,18 +46,26 @@ class Rendition(NamedTuple):
     report: Report
 
 
-class Reached(NamedTuple):
+class Reached:
     """How far the messages are: their number, the role of the last, and how many responses came.
 
-    ``began``: another message than a system message was among them. ``stripped``: reasoning of this very model was
-    left out of them because a setting says so.
+    ``began``: another message than a system message was among them; ``stripped``: a setting took away reasoning that
+    the provider would keep. A rendering changes a copy of its own.
     """
 
-    messages: int = 0
-    role: str = ""
-    responses: int = 0
-    began: bool = False
-    stripped: bool = False
+    __slots__ = ("began", "messages", "responses", "role", "stripped")
+
+    def __init__(self) -> None:
+        self.messages = self.responses = 0
+        self.role = ""
+        self.began = self.stripped = False
+
+    def copy(self) -> Reached:
+        """A twin that may be changed."""
+        twin = Reached()
+        twin.messages, twin.responses, twin.role = self.messages, self.responses, self.role
+        twin.began, twin.stripped = self.began, self.stripped
+        return twin
 
 
 START = Reached()
@@ -86,7 +94,7 @@ class Rendering:
         self._on_top = translate.on_top(policy.rule.system, writer)
         self._sent = sent
         self._prefix = prefix
-        self.reached = before
+        self.reached = before.copy()
         self.fragments: list[bytes] = []
         self.bare: list[Bare] = []
         self.carried: list[bytes] = []
@@ -141,7 +149,7 @@ class Rendering:
         if leads:
             self.system.append(fragment)
         else:
-            self.reached = self.reached._replace(began=True)
+            self.reached.began = True
             self._add_bare((fragment,))
 
     def _put(self, role: str, fragments: tuple[bytes, ...]) -> None:
@@ -149,13 +157,14 @@ class Rendering:
         writer, reached = self._writer, self.reached
         if not writer.alternates:
             self.fragments += fragments
-            self.reached = reached._replace(messages=reached.messages + len(fragments), role=role)
+            reached.messages += len(fragments)
+            reached.role = role
             return
         for fragment in fragments:
             before, begun = writer.turn_over(reached.role, role)
             self.fragments.append(before + fragment)
-            reached = reached._replace(messages=reached.messages + begun, role=role)
-        self.reached = reached
+            reached.messages += begun
+            reached.role = role
 
     def _add_bare(self, items: tuple[Bare, ...]) -> None:
         self.bare += items
@@ -164,7 +173,8 @@ class Rendering:
                 self._prefix.add(bare_bytes(item, self._writer))
 
     def _add_response(self, unit: ResponseUnit, place: tuple[bool, ...]) -> None:
-        number = self.reached.responses
+        reached = self.reached
+        number = reached.responses
         at, prefix = self._next_index(), self._prefix
         bound = prefix.against(unit, number, at, self._policy) if prefix is not None else ""
         key: Key = (place, at, self._repeated(unit), bound)
@@ -173,21 +183,22 @@ class Rendering:
             rendition = unit.memo = self._render(unit, key)
         _, message, results, bare, decisions, opaque, link, off, sizes, report = rendition
         # What the provider keeps it also reads, so what a setting takes away it must not keep.
-        stripped = self.reached.stripped or self._is_stripped(unit, place)
-        is_kept = prefix is not None and not stripped and prefix.is_kept(unit, self._policy)
+        reached.stripped = reached.stripped or self._is_stripped(unit, place)
+        is_kept = prefix is not None and not reached.stripped and prefix.is_kept(unit, self._policy)
         if message:
             self._put("assistant", message)
             self._add_bare((bare,) if bare != b"" else ())
             if bare is not message[0]:
                 self.carried += message
             if is_kept:
-                self.anchor = len(self.fragments), self.reached.messages, unit.header.id
+                self.anchor = len(self.fragments), reached.messages, unit.header.id
             if results:
                 self._put("tool", results)
                 self._add_bare(results)
         if link:
             self.chain = self.chain.add(number, link)
-        self.reached = self.reached._replace(responses=number + 1, began=True, stripped=stripped)
+        reached.responses = number + 1
+        reached.began = True
         self.decisions += decisions
         if opaque:
             self.opaque.update(dict.fromkeys(opaque))
@@ -252,7 +263,9 @@ class Rendering:
 
     def _unsaid(self, unit: ResponseUnit) -> str:
         """Why nothing stands for a response of reasoning alone that another model gave; empty where something does."""
-        if not unit.thoughts or self._policy.settings.foreign != "drop" or any(map(_says, unit.blocks)):
+        if unit.calls or not unit.thoughts or self._policy.settings.foreign != "drop":
+            return ""
+        if any(map(_says, unit.blocks)):
             return ""
         verdict = self._policy.verdict(unit.header.origin)
         return "" if verdict.text or verdict.carriers else verdict.reason

@@ -8,10 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from thinkback.drive.auth.keys import expires
-from thinkback.drive.auth.signin import fingerprint
 from thinkback.model.rule import Endpoint
-from thinkback.rules.urls import host_matches, split_address
 
 # Headers that name who pays.
 _PRINCIPALS = ("openai-organization", "x-organization-id", "chatgpt-account-id")
@@ -77,11 +74,16 @@ def account(endpoint: Endpoint, base_url: str, headers: Mapping[str, str], key: 
     principal = named or _owner(endpoint, base_url)
     if principal:
         return principal, True
+    from thinkback.drive.auth.keys import expires
+    from thinkback.drive.auth.signin import fingerprint
+
     return ("" if not key or expires(endpoint, key) else fingerprint(key)), False
 
 
 def _owner(endpoint: Endpoint, base_url: str) -> str:
     """The Azure resource or Google project that an address of such an endpoint names."""
+    from thinkback.rules.urls import host_matches, split_address
+
     host, path = split_address(base_url)
     if endpoint.auth.scheme == "azure" and any(host_matches(pattern, host, path) for pattern in endpoint.hosts):
         return host.partition(".")[0]

@@ -219,16 +219,18 @@ class History:
         self.commits.extend(whole)
         self._waiting.extend(whole)
         for commit in commits:
-            if isinstance(commit.value, Tools):
-                self.tools = commit.value.tools
-            elif isinstance(commit.value, Request) and commit.value.basis:
-                self._bases.add(commit.value.basis_digest)
-            elif isinstance(commit.value, Message) and commit.kind == "system":
-                self._systems.append(commit.value)
-                if not self._began:
-                    self._leading.append(commit.value)
-            elif commit.kind in ("user", "response"):
+            kind, value = commit.kind, commit.value
+            if kind == "user" or kind == "response":
                 self._began = True
+            elif kind == "tools" and isinstance(value, Tools):
+                self.tools = value.tools
+            elif kind == "request" and isinstance(value, Request):
+                if value.basis:
+                    self._bases.add(value.basis_digest)
+            elif kind == "system" and isinstance(value, Message):
+                self._systems.append(value)
+                if not self._began:
+                    self._leading.append(value)
 
     def hold(self, response: str, index: int, block: Block) -> None:
         """Keep ``block`` in memory for the commit of that place, which is to come."""

@@ -20,6 +20,8 @@ Phase: TypeAlias = Literal["open", "later"]
 # A shorter text would be found in refusals of any kind.
 _TELLING = 16
 _LONGEST = 200
+# What stands for itself in a regular expression, although it would be escaped.
+_PLAIN = frozenset(" -'\"`/,:")
 # What no difference of a few words explains.
 _MORE = 8
 
@@ -224,10 +226,12 @@ def pattern_of(text: str) -> str:
     """A regular expression for ``text`` with other numbers and ids in it."""
     line = text.strip().splitlines()[0][:_LONGEST]
     parts = re.split(r"(\b(?=\w*\d)[\w-]{12,}|\d+)", line)
-    return "".join(
-        re.sub(r"\\(?=[ \-'\"`/,:])", "", re.escape(part)) if at % 2 == 0 else _varying(part)
-        for at, part in enumerate(parts)
-    )
+    return "".join(_literal(part) if at % 2 == 0 else _varying(part) for at, part in enumerate(parts))
+
+
+def _literal(part: str) -> str:
+    """``part`` escaped where a regular expression needs it and nowhere else."""
+    return "".join(character if character in _PLAIN else re.escape(character) for character in part)
 
 
 def _varying(part: str) -> str:
