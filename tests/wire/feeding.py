@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, content_slice
 from thinkback.model.commits import block_draft, decode_payload
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta, ToolCallDelta
+from thinkback.turn.dialects import ResponseReader
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_chat.read import Reader
 from thinkback.wire.result import ReadOptions, ReadResult
@@ -47,20 +48,31 @@ def feed(
     pieces: Iterable[bytes], framing: Framing = "sse", options: ReadOptions | None = None
 ) -> tuple[list[Delta], ReadResult]:
     """All deltas and the result of a body that comes in ``pieces``."""
-    reader = Reader(ORIGIN, framing, options, "r1")
+    return fed(Reader(ORIGIN, framing, options, "r1"), pieces)
+
+
+def fed(reader: ResponseReader, pieces: Iterable[bytes]) -> tuple[list[Delta], ReadResult]:
+    """All deltas and the result of a body that ``reader`` gets in ``pieces``."""
     deltas = [delta for piece in pieces for delta in reader.feed(piece)]
     deltas += reader.close()
-    return deltas, reader.result()
+    result = reader.result()
+    assert (reader.finish or None) == (result.response.finish or None)
+    return deltas, result
 
 
 def read(raw: bytes, field: str = "") -> ReadResult:
     """The result of a body, streamed or whole, after checking that it is the same byte by byte and obeys the laws."""
     framing: Framing = "json" if raw.startswith(b"{") else "sse"
     options = ReadOptions(field) if field else None
-    deltas, result = feed([raw], framing, options)
-    assert (deltas, result) == feed(each_byte(raw), framing, options)
-    check(deltas, result)
-    return result
+    return alike(raw, lambda pieces: feed(pieces, framing, options))
+
+
+def alike(raw: bytes, feed: Callable[[Iterable[bytes]], tuple[list[Delta], ReadResult]]) -> ReadResult:
+    """The result of ``raw``, which is the same byte by byte and obeys the laws."""
+    whole = feed([raw])
+    assert whole == feed(each_byte(raw))
+    check(*whole)
+    return whole[1]
 
 
 def each_byte(raw: bytes) -> list[bytes]:

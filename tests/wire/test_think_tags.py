@@ -203,3 +203,14 @@ def test_the_place_of_a_mark_or_of_its_beginning() -> None:
     assert (1, 1) == split_at("a<b>", 0, "<b>")
     assert (-1, 2) == split_at("aa<b", 1, "<b>")
     assert (-1, 3) == split_at("a<c", 0, "<b>")
+
+
+@pytest.mark.parametrize("opening", ["", "[", "◁", "[/THINK"])
+def test_the_beginning_of_a_tag_among_attributes_is_no_tag(opening: str) -> None:
+    """What an attribute holds does not end the tag that is held back, wherever the text is cut."""
+    text = f'so <think a="{opening}">why</think>'
+    splitter = TagSplitter()
+    pieces = [piece for one in text for piece in splitter.feed(one)] + splitter.close()
+
+    assert {"text"} == {piece.kind for piece in pieces}
+    assert text == "".join(piece.text for piece in pieces)

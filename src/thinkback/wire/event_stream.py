@@ -67,7 +67,7 @@ class EventStreamFramer:
         """The payloads of the complete messages, and where they end."""
         payloads: list[bytes] = []
         at, size, sizes, number_at = 0, len(buffer), self._sizes, _CHECKSUM.unpack_from
-        head = begin = b""
+        head, begin, is_event = b"", b"", False
         self._needed = _PRELUDE.size
         while size - at >= 12:
             known = sizes.get(buffer[at : at + 12]) or self._measure(buffer[at : at + 12])

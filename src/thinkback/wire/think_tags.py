@@ -192,12 +192,14 @@ class TagSplitter:
 
     def _tail(self, text: str, start: int) -> int:
         """Where the end of ``text`` begins that may turn out to be a tag; its length if none."""
+        last = text.rfind("<", start)
+        if last >= 0 and _ATTRIBUTES_BEGIN.match(text, last):
+            return last
         begins = _OPENING_BEGINS if self._tagged else _TAG_BEGINS
         for found in _FIRST.finditer(text, max(start, len(text) - _LONGEST + 1)):
             if text[found.start() :] in begins:
                 return found.start()
-        last = text.rfind("<", start)
-        return last if last >= 0 and _ATTRIBUTES_BEGIN.match(text, last) else len(text)
+        return len(text)
 
 
 def _closing_of(opening: str) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.wire.feeding import check, each_byte
-from thinkback.model import canonical
-from thinkback.model.blocks import Block, Origin, ToolResult
-from thinkback.model.commits import Draft, Message, Response, Tools
+from tests.wire import rewriting
+from tests.wire.feeding import alike, fed
+from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
-from thinkback.model.plan import NOTHING
 from thinkback.wire.anthropic import Reader, read_request, write
 from thinkback.wire.framing import Framing
 from thinkback.wire.result import ReadRequest, ReadResult
@@ -86,71 +83,23 @@ def body(*blocks: Any, reason: str | None = "end_turn", **top: Any) -> bytes:
 
 def feed(pieces: Iterable[bytes], framing: Framing = "sse") -> tuple[list[Delta], ReadResult]:
     """All deltas and the result of a body that comes in ``pieces``."""
-    reader = Reader(ORIGIN, framing, None, "r1")
-    deltas = [delta for piece in pieces for delta in reader.feed(piece)]
-    deltas += reader.close()
-    assert reader.finish == reader.result().response.finish
-    return deltas, reader.result()
+    return fed(Reader(ORIGIN, framing, None, "r1"), pieces)
 
 
 def read(raw: bytes) -> ReadResult:
     """The result of a body, streamed or whole, after checking that it is the same byte by byte and obeys the laws."""
     framing: Framing = "json" if raw.startswith((b"{", b"[")) else "sse"
-    deltas, result = feed([raw], framing)
-    assert (deltas, result) == feed(each_byte(raw), framing)
-    check(deltas, result)
-    return result
+    return alike(raw, lambda pieces: feed(pieces, framing))
 
 
 def adopt(request: Mapping[str, Any]) -> ReadRequest:
     """A request body as values."""
-    count = itertools.count(1)
-    return read_request(request, lambda: f"r{next(count)}")
+    return rewriting.adopt(read_request, request)
 
 
 def rewrite(request: ReadRequest) -> dict[str, Any]:
     """The request that the writer makes of what was read: system messages before the first other one stand on top."""
-    tools = [tool for draft in request.drafts if isinstance(draft.value, Tools) for tool in draft.value.tools]
-    top: list[bytes] = []
-    fragments: list[bytes] = []
-    for group in _grouped(draft for draft in request.drafts if draft.kind != "tools"):
-        if group[0].kind == "system" and not fragments:
-            top.append(write.top(_message(group)))
-        else:
-            fragments += _fragments(group)
-    end = write.end(request.model, tools, top, request.params)
-    written: dict[str, Any] = canonical.decode(write.start + write.separator.join(fragments) + end)
-    return written
-
-
-def _grouped(drafts: Iterable[Draft]) -> Iterable[list[Draft]]:
-    """A message, a response with its blocks, or all results that stand together."""
-    group: list[Draft] = []
-    for draft in drafts:
-        if group and not (
-            (draft.index >= 0 and group[0].kind == "response") or draft.kind == group[0].kind == "tool_result"
-        ):
-            yield group
-            group = []
-        group.append(draft)
-    if group:
-        yield group
-
-
-def _fragments(group: Sequence[Draft]) -> tuple[bytes, ...]:
-    first = group[0].value
-    if isinstance(first, Response):
-        blocks: list[Block] = [draft.value for draft in group[1:]]  # type: ignore[misc]
-        return write.assistant(first, blocks, NOTHING)
-    if isinstance(first, Message):
-        return (write.message("system" if group[0].kind == "system" else "user", first),)
-    return write.results([draft.value for draft in group if isinstance(draft.value, ToolResult)])
-
-
-def _message(group: Sequence[Draft]) -> Message:
-    value = group[0].value
-    assert isinstance(value, Message)
-    return value
+    return rewriting.rewrite(write, request, only_first_on_top=True)
 
 
 def merged(request: Mapping[str, Any]) -> dict[str, Any]:

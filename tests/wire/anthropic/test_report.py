@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from thinkback.wire.anthropic.report import applied_edits, transformations
+from thinkback.wire.anthropic.report import applied_edits, report, transformations
+from thinkback.wire.result import Report
 
 DROPPED = {"type": "thinking_dropped", "path": "messages.3.content.0", "reason": "prefix_binding_mismatch"}
 ALLOWED = {"type": "thinking_mismatch_allowed", "path": "messages.5.content.1", "reason": "model_binding_mismatch"}
@@ -47,3 +48,4 @@ def test_edits_of_the_context_are_told_in_sentences() -> None:
 def test_nothing_is_told_where_nothing_was_reported(envelope: Any) -> None:
     """Most responses have neither."""
     assert ([], []) == (transformations(envelope), applied_edits(envelope))
+    assert Report() == report(envelope)

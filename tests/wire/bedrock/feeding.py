@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from tests.wire import event_stream
-from tests.wire.feeding import check, each_byte
+from tests.wire import event_stream, rewriting
+from tests.wire.feeding import alike, fed
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Origin, ToolResult
-from thinkback.model.commits import Draft, Message, Response, Tools
+from thinkback.model.blocks import Block, Origin
+from thinkback.model.commits import Response
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import NOTHING
 from thinkback.wire.bedrock import Reader, raw_response, read_request, write
@@ -53,18 +52,13 @@ def body(*content: Any, finish: str | None = "end_turn", **top: Any) -> bytes:
 
 def feed(pieces: Iterable[bytes], framing: Framing = "event-stream") -> tuple[list[Delta], ReadResult]:
     """All deltas and the result of a body that comes in ``pieces``."""
-    reader = Reader(ORIGIN, framing, None, "r1")
-    deltas = [delta for piece in pieces for delta in reader.feed(piece)]
-    deltas += reader.close()
-    return deltas, reader.result()
+    return fed(Reader(ORIGIN, framing, None, "r1"), pieces)
 
 
 def read(raw: bytes) -> ReadResult:
     """The result of a body, streamed or whole, after checking that it is the same byte by byte and obeys the laws."""
     framing: Framing = "json" if raw.startswith(b"{") else "event-stream"
-    deltas, result = feed([raw], framing)
-    assert (deltas, result) == feed(each_byte(raw), framing)
-    check(deltas, result)
+    result = alike(raw, lambda pieces: feed(pieces, framing))
     canonical.encode(raw_response(result))
     return result
 
@@ -76,60 +70,12 @@ def content(result: ReadResult) -> Any:
 
 def reread(request: Any) -> ReadRequest:
     """A request body as values."""
-    numbers = itertools.count()
-    return read_request(request, lambda: f"r{next(numbers)}", ORIGIN)
+    return rewriting.adopt(lambda body, ids: read_request(body, ids, ORIGIN), request)
 
 
 def rewritten(request: Any) -> Any:
     """A request body, read and written again."""
-    found = reread(request)
-    return json.loads(written(found.drafts, found.params))
-
-
-def written(drafts: Sequence[Draft], params: dict[str, Any]) -> bytes:
-    """The body of a request that sends all of ``drafts``."""
-    fragments: list[bytes] = []
-    system: list[bytes] = []
-    tools: Tools = Tools(())
-    before = ""
-    for draft in grouped(drafts):
-        role = "user"
-        found: tuple[bytes, ...]
-        match draft:
-            case Message() as message:
-                found = (write.message("user", message),)
-            case (Message() as message,):
-                system.append(write.top(message))
-                continue
-            case Tools():
-                tools = draft
-                continue
-            case (Response() as response, *blocks):
-                role, found = "assistant", write.assistant(response, blocks, NOTHING)
-            case results:
-                role, found = "tool", write.results(results)
-        for fragment in found:
-            fragments.append(write.turn_over(before, role)[0] + fragment)
-            before = role
-    return write.start + write.separator.join(fragments) + write.end("model", tools.tools, system, params)
-
-
-def grouped(drafts: Sequence[Draft]) -> list[Any]:
-    """What the writer takes at once: messages, tools, a response with its blocks, results; a system message alone."""
-    found: list[Any] = []
-    for draft in drafts:
-        if draft.kind == "system":
-            found.append((draft.value,))
-        elif isinstance(draft.value, Response):
-            found.append([draft.value])
-        elif draft.response:
-            found[-1].append(draft.value)
-        elif isinstance(draft.value, ToolResult):
-            is_next = bool(found) and isinstance(found[-1], list) and isinstance(found[-1][-1], ToolResult)
-            found[-1].append(draft.value) if is_next else found.append([draft.value])
-        else:
-            found.append(draft.value)
-    return found
+    return rewriting.rewrite(write, reread(request))
 
 
 def assistant(*blocks: Block) -> Any:

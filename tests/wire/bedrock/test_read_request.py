@@ -70,7 +70,7 @@ def test_what_was_understood() -> None:
         draft.kind for draft in drafts[:8]
     ]
     assert Draft("user", Message("Weather?")) == drafts[2]
-    assert Draft("response", Response(ORIGIN, blocks=6), "r0") == drafts[3]
+    assert Draft("response", Response(ORIGIN, blocks=6), "r1") == drafts[3]
     assert ThinkingBlock("I look.", source_field="reasoningText", signature="Eq+/=") == drafts[4].value
     assert ToolCall("t1", "f", '{"a":1}') == drafts[8].value
     assert Unknown('{"cachePoint":{"type":"default"}}') == drafts[9].value
@@ -106,7 +106,7 @@ def test_binary_data_that_a_program_holds_is_base64() -> None:
         {"role": "user", "content": [{"image": {"format": "png", "source": {"bytes": b"\x00"}}}]},
         {"role": "assistant", "content": ({"reasoningContent": {"redactedContent": b"Red"}},)},
     ]
-    user, _, block = read_messages(held, lambda: "r1")
+    user, _, block = read_messages(held, lambda: "r2")
 
     assert isinstance(user.value, Message)
     assert (Media("image/png", data="AA=="),) == user.value.parts
@@ -116,8 +116,8 @@ def test_binary_data_that_a_program_holds_is_base64() -> None:
 
 def test_what_came_before_names_the_results() -> None:
     """A call of an earlier part of the history is answered by name."""
-    after = [Draft("tool_call", ToolCall("t1", "f", "{}"), "r0", 0)]
-    (result,) = read_messages([{"role": "user", "content": TOLD["content"][1:2]}], lambda: "r1", after=after)
+    after = [Draft("tool_call", ToolCall("t1", "f", "{}"), "r1", 0)]
+    (result,) = read_messages([{"role": "user", "content": TOLD["content"][1:2]}], lambda: "r2", after=after)
 
     assert ToolResult("t1", "4 °C", name="f") == result.value
 
@@ -142,7 +142,7 @@ def test_an_empty_message_is_a_message() -> None:
 def test_what_is_no_message_is_refused_by_its_place(message: Any) -> None:
     """The error names the entry."""
     with pytest.raises(WireError, match=r"messages\[1\]"):
-        read_messages([ASK, message], lambda: "r1")
+        read_messages([ASK, message], lambda: "r2")
 
 
 @pytest.mark.parametrize("body", [{}, {"messages": "a"}, {"messages": 5}])

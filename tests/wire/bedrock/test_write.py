@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.bedrock.feeding import ORIGIN, assistant, written
+from tests.wire import rewriting
+from tests.wire.bedrock.feeding import ORIGIN, assistant
 from thinkback.errors import UnsupportedContent
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool
 from thinkback.model.plan import NOTHING
 from thinkback.wire.bedrock import options, write
-from thinkback.wire.bedrock.call_ids import call_id
-from thinkback.wire.result import WantedOptions
+from thinkback.wire.bedrock.write import call_id
+from thinkback.wire.result import ReadRequest, WantedOptions
 
 SIGNED = ThinkingBlock(" a \n", source_field="reasoningText", signature="Eq+/=")
 REDACTED = ThinkingBlock("", source_field="redactedContent", kind="none", carriers=(Carrier("redacted", "UmVk"),))
@@ -51,7 +52,7 @@ def test_neighbours_of_one_role_are_one_message() -> None:
         ],
         "system": [{"text": "Be brief."}],
         "inferenceConfig": {"maxTokens": 5},
-    } == json.loads(written(drafts, {"inferenceConfig": {"maxTokens": 5}}))
+    } == rewriting.rewrite(write, ReadRequest("", tuple(drafts), {"inferenceConfig": {"maxTokens": 5}}))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_a_message_begins_where_the_role_turns(before: str, role: str, expected:
 
 def test_a_body_without_messages_is_json() -> None:
     """It is refused by the provider and not by a parser."""
-    assert {"messages": [{"role": "user", "content": []}]} == json.loads(written([], {}))
+    assert {"messages": [{"role": "user", "content": []}]} == rewriting.rewrite(write, ReadRequest("", (), {}))
 
 
 @pytest.mark.parametrize(

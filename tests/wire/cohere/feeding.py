@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from tests.wire.feeding import check, each_byte
+from tests.wire import rewriting
+from tests.wire.feeding import alike, fed
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Origin, ToolResult
-from thinkback.model.commits import Draft, Message, Response, Tools
+from thinkback.model.blocks import Block, Origin
+from thinkback.model.commits import Response
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import NOTHING
 from thinkback.wire.cohere import Reader, raw_response, read_request, write
@@ -53,50 +53,25 @@ def body(message: Any, finish: str | None = "COMPLETE", **top: Any) -> bytes:
 
 def feed(pieces: Iterable[bytes], framing: Framing = "sse") -> tuple[list[Delta], ReadResult]:
     """All deltas and the result of a body that comes in ``pieces``."""
-    reader = Reader(ORIGIN, framing, None, "r1")
-    deltas = [delta for piece in pieces for delta in reader.feed(piece)]
-    deltas += reader.close()
-    return deltas, reader.result()
+    return fed(Reader(ORIGIN, framing, None, "r1"), pieces)
 
 
 def read(raw: bytes) -> ReadResult:
     """The result of a body, streamed or whole, after checking that it is the same byte by byte and obeys the laws."""
     framing: Framing = "json" if raw.startswith(b"{") else "sse"
-    deltas, result = feed([raw], framing)
-    assert (deltas, result) == feed(each_byte(raw), framing)
-    check(deltas, result)
+    result = alike(raw, lambda pieces: feed(pieces, framing))
     canonical.encode(raw_response(result))
     return result
 
 
 def reread(request: Any) -> ReadRequest:
     """A request body as values."""
-    numbers = itertools.count()
-    return read_request(request, lambda: f"r{next(numbers)}", ORIGIN)
+    return rewriting.adopt(lambda body, ids: read_request(body, ids, ORIGIN), request)
 
 
 def rewritten(request: Any) -> Any:
     """A request body, read and written again."""
-    found = reread(request)
-    return json.loads(written(found.drafts, found.params, found.model))
-
-
-def written(drafts: Sequence[Draft], params: dict[str, Any], model: str) -> bytes:
-    """The body of a request that sends all of ``drafts``."""
-    fragments: list[bytes] = []
-    tools = Tools(())
-    for at, draft in enumerate(drafts):
-        match draft.value:
-            case Message() as message:
-                fragments.append(write.message("system" if draft.kind == "system" else "user", message))
-            case Tools() as tools:
-                pass
-            case Response() as response:
-                blocks: list[Any] = [other.value for other in drafts[at + 1 :] if other.response == draft.response]
-                fragments += write.assistant(response, blocks, NOTHING)
-            case ToolResult() as result:
-                fragments += write.results([result])
-    return write.start + write.separator.join(fragments) + write.end(model, tools.tools, [], params)
+    return rewriting.rewrite(write, reread(request))
 
 
 def assistant(*blocks: Block, response: Response | None = None) -> Any:

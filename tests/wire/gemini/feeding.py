@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.wire.feeding import check, each_byte
-from thinkback.model import canonical
-from thinkback.model.blocks import Block, Origin, ToolResult
-from thinkback.model.commits import Draft, Message, Response, Tools
+from tests.wire import feeding, rewriting
+from tests.wire.feeding import alike, fed
+from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
-from thinkback.model.plan import NOTHING
 from thinkback.wire.framing import Framing
 from thinkback.wire.gemini import Reader, read_request, write
 from thinkback.wire.result import ReadRequest, ReadResult
@@ -31,8 +28,7 @@ def chunk(*parts: Any, finish: str | None = None, **top: Any) -> dict[str, Any]:
 
 def sse(*events: Any, end: bytes = b"\n") -> bytes:
     """The events as a stream; bytes stand for themselves."""
-    datas = [event if isinstance(event, bytes) else json.dumps(event).encode() for event in events]
-    return b"".join(b"data: " + data + end + end for data in datas)
+    return feeding.sse(*events, end=end, done=False)
 
 
 def stream(*parts: Any, finish: str = "STOP") -> bytes:
@@ -42,20 +38,13 @@ def stream(*parts: Any, finish: str = "STOP") -> bytes:
 
 def feed(pieces: Iterable[bytes], framing: Framing = "sse") -> tuple[list[Delta], ReadResult]:
     """All deltas and the result of a body that comes in ``pieces``."""
-    reader = Reader(ORIGIN, framing, None, "r1")
-    deltas = [delta for piece in pieces for delta in reader.feed(piece)]
-    deltas += reader.close()
-    assert reader.finish == reader.result().response.finish
-    return deltas, reader.result()
+    return fed(Reader(ORIGIN, framing, None, "r1"), pieces)
 
 
 def read(raw: bytes) -> ReadResult:
     """The result of a body, streamed or whole, after checking that it is the same byte by byte and obeys the laws."""
     framing: Framing = "sse" if raw.startswith(b"data:") else "json"
-    deltas, result = feed([raw], framing)
-    assert (deltas, result) == feed(each_byte(raw), framing)
-    check(deltas, result)
-    return result
+    return alike(raw, lambda pieces: feed(pieces, framing))
 
 
 def body(*parts: Any, finish: str = "STOP", **top: Any) -> bytes:
@@ -65,43 +54,9 @@ def body(*parts: Any, finish: str = "STOP", **top: Any) -> bytes:
 
 def adopt(request: Mapping[str, Any]) -> ReadRequest:
     """A request body as values."""
-    count = itertools.count(1)
-    return read_request(request, lambda: f"r{next(count)}")
+    return rewriting.adopt(read_request, request)
 
 
 def rewrite(request: ReadRequest) -> dict[str, Any]:
     """The request that the writer makes of what was read."""
-    tools = [tool for draft in request.drafts if isinstance(draft.value, Tools) for tool in draft.value.tools]
-    system = [write.top(draft.value) for draft in request.drafts if _is_system(draft)]  # type: ignore[arg-type]
-    fragments = [fragment for group in _grouped(request.drafts) for fragment in _fragments(group)]
-    end = write.end(request.model, tools, system, request.params)
-    written: dict[str, Any] = canonical.decode(write.start + write.separator.join(fragments) + end)
-    return written
-
-
-def _is_system(draft: Draft) -> bool:
-    return draft.kind == "system"
-
-
-def _grouped(drafts: Iterable[Draft]) -> Iterable[list[Draft]]:
-    """A message, a response with its blocks, or all results that stand together."""
-    group: list[Draft] = []
-    for draft in drafts:
-        goes_on = draft.index >= 0 if group and group[0].kind == "response" else draft.kind == "tool_result"
-        if group and not (goes_on and group[0].kind in ("response", "tool_result")):
-            yield group
-            group = []
-        if draft.kind not in ("system", "tools"):
-            group.append(draft)
-    if group:
-        yield group
-
-
-def _fragments(group: list[Draft]) -> tuple[bytes, ...]:
-    first = group[0].value
-    if isinstance(first, Response):
-        blocks: list[Block] = [draft.value for draft in group[1:]]  # type: ignore[misc]
-        return write.assistant(first, blocks, NOTHING)
-    if isinstance(first, Message):
-        return (write.message("user", first),)
-    return write.results([draft.value for draft in group if isinstance(draft.value, ToolResult)])
+    return rewriting.rewrite(write, request)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.wire.feeding import each_byte
 from tests.wire.gemini.feeding import ORIGIN, body, chunk, feed, read, sse, stream
 from thinkback.model import canonical
 from thinkback.model.blocks import Text
@@ -235,10 +236,19 @@ def test_options_ask_for_a_schema() -> None:
 def test_nothing_is_read_after_an_event_that_cannot_be_read() -> None:
     """Bytes that are no text end the response, also where the typed reading passes over them."""
     broken = b'data: {"candidates": [], "usageMetadata": {"\x80": 1}}\r\n\r\n'
-    raw = broken + sse(chunk([{"text": "a"}]))
+    raw = broken + sse(chunk({"text": "a"}))
     deltas, result = feed([raw])
 
     assert (deltas, result) == feed(each_byte(raw))
     assert [] == deltas
     assert result.response.error is not None
     assert "malformed" == result.response.error.type
+
+
+def test_counts_that_cannot_be_read_are_none() -> None:
+    """A number beyond all bounds in the last counts that came: the text before the stream broke off is kept."""
+    broken = b'data: {"candidates": [{"content": {"parts": [{"text": "b"}]}}], "usageMetadata": {"x": 1e999}}\n\n'
+    result = read(sse(chunk({"text": "a"}, usageMetadata=COUNTS)) + broken)
+
+    assert (Text("ab"),) == result.blocks
+    assert result.usage is None

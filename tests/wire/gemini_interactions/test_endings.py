@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.wire.feeding import each_byte
 from tests.wire.gemini_interactions.feeding import (
     CREATED,
     HEAD,
@@ -165,7 +166,7 @@ def test_options_ask_for_a_stream_and_a_schema() -> None:
     assert {"stream": True, "response_format": form} == options(WantedOptions(stream=True, schema=schema))
 
 
-def test_nothing_is_read_after_an_error() -> None:
+def test_nothing_is_read_after_an_error_that_looks_like_text() -> None:
     """An error that looks like a piece of text ends the response, wherever the pieces of the body end."""
     raw = sse({**delta(0, "text", text="a"), "event_type": "error"}, delta(0, "text", text="b"))
     deltas, result = feed([raw])

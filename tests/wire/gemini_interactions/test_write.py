@@ -109,7 +109,7 @@ def test_media_that_has_no_place_is_refused(media: Media) -> None:
 def test_system_tools_and_parameters_stand_behind_the_steps() -> None:
     """Several system messages are one text; own tools go out as they were."""
     tools = (
-        Tool("f", "does f", '{"type": "object"}', wire='{"x":1}', dialect="openai-chat"),
+        Tool("f", "does f", '{"type": "object"}'),
         Tool("g"),
         Tool("google_search", wire='{"type":"google_search"}', dialect="gemini-interactions"),
     )

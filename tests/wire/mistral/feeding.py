@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.wire.feeding import check, each_byte, sse
-from thinkback.model.blocks import Block, Origin, ToolResult
-from thinkback.model.commits import Draft, Message, Response, Tools
+from tests.wire import rewriting
+from tests.wire.feeding import alike, fed, sse
+from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import NOTHING
 from thinkback.wire.framing import Framing
@@ -54,19 +53,13 @@ def body(message: Any, finish: str | None = "stop", **top: Any) -> bytes:
 
 def feed(pieces: Iterable[bytes], framing: Framing = "sse") -> tuple[list[Delta], ReadResult]:
     """All deltas and the result of a body that comes in ``pieces``."""
-    reader = Reader(ORIGIN, framing, None, "r1")
-    deltas = [delta for piece in pieces for delta in reader.feed(piece)]
-    deltas += reader.close()
-    return deltas, reader.result()
+    return fed(Reader(ORIGIN, framing, None, "r1"), pieces)
 
 
 def read(raw: bytes) -> ReadResult:
     """The result of a body, streamed or whole, after checking that it is the same byte by byte and obeys the laws."""
     framing: Framing = "json" if raw.startswith(b"{") else "sse"
-    deltas, result = feed([raw], framing)
-    assert (deltas, result) == feed(each_byte(raw), framing)
-    check(deltas, result)
-    return result
+    return alike(raw, lambda pieces: feed(pieces, framing))
 
 
 def answer(result: ReadResult) -> Any:
@@ -75,35 +68,6 @@ def answer(result: ReadResult) -> Any:
     return json.loads(fragments[0]) if fragments else None
 
 
-def rewritten(body: dict[str, Any]) -> Any:
-    """A request body that is read and written again."""
-    numbers = itertools.count()
-    request = read_request(body, lambda: f"r{next(numbers)}")
-    tools = [draft.value for draft in request.drafts if isinstance(draft.value, Tools)]
-    messages = bytearray()
-    before = ""
-    for role, fragments in fragments_of(request.drafts):
-        for fragment in fragments:
-            messages += write.turn_over(before, role)[0] + fragment
-            before = role
-    end = write.end(request.model, tools[0].tools if tools else (), (), request.params)
-    return json.loads(write.start + bytes(messages) + end)
-
-
-def fragments_of(drafts: Sequence[Draft]) -> list[tuple[str, tuple[bytes, ...]]]:
-    """(role, fragments) of a history."""
-    found: list[tuple[str, tuple[bytes, ...]]] = []
-    for draft in drafts:
-        if isinstance(draft.value, Message):
-            role: Any = draft.kind
-            found.append((role, (write.message(role, draft.value),)))
-        elif isinstance(draft.value, Response):
-            blocks: list[Block] = [
-                other.value  # type: ignore[misc]
-                for other in drafts
-                if other.response == draft.response and other.index >= 0
-            ]
-            found.append(("assistant", write.assistant(draft.value, blocks, NOTHING)))
-        elif isinstance(draft.value, ToolResult):
-            found.append(("tool", write.results([draft.value])))
-    return found
+def rewritten(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A request body, read and written again."""
+    return rewriting.rewrite(write, rewriting.adopt(read_request, body))

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import pytest
 
 from tests.exchanges import Exchange
-from tests.wire.feeding import check, cuts, each_byte, without_empty_calls
+from tests.wire import recorded
+from tests.wire.feeding import without_empty_calls
 from tests.wire.mistral.feeding import feed, rewritten
 from tests.wire.oracle import expected, found
-from thinkback.model import canonical
-from thinkback.model.commits import decode_payload
-from thinkback.wire.framing import guess_framing
 
 DIALECT = "mistral"
-_BYTEWISE_UP_TO = 100_000
 
 
 @pytest.mark.corpus
 def test_a_recorded_response_is_read_as_recorded(recorded_exchange: Exchange, ran: Callable[[Exchange], None]) -> None:
     """Reasoning, answer, calls, order, opaque values, finish, usage, model and error are those of the recording."""
-    raw = recorded_exchange.body
     ran(recorded_exchange)
-    framing = guess_framing(recorded_exchange.data["response"].get("content_type") or "", raw[:1])
-    seed = random.randrange(2**32)
-    print(f"cuts of seed {seed}")
-    whole = feed([raw], framing)
-
-    check(*whole)
-    assert whole == feed(cuts(raw, seed), framing)
-    if len(raw) <= _BYTEWISE_UP_TO:
-        assert whole == feed(each_byte(raw), framing)
-    assert expected(recorded_exchange.expect) == found(whole[1])
+    result = recorded.read_alike(recorded_exchange, feed)
+    assert expected(recorded_exchange.expect) == found(result)
 
 
 @pytest.mark.corpus
@@ -49,20 +36,4 @@ def test_a_recorded_request_is_written_as_it_was(recorded_exchange: Exchange) ->
 @pytest.mark.corpus
 def test_a_damaged_recording_is_read_without_an_exception(recorded_exchange: Exchange) -> None:
     """Bytes cut out, doubled or replaced: a result all the same, equal at any cut, and every value has bytes."""
-    raw = recorded_exchange.body[:20_000]
-    framing = guess_framing(recorded_exchange.data["response"].get("content_type") or "", raw[:1])
-    seed = random.randrange(2**32)
-    print(f"damage of seed {seed}")
-    chance = random.Random(seed)
-    for _ in range(5):
-        damaged = bytearray(raw)
-        for _ in range(chance.randint(1, 4)):
-            at, length = chance.randrange(len(damaged) + 1), chance.choice((0, 1, 8, 300))
-            damaged[at : at + length] = chance.choice(
-                (b"", chance.randbytes(3), damaged[at : at + length] * 2, b'"', b"}", b"\\ud83d")
-            )
-        whole = feed([bytes(damaged)], framing)
-
-        assert whole == feed(cuts(bytes(damaged), seed), framing)
-        for value in (*whole[1].blocks, whole[1].response):
-            assert decode_payload(canonical.encode(value)) == value
+    recorded.check_damage(recorded_exchange, feed)

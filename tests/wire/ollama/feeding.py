@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.wire.feeding import check, each_byte
-from thinkback.model.blocks import Block, Origin, ToolResult
-from thinkback.model.commits import Draft, Message, Response, Tools
+from tests.wire import rewriting
+from tests.wire.feeding import alike, fed
+from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import NOTHING
 from thinkback.wire.framing import Framing
@@ -54,18 +53,12 @@ def call(arguments: Any, id: str = "call_1", name: str = "f", **function: Any) -
 
 def feed(pieces: Iterable[bytes], framing: Framing = "ndjson") -> tuple[list[Delta], ReadResult]:
     """All deltas and the result of a body that comes in ``pieces``."""
-    reader = Reader(ORIGIN, framing, None, "r1")
-    deltas = [delta for piece in pieces for delta in reader.feed(piece)]
-    deltas += reader.close()
-    return deltas, reader.result()
+    return fed(Reader(ORIGIN, framing, None, "r1"), pieces)
 
 
 def read(raw: bytes, framing: Framing = "ndjson") -> ReadResult:
     """The result of a body after checking that it is the same byte by byte and obeys the laws."""
-    deltas, result = feed([raw], framing)
-    assert (deltas, result) == feed(each_byte(raw), framing)
-    check(deltas, result)
-    return result
+    return alike(raw, lambda pieces: feed(pieces, framing))
 
 
 def answer(result: ReadResult) -> Any:
@@ -74,30 +67,6 @@ def answer(result: ReadResult) -> Any:
     return json.loads(fragments[0]) if fragments else None
 
 
-def rewritten(body: dict[str, Any]) -> Any:
-    """A request body that is read and written again."""
-    numbers = itertools.count()
-    request = read_request(body, lambda: f"r{next(numbers)}")
-    tools = [draft.value for draft in request.drafts if isinstance(draft.value, Tools)]
-    messages = write.separator.join(fragments_of(request.drafts))
-    end = write.end(request.model, tools[0].tools if tools else (), (), request.params)
-    return json.loads(write.start + messages + end)
-
-
-def fragments_of(drafts: Sequence[Draft]) -> list[bytes]:
-    """The messages of a history as bytes."""
-    found: list[bytes] = []
-    for draft in drafts:
-        if isinstance(draft.value, Message):
-            role: Any = draft.kind
-            found.append(write.message(role, draft.value))
-        elif isinstance(draft.value, Response):
-            blocks: list[Block] = [
-                other.value  # type: ignore[misc]
-                for other in drafts
-                if other.response == draft.response and other.index >= 0
-            ]
-            found += write.assistant(draft.value, blocks, NOTHING)
-        elif isinstance(draft.value, ToolResult):
-            found += write.results([draft.value])
-    return found
+def rewritten(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A request body, read and written again."""
+    return rewriting.rewrite(write, rewriting.adopt(read_request, body))

@@ -309,3 +309,10 @@ def test_a_wire_object_is_the_field_or_call_that_a_block_came_from() -> None:
     )["message"]
     assert "" == "".join(block.wire for block in result.blocks)
     assert canonical.encode(result.blocks)
+
+
+def test_null_takes_no_text_back() -> None:
+    """A line whose content is null after one that had some: the content was a text."""
+    result = read(stream({"content": "a"}, {"content": None}))
+
+    assert ("text", "a") == (result.response.content, raw_response(result)["message"]["content"])

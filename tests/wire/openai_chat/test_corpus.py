@@ -2,64 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import random
 from collections.abc import Callable
 
 import pytest
 
 from tests.exchanges import Exchange
-from tests.wire.feeding import check, cuts, each_byte, feed
+from tests.wire import recorded
+from tests.wire.feeding import feed
 from tests.wire.oracle import expected, found
-from thinkback.model import canonical
-from thinkback.model.commits import decode_payload
-from thinkback.wire.framing import guess_framing
 from thinkback.wire.openai_chat.chunks import read_failure
 
 DIALECT = "openai-chat"
-_BYTEWISE_UP_TO = 100_000
 
 
 @pytest.mark.corpus
 def test_a_recorded_response_is_read_as_recorded(recorded_exchange: Exchange, ran: Callable[[Exchange], None]) -> None:
     """Reasoning, answer, calls, order, opaque values, finish, usage, model and error are those of the recording."""
-    response, raw = recorded_exchange.data["response"], recorded_exchange.body
     ran(recorded_exchange)
-    if response["status"] >= 400:
-        error, failed = recorded_exchange.expect["error"], read_failure(response["status"], json.loads(raw))
-        assert (error["status"], error["message"]) == (failed.status, failed.message)
-        assert (error["type"], error["code"]) == (failed.type or None, failed.code or None)
+    if recorded.is_refused(recorded_exchange):
+        recorded.check_refusal(recorded_exchange, read_failure)
         return
-    framing = guess_framing(response.get("content_type") or "", raw[:1])
-    seed = random.randrange(2**32)
-    print(f"cuts of seed {seed}")
-    whole = feed([raw], framing)
-
-    check(*whole)
-    assert whole == feed(cuts(raw, seed), framing)
-    if len(raw) <= _BYTEWISE_UP_TO:
-        assert whole == feed(each_byte(raw), framing)
+    result = recorded.read_alike(recorded_exchange, feed)
     if not recorded_exchange.expect.get("ambiguous"):
-        assert expected(recorded_exchange.expect) == found(whole[1])
+        assert expected(recorded_exchange.expect) == found(result)
 
 
 @pytest.mark.corpus
 def test_a_damaged_recording_is_read_without_an_exception(recorded_exchange: Exchange) -> None:
     """Bytes cut out, doubled or replaced: a result all the same, equal at any cut, and every value has bytes."""
-    raw = recorded_exchange.body[:20_000]
-    framing = guess_framing(recorded_exchange.data["response"].get("content_type") or "", raw[:1])
-    seed = random.randrange(2**32)
-    print(f"damage of seed {seed}")
-    chance = random.Random(seed)
-    for _ in range(5):
-        damaged = bytearray(raw)
-        for _ in range(chance.randint(1, 4)):
-            at, length = chance.randrange(len(damaged) + 1), chance.choice((0, 1, 8, 300))
-            damaged[at : at + length] = chance.choice(
-                (b"", chance.randbytes(3), damaged[at : at + length] * 2, b'"', b"}", b"\\ud83d")
-            )
-        whole = feed([bytes(damaged)], framing)
-
-        assert whole == feed(cuts(bytes(damaged), seed), framing)
-        for value in (*whole[1].blocks, whole[1].response):
-            assert decode_payload(canonical.encode(value)) == value
+    recorded.check_damage(recorded_exchange, feed)

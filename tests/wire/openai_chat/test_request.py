@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.wire.feeding import body, read
+from tests.wire.feeding import body, read, stream
 from thinkback.errors import UnsupportedContent, WireError
 from thinkback.model.blocks import Media, Origin
 from thinkback.model.commits import Message, Tool, Tools
@@ -186,3 +186,13 @@ def test_a_call_found_in_reasoning_is_not_said_again() -> None:
     message = {"role": "assistant", "reasoning_content": f"t{section}", "content": "a"}
 
     assert message == raw_response(read(body(message)))["choices"][0]["message"]
+
+
+def test_what_is_no_text_or_list_gives_way_to_what_is() -> None:
+    """A stream that puts something else into the field of a text, or of the calls, is rebuilt from what was read."""
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    raw = stream({"content": "a"}, {"content": 1, "tool_calls": "x"}, {"tool_calls": [call]})
+
+    (choice,) = raw_response(read(raw))["choices"]
+    assert "a" == choice["message"]["content"]
+    assert ["c1"] == [call["id"] for call in choice["message"]["tool_calls"]]

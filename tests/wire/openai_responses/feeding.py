@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.wire.feeding import check, each_byte
-from thinkback.model.blocks import Block, Origin, ToolResult
-from thinkback.model.commits import Draft, Message, Response, Tools
+from tests.wire import feeding, rewriting
+from tests.wire.feeding import check, each_byte, fed
+from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
-from thinkback.model.plan import NOTHING
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_responses import Reader, read_request, write
 from thinkback.wire.result import ReadResult
@@ -89,16 +87,12 @@ def completed(*output: Any, **fields: Any) -> dict[str, Any]:
 
 def sse(*events: Any) -> bytes:
     """The events as a stream; bytes stand for themselves."""
-    datas = [found if isinstance(found, bytes) else json.dumps(found).encode() for found in events]
-    return b"".join(b"data: " + data + b"\n\n" for data in datas)
+    return feeding.sse(*events, done=False)
 
 
 def feed(pieces: Iterable[bytes], framing: Framing = "sse") -> tuple[list[Delta], ReadResult]:
     """All deltas and the result of a body that comes in ``pieces``."""
-    reader = Reader(ORIGIN, framing, None, "r1")
-    deltas = [delta for piece in pieces for delta in reader.feed(piece)]
-    deltas += reader.close()
-    return deltas, reader.result()
+    return fed(Reader(ORIGIN, framing, None, "r1"), pieces)
 
 
 def read_deltas(raw: bytes, lawful: bool = True) -> tuple[list[Delta], ReadResult]:
@@ -123,23 +117,4 @@ def read_body(body: Mapping[str, Any]) -> ReadResult:
 
 def rewritten(body: Mapping[str, Any]) -> dict[str, Any]:
     """A request body, read and written again."""
-    counter = itertools.count()
-    found = read_request(body, lambda: f"r{next(counter)}", ORIGIN)
-    written: dict[str, Any] = json.loads(write_drafts(found.drafts, found.model, found.params))
-    return written
-
-
-def write_drafts(drafts: Sequence[Draft], model: str, params: dict[str, Any]) -> bytes:
-    """The request of some drafts, each written where it stands."""
-    fragments: list[bytes] = []
-    tools = [tool for draft in drafts if isinstance(draft.value, Tools) for tool in draft.value.tools]
-    for at, draft in enumerate(drafts):
-        value = draft.value
-        if isinstance(value, Message):
-            fragments.append(write.message("system" if draft.kind == "system" else "user", value))
-        elif isinstance(value, Response):
-            blocks = [found.value for found in drafts[at + 1 : at + 1 + value.blocks]]
-            fragments += write.assistant(value, [found for found in blocks if isinstance(found, Block)], NOTHING)
-        elif isinstance(value, ToolResult):
-            fragments += write.results([value])
-    return write.start + write.separator.join(fragments) + write.end(model, tools, [], params)
+    return rewriting.rewrite(write, rewriting.adopt(read_request, body))

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.exchanges import Exchange
-from tests.wire.feeding import check, cuts, each_byte
+from tests.wire import recorded
 from tests.wire.openai_responses.feeding import feed, rewritten
 from tests.wire.oracle import expected, found
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
-from thinkback.model.commits import decode_payload
-from thinkback.wire.framing import guess_framing
 from thinkback.wire.openai_responses import raw_response, read_failure
 from thinkback.wire.openai_responses.blocks import wire_object
 
 DIALECT = "openai-responses"
-_BYTEWISE_UP_TO = 100_000
 # Members that a response has and a request must not, or need not, have.
 _OUTPUT_ONLY = {"reasoning": ("status",), "message": ("status",), "function_call": ("status",)}
 
@@ -30,34 +26,24 @@ _OUTPUT_ONLY = {"reasoning": ("status",), "message": ("status",), "function_call
 @pytest.mark.corpus
 def test_a_recorded_response_is_read_as_recorded(recorded_exchange: Exchange, ran: Callable[[Exchange], None]) -> None:
     """Reasoning, answer, calls, order, opaque values, finish, usage, model and error are those of the recording."""
-    response, raw, expect = recorded_exchange.data["response"], recorded_exchange.body, recorded_exchange.expect
+    expect = recorded_exchange.expect
     ran(recorded_exchange)
-    if response["status"] >= 400:
-        error, failed = expect["error"], read_failure(response["status"], json.loads(raw))
-        assert (error["status"], error["message"]) == (failed.status, failed.message)
-        assert (error["type"], error["code"]) == (failed.type or None, failed.code or None)
+    if recorded.is_refused(recorded_exchange):
+        recorded.check_refusal(recorded_exchange, read_failure)
         return
-    framing = guess_framing(response.get("content_type") or "", raw[:1])
-    seed = random.randrange(2**32)
-    print(f"cuts of seed {seed}")
-    whole = feed([raw], framing)
-
-    check(*whole)
-    assert whole == feed(cuts(raw, seed), framing)
-    if len(raw) <= _BYTEWISE_UP_TO:
-        assert whole == feed(each_byte(raw), framing)
+    result = recorded.read_alike(recorded_exchange, feed)
     if recorded_exchange.data.get("think_tags"):
         # Tags inside the text of a message are text here; the recording splits them out.
-        assert expect["content_raw"] == found(whole[1])["answer"]
+        assert expect["content_raw"] == found(result)["answer"]
     else:
-        assert expected(expect) == {**found(whole[1], readable), "order": order(whole[1].blocks)}
+        assert expected(expect) == {**found(result, readable), "order": order(result.blocks)}
 
 
 def order(blocks: tuple[Block, ...]) -> list[str]:
     """Kinds of the blocks as the recording names them: items that are not understood by their type."""
     names: dict[type[Block], str] = {Text: "text", ThinkingBlock: "reasoning", ToolCall: "tool_call"}
     kinds = [names.get(type(block)) or canonical.decode(wire_object(block))["type"] for block in blocks]
-    return [kind for at, kind in enumerate(kinds) if at == 0 or kinds[at - 1] != kind]
+    return recorded.without_repeats(kinds)
 
 
 def readable(block: ThinkingBlock) -> str:
@@ -73,7 +59,7 @@ def test_a_recorded_body_is_put_together_again(recorded_exchange: Exchange) -> N
     response = recorded_exchange.data["response"]
     if response["status"] >= 400:
         return
-    framing = guess_framing(response.get("content_type") or "", recorded_exchange.body[:1])
+    framing = recorded.framing_of(recorded_exchange)
     result = feed([recorded_exchange.body], framing)[1]
     if "body" in response:
         assert response["body"] == raw_response(result)
@@ -89,23 +75,7 @@ def test_a_recorded_body_is_put_together_again(recorded_exchange: Exchange) -> N
 @pytest.mark.corpus
 def test_a_damaged_recording_is_read_without_an_exception(recorded_exchange: Exchange) -> None:
     """Bytes cut out, doubled or replaced: a result all the same, equal at any cut, and every value has bytes."""
-    raw = recorded_exchange.body[:20_000]
-    framing = guess_framing(recorded_exchange.data["response"].get("content_type") or "", raw[:1])
-    seed = random.randrange(2**32)
-    print(f"damage of seed {seed}")
-    chance = random.Random(seed)
-    for _ in range(5):
-        damaged = bytearray(raw)
-        for _ in range(chance.randint(1, 4)):
-            at, length = chance.randrange(len(damaged) + 1), chance.choice((0, 1, 8, 300))
-            damaged[at : at + length] = chance.choice(
-                (b"", chance.randbytes(3), damaged[at : at + length] * 2, b'"', b"}", b"\\ud83d")
-            )
-        whole = feed([bytes(damaged)], framing)
-
-        assert whole == feed(cuts(bytes(damaged), seed), framing)
-        for value in (*whole[1].blocks, whole[1].response):
-            assert decode_payload(canonical.encode(value)) == value
+    recorded.check_damage(recorded_exchange, feed)
 
 
 @pytest.mark.corpus

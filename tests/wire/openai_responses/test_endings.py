@@ -27,7 +27,8 @@ from tests.wire.openai_responses.feeding import (
 )
 from thinkback.model.commits import Failure, Usage
 from thinkback.wire.openai_responses import Reader, raw_response, read_failure
-from thinkback.wire.openai_responses.report import transformations
+from thinkback.wire.openai_responses.report import report, transformations
+from thinkback.wire.result import Report
 
 LONG: dict[str, Any] = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
 FILTERED: dict[str, Any] = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
@@ -199,6 +200,7 @@ def test_an_error_leaves_the_envelope() -> None:
 def test_what_the_server_withheld_is_read_from_whatever_it_says(envelope: str, told: list[tuple[str, str]]) -> None:
     """Missing, odd and bare entries do not raise."""
     assert told == transformations(envelope)
+    assert Report(tuple(told)) == report(envelope)
 
 
 @pytest.mark.parametrize(

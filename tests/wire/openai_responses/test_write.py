@@ -221,7 +221,6 @@ def test_the_body_begins_with_its_input() -> None:
         Tool("web_search", wire='{"type":"web_search"}', dialect="openai-responses"),
         Tool("own", wire='{"type":"custom","name":"own"}'),
         Tool("g", "d", "{}", wire='{"type":"function","function":{"name":"g"}}'),
-        Tool("h", "d", "{}", wire='{"type":"function","function":{"name":"h"}}', dialect="openai-chat"),
     ]
     system = [write.top(Message("a")), write.top(Message("b"))]
     messages = [write.message("system", Message("s")), write.message("user", Message("u", wire='{"role":"user"}'))]
@@ -234,7 +233,7 @@ def test_the_body_begins_with_its_input() -> None:
         '{"input":[{"role":"system","content":"s"},{"role":"user"}],"instructions":"a\\n\\nb","tools":['
         '{"type":"function","name":"f","description":"d","parameters":{"type": "object"}},'
         '{"type":"web_search"},{"type":"custom","name":"own"},'
-        f'{plain("g")},{plain("h")}],"model":"m","store":false}}'
+        f'{plain("g")}],"model":"m","store":false}}'
     ) == body.decode()
     assert b'],"model":"m"}' == write.end("m", [], [], {})
     assert (b"", 1) == write.turn_over("user", "user")

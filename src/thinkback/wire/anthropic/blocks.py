@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, ToolResult
-from thinkback.wire.anthropic.source import joined, string
 from thinkback.wire.arguments import as_object
+from thinkback.wire.sources import joined, string
 
 DIALECT = "anthropic"
 

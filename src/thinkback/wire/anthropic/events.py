@@ -13,6 +13,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
+from thinkback.wire.values import count
 
 
 class TextPiece(
@@ -89,18 +90,14 @@ def read_usage(raw: Mapping[str, Any]) -> Usage | None:
         return None
     details = raw.get("output_tokens_details")
     return Usage(
-        input=_count(raw.get("input_tokens")),
-        output=_count(raw.get("output_tokens")),
-        reasoning=_count(details.get("thinking_tokens")) if isinstance(details, Mapping) else None,
-        cached=_count(raw.get("cache_read_input_tokens")),
-        cache_write=_count(raw.get("cache_creation_input_tokens")),
+        input=count(raw.get("input_tokens")),
+        output=count(raw.get("output_tokens")),
+        reasoning=count(details.get("thinking_tokens")) if isinstance(details, Mapping) else None,
+        cached=count(raw.get("cache_read_input_tokens")),
+        cache_write=count(raw.get("cache_creation_input_tokens")),
         counted=("cache_beside_input",),
         wire=canonical.source(raw),
     )
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def read_failure(status: int, body: Any) -> Failure:

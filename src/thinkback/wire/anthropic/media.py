@@ -10,19 +10,20 @@ from typing import Any
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
 from thinkback.model.blocks import Media
+from thinkback.wire.values import plain
 
 _GUESSED = {"image": "image/*", "document": "application/pdf"}
 
 
 def is_media(part: Mapping[str, Any]) -> bool:
     """Whether a content block is one of these."""
-    return part.get("type") in _GUESSED
+    return str(part.get("type")) in _GUESSED
 
 
 def read_part(part: Mapping[str, Any]) -> Media:
     """A content block as media; ``wire`` is kept where more stands in it than is understood."""
     wire = canonical.source(dict(part))
-    media = _read(str(part["type"]), part.get("source"), _text(part.get("title")))
+    media = _read(str(part["type"]), part.get("source"), plain(part.get("title")))
     rebuilt = (media.data or media.url) and canonical.decode(block(media)) == part
     return media if rebuilt else Media(media.media_type, media.data, media.url, media.name, wire=wire)
 
@@ -30,14 +31,14 @@ def read_part(part: Mapping[str, Any]) -> Media:
 def _read(kind: str, source: Any, name: str) -> Media:
     if not isinstance(source, Mapping):
         return Media(_GUESSED[kind], name=name)
-    data, media_type = _text(source.get("data")), _text(source.get("media_type")) or _GUESSED[kind]
+    data, media_type = plain(source.get("data")), plain(source.get("media_type")) or _GUESSED[kind]
     match source.get("type"):
         case "base64" if media_type.startswith("image/") == (kind == "image"):
             return Media(media_type, data=data, name=name)
         case "text":
             return Media("text/plain", data=base64.b64encode(canonical.raw(data)).decode(), name=name)
         case "url":
-            return Media(_GUESSED[kind], url=_text(source.get("url")), name=name)
+            return Media(_GUESSED[kind], url=plain(source.get("url")), name=name)
         case _:
             return Media(_GUESSED[kind], name=name)
 
@@ -79,7 +80,3 @@ def _plain(media: Media) -> str:
             details={"media_type": media.media_type, "dialect": "anthropic"},
             next_actions=("encode the file's text as UTF-8, then as base64",),
         ) from None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

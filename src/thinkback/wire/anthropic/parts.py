@@ -11,8 +11,8 @@ from typing import Any
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, CarrierKind, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.wire.anthropic.source import joined, members, string
 from thinkback.wire.arguments import as_object
+from thinkback.wire.sources import joined, members, string
 
 # The field of each kind of block that people see grow.
 _SHOWN = {"text": "text", "thinking": "thinking", "tool_use": "partial_json"}

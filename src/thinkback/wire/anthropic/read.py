@@ -19,11 +19,12 @@ from thinkback.model.commits import Failure, Response
 from thinkback.model.deltas import Delta
 from thinkback.wire.anthropic import events
 from thinkback.wire.anthropic.parts import Part
-from thinkback.wire.anthropic.source import items, members
-from thinkback.wire.documents import read_object
 from thinkback.wire.event_chunks import ChunkFramer
-from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.framing import Framing
+from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.sources import items, members
+from thinkback.wire.values import source_of
 
 _STOPS: dict[str, Stop] = {
     "end_turn": "stop",
@@ -44,52 +45,22 @@ _IMPLIED = {
 _NO_ENVELOPE = ("content", "usage", "error")
 
 
-class Reader:
+class Reader(BodyReader):
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response, without options."""
 
     def __init__(
         self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
     ) -> None:
-        self._origin = origin
-        self._framing = framing
+        super().__init__(origin, framing)
         # Bedrock puts the events of this dialect into those of its own.
-        self._framer = ChunkFramer() if framing == "event-stream" else FRAMERS[framing]()
+        if framing == "event-stream":
+            self._framer = ChunkFramer()
         self._response = response
         self._parts: list[Part] = []
         self._at: dict[int, Part] = {}
         self._deltas: list[Delta] = []
         self._envelope: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
-        self._is_whole = False
-        self._tail: Failure | None = None
-        self._error: Failure | None = None
-
-    def feed(self, data: bytes) -> list[Delta]:
-        """The deltas that ``data`` completes."""
-        if self._error is not None:
-            return []
-        payloads = self._framer.feed(data)
-        if not payloads:
-            return []
-        self._read(payloads)
-        return self._take()
-
-    def close(self) -> list[Delta]:
-        """The body has ended."""
-        rest = self._framer.close()
-        if self._error is None and self._framer.fault:
-            self._error = Failure(self._framer.fault, type="malformed")
-        if self._error is None:
-            self._read(rest)
-            if self._framing != "json" and self._error is not None and self._error.type == "malformed":
-                # The last event had no end: it is cut off rather than malformed.
-                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
-                self._error = None
-        return self._take()
-
-    def fail(self, failure: Failure) -> None:
-        """The connection broke or the caller stopped reading; the first failure stays."""
-        self._error = self._error or failure
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
@@ -101,7 +72,7 @@ class Reader:
             id=self._word("id"),
             finish=self.finish,
             complete=error is None and stop != "refusal",
-            envelope=canonical.source(self._envelope) if self._envelope else "",
+            envelope=source_of(self._envelope),
             error=error,
             blocks=len(blocks),
             outcome=outcome_of(stop, blocks, error),
@@ -112,12 +83,6 @@ class Reader:
     def finish(self) -> str | None:
         """``stop_reason`` as reported; ``None`` while none came."""
         return self._word("stop_reason") or None
-
-    def _unfinished(self) -> Failure | None:
-        """Why the response is incomplete although nothing said so outright."""
-        if self.finish or self._is_whole:
-            return None
-        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
 
     def _word(self, field: str) -> str:
         value = self._envelope.get(field)
@@ -154,10 +119,8 @@ class Reader:
         text = payload.strip()
         if not text or text == b"[DONE]":
             return
-        body = read_object(payload)
-        if isinstance(body, Failure):
-            self._error = body
-        else:
+        body = self._object(payload)
+        if body is not None:
             self._read_object(body, canonical.whole(payload.decode("utf-8", "surrogatepass")))
 
     def _read_object(self, body: dict[str, Any], source: str) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Origin, Text, ToolCall, ToolResult, Unknown
-from thinkback.model.commits import Draft, Message, Response, Tool, Tools, block_draft
+from thinkback.model.commits import Draft, Message, Response, Tool, Tools
+from thinkback.wire import histories
 from thinkback.wire.anthropic import media, write
 from thinkback.wire.anthropic.blocks import DIALECT, wire_object
 from thinkback.wire.anthropic.parts import Part
 from thinkback.wire.result import ReadRequest
+from thinkback.wire.values import source_of
 
 UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
 _READ = frozenset({"messages", "model", "system", "tools"})
@@ -108,18 +110,15 @@ def _assistant(
     header = Response(
         origin=origin,
         content="text" if isinstance(content, str) else "absent",
-        message=canonical.source(extra) if extra else "",
+        message=source_of(extra),
         blocks=len(blocks),
     )
-    return [
-        Draft("response", header, response),
-        *(block_draft(block, response, at) for at, block in enumerate(blocks)),
-    ]
+    return histories.response_drafts(header, blocks, response)
 
 
 def _said(at: int, block: Mapping[str, Any]) -> Block:
     """A content block; cache marks are not allowed on thinking, wherever they come from."""
-    marked = block.get("type") in _THINKING
+    marked = str(block.get("type")) in _THINKING
     own = {key: value for key, value in block.items() if not (marked and key == "cache_control")}
     part = Part(at, own, canonical.source(own), "")
     part.close()

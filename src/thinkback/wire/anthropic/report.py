@@ -6,6 +6,7 @@ from typing import Any
 
 from thinkback.model import canonical
 from thinkback.wire.result import Report
+from thinkback.wire.values import members_of
 
 _TRANSFORMATIONS = frozenset({"thinking_dropped", "thinking_mismatch_allowed"})
 _CLEARED = "cleared_"
@@ -19,7 +20,7 @@ def report(envelope: str) -> Report:
 def transformations(envelope_source: str) -> list[tuple[str, str]]:
     """(place in the request's messages, ``type: reason``) of each thinking block that was not taken as sent."""
     entries = _list(_envelope(envelope_source).get("input_transformations"))
-    known = [entry for entry in entries if entry.get("type") in _TRANSFORMATIONS]
+    known = [entry for entry in entries if str(entry.get("type")) in _TRANSFORMATIONS]
     return [(str(entry.get("path", "")), f"{entry['type']}: {entry.get('reason', '')}") for entry in known]
 
 
@@ -40,11 +41,7 @@ def _sentence(edit: dict[str, Any]) -> str:
 
 
 def _envelope(source: str) -> dict[str, Any]:
-    return _dict(canonical.decode(source)) if source else {}
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return members_of(canonical.decode(source)) if source else {}
 
 
 def _list(value: Any) -> list[dict[str, Any]]:

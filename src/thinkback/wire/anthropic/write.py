@@ -6,8 +6,6 @@ the body, so that the bytes of one request begin with those of the last. Must no
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -16,25 +14,20 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
+from thinkback.wire import bodies
 from thinkback.wire.anthropic import media
 from thinkback.wire.anthropic.blocks import DIALECT, wire_object
-from thinkback.wire.anthropic.source import joined, members, string
+from thinkback.wire.call_ids import fitting
+from thinkback.wire.sources import joined, members, string
 
 start = b'{"messages":['
 separator = b","
 system_on_top = True
 alternates = False
 _string = canonical.string
-_FITTING = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+call_id = fitting("a-zA-Z0-9_-", "toolu_")
 # Chat completions offer a tool without parameters like this; an input schema has to be that of an object.
 _ANY = ("", "{}")
-
-
-def call_id(id: str) -> str:
-    """An id for a call and its result: ``id`` where the alphabet allows it, else one that is always the same for it."""
-    if _FITTING.fullmatch(id):
-        return id
-    return f"toolu_{hashlib.sha256(canonical.raw(id)).hexdigest()[:32]}"
 
 
 def top(message: Message) -> bytes:
@@ -123,14 +116,13 @@ def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict
         pieces.append(b',"tools":[%b]' % b",".join(map(tool, tools)))
     if model:  # Vertex and Bedrock have it in the address, and refuse it here
         pieces.append(b',"model":' + _string(model))
-    pieces += [b",%b:%b" % (_string(key), canonical.encode(value)) for key, value in params.items()]
-    pieces.append(b"}")
+    pieces.append(bodies.close(params))
     return b"".join(pieces)
 
 
 def tool(tool: Tool) -> bytes:
     """A tool definition."""
-    if tool.wire and tool.dialect in ("", DIALECT):
+    if tool.wire:
         return canonical.raw(tool.wire)
     fields = {"name": string(tool.name)}
     if tool.description:

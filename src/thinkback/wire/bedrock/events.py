@@ -15,6 +15,7 @@ from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
 from thinkback.wire.event_stream import EXCEPTION
 from thinkback.wire.result import Stop
+from thinkback.wire.values import count, words
 
 STOPS: dict[str, Stop] = {
     "end_turn": "stop",
@@ -76,23 +77,19 @@ def read_usage(raw: Any) -> Usage | None:
     if not isinstance(raw, dict) or not raw:
         return None
     return Usage(
-        input=_count(raw.get("inputTokens")),
-        output=_count(raw.get("outputTokens")),
-        cached=_count(raw.get("cacheReadInputTokens")),
-        cache_write=_count(raw.get("cacheWriteInputTokens")),
+        input=count(raw.get("inputTokens")),
+        output=count(raw.get("outputTokens")),
+        cached=count(raw.get("cacheReadInputTokens")),
+        cache_write=count(raw.get("cacheWriteInputTokens")),
         counted=("cache_beside_input",),
         wire=canonical.source(raw),
     )
 
 
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def read_failure(status: int, body: Any) -> Failure:
     """The provider's own words from a parsed error body or an exception of a stream."""
     if not isinstance(body, dict):
-        return Failure(_text(body), status)
+        return Failure(words(body), status)
     if EXCEPTION in body:
         return _failure(status, str(body[EXCEPTION]), body.get("body"))
     for key, value in body.items():
@@ -107,7 +104,7 @@ def _failure(status: int, type: str, body: Any) -> Failure:
     message = said.get("message") or said.get("Message") or said.get("errorMessage") or body
     own, upstream = said.get("originalStatusCode"), said.get("originalMessage")
     return Failure(
-        message=_text(message),
+        message=words(message),
         status=status,
         type=type.rpartition("#")[2],
         code=str(own) if isinstance(own, int) else "",
@@ -120,7 +117,3 @@ def is_error(body: dict[str, Any]) -> bool:
     return any(key in body for key in (EXCEPTION, "__type", "message", "Message")) or any(
         key.endswith("Exception") for key in body
     )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else canonical.source(value)

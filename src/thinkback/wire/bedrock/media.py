@@ -11,6 +11,7 @@ import msgspec
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
 from thinkback.model.blocks import Media
+from thinkback.wire.values import plain
 
 # MIME type to the format's name; in Converse the kind of block goes with it.
 _FORMATS = {
@@ -58,9 +59,9 @@ def read_part(value: Mapping[str, Any], source: str) -> Media:
     location = place.get("s3Location")
     media = Media(
         media_type,
-        data=_text(place.get("bytes")),
-        url=_text(location.get("uri")) if isinstance(location, Mapping) else "",
-        name=_text(name),
+        data=plain(place.get("bytes")),
+        url=plain(location.get("uri")) if isinstance(location, Mapping) else "",
+        name=plain(name),
     )
     if (media.data or media.url) and media_type != _GUESSED[kind] and _object(media) == value:
         return media
@@ -101,7 +102,3 @@ def _unsupported(media: Media, message: str) -> UnsupportedContent:
         details={"media_type": media.media_type, "dialect": "bedrock"},
         next_actions=("give the content itself in base64, in a format that Converse names",),
     )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -8,10 +8,12 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
-from thinkback.model.deltas import Delta, ReasoningDelta, ToolCallDelta
+from thinkback.model.deltas import ReasoningDelta, ToolCallDelta
+from thinkback.wire.arrival import Arrival
 from thinkback.wire.bedrock import events
-from thinkback.wire.bedrock.parts import Arrival, CallPart, OtherPart, ReasoningPart, RedactedPart
+from thinkback.wire.bedrock.parts import CallPart, OtherPart, ReasoningPart, RedactedPart
 from thinkback.wire.bedrock.text import TextChannel, TextContent
+from thinkback.wire.values import plain
 
 _Open = TextContent | ReasoningPart | RedactedPart | CallPart | OtherPart
 
@@ -21,6 +23,7 @@ class MessageBuilder:
 
     def __init__(self, response: str = "") -> None:
         self._arrival = Arrival(response)
+        self.take = self._arrival.take
         self._text = TextChannel(self._arrival)
         self._open: dict[int, _Open] = {}
         self._reasons = False
@@ -41,7 +44,7 @@ class MessageBuilder:
             if kind == "toolUse" and isinstance(value, dict):
                 extra = dict(value)
                 id, name = extra.pop("toolUseId", ""), extra.pop("name", "")
-                self._open[index] = self._call(_plain(id), _plain(name), extra)
+                self._open[index] = self._call(plain(id), plain(name), extra)
             else:
                 self._open[index] = self._other(kind, value)
 
@@ -79,18 +82,12 @@ class MessageBuilder:
             return
         elif kind == "toolUse" and isinstance(value, dict):
             extra = {key: item for key, item in value.items() if key not in ("toolUseId", "name", "input")}
-            call = self._call(_plain(value.get("toolUseId")), _plain(value.get("name")), extra)
+            call = self._call(plain(value.get("toolUseId")), plain(value.get("name")), extra)
             self._grow_call(call, input or canonical.source(value.get("input", {})))
         elif kind == "citationsContent" and (text := _cited(value)) is not None:
             self._text.add_whole(text, source)
         else:
             self._other(kind, value, source)
-
-    def take(self) -> list[Delta]:
-        """What there is to show since the last time."""
-        deltas = self._arrival.deltas
-        self._arrival.deltas = []
-        return deltas
 
     def close(self) -> None:
         """The message has ended: release what was held back."""
@@ -135,7 +132,7 @@ class MessageBuilder:
             return False
         part = self._reasoning()
         signature = readable.get("signature") if isinstance(readable, dict) else None
-        part.signature = _plain(signature)
+        part.signature = plain(signature)
         usual = {"text", "signature"} if part.signature else {"text"}
         if len(value) > 1 or set(readable or ()) != usual:
             part.wire = source
@@ -205,7 +202,3 @@ def _cited(value: Any) -> str | None:
     texts = [part.get("text") if isinstance(part, dict) else None for part in content]
     found = [text for text in texts if isinstance(text, str)]
     return "".join(found) if len(found) == len(texts) else None
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else ""

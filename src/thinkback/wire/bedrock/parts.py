@@ -5,42 +5,16 @@ Memory is the text itself: each part keeps a list of fragments and joins it once
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Media, ThinkingBlock, ToolCall, Unknown
-from thinkback.model.deltas import Delta
+from thinkback.model.blocks import Carrier, Media, ThinkingBlock, ToolCall, Unknown
 from thinkback.wire.arguments import as_object
+from thinkback.wire.arrival import join
 from thinkback.wire.bedrock import media
 from thinkback.wire.pieces import joined, joined_base64
 
 _BINARY = frozenset({"bytes"})
-
-
-class Part(Protocol):
-    """One block to be; ``at`` is its index in the message."""
-
-    at: int
-
-    def block(self) -> Block:
-        """The block as far as it has come."""
-        ...
-
-
-class Arrival:
-    """The parts in order of arrival, and the deltas not yet taken."""
-
-    __slots__ = ("deltas", "parts", "response")
-
-    def __init__(self, response: str = "") -> None:
-        self.parts: list[Part] = []
-        self.deltas: list[Delta] = []
-        self.response = response
-
-    def open(self, part: Part) -> None:
-        """``part`` comes next."""
-        part.at = len(self.parts)
-        self.parts.append(part)
 
 
 class ReasoningPart:
@@ -120,8 +94,3 @@ class OtherPart:
         value = {self.kind: joined(self.pieces, _BINARY)}
         source = self.source or canonical.source(value)
         return media.read_part(value, source) if media.is_media(value) else Unknown(source)
-
-
-def join(fragments: list[str]) -> str:
-    """The fragments as one text."""
-    return canonical.whole("".join(fragments))

@@ -14,12 +14,12 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
-from thinkback.model.deltas import Delta
 from thinkback.wire.bedrock import events
 from thinkback.wire.bedrock.message import MessageBuilder
-from thinkback.wire.documents import read_object
-from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.framing import Framing
+from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, outcome_of
+from thinkback.wire.values import members_of, source_of
 
 # The provider's own filter stopped the response: what arrived is not the model's answer.
 _FILTERED = frozenset({"safety", "refusal"})
@@ -28,48 +28,21 @@ _EVENTS = frozenset(
 )
 
 
-class Reader:
+class Reader(BodyReader):
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
 
     def __init__(
         self, origin: Origin, framing: Framing = "event-stream", options: ReadOptions | None = None, response: str = ""
     ) -> None:
-        self._origin = origin
-        self._framing = framing
-        self._framer = FRAMERS[framing]()
+        super().__init__(origin, framing)
         self._message = MessageBuilder(response)
-        self._finish: str | None = None
+        self._take = self._message.take
         self._usage: Any = None
-        self._is_whole = False
-        self._tail: Failure | None = None
-        self._error: Failure | None = None
         self._envelope: dict[str, Any] = {}
         self._extra: dict[str, Any] = {}
 
-    def feed(self, data: bytes) -> list[Delta]:
-        """The deltas that ``data`` completes."""
-        if self._error is not None:
-            return []
-        self._read(self._framer.feed(data))
-        if self._framer.fault and self._error is None:
-            self._error = Failure(self._framer.fault, type="malformed")
-        return self._message.take()
-
-    def close(self) -> list[Delta]:
-        """The body has ended: whatever was held back is released."""
-        rest = self._framer.close()
-        if self._error is None:
-            self._read(rest)
-            if self._framing != "json" and self._error is not None and self._error.type == "malformed":
-                # The last event had no end: it is cut off rather than malformed.
-                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
-                self._error = None
+    def _release(self) -> None:
         self._message.close()
-        return self._message.take()
-
-    def fail(self, failure: Failure) -> None:
-        """The connection broke or the caller stopped reading; the first failure stays."""
-        self._error = self._error or failure
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
@@ -80,26 +53,19 @@ class Reader:
             origin=self._origin,
             finish=self._finish,
             complete=error is None and stop not in _FILTERED,
-            message=_source(self._extra),
-            envelope=_source(self._envelope),
+            message=source_of(self._extra),
+            envelope=source_of(self._envelope),
             error=error,
             blocks=len(blocks),
             outcome=outcome_of(stop, blocks, error),
         )
         return ReadResult(response, blocks, events.read_usage(self._usage))
 
-    @property
-    def finish(self) -> str | None:
-        """``stopReason`` as reported; ``None`` while none came."""
-        return self._finish or None
-
     def _unfinished(self) -> Failure | None:
         """Why the response is incomplete although nothing said so outright."""
         if events.STOPS.get(self._finish or "") == "error":
             return Failure(f"the provider ended the response with stopReason {self._finish}", type="error")
-        if self._finish or self._is_whole:
-            return None
-        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+        return super()._unfinished()
 
     def _read(self, payloads: list[bytes]) -> None:
         decode, add = events.decode_event, self._message.add
@@ -115,10 +81,10 @@ class Reader:
 
     def _read_other(self, payload: bytes) -> None:
         """The slow path: whole bodies, and everything but the usual deltas."""
-        body = read_object(payload)
-        if isinstance(body, Failure):
-            self._error = body
-        elif body.keys() & _EVENTS:
+        body = self._object(payload)
+        if body is None:
+            return
+        if body.keys() & _EVENTS:
             for key, value in body.items():
                 self._read_event(key, value if isinstance(value, dict) else {})
         elif "output" in body:
@@ -135,9 +101,9 @@ class Reader:
         index = index if isinstance(index, int) else 0
         match type:
             case "contentBlockDelta":
-                self._message.add_object(index, _object(event.get("delta")))
+                self._message.add_object(index, members_of(event.get("delta")))
             case "contentBlockStart":
-                self._message.start(index, _object(event.get("start")))
+                self._message.start(index, members_of(event.get("start")))
             case "contentBlockStop":
                 self._message.stop(index)
             case _:
@@ -152,8 +118,8 @@ class Reader:
         self._envelope.update(rest)
 
     def _read_body(self, payload: bytes, body: dict[str, Any]) -> None:
-        output = _object(body["output"])
-        message = _object(output.get("message"))
+        output = members_of(body["output"])
+        message = members_of(output.get("message"))
         content = message.get("content")
         if not isinstance(content, list):
             said = isinstance(output.get("__type"), str)
@@ -203,11 +169,3 @@ def _blocks(payload: bytes, content: list[Any]) -> list[tuple[Any, str, str]]:
 def _input_of(block: msgspec.Raw) -> str:
     call = _decode_block(block).toolUse if b'"toolUse"' in bytes(block) else None
     return bytes(call.input).decode() if call is not None else ""
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _source(value: dict[str, Any]) -> str:
-    return canonical.source(value) if value else ""

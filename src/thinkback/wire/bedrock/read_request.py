@@ -15,7 +15,8 @@ import msgspec
 from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
-from thinkback.model.commits import Draft, Message, Response, Tool, Tools, block_draft
+from thinkback.model.commits import Draft, Message, Response, Tool, Tools
+from thinkback.wire import histories
 from thinkback.wire.bedrock import media
 from thinkback.wire.bedrock.message import MessageBuilder
 from thinkback.wire.result import ReadRequest
@@ -91,10 +92,7 @@ def _assistant_drafts(blocks: Iterable[Any], response: str, origin: Origin) -> l
         builder.add_block(block, canonical.source(block))
     builder.close()
     found = builder.blocks()
-    return [
-        Draft("response", Response(origin=origin, blocks=len(found)), response),
-        *(block_draft(block, response, at) for at, block in enumerate(found)),
-    ]
+    return histories.response_drafts(Response(origin=origin, blocks=len(found)), found, response)
 
 
 def _user_drafts(blocks: Sequence[Any], names: Mapping[str, str]) -> list[Draft]:

@@ -19,14 +19,17 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
+from thinkback.wire import bodies
 from thinkback.wire.bedrock.blocks import content_objects, wire_object
-from thinkback.wire.bedrock.call_ids import call_id
+from thinkback.wire.call_ids import fitting
 
 start = b'{"messages":[{"role":"user","content":['
 separator = b""
 system_on_top = True
 alternates = True
 _string = canonical.string
+# Kimi's ids (``functions.name:0``) come from Bedrock and are taken back by it: hence the dot and the colon.
+call_id = fitting("a-zA-Z0-9_.:-", "tooluse_")
 
 
 def turn_over(before: str, role: str) -> tuple[bytes, int]:
@@ -95,8 +98,7 @@ def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict
         params = dict(params)
         given = params.pop("toolConfig", None)
         pieces.append(b',"toolConfig":' + _tool_config(tools, given if isinstance(given, dict) else {}))
-    pieces += [b",%b:%b" % (_string(key), canonical.encode(value)) for key, value in params.items()]
-    pieces.append(b"}")
+    pieces.append(bodies.close(params))
     return b"".join(pieces)
 
 

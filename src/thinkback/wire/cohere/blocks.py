@@ -6,10 +6,11 @@ field in which models say what they are about to call (their SDK: "a chain-of-th
 
 from __future__ import annotations
 
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.wire.arrival import join
 from thinkback.wire.cohere import media
 from thinkback.wire.pieces import joined
 
@@ -35,16 +36,6 @@ def wire_object(block: Block) -> bytes:
             return media.part(block)
         case _:
             assert_never(block)
-
-
-class Part(Protocol):
-    """One block to be; ``at`` is its index in the message."""
-
-    at: int
-
-    def block(self) -> Block:
-        """The block as far as it has come."""
-        ...
 
 
 class TextPart:
@@ -99,8 +90,3 @@ class OtherPart:
     def block(self) -> Media | Unknown:
         value = joined(self.pieces)
         return media.read_part(value) if media.is_media(value) else Unknown(canonical.source(value))
-
-
-def join(fragments: list[str]) -> str:
-    """The fragments as one text."""
-    return canonical.whole("".join(fragments))

@@ -8,6 +8,8 @@ from typing import Any
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
 from thinkback.model.blocks import Media
+from thinkback.wire import data_urls
+from thinkback.wire.values import plain
 
 
 def is_media(value: Any) -> bool:
@@ -19,17 +21,16 @@ def read_part(value: Mapping[str, Any]) -> Media:
     """A content item as media; what is not understood stays in ``wire``."""
     inner = value.get("image_url")
     url = inner.get("url") if isinstance(inner, Mapping) else inner
-    url = url if isinstance(url, str) else ""
-    head, comma, data = url.removeprefix("data:").partition(",")
-    is_data = url.startswith("data:") and comma == "," and head.endswith(";base64")
-    media = Media(head.removesuffix(";base64"), data=data) if is_data else Media("image/*", url=url)
+    url = plain(url)
+    inside = data_urls.split(url)
+    media = Media(inside[0], data=inside[1]) if inside else Media("image/*", url=url)
     is_usual = value == {"type": "image_url", "image_url": {"url": url}} and media.media_type.startswith("image/")
     return media if is_usual and url else Media(media.media_type, media.data, media.url, wire=canonical.source(value))
 
 
 def part(media: Media) -> bytes:
     """An image as a content item. Raises ``UnsupportedContent`` for anything else."""
-    url = media.url or (f"data:{media.media_type};base64,{media.data}" if media.data else "")
+    url = data_urls.address(media)
     if url and media.media_type.startswith("image/"):
         return b'{"type":"image_url","image_url":{"url":%b}}' % canonical.string(url)
     raise UnsupportedContent(

@@ -7,8 +7,10 @@ from typing import Any, Literal
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from thinkback.wire.arrival import Part
 from thinkback.wire.cohere import events
-from thinkback.wire.cohere.blocks import CallPart, OtherPart, Part, TextPart
+from thinkback.wire.cohere.blocks import CallPart, OtherPart, TextPart
+from thinkback.wire.values import plain
 
 _ITEMS = frozenset({"text", "thinking"})
 _READ = frozenset({"role", "content", "tool_plan", "tool_calls", "citations"})
@@ -153,7 +155,7 @@ class MessageBuilder:
     def _open_call(self, call: dict[str, Any]) -> CallPart:
         function = call.get("function")
         known = function if isinstance(function, dict) else {}
-        id, name, arguments = _plain(call.get("id")), _plain(known.get("name")), known.get("arguments")
+        id, name, arguments = plain(call.get("id")), plain(known.get("name")), known.get("arguments")
         usual = call.keys() <= {"id", "type", "function"} and call.get("type", "function") == "function"
         usual = usual and known.keys() <= {"name", "arguments"} and known.keys() != set()
         part = CallPart(id, name, None if usual else call)
@@ -182,7 +184,3 @@ def _texts(item: dict[str, Any]) -> dict[str, str] | None:
     if not said and kind is not None:
         return {kind: ""} if isinstance(kind, str) and kind in _ITEMS else None
     return said if all(key in _ITEMS and isinstance(value, str) for key, value in said.items()) else None
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -9,29 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
-from thinkback.model.commits import Draft, Message, Response, Tool, Tools, block_draft
+from thinkback.model.commits import Draft, Message, Response, Tool
+from thinkback.wire import histories
 from thinkback.wire.cohere import media
 from thinkback.wire.cohere.message import MessageBuilder
 from thinkback.wire.result import ReadRequest
+from thinkback.wire.values import source_of
 
 DIALECT = "cohere"
 UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
-_READ = frozenset({"messages", "model", "tools"})
 
 
 def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
     """A whole request body. Raises ``WireError`` for messages that are none."""
-    messages, tools = body.get("messages"), body.get("tools")
-    if not isinstance(messages, Sequence) or isinstance(messages, str):
-        raise WireError("the request has no list of messages")
-    offered = tuple(map(read_tool, tools)) if isinstance(tools, list) else ()
-    drafts = [Draft("tools", Tools(offered))] if offered else []
-    drafts += read_messages(messages, ids, origin)
-    params = {key: value for key, value in body.items() if key not in _READ}
-    return ReadRequest(str(body.get("model") or ""), tuple(drafts), params)
+    return histories.read_body(body, lambda messages: read_messages(messages, ids, origin), read_tool)
 
 
 def read_messages(
@@ -60,11 +53,7 @@ def read_messages(
         elif role == "tool":
             drafts.append(Draft("tool_result", _result(message, names)))
         else:
-            raise WireError(
-                f"messages[{at}] cannot be adopted: role {role!r}",
-                details={"message": at},
-                next_actions=("roles are system, user, assistant and tool",),
-            )
+            raise histories.bad_role(at, role, "system, user, assistant and tool")
     return drafts
 
 
@@ -75,13 +64,10 @@ def _assistant_drafts(message: Mapping[str, Any], response: str, origin: Origin)
     header = Response(
         origin=origin,
         content=builder.content,
-        message=canonical.source(extra) if extra else "",
+        message=source_of(extra),
         blocks=len(found),
     )
-    return [
-        Draft("response", header, response),
-        *(block_draft(block, response, at) for at, block in enumerate(found)),
-    ]
+    return histories.response_drafts(header, found, response)
 
 
 def _message(message: Mapping[str, Any]) -> Message:

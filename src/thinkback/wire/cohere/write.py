@@ -16,6 +16,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
+from thinkback.wire import bodies
 from thinkback.wire.cohere.blocks import wire_object
 
 start = b'{"messages":['
@@ -32,19 +33,12 @@ def turn_over(before: str, role: str) -> tuple[bytes, int]:
 
 def top(message: Message) -> bytes:
     """A system message stands in the message array like any other."""
-    return _written("system", message)
+    return bodies.message("system", message, wire_object)
 
 
 def message(role: Literal["system", "user"], message: Message) -> bytes:
     """A system or user message; an adopted one goes out as the program held it."""
-    return _written(role, message)
-
-
-def _written(role: Literal["system", "user"], message: Message) -> bytes:
-    if message.wire:
-        return canonical.raw(message.wire)
-    content = b"[%b]" % b",".join(map(wire_object, message.parts)) if message.parts else _string(message.text)
-    return b'{"role":"%b","content":%b}' % (role.encode(), content)
+    return bodies.message(role, message, wire_object)
 
 
 def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> tuple[bytes, ...]:
@@ -95,13 +89,7 @@ def _result(result: ToolResult) -> bytes:
 
 def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict[str, Any]) -> bytes:
     """What follows the messages in the body: tools, model, parameters."""
-    pieces = [b"]"]
-    if tools:
-        pieces.append(b',"tools":[%b]' % b",".join(map(_tool, tools)))
-    pieces.append(b',"model":' + _string(model))
-    pieces += [b",%b:%b" % (_string(key), canonical.encode(value)) for key, value in params.items()]
-    pieces.append(b"}")
-    return b"".join(pieces)
+    return bodies.end(model, list(map(_tool, tools)), params)
 
 
 def _tool(tool: Tool) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Usage
-from thinkback.wire.google import count
+from thinkback.wire.values import count
 
 
 class TextPart(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):
@@ -82,8 +82,14 @@ def arguments_of(payload: bytes) -> list[str | None]:
 
 
 def read_usage(source: bytes) -> Usage | None:
-    """Token counts of a ``usageMetadata`` object; ``None`` when there are none."""
-    raw = canonical.decode(source) if source else None
+    """Token counts of a ``usageMetadata`` object; ``None`` when there are none, or none that can be read.
+
+    The typed reading takes the object as it stands: numbers beyond all bounds, and bytes that are no text.
+    """
+    try:
+        raw = canonical.decode(source) if source else None
+    except msgspec.DecodeError:
+        return None
     if not isinstance(raw, dict) or not raw:
         return None
     return Usage(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thinkback.model import canonical
+from thinkback.wire.values import source_of
 
 _READ = frozenset({"candidates", "usageMetadata", "error"})
 
@@ -47,4 +47,4 @@ class Envelope:
         found = {**self._top, **({"candidate": candidate} if candidate else {})}
         if self._others:
             found["candidates"] = self._others
-        return canonical.source(found) if found else ""
+        return source_of(found)

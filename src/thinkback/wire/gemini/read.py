@@ -14,14 +14,14 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
-from thinkback.model.deltas import Delta
-from thinkback.wire.documents import read_object
-from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.framing import Framing
 from thinkback.wire.gemini import chunks
 from thinkback.wire.gemini.envelope import Envelope
 from thinkback.wire.gemini.message import Parts
 from thinkback.wire.google import read_failure
+from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.values import plain
 
 _STOPS: dict[str, Stop] = {
     "STOP": "stop",
@@ -47,65 +47,31 @@ _STOPS: dict[str, Stop] = {
 }
 
 
-class Reader:
+class Reader(BodyReader):
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
 
     def __init__(
         self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
     ) -> None:
-        self._origin = origin
-        self._framing = framing
-        self._framer = FRAMERS[framing]()
+        super().__init__(origin, framing)
         self._response = response
         self._parts = Parts(response)
+        self._take = self._parts.take
         self._envelope = Envelope()
         self._seen = False
-        self._last = b""
         self._id = ""
         self._model = ""
-        self._finish: str | None = None
         self._usage: msgspec.Raw | bytes = b""
         self._blocked: dict[str, Any] = {}
-        self._is_whole = False
-        self._tail: Failure | None = None
-        self._error: Failure | None = None
 
-    def feed(self, data: bytes) -> list[Delta]:
-        """The deltas that ``data`` completes."""
-        if self._error is not None:
-            return []
-        payloads = self._framer.feed(data)
-        if not payloads:
-            return []
-        self._read(payloads)
-        return self._parts.take()
-
-    def close(self) -> list[Delta]:
-        """The body has ended: whatever was held back is released."""
-        rest = self._framer.close()
-        if self._error is None and self._framing == "json":
-            for document in rest:
-                self._read_document(document)
-        elif self._error is None:
-            self._read(rest)
-            if self._error is not None and self._error.type == "malformed":
-                # The last event had no end: it is cut off rather than malformed.
-                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
-                self._error = None
+    def _release(self) -> None:
         self._parts.close()
-        return self._parts.take()
-
-    def fail(self, failure: Failure) -> None:
-        """The connection broke or the caller stopped reading; the first failure stays."""
-        self._error = self._error or failure
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
         error = self._error or self._unfinished()
         stop: Stop = "safety" if self._is_blocked() else _STOPS.get(self._finish or "", "")
         blocks = self._parts.blocks()
-        if self._last:
-            self._envelope.add(canonical.decode(self._last))
         response = Response(
             origin=msgspec.structs.replace(self._origin, served_model=self._model),
             id=self._id,
@@ -118,11 +84,6 @@ class Reader:
         )
         return ReadResult(response, tuple(blocks), chunks.read_usage(bytes(self._usage)))
 
-    @property
-    def finish(self) -> str | None:
-        """``finishReason`` as reported; ``None`` while none came."""
-        return self._finish
-
     def _is_blocked(self) -> bool:
         """Whether the prompt was refused before there was any answer."""
         return bool(self._blocked) and self._finish is None and self._error is None
@@ -130,7 +91,7 @@ class Reader:
     def _unfinished(self) -> Failure | None:
         """Why the response is incomplete although nothing said so outright."""
         if self._is_blocked():
-            reason, said = _plain(self._blocked.get("blockReason")), _plain(self._blocked.get("blockReasonMessage"))
+            reason, said = plain(self._blocked.get("blockReason")), plain(self._blocked.get("blockReasonMessage"))
             message = f"the prompt was blocked: {reason}" + (f" ({said})" if said else "")
             return Failure(message, type="blocked", code=reason)
         finish = self._finish or ""
@@ -138,9 +99,7 @@ class Reader:
             said = self._envelope.says("finishMessage")
             message = f"the response ended with {finish}" + (f": {said}" if said else "")
             return Failure(message, type="error", code=finish)
-        if finish or self._is_whole:
-            return None
-        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+        return super()._unfinished()
 
     def _read(self, payloads: list[bytes]) -> None:
         for payload in payloads:
@@ -154,20 +113,20 @@ class Reader:
                 return
 
     def _read_chunk(self, payload: bytes, chunk: chunks.Chunk) -> None:
-        """The fast path: a chunk that brings unsigned text only."""
-        if not self._seen or len(chunk.candidates) > 1:
+        """The fast path: a chunk that brings unsigned text only, neither the first of all nor the last."""
+        if not self._seen or len(chunk.candidates) != 1:
+            self._read_other(payload)
+            return
+        (candidate,) = chunk.candidates
+        if candidate.index or candidate.finishReason:
             self._read_other(payload)
             return
         self._id = self._id or chunk.responseId
         self._model = chunk.modelVersion or self._model
         if chunk.usageMetadata:
             self._usage = chunk.usageMetadata
-        for candidate in chunk.candidates:
-            for part in candidate.content.parts:
-                self._parts.add_text(part.text, part.thought)
-            if candidate.finishReason:
-                self._finish = candidate.finishReason
-                self._last = payload
+        for part in candidate.content.parts:
+            self._parts.add_text(part.text, part.thought)
 
     def _read_other(self, payload: bytes) -> None:
         """The slow path: chunks with something the typed shapes do not list, or several in an array."""
@@ -193,21 +152,22 @@ class Reader:
             return
         self._is_whole = True
         self._parts = Parts(self._response, streams=False)
+        self._take = self._parts.take
         self._read_body(payload)
 
     def _read_body(self, payload: bytes) -> None:
-        body = read_object(payload)
-        if isinstance(body, Failure):
-            self._error = body
-        elif body.get("error"):
+        body = self._object(payload)
+        if body is None:
+            return
+        if body.get("error"):
             self._error = read_failure(200, body)
         else:
             self._read_object(body, payload)
 
     def _read_object(self, body: dict[str, Any], payload: bytes) -> None:
         self._seen = True
-        self._id = _plain(body.get("responseId")) or self._id
-        self._model = _plain(body.get("modelVersion")) or self._model
+        self._id = plain(body.get("responseId")) or self._id
+        self._model = plain(body.get("modelVersion")) or self._model
         usage, feedback = body.get("usageMetadata"), body.get("promptFeedback")
         if usage and isinstance(usage, dict):
             self._usage = canonical.source(usage).encode()
@@ -216,7 +176,7 @@ class Reader:
         candidate = self._envelope.add(body)
         if self._is_whole and "candidates" not in body and not self._blocked:
             self._error = Failure("the response body has no candidates", type="malformed")
-        self._finish = _plain(candidate.get("finishReason")) or self._finish
+        self._finish = plain(candidate.get("finishReason")) or self._finish
         content = candidate.get("content")
         parts = content.get("parts") if isinstance(content, dict) else None
         if not isinstance(parts, list):
@@ -225,7 +185,3 @@ class Reader:
         for at, part in enumerate(parts):
             if isinstance(part, dict):
                 self._parts.add(part, arguments[at] if at < len(arguments) else None)
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else ""

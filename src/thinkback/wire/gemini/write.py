@@ -14,6 +14,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ToolCall, ToolResult
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
+from thinkback.wire import bodies
 from thinkback.wire.gemini.blocks import signed, wire_object
 from thinkback.wire.gemini.tools import tools_of
 
@@ -74,8 +75,7 @@ def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict
         pieces.append(b',"systemInstruction":' + _system(system))
     if tools:
         pieces.append(b',"tools":[%b]' % b",".join(tools_of(tools)))
-    pieces += [b",%b:%b" % (canonical.string(key), canonical.encode(value)) for key, value in params.items()]
-    pieces.append(b"}")
+    pieces.append(bodies.close(params))
     return b"".join(pieces)
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Usage
-from thinkback.wire.google import count
+from thinkback.wire.values import count
 
 
 class SummaryText(msgspec.Struct, forbid_unknown_fields=True, frozen=True, gc=False):

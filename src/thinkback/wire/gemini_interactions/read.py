@@ -10,16 +10,15 @@ from typing import Any
 
 import msgspec
 
-from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
-from thinkback.model.deltas import Delta
-from thinkback.wire.documents import read_object
-from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.framing import Framing
 from thinkback.wire.gemini_interactions import events
 from thinkback.wire.gemini_interactions.steps import Steps
 from thinkback.wire.google import read_failure
+from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.values import plain, source_of
 
 _STOPS: dict[str, Stop] = {
     "completed": "stop",
@@ -34,62 +33,32 @@ _UNDER_WAY = frozenset({"in_progress", "queued"})
 _READ = frozenset({"steps", "outputs", "usage", "error"})
 
 
-class Reader:
+class Reader(BodyReader):
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
 
     def __init__(
         self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
     ) -> None:
-        self._origin = origin
-        self._framing = framing
-        self._framer = FRAMERS[framing]()
+        super().__init__(origin, framing)
         self._steps = Steps(response)
+        self._take = self._steps.take
         self._envelope: dict[str, Any] = {}
         self._usage: Any = None
         self._status = ""
-        self._is_whole = False
-        self._tail: Failure | None = None
-        self._error: Failure | None = None
 
-    def feed(self, data: bytes) -> list[Delta]:
-        """The deltas that ``data`` completes."""
-        if self._error is not None:
-            return []
-        payloads = self._framer.feed(data)
-        if not payloads:
-            return []
-        self._read(payloads)
-        return self._steps.take()
-
-    def close(self) -> list[Delta]:
-        """The body has ended: whatever was held back is released."""
-        rest = self._framer.close()
-        if self._error is None and self._framing == "json":
-            for document in rest:
-                self._read_document(document)
-        elif self._error is None:
-            self._read(rest)
-            if self._error is not None and self._error.type == "malformed":
-                # The last event had no end: it is cut off rather than malformed.
-                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
-                self._error = None
+    def _release(self) -> None:
         self._steps.close()
-        return self._steps.take()
-
-    def fail(self, failure: Failure) -> None:
-        """The connection broke or the caller stopped reading; the first failure stays."""
-        self._error = self._error or failure
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
         error = self._error or self._unfinished()
         blocks = self._steps.blocks()
         response = Response(
-            origin=msgspec.structs.replace(self._origin, served_model=_plain(self._envelope.get("model"))),
-            id=_plain(self._envelope.get("id")),
+            origin=msgspec.structs.replace(self._origin, served_model=plain(self._envelope.get("model"))),
+            id=plain(self._envelope.get("id")),
             finish=self.finish,
             complete=error is None,
-            envelope=canonical.source(self._envelope) if self._envelope else "",
+            envelope=source_of(self._envelope),
             error=error,
             blocks=len(blocks),
             outcome=outcome_of(_STOPS.get(self._status, ""), blocks, error),
@@ -106,7 +75,7 @@ class Reader:
         if _STOPS.get(self._status) == "error":
             return Failure(f"the interaction ended with status {self._status}", type="error", code=self._status)
         if not self._is_whole:
-            return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+            return self._broken_off()
         if self._status in _UNDER_WAY:
             return Failure(f"the interaction has not ended: its status is {self._status}", type="truncated")
         return None
@@ -142,11 +111,9 @@ class Reader:
         text = payload.strip()
         if not text or text == b"[DONE]":
             return
-        event = read_object(text)
-        if isinstance(event, Failure):
-            self._error = event
-            return
-        self._read_event(event)
+        event = self._object(text)
+        if event is not None:
+            self._read_event(event)
 
     def _read_event(self, event: dict[str, Any]) -> None:
         kind, index = str(event.get("event_type")), event.get("index")
@@ -154,7 +121,7 @@ class Reader:
             self._error = read_failure(200, event)
         elif kind.startswith("interaction."):
             self._read_head(event.get("interaction"))
-            self._status = _plain(event.get("status")) or self._status
+            self._status = plain(event.get("status")) or self._status
             self._is_whole = self._is_whole or kind in ("interaction.completed", "interaction.complete")
         elif not isinstance(index, int):
             return
@@ -168,9 +135,8 @@ class Reader:
 
     def _read_document(self, payload: bytes) -> None:
         """A body that is not streamed."""
-        body = read_object(payload)
-        if isinstance(body, Failure):
-            self._error = body
+        body = self._object(payload)
+        if body is None:
             return
         self._is_whole = True
         self._read_head(body)
@@ -190,10 +156,6 @@ class Reader:
             return
         self._envelope.update({key: value for key, value in interaction.items() if key not in _READ})
         self._usage = interaction.get("usage") or self._usage
-        self._status = _plain(interaction.get("status")) or self._status
+        self._status = plain(interaction.get("status")) or self._status
         if interaction.get("error"):
             self._error = read_failure(200, interaction)
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -13,7 +13,8 @@ from typing import Any
 from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
-from thinkback.model.commits import Draft, Message, Response, Tool, Tools, block_draft
+from thinkback.model.commits import Draft, Message, Response, Tool, Tools
+from thinkback.wire import histories
 from thinkback.wire.gemini_interactions import write
 from thinkback.wire.gemini_interactions.blocks import CONTENTS, read_content, wire_object
 from thinkback.wire.gemini_interactions.steps import Steps
@@ -103,10 +104,7 @@ def _response(steps: Sequence[Mapping[str, Any]], response: str, origin: Origin)
         read.add(step)
     blocks = read.blocks()
     header = Response(origin=origin, blocks=len(blocks))
-    return [
-        Draft("response", header, response),
-        *(block_draft(block, response, at) for at, block in enumerate(blocks)),
-    ]
+    return histories.response_drafts(header, blocks, response)
 
 
 def _said(step: Mapping[str, Any], names: Mapping[str, str]) -> list[Draft]:

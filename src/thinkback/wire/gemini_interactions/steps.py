@@ -99,7 +99,7 @@ class Steps:
     def begin(self, index: int, step: Mapping[str, Any], arguments: str | None = None) -> None:
         """The beginning of a step, or all of it."""
         self.stop(index)
-        if step.get("type") in blocks.CONTENTS:
+        if str(step.get("type")) in blocks.CONTENTS:
             step = {"type": blocks.OUTPUT, "content": [step]}
         if step.get("type") == blocks.OUTPUT and step.keys() <= {"type", "content"}:
             self._known[index] = None
@@ -108,7 +108,7 @@ class Steps:
             return
         if step.get("type") == blocks.OUTPUT:
             step = {**step, "content": blocks.contents_of(step)}
-        item = self._known[index] = self._open(_KINDS.get(step.get("type"), "other"), step)
+        item = self._known[index] = self._open(_KINDS.get(str(step.get("type")), "other"), step)
         self._show_begun(item, step, arguments)
 
     def _show_begun(self, item: _Item, step: Mapping[str, Any], arguments: str | None) -> None:

@@ -14,6 +14,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ToolResult
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
+from thinkback.wire import bodies
 from thinkback.wire.gemini_interactions.blocks import steps_of, wire_object
 
 DIALECT = "gemini-interactions"
@@ -70,8 +71,7 @@ def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict
         pieces.append(b',"tools":[%b]' % b",".join(map(_tool, tools)))
     if model:
         pieces.append(b',"model":' + canonical.string(model))
-    pieces += [b",%b:%b" % (canonical.string(key), canonical.encode(value)) for key, value in params.items()]
-    pieces.append(b"}")
+    pieces.append(bodies.close(params))
     return b"".join(pieces)
 
 
@@ -83,7 +83,7 @@ def _system(system: Sequence[bytes]) -> bytes:
 
 
 def _tool(tool: Tool) -> bytes:
-    if tool.wire and tool.dialect in ("", DIALECT):
+    if tool.wire:
         return canonical.raw(tool.wire)
     described = b',"description":' + canonical.string(tool.description) if tool.description else b""
     fields = (canonical.string(tool.name), described, canonical.raw(tool.parameters))

@@ -6,41 +6,14 @@ provider's object for a block.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, Unknown
-from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from thinkback.model.deltas import ToolCallDelta
+from thinkback.wire.arrival import Arrival, join
 
 Inner: TypeAlias = list[str] | dict[str, Any]
-
-
-class Part(Protocol):
-    """One block to be; ``at`` is its index in the message."""
-
-    at: int
-
-    def block(self) -> Block:
-        """The block as far as it has come."""
-        ...
-
-
-class Arrival:
-    """The parts in order of arrival, the one that grows, and the deltas not yet taken."""
-
-    __slots__ = ("current", "deltas", "parts", "response")
-
-    def __init__(self, response: str) -> None:
-        self.parts: list[Part] = []
-        self.current: Part | None = None
-        self.deltas: list[Delta] = []
-        self.response = response
-
-    def open(self, part: Part) -> None:
-        """``part`` comes next and is the one that grows."""
-        part.at = len(self.parts)
-        self.parts.append(part)
-        self.current = part
 
 
 class TextPart:
@@ -56,10 +29,10 @@ class TextPart:
     def add(self, text: str, arrival: Arrival) -> None:
         """A piece of the text."""
         self.fragments.append(text)
-        arrival.deltas.append(TextDelta(text, self.at, arrival.response))
+        arrival.show_text(self, text)
 
     def block(self) -> Text:
-        return Text(_join(self.fragments), wire=self.wire)
+        return Text(join(self.fragments), wire=self.wire)
 
 
 class ThinkPart:
@@ -93,7 +66,7 @@ class ThinkPart:
 
     def _show(self, text: str, arrival: Arrival) -> None:
         if text:
-            arrival.deltas.append(ReasoningDelta(text, self.at, arrival.response))
+            arrival.show_reasoning(self, text)
 
     def sign(self, signature: str | None) -> None:
         """One that comes again is one; one that comes in pieces is joined."""
@@ -106,8 +79,8 @@ class ThinkPart:
         return not (self.signature and says and signature != self.signature)
 
     def block(self) -> ThinkingBlock:
-        thought = _join([_said(inner) for inner in self.inner])
-        inner = [{"type": "text", "text": _join(i)} if isinstance(i, list) else i for i in self.inner]
+        thought = join([_said(inner) for inner in self.inner])
+        inner = [{"type": "text", "text": join(i)} if isinstance(i, list) else i for i in self.inner]
         whole = {"type": "thinking", "thinking": inner, **self.rest}
         block = ThinkingBlock(thought, source_field="thinking", signature=self.signature)
         if whole == _thinking(block):
@@ -137,7 +110,7 @@ class CallPart:
             arrival.deltas.append(ToolCallDelta(self.at, id, name, arguments, arrival.response))
 
     def block(self) -> ToolCall:
-        arguments = _join(self.arguments)
+        arguments = join(self.arguments)
         wire = ""
         if self.extra or self.function:
             function = {"name": self.name, "arguments": arguments, **self.function}
@@ -185,7 +158,3 @@ def _said(inner: Inner) -> str:
 def _text_of(chunk: dict[str, Any]) -> str:
     text = chunk.get("text")
     return text if chunk.get("type") == "text" and isinstance(text, str) else ""
-
-
-def _join(fragments: list[str]) -> str:
-    return canonical.whole("".join(fragments))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import string
 from collections.abc import Sequence
+
+from thinkback.wire.call_ids import digest
 
 _FITS = re.compile(r"[a-zA-Z0-9]{9}").fullmatch
 _ALPHABET = string.digits + string.ascii_letters
@@ -15,7 +16,7 @@ def call_id(id: str) -> str:
     """``id`` where it fits, else one made of its hash: the same for the same id, always."""
     if _FITS(id):
         return id
-    number = int.from_bytes(hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()[:12], "big")
+    number = int.from_bytes(digest(id)[:12], "big")
     digits = []
     for _ in range(9):
         number, digit = divmod(number, len(_ALPHABET))

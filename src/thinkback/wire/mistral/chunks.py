@@ -11,6 +11,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
+from thinkback.wire.values import count, words
 
 # Only as deep as they are on the wire: what these shapes let through needs no further check.
 _Plain: TypeAlias = str | int | float | bool | None
@@ -70,16 +71,12 @@ def read_usage(raw: Any) -> Usage | None:
         return None
     prompt, completion = raw.get("prompt_tokens_details"), raw.get("completion_tokens_details")
     return Usage(
-        input=_count(raw.get("prompt_tokens")),
-        output=_count(raw.get("completion_tokens")),
-        reasoning=_count(completion.get("reasoning_tokens")) if isinstance(completion, dict) else None,
-        cached=_count(prompt.get("cached_tokens")) if isinstance(prompt, dict) else None,
+        input=count(raw.get("prompt_tokens")),
+        output=count(raw.get("completion_tokens")),
+        reasoning=count(completion.get("reasoning_tokens")) if isinstance(completion, dict) else None,
+        cached=count(prompt.get("cached_tokens")) if isinstance(prompt, dict) else None,
         wire=canonical.source(raw),
     )
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def read_failure(status: int, body: Any) -> Failure:
@@ -90,25 +87,21 @@ def read_failure(status: int, body: Any) -> Failure:
     """
     error = body.get("error") or body if isinstance(body, dict) else body
     if not isinstance(error, dict):
-        return Failure(_text(error), status)
+        return Failure(words(error), status)
     said = error.get("message") or error
     details = said.get("detail") if isinstance(said, dict) else None
     listed = [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
     kind = error.get("type") or (listed[0].get("type") if listed else "")
     code = error.get("code")
     return Failure(
-        "; ".join(map(_detail, listed)) or _text(details or said),
+        "; ".join(map(_detail, listed)) or words(details or said),
         status,
-        type=_text(kind or ""),
-        code=_text("" if code is None else code),
+        type=words(kind or ""),
+        code=words("" if code is None else code),
     )
 
 
 def _detail(detail: dict[str, Any]) -> str:
     place = detail.get("loc")
-    said = _text(detail.get("msg") or detail)
+    said = words(detail.get("msg") or detail)
     return f"{'.'.join(map(str, place))}: {said}" if isinstance(place, list) and place else said
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else canonical.source(value)

@@ -8,6 +8,7 @@ from typing import Any
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
 from thinkback.model.blocks import Media
+from thinkback.wire import data_urls
 
 _GUESSED = {
     "image_url": "image/*",
@@ -25,7 +26,7 @@ _KIND_OF_FAMILY = {
 
 def is_media(chunk: Any) -> bool:
     """Whether a content chunk is one of these."""
-    return isinstance(chunk, Mapping) and chunk.get("type") in _GUESSED
+    return isinstance(chunk, Mapping) and str(chunk.get("type")) in _GUESSED
 
 
 def read_chunk(chunk: Mapping[str, Any]) -> Media:
@@ -35,7 +36,7 @@ def read_chunk(chunk: Mapping[str, Any]) -> Media:
     source = inner.get("url") if isinstance(inner, Mapping) else inner
     source = source if isinstance(source, str) else ""
     name = chunk.get("document_name")
-    media_type, data = _split_data_url(source)
+    media_type, data = data_urls.split(source) or ("", "")
     is_plain = kind == "input_audio" and not data and "://" not in source
     return Media(
         media_type or _GUESSED[kind],
@@ -59,13 +60,6 @@ def chunk(media: Media) -> bytes:
         )
     if kind == "input_audio":
         return canonical.encode({"type": kind, kind: media.url or media.data})
-    source = media.url or f"data:{media.media_type};base64,{media.data}"
+    source = data_urls.address(media)
     named = {"document_name": media.name} if media.name and kind == "document_url" else {}
     return canonical.encode({"type": kind, kind: source, **named})
-
-
-def _split_data_url(url: str) -> tuple[str, str]:
-    """(MIME type, base64) of a ``data:`` URL; empty for any other."""
-    head, comma, data = url.removeprefix("data:").partition(",")
-    is_data = url.startswith("data:") and comma and head.endswith(";base64")
-    return (head.removesuffix(";base64"), data) if is_data else ("", "")

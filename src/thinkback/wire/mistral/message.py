@@ -8,9 +8,10 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
-from thinkback.model.deltas import Delta
+from thinkback.wire.arrival import Arrival
 from thinkback.wire.mistral import chunks
-from thinkback.wire.mistral.blocks import Arrival, CallPart, TextPart, ThinkPart, UnknownPart
+from thinkback.wire.mistral.blocks import CallPart, TextPart, ThinkPart, UnknownPart
+from thinkback.wire.values import plain
 
 _NO_ID = ("", "null")
 
@@ -24,6 +25,7 @@ class MessageBuilder:
 
     def __init__(self, response: str = "", *, keeps_index: bool = False) -> None:
         self._arrival = Arrival(response)
+        self.take = self._arrival.take
         self._thought: ThinkPart | None = None
         self._calls: dict[int, CallPart] = {}
         self._call: CallPart | None = None
@@ -65,12 +67,6 @@ class MessageBuilder:
             if isinstance(call, dict):
                 self._add_call(call, complete)
         self.extra.update(rest)
-
-    def take(self) -> list[Delta]:
-        """What there is to show since the last time."""
-        deltas = self._arrival.deltas
-        self._arrival.deltas = []
-        return deltas
 
     def blocks(self) -> list[Block]:
         """The blocks as far as they have come, in order of arrival."""
@@ -157,8 +153,8 @@ class MessageBuilder:
     def _add_call(self, call: dict[str, Any], complete: bool) -> None:
         known = call.get("function")
         function = dict(known) if isinstance(known, dict) else {}
-        name, arguments = _string(function.pop("name", "")), function.pop("arguments", "")
-        index, id = call.get("index"), _string(call.get("id"))
+        name, arguments = plain(function.pop("name", "")), function.pop("arguments", "")
+        index, id = call.get("index"), plain(call.get("id"))
         part = None if complete else self._find(index, id, name)
         if part is None:
             part = CallPart()
@@ -191,7 +187,3 @@ def _is_thinking(chunk: Any) -> TypeGuard[dict[str, Any]]:
         return False
     inner = chunk.get("thinking")
     return isinstance(inner, list) and all(isinstance(piece, dict) for piece in inner)
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -24,7 +24,9 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
     if calls:
         message["tool_calls"] = calls
     envelope: dict[str, Any] = canonical.decode(response.envelope) if response.envelope else {}
-    choice = {"index": 0, "message": message, "finish_reason": response.finish, **envelope.pop("choice", {})}
+    extra = envelope.pop("choice", None)
+    fields = extra if isinstance(extra, dict) else {}
+    choice = {"index": 0, "message": message, "finish_reason": response.finish, **fields}
     if result.usage is not None:
         envelope["usage"] = canonical.decode(result.usage.wire)
     return {**envelope, "choices": [choice]}

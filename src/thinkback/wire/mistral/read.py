@@ -14,12 +14,12 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
-from thinkback.model.deltas import Delta
-from thinkback.wire.documents import read_object
-from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.framing import Framing
 from thinkback.wire.mistral import chunks
 from thinkback.wire.mistral.message import MessageBuilder
+from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.values import plain, source_of
 
 _STOPS: dict[str, Stop] = {
     "": "",
@@ -31,55 +31,25 @@ _STOPS: dict[str, Stop] = {
 }
 
 
-class Reader:
+class Reader(BodyReader):
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
 
     def __init__(
         self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
     ) -> None:
-        self._origin = origin
-        self._framing = framing
-        self._framer = FRAMERS[framing]()
+        super().__init__(origin, framing)
         self._message = MessageBuilder(response)
+        self._take = self._message.take
         self._kept: dict[str, bytes] = {}
         self._id = ""
         self._model = ""
-        self._finish: str | None = None
         self._usage: dict[str, Any] | None = None
-        self._is_whole = False
-        self._tail: Failure | None = None
-        self._error: Failure | None = None
         self._envelope: dict[str, Any] = {}
         self._choice: dict[str, Any] = {}
 
-    def feed(self, data: bytes) -> list[Delta]:
-        """The deltas that ``data`` completes."""
-        if self._error is not None:
-            return []
-        payloads = self._framer.feed(data)
-        if not payloads:
-            return []
-        self._read(payloads)
-        return self._message.take()
-
-    def close(self) -> list[Delta]:
-        """The body has ended: an event that had no end is read as far as it goes."""
-        rest = self._framer.close()
-        if self._error is None and self._framing == "json":
-            for document in rest:
-                self._read_other(document)
-                self._is_whole = True
-        elif self._error is None:
-            self._read(rest)
-            if self._error is not None and self._error.type == "malformed":
-                # The last event had no end: it is cut off rather than malformed.
-                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
-                self._error = None
-        return self._message.take()
-
-    def fail(self, failure: Failure) -> None:
-        """The connection broke or the caller stopped reading; the first failure stays."""
-        self._error = self._error or failure
+    def _read_document(self, payload: bytes) -> None:
+        self._read_other(payload)
+        self._is_whole = True
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
@@ -92,26 +62,19 @@ class Reader:
             finish=self._finish,
             complete=error is None and stop != "safety",
             content=self._message.content,
-            message=_source(self._message.extra),
-            envelope=_source(self._whole_envelope()),
+            message=source_of(self._message.extra),
+            envelope=source_of(self._whole_envelope()),
             error=error,
             blocks=len(blocks),
             outcome=outcome_of(stop, blocks, error),
         )
         return ReadResult(response, tuple(blocks), chunks.read_usage(self._usage))
 
-    @property
-    def finish(self) -> str | None:
-        """``finish_reason`` as reported; ``None`` while none came."""
-        return self._finish
-
     def _unfinished(self) -> Failure | None:
         """Why the response is incomplete although nothing said so outright."""
         if self._finish == "error":
             return Failure("the provider ended the response with finish_reason error", type="error")
-        if self._finish or self._is_whole:
-            return None
-        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+        return super()._unfinished()
 
     def _read(self, payloads: list[bytes]) -> None:
         for payload in payloads:
@@ -157,15 +120,13 @@ class Reader:
         if text == b"[DONE]":
             self._is_whole = True
             return
-        body = read_object(payload)
-        if isinstance(body, Failure):
-            self._error = body
-        else:
+        body = self._object(payload)
+        if body is not None:
             self._read_object(body)
 
     def _read_object(self, body: dict[str, Any]) -> None:
-        self._id = self._id or _string(body.get("id"))
-        self._model = _string(body.get("model")) or self._model
+        self._id = self._id or plain(body.get("id"))
+        self._model = plain(body.get("model")) or self._model
         self._envelope.update((key, value) for key, value in body.items() if key != "choices")
         choices = body.get("choices")
         if not isinstance(choices, list):
@@ -187,7 +148,7 @@ class Reader:
             self._message.add_object(message, complete=True)
         elif isinstance(delta, dict):
             self._message.add_object(delta)
-        self._finish = _string(choice.get("finish_reason")) or self._finish
+        self._finish = plain(choice.get("finish_reason")) or self._finish
 
     def _whole_envelope(self) -> dict[str, Any]:
         """Top-level and choice fields of the first and the closing chunks, later ones winning."""
@@ -208,11 +169,3 @@ def _rest_of(choice: dict[str, Any]) -> dict[str, Any]:
 def _is_error(body: dict[str, Any]) -> bool:
     """Whether an object without choices is an error: ``{"object": "error"}``, or a list of refused fields."""
     return body.get("object") == "error" or bool(body.get("message") or body.get("detail"))
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _source(value: dict[str, Any]) -> str:
-    return canonical.source(value) if value else ""

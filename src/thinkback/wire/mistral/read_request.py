@@ -9,28 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
-from thinkback.model.commits import Draft, Message, Response, Tool, Tools, block_draft
+from thinkback.model.commits import Draft, Message, Response, Tool
+from thinkback.wire import histories
 from thinkback.wire.mistral import media
 from thinkback.wire.mistral.message import MessageBuilder
 from thinkback.wire.result import ReadRequest
+from thinkback.wire.values import source_of
 
 DIALECT = "mistral"
 UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
-_READ = frozenset({"messages", "model", "tools"})
 
 
 def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
     """A whole request body. Raises ``WireError`` for messages that are none."""
-    tools, messages = body.get("tools"), body.get("messages")
-    drafts = [Draft("tools", Tools(tuple(map(read_tool, tools))))] if isinstance(tools, list) and tools else []
-    if not isinstance(messages, list):
-        raise WireError("the request has no list of messages")
-    drafts += read_messages(messages, ids, origin)
-    params = {key: value for key, value in body.items() if key not in _READ}
-    return ReadRequest(str(body.get("model") or ""), tuple(drafts), params)
+    return histories.read_body(body, lambda messages: read_messages(messages, ids, origin), read_tool)
 
 
 def read_messages(
@@ -61,11 +55,7 @@ def read_messages(
             id = str(message.get("tool_call_id") or next(iter(calls), ""))
             drafts.append(Draft("tool_result", _result(message, id, calls.pop(id, ""))))
         else:
-            raise WireError(
-                f"messages[{at}] cannot be adopted: role {role!r}",
-                details={"message": at},
-                next_actions=("roles are system, user, assistant and tool",),
-            )
+            raise histories.bad_role(at, role, "system, user, assistant and tool")
     return drafts
 
 
@@ -77,13 +67,10 @@ def _assistant(message: Mapping[str, Any], response: str, origin: Origin) -> lis
     header = Response(
         origin=origin,
         content=builder.content,
-        message=canonical.source(extra) if extra else "",
+        message=source_of(extra),
         blocks=len(blocks),
     )
-    return [
-        Draft("response", header, response),
-        *(block_draft(block, response, at) for at, block in enumerate(blocks)),
-    ]
+    return histories.response_drafts(header, blocks, response)
 
 
 def _plain(message: Mapping[str, Any]) -> Message:
@@ -117,10 +104,4 @@ def _result(message: Mapping[str, Any], id: str, name: str) -> ToolResult:
 
 def read_tool(tool: Any) -> Tool:
     """A tool definition; one that is no function has nothing but what stands on the wire, and its type for a name."""
-    wire = canonical.source(tool)
-    function = tool.get("function") if isinstance(tool, Mapping) else None
-    if not isinstance(function, Mapping):
-        kind = tool.get("type") if isinstance(tool, Mapping) else ""
-        return Tool(str(kind or ""), wire=wire, dialect=DIALECT)
-    parameters = canonical.source(function.get("parameters") or {})
-    return Tool(str(function.get("name") or ""), str(function.get("description") or ""), parameters, wire, DIALECT)
+    return histories.read_function(tool, DIALECT)

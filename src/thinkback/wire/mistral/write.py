@@ -16,6 +16,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
+from thinkback.wire import bodies
 from thinkback.wire.mistral import media
 from thinkback.wire.mistral.call_ids import call_ids
 
@@ -30,7 +31,7 @@ _string = canonical.string
 
 def top(message: Message) -> bytes:
     """A system message stands in the message array like any other."""
-    return _written("system", message)
+    return bodies.message("system", message, _part)
 
 
 def turn_over(before: str, role: str) -> tuple[bytes, int]:
@@ -42,14 +43,7 @@ def turn_over(before: str, role: str) -> tuple[bytes, int]:
 
 def message(role: Literal["system", "user"], message: Message) -> bytes:
     """A system or user message; an adopted one goes out as the program held it."""
-    return _written(role, message)
-
-
-def _written(role: Literal["system", "user"], message: Message) -> bytes:
-    if message.wire:
-        return canonical.raw(message.wire)
-    content = b"[%b]" % b",".join(map(_part, message.parts)) if message.parts else _string(message.text)
-    return b'{"role":"%b","content":%b}' % (role.encode(), content)
+    return bodies.message(role, message, _part)
 
 
 def _part(part: Text | Media | Unknown) -> bytes:
@@ -136,20 +130,4 @@ def _result(result: ToolResult, id: str) -> bytes:
 
 def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict[str, Any]) -> bytes:
     """What follows the messages in the body: tools, model, parameters."""
-    pieces = [b"]"]
-    if tools:
-        pieces.append(b',"tools":[%b]' % b",".join(map(_tool, tools)))
-    pieces.append(b',"model":' + _string(model))
-    pieces += [b",%b:%b" % (_string(key), canonical.encode(value)) for key, value in params.items()]
-    pieces.append(b"}")
-    return b"".join(pieces)
-
-
-def _tool(tool: Tool) -> bytes:
-    if tool.wire and tool.dialect in ("", DIALECT):
-        return canonical.raw(tool.wire)
-    return b'{"type":"function","function":{"name":%b,"description":%b,"parameters":%b}}' % (
-        _string(tool.name),
-        _string(tool.description),
-        canonical.raw(tool.parameters),
-    )
+    return bodies.end(model, list(map(bodies.function, tools)), params)

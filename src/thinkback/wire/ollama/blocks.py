@@ -6,41 +6,14 @@ provider's object for a block.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, content_slice
-from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta
-
-
-class Part(Protocol):
-    """One block to be; ``at`` is its index in the message."""
-
-    at: int
-
-    def block(self) -> Block:
-        """The block as far as it has come."""
-        ...
-
-
-class Arrival:
-    """The parts in order of arrival, the one that grows, and the deltas not yet taken."""
-
-    __slots__ = ("current", "deltas", "parts", "response")
-
-    def __init__(self, response: str) -> None:
-        self.parts: list[Part] = []
-        self.current: Part | None = None
-        self.deltas: list[Delta] = []
-        self.response = response
-
-    def open(self, part: Part) -> None:
-        """``part`` comes next and is the one that grows."""
-        part.at = len(self.parts)
-        self.parts.append(part)
-        self.current = part
+from thinkback.wire.arrival import Arrival, join
+from thinkback.wire.values import plain
 
 
 class TextPart:
@@ -56,10 +29,10 @@ class TextPart:
     def add(self, text: str, arrival: Arrival) -> None:
         """A piece of the text."""
         self.fragments.append(text)
-        arrival.deltas.append(TextDelta(text, self.at, arrival.response))
+        arrival.show_text(self, text)
 
     def text(self) -> str:
-        return _join(self.fragments)
+        return join(self.fragments)
 
     def block(self) -> Text | ThinkingBlock:
         if self.closing is None:
@@ -82,10 +55,10 @@ class ThoughtPart:
     def add(self, text: str, arrival: Arrival) -> None:
         """A piece of the reasoning."""
         self.fragments.append(text)
-        arrival.deltas.append(ReasoningDelta(text, self.at, arrival.response))
+        arrival.show_reasoning(self, text)
 
     def block(self) -> ThinkingBlock:
-        return ThinkingBlock(_join(self.fragments), source_field=self.field, opening=self.opening, closing=self.closing)
+        return ThinkingBlock(join(self.fragments), source_field=self.field, opening=self.opening, closing=self.closing)
 
 
 class WholePart:
@@ -108,7 +81,7 @@ def read_call(call: dict[str, Any], source: str, *, keeps_index: bool) -> ToolCa
     """
     known = call.get("function")
     function = known if isinstance(known, dict) else {}
-    id, name, arguments = _string(call.get("id")), _string(function.get("name")), function.get("arguments")
+    id, name, arguments = plain(call.get("id")), plain(function.get("name")), function.get("arguments")
     is_object = isinstance(arguments, dict)
     text = source if is_object else arguments if isinstance(arguments, str) else canonical.source(arguments or {})
     usual = ToolCall(id, name, text)
@@ -137,11 +110,3 @@ def wire_object(block: Block) -> Any:
 def _call(call: ToolCall, arguments: Any) -> dict[str, Any]:
     named = {"id": call.id} if call.id else {}
     return {**named, "function": {"name": call.name, "arguments": arguments}}
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _join(fragments: list[str]) -> str:
-    return canonical.whole("".join(fragments))

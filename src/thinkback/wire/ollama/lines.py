@@ -11,6 +11,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
+from thinkback.wire.values import count, words
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -78,8 +79,8 @@ def read_usage(body: dict[str, Any]) -> Usage | None:
     if not counts:
         return None
     return Usage(
-        input=_count(counts.get("prompt_eval_count")),
-        output=_count(counts.get("eval_count")),
+        input=count(counts.get("prompt_eval_count")),
+        output=count(counts.get("eval_count")),
         wire=canonical.source(counts),
     )
 
@@ -89,23 +90,15 @@ def is_count(key: str) -> bool:
     return key in _COUNTS
 
 
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def read_failure(status: int, body: Any) -> Failure:
     """Ollama's own words from a parsed error body: ``{"error": "text"}``, or the object its cloud gives."""
     error = (body.get("error") or body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
-        return Failure(_text(error), status)
+        return Failure(words(error), status)
     code = error.get("code")
     return Failure(
-        _text(error.get("message") or error),
+        words(error.get("message") or error),
         status,
-        type=_text(error.get("type") or ""),
-        code=_text("" if code is None else code),
+        type=words(error.get("type") or ""),
+        code=words("" if code is None else code),
     )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else canonical.source(value)

@@ -7,8 +7,9 @@ from typing import Any, Literal, assert_never
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media
-from thinkback.model.deltas import Delta, Reclassified, ToolCallDelta
-from thinkback.wire.ollama.blocks import Arrival, TextPart, ThoughtPart, WholePart, read_call
+from thinkback.model.deltas import Reclassified, ToolCallDelta
+from thinkback.wire.arrival import Arrival
+from thinkback.wire.ollama.blocks import TextPart, ThoughtPart, WholePart, read_call
 from thinkback.wire.think_tags import Piece, TagSplitter
 
 
@@ -20,6 +21,7 @@ class MessageBuilder:
 
     def __init__(self, response: str = "", *, keeps_index: bool = False) -> None:
         self._arrival = Arrival(response)
+        self.take = self._arrival.take
         self._tags = TagSplitter()
         self._tagged = ThoughtPart("content")
         self._thinks = False
@@ -54,7 +56,7 @@ class MessageBuilder:
         if isinstance(rest.get("content"), str):
             self.content = "text"
             self.add_content(rest.pop("content"))
-        elif "content" in rest and rest["content"] is None:
+        elif "content" in rest and rest["content"] is None and self.content == "absent":
             self.content = "null"
         images, calls = rest.get("images"), rest.get("tool_calls")
         if isinstance(images, list) and all(isinstance(image, str) for image in images):
@@ -64,12 +66,6 @@ class MessageBuilder:
             for at, call in enumerate(rest.pop("tool_calls")):
                 self._add_call(call, sources[at] if len(sources) == len(calls) else "")
         self.extra.update((key, value) for key, value in rest.items() if value is not None)
-
-    def take(self) -> list[Delta]:
-        """What there is to show since the last time."""
-        deltas = self._arrival.deltas
-        self._arrival.deltas = []
-        return deltas
 
     def close(self) -> None:
         """The message has ended: release what was held back."""

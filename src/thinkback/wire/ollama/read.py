@@ -14,61 +14,35 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
-from thinkback.model.deltas import Delta
-from thinkback.wire.documents import read_object
-from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.framing import Framing
 from thinkback.wire.ollama import lines
 from thinkback.wire.ollama.message import MessageBuilder
+from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.values import plain, source_of
 
 _STOPS: dict[str, Stop] = {"length": "length", "": ""}
 _OWNED = frozenset({"message", "done_reason", "error", "logprobs"})
 
 
-class Reader:
+class Reader(BodyReader):
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
+
+    _unit = "a line"
 
     def __init__(
         self, origin: Origin, framing: Framing = "ndjson", options: ReadOptions | None = None, response: str = ""
     ) -> None:
-        self._origin = origin
-        self._framing = framing
-        self._framer = FRAMERS[framing]()
+        super().__init__(origin, framing)
         self._message = MessageBuilder(response)
+        self._take = self._message.take
         self._first = b""
         self._model = ""
-        self._finish: str | None = None
-        self._done = False
-        self._tail: Failure | None = None
-        self._error: Failure | None = None
         self._fields: dict[str, Any] = {}
         self._logprobs: list[Any] = []
 
-    def feed(self, data: bytes) -> list[Delta]:
-        """The deltas that ``data`` completes."""
-        if self._error is not None:
-            return []
-        payloads = self._framer.feed(data)
-        if not payloads:
-            return []
-        self._read(payloads)
-        return self._message.take()
-
-    def close(self) -> list[Delta]:
-        """The body has ended: whatever was held back is released."""
-        rest = self._framer.close()
-        if self._error is None:
-            self._read(rest)
-            if self._error is not None and self._error.type == "malformed" and self._framing != "json":
-                # The last line had no end: it is cut off rather than malformed.
-                self._tail = Failure("the stream ended in the middle of a line", type="truncated")
-                self._error = None
+    def _release(self) -> None:
         self._message.close()
-        return self._message.take()
-
-    def fail(self, failure: Failure) -> None:
-        """The connection broke or the caller stopped reading; the first failure stays."""
-        self._error = self._error or failure
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
@@ -83,24 +57,17 @@ class Reader:
             finish=self._finish,
             complete=error is None,
             content=self._message.content,
-            message=_source(self._message.extra),
-            envelope=_source(envelope),
+            message=source_of(self._message.extra),
+            envelope=source_of(envelope),
             error=error,
             blocks=len(blocks),
             outcome=outcome_of(_STOPS.get(self._finish or "", "stop"), blocks, error),
         )
         return ReadResult(response, tuple(blocks), lines.read_usage(self._fields))
 
-    @property
-    def finish(self) -> str | None:
-        """``done_reason`` as reported; ``None`` while none came."""
-        return self._finish
-
     def _unfinished(self) -> Failure | None:
         """Why the response is incomplete although nothing said so outright."""
-        if self._done:
-            return None
-        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+        return None if self._is_whole else self._broken_off()
 
     def _read(self, payloads: list[bytes]) -> None:
         for payload in payloads:
@@ -127,14 +94,13 @@ class Reader:
             if message.content:
                 builder.add_content(message.content)
         if line.done:
-            self._done = True
+            self._is_whole = True
             self._fields["done"] = True
 
     def _read_other(self, payload: bytes) -> None:
         """The slow path: whole bodies, last lines, calls, and lines with something the typed shapes do not list."""
-        body = read_object(payload)
-        if isinstance(body, Failure):
-            self._error = body
+        body = self._object(payload)
+        if body is None:
             return
         message, logprobs = body.get("message"), body.get("logprobs")
         if isinstance(message, dict):
@@ -142,18 +108,10 @@ class Reader:
         if isinstance(logprobs, list):
             self._logprobs += logprobs
         self._fields.update(body)
-        self._model = _string(body.get("model")) or self._model
-        self._finish = _string(body.get("done_reason")) or self._finish
-        self._done = self._done or body.get("done") is True
+        self._model = plain(body.get("model")) or self._model
+        self._finish = plain(body.get("done_reason")) or self._finish
+        self._is_whole = self._is_whole or body.get("done") is True
         if body.get("error"):
             self._error = lines.read_failure(200, body)
         elif self._framing == "json" and not isinstance(message, dict):
             self._error = Failure("the response body has no message", type="malformed")
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _source(value: dict[str, Any]) -> str:
-    return canonical.source(value) if value else ""

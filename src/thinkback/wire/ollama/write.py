@@ -14,6 +14,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, content_slice
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
+from thinkback.wire import bodies
 from thinkback.wire.arguments import as_object
 
 DIALECT = "ollama"
@@ -117,20 +118,4 @@ def _result(result: ToolResult) -> bytes:
 
 def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict[str, Any]) -> bytes:
     """What follows the messages in the body: tools, model, parameters."""
-    pieces = [b"]"]
-    if tools:
-        pieces.append(b',"tools":[%b]' % b",".join(map(_tool, tools)))
-    pieces.append(b',"model":' + _string(model))
-    pieces += [b",%b:%b" % (_string(key), canonical.encode(value)) for key, value in params.items()]
-    pieces.append(b"}")
-    return b"".join(pieces)
-
-
-def _tool(tool: Tool) -> bytes:
-    if tool.wire and tool.dialect in ("", DIALECT):
-        return canonical.raw(tool.wire)
-    return b'{"type":"function","function":{"name":%b,"description":%b,"parameters":%b}}' % (
-        _string(tool.name),
-        _string(tool.description),
-        canonical.raw(tool.parameters),
-    )
+    return bodies.end(model, list(map(bodies.function, tools)), params)

@@ -5,11 +5,8 @@ Memory is the text itself: each part keeps a list of fragments and joins it once
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, Unknown
-from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta
+from thinkback.model.blocks import Carrier, Text, ThinkingBlock, Unknown
+from thinkback.wire.arrival import join
 
 # Texts that stand where a host hides its reasoning; stored as markers, never replayed.
 PLACEHOLDERS = frozenset(
@@ -20,40 +17,6 @@ PLACEHOLDERS = frozenset(
         "[Some reasoning content is encrypted]",
     }
 )
-
-
-class Part(Protocol):
-    """One block to be; ``at`` is its index in the message."""
-
-    at: int
-
-    def block(self) -> Block:
-        """The block as far as it has come."""
-        ...
-
-
-class Arrival:
-    """The parts in order of arrival, the one that grows, and the deltas not yet taken."""
-
-    __slots__ = ("current", "deltas", "parts", "response")
-
-    def __init__(self, response: str = "") -> None:
-        self.parts: list[Part] = []
-        self.current: Part | None = None
-        self.deltas: list[Delta] = []
-        self.response = response
-
-    def open(self, part: Part) -> None:
-        """``part`` comes next and is the one that grows."""
-        part.at = len(self.parts)
-        self.parts.append(part)
-        self.current = part
-
-    def show_text(self, part: Part, text: str) -> None:
-        self.deltas.append(TextDelta(text, part.at, self.response))
-
-    def show_reasoning(self, part: Part, text: str) -> None:
-        self.deltas.append(ReasoningDelta(text, part.at, self.response))
 
 
 class TextPart:
@@ -120,11 +83,6 @@ class UnknownPart:
 
     def block(self) -> Unknown:
         return Unknown(self.wire)
-
-
-def join(fragments: list[str]) -> str:
-    """The fragments as one text."""
-    return canonical.whole("".join(fragments))
 
 
 def joined_signature(old: str, new: str) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
+from thinkback.wire.values import count, words
 
 # Only as deep as they are on the wire: what these shapes let through needs no further check.
 _Plain: TypeAlias = str | int | float | bool | None
@@ -93,17 +94,13 @@ def read_usage(raw: Any) -> Usage | None:
     details = prompt if isinstance(prompt, dict) else {}
     cached = details.get("cached_tokens")
     return Usage(
-        input=_count(raw.get("prompt_tokens")),
-        output=_count(raw.get("completion_tokens")),
-        reasoning=_count((completion if isinstance(completion, dict) else {}).get("reasoning_tokens")),
-        cached=_count(raw.get("prompt_cache_hit_tokens") if cached is None else cached),
-        cache_write=_count(details.get("cache_write_tokens")),
+        input=count(raw.get("prompt_tokens")),
+        output=count(raw.get("completion_tokens")),
+        reasoning=count((completion if isinstance(completion, dict) else {}).get("reasoning_tokens")),
+        cached=count(raw.get("prompt_cache_hit_tokens") if cached is None else cached),
+        cache_write=count(details.get("cache_write_tokens")),
         wire=canonical.source(raw),
     )
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def read_failure(status: int, body: Any) -> Failure:
@@ -111,23 +108,19 @@ def read_failure(status: int, body: Any) -> Failure:
 
     Routers wrap the text of the provider behind them in ``error.metadata.raw``; Google wraps the body in a list.
     """
-    if isinstance(body, list) and len(body) == 1:
+    if isinstance(body, list) and len(body) == 1 and isinstance(body[0], dict):
         body = body[0]
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
         code = body.get("code", "") if isinstance(body, dict) else ""
-        return Failure(_text(error), status, code=_text(code))
-    message = _text(error.get("message") or error.get("detail") or error)
+        return Failure(words(error), status, code=words(code))
+    message = words(error.get("message") or error.get("detail") or error)
     metadata = error.get("metadata")
     own = error.get("status_code") or error.get("code")
     return Failure(
         message=message,
         status=own if isinstance(own, int) and status < 400 and error is body else status,
-        type=_text(error.get("type") or ""),
-        code=_text("" if error.get("code") is None else error["code"]),
-        upstream=_text(metadata["raw"]) if isinstance(metadata, dict) and metadata.get("raw") else "",
+        type=words(error.get("type") or ""),
+        code=words("" if error.get("code") is None else error["code"]),
+        upstream=words(metadata["raw"]) if isinstance(metadata, dict) and metadata.get("raw") else "",
     )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else canonical.source(value)

@@ -10,7 +10,8 @@ from typing import Any
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, ThinkingBlock, ThoughtKind
-from thinkback.wire.openai_chat.blocks import Arrival, is_placeholder, join, joined_signature
+from thinkback.wire.arrival import Arrival, join
+from thinkback.wire.openai_chat.blocks import is_placeholder, joined_signature
 
 _KIND_OF_ENTRY: dict[str, ThoughtKind] = {"reasoning.summary": "summary", "reasoning.encrypted": "none"}
 _GROWING = ("arguments", "result")

@@ -9,7 +9,8 @@ from typing import Any, TypeGuard
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, ThinkingBlock
-from thinkback.wire.openai_chat.blocks import Arrival, join, joined_signature
+from thinkback.wire.arrival import Arrival, join
+from thinkback.wire.openai_chat.blocks import joined_signature
 
 
 def is_reasoning(part: Any) -> TypeGuard[dict[str, Any]]:

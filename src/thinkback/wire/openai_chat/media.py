@@ -8,13 +8,15 @@ from typing import Any
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
 from thinkback.model.blocks import Media
+from thinkback.wire import data_urls
+from thinkback.wire.values import plain
 
 _GUESSED = {"image_url": "image/*", "video_url": "video/*", "input_audio": "audio/*", "file": "application/*"}
 
 
 def is_media(part: Any) -> bool:
     """Whether a content part is one of these."""
-    return isinstance(part, Mapping) and part.get("type") in _GUESSED
+    return isinstance(part, Mapping) and str(part.get("type")) in _GUESSED
 
 
 def read_part(part: Mapping[str, Any]) -> Media:
@@ -28,10 +30,10 @@ def read_part(part: Mapping[str, Any]) -> Media:
         return Media(_GUESSED[kind], wire=wire)
     if kind == "input_audio":
         form = str(inner.get("format") or "*")
-        return Media(f"audio/{form}", data=_text(inner.get("data")), wire=wire)
-    url = _text(inner.get("url") or inner.get("file_data"))
-    name = _text(inner.get("filename"))
-    media_type, data = split_data_url(url)
+        return Media(f"audio/{form}", data=plain(inner.get("data")), wire=wire)
+    url = plain(inner.get("url") or inner.get("file_data"))
+    name = plain(inner.get("filename"))
+    media_type, data = data_urls.split(url) or ("", "")
     if data:
         return Media(media_type or _GUESSED[kind], data=data, name=name, wire=wire)
     return Media(_GUESSED[kind], url=url, name=name, wire=wire)
@@ -40,7 +42,7 @@ def read_part(part: Mapping[str, Any]) -> Media:
 def part(media: Media) -> bytes:
     """Media as a content part. Raises ``UnsupportedContent`` for what chat completions have no part for."""
     family = media.media_type.partition("/")[0]
-    source = media.url or (f"data:{media.media_type};base64,{media.data}" if media.data else "")
+    source = data_urls.address(media)
     if source and family in ("image", "video"):
         return canonical.encode({"type": f"{family}_url", f"{family}_url": {"url": source}})
     if media.data and family == "audio":
@@ -56,15 +58,3 @@ def part(media: Media) -> bytes:
         details={"media_type": media.media_type, "dialect": "openai-chat"},
         next_actions=("give the content itself in base64",),
     )
-
-
-def split_data_url(url: str) -> tuple[str, str]:
-    """(MIME type, base64) of a ``data:`` URL; empty for any other."""
-    if not url.startswith("data:"):
-        return "", ""
-    head, comma, data = url[5:].partition(",")
-    return (head.removesuffix(";base64"), data) if comma and head.endswith(";base64") else ("", "")
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -7,9 +7,8 @@ from typing import Any, Literal
 import msgspec
 
 from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock
-from thinkback.model.deltas import Delta
+from thinkback.wire.arrival import Arrival
 from thinkback.wire.openai_chat import chunks
-from thinkback.wire.openai_chat.blocks import Arrival
 from thinkback.wire.openai_chat.calls import Calls
 from thinkback.wire.openai_chat.content import Content
 from thinkback.wire.openai_chat.merge import Merged
@@ -25,6 +24,7 @@ class MessageBuilder:
 
     def __init__(self, response: str = "", reasoning_field: str = "") -> None:
         self._arrival = Arrival(response)
+        self.take = self._arrival.take
         self._calls = Calls(self._arrival)
         self._reasoning = Reasoning(self._arrival, self._calls, reasoning_field)
         self._content = Content(self._arrival, self._reasoning)
@@ -103,12 +103,6 @@ class MessageBuilder:
             rest["content"] = content
         elif complete:
             self.content = "null"
-
-    def take(self) -> list[Delta]:
-        """What there is to show since the last time."""
-        deltas = self._arrival.deltas
-        self._arrival.deltas = []
-        return deltas
 
     def close(self) -> None:
         """The message has ended: release what was held back."""

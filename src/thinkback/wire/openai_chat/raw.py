@@ -33,29 +33,38 @@ def _repeated(blocks: Sequence[Block]) -> str:
     return "".join(block.thought for block in thoughts)
 
 
+def _grow(message: dict[str, Any], field: str, text: str) -> None:
+    """Text goes on in its field; what else a stream once put there gives way."""
+    before = message.get(field)
+    message[field] = before + text if isinstance(before, str) else text
+
+
 def raw_response(result: ReadResult) -> dict[str, Any]:
     """The message and envelope as the wire had them, joined from the blocks."""
     response = result.response
     message: dict[str, Any] = {"role": "assistant", **(_json(response.message) if response.message else {})}
     details: list[Any] = []
+    calls: list[Any] = []
     for block in result.blocks:
         if isinstance(block, Text) and not block.text:
             continue  # it only holds the signature of the message
         if isinstance(block, Text | ThinkingBlock) and block.source_field == "content":
-            message["content"] = message.get("content", "") + content_slice(block)
+            _grow(message, "content", content_slice(block))
         elif isinstance(block, ThinkingBlock) and block.source_field == "reasoning_details":
             details.append(_json(block.wire))
         elif isinstance(block, ThinkingBlock):
             if block.thought or not block.carriers:
-                message[block.source_field] = message.get(block.source_field, "") + content_slice(block)
+                _grow(message, block.source_field, content_slice(block))
             message.update((OPAQUE, carrier.value) for carrier in block.carriers)
         elif isinstance(block, Text):
-            message[block.source_field] = message.get(block.source_field, "") + block.text
+            _grow(message, block.source_field, block.text)
         elif isinstance(block, ToolCall) and block.source_field == "tool_calls":
-            message.setdefault("tool_calls", []).append(_json(wire_object(block)))
+            calls.append(_json(wire_object(block)))
     parts = [block for block in result.blocks if _is_part(block)]
     if any(part.wire for part in parts):
         message["content"] = [_part(part) for part in parts]
+    if calls:
+        message["tool_calls"] = calls
     if details:
         message["reasoning_details"] = details
     message.update(dict.fromkeys(response.repeats, _repeated(result.blocks)))
@@ -64,8 +73,9 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
     elif response.content == "text":
         message.setdefault("content", "")
     envelope: dict[str, Any] = _json(response.envelope) if response.envelope else {}
-    extra = envelope.pop("choice", {})
-    choice = {"index": 0, "message": message, "finish_reason": response.finish, **extra}
+    extra = envelope.pop("choice", None)
+    fields = extra if isinstance(extra, dict) else {}
+    choice = {"index": 0, "message": message, "finish_reason": response.finish, **fields}
     if result.usage is not None and result.usage.wire:
         envelope["usage"] = _json(result.usage.wire)
     return {**envelope, "choices": [choice]}

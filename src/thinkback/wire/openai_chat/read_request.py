@@ -9,30 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
-from thinkback.model.commits import Draft, Message, Response, Tool, Tools, block_draft
+from thinkback.model.commits import Draft, Message, Response, Tool
+from thinkback.wire import histories
 from thinkback.wire.openai_chat import media
 from thinkback.wire.openai_chat.message import MessageBuilder
 from thinkback.wire.result import ReadRequest
+from thinkback.wire.values import source_of
 
 DIALECT = "openai-chat"
 UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
-_READ = frozenset({"messages", "model", "tools"})
 
 
 def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
     """A whole request body. Raises ``WireError`` for messages that are none."""
-    tools = body.get("tools")
-    offered = tuple(map(read_tool, tools)) if isinstance(tools, Sequence) and not isinstance(tools, str) else ()
-    drafts = [Draft("tools", Tools(offered))] if offered else []
-    messages = body.get("messages")
-    if not isinstance(messages, Sequence) or isinstance(messages, str):
-        raise WireError("the request has no list of messages")
-    drafts += read_messages(messages, ids, origin)
-    params = {key: value for key, value in body.items() if key not in _READ}
-    return ReadRequest(str(body.get("model") or ""), tuple(drafts), params)
+    return histories.read_body(body, lambda messages: read_messages(messages, ids, origin), read_tool)
 
 
 def read_messages(
@@ -59,11 +51,7 @@ def read_messages(
             id = str(message.get("tool_call_id") or _unanswered([*after, *drafts]))
             drafts.append(Draft("tool_result", _result(message, id)))
         else:
-            raise WireError(
-                f"messages[{at}] cannot be adopted: role {role!r}",
-                details={"message": at},
-                next_actions=("roles are system, developer, user, assistant and tool",),
-            )
+            raise histories.bad_role(at, role, "system, developer, user, assistant and tool")
     return drafts
 
 
@@ -76,30 +64,27 @@ def assistant_drafts(message: Mapping[str, Any], response: str, origin: Origin) 
     header = Response(
         origin=origin,
         content=builder.content,
-        message=_source(extra) if extra else "",
+        message=source_of(extra),
         repeats=builder.repeats,
         blocks=len(blocks),
     )
-    return [
-        Draft("response", header, response),
-        *(block_draft(block, response, at) for at, block in enumerate(blocks)),
-    ]
+    return histories.response_drafts(header, blocks, response)
 
 
 def _plain(message: Mapping[str, Any]) -> Message:
     content = message.get("content")
     if isinstance(content, str):
         usual = set(message) == {"role", "content"} and message["role"] != "developer"
-        return Message(content, wire="" if usual else _source(message), dialect="" if usual else DIALECT)
+        return Message(content, wire="" if usual else canonical.source(message), dialect="" if usual else DIALECT)
     parts = tuple(map(_part, content if isinstance(content, list) else []))
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    return Message(text, parts, wire=_source(message), dialect=DIALECT)
+    return Message(text, parts, wire=canonical.source(message), dialect=DIALECT)
 
 
 def _part(part: Any) -> Text | Media | Unknown:
     if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
-        return Text(part["text"], wire=_source(part))
-    return media.read_part(part) if media.is_media(part) else Unknown(_source(part))
+        return Text(part["text"], wire=canonical.source(part))
+    return media.read_part(part) if media.is_media(part) else Unknown(canonical.source(part))
 
 
 def _unanswered(drafts: Sequence[Draft]) -> str:
@@ -117,27 +102,16 @@ def _result(message: Mapping[str, Any], id: str) -> ToolResult:
     content = message.get("content")
     usual = {"role", "tool_call_id", "content"}
     is_usual = set(message) == usual and isinstance(content, str)
-    text = content if isinstance(content, str) else _source(content)
+    text = content if isinstance(content, str) else canonical.source(content)
     return ToolResult(
         id,
         text,
         name=str(message.get("name") or ""),
-        wire="" if is_usual else _source(message),
+        wire="" if is_usual else canonical.source(message),
         dialect="" if is_usual else DIALECT,
     )
 
 
 def read_tool(tool: Any) -> Tool:
     """A tool definition; one that is no function has nothing but what stands on the wire, and its type for a name."""
-    wire = _source(tool)
-    function = tool.get("function") if isinstance(tool, Mapping) else None
-    if not isinstance(function, Mapping):
-        kind = tool.get("type") if isinstance(tool, Mapping) else ""
-        return Tool(str(kind or ""), wire=wire, dialect=DIALECT)
-    parameters = canonical.encode(function.get("parameters") or {}).decode()
-    name, description = str(function.get("name") or ""), str(function.get("description") or "")
-    return Tool(name, description, parameters, wire, DIALECT)
-
-
-def _source(value: Any) -> str:
-    return canonical.source(value)
+    return histories.read_function(tool, DIALECT, lambda value: canonical.encode(value).decode())

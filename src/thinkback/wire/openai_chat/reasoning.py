@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+from thinkback.wire.arrival import Arrival, join
 from thinkback.wire.openai_chat import kimi_calls
-from thinkback.wire.openai_chat.blocks import Arrival, ThoughtPart, join, joined_signature
+from thinkback.wire.openai_chat.blocks import ThoughtPart, joined_signature
 from thinkback.wire.openai_chat.calls import Calls
 from thinkback.wire.openai_chat.details import Entries, EntryPart
 

@@ -14,6 +14,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, CarrierKind, Text, ThinkingBlock, ToolCall, Unknown
+from thinkback.wire.values import plain
 
 BETWEEN_PARTS = "\n\n"
 CUSTOM = "custom_tool_call"
@@ -78,7 +79,7 @@ def _read_reasoning(item: Mapping[str, Any]) -> ThinkingBlock:
     return ThinkingBlock(
         BETWEEN_PARTS.join(raw or summary),
         source_field="reasoning",
-        signature=_plain(item.get("signature")),
+        signature=plain(item.get("signature")),
         kind="raw" if raw else "summary" if summary else "none",
         carriers=_carriers(item),
     )
@@ -88,9 +89,7 @@ def _read_message(item: Mapping[str, Any]) -> Text:
     content, phase = item.get("content"), item.get("phase")
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     refused = any(part.get("type") == "refusal" for part in parts)
-    said = [
-        _plain(part.get("refusal" if part.get("type") == "refusal" else "text")) for part in parts if _is_said(part)
-    ]
+    said = [plain(part.get("refusal" if part.get("type") == "refusal" else "text")) for part in parts if _is_said(part)]
     carriers = tuple(found for found in _carriers(item) if found.kind == "item_id")
     if phase and isinstance(phase, str):
         carriers += (Carrier("phase", phase),)
@@ -107,8 +106,8 @@ def _read_call(item: Mapping[str, Any]) -> ToolCall:
     is_custom = item["type"] == CUSTOM
     arguments = item.get("input" if is_custom else "arguments")
     return ToolCall(
-        _plain(item.get("call_id")),
-        _plain(item.get("name")),
+        plain(item.get("call_id")),
+        plain(item.get("name")),
         arguments if isinstance(arguments, str) else "" if arguments is None else canonical.source(arguments),
         source_field=CUSTOM if is_custom else "tool_calls",
         carriers=tuple(found for found in _carriers(item) if found.kind == "item_id"),
@@ -148,7 +147,3 @@ def _rebuilt(block: _Read) -> dict[str, Any]:
 def _id(block: Block) -> dict[str, str]:
     id = carrier(block, "item_id")
     return {"id": id} if id else {}
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -8,6 +8,8 @@ from typing import Any
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, Unknown
+from thinkback.wire import data_urls
+from thinkback.wire.values import plain
 
 DIALECT = "openai-responses"
 
@@ -26,12 +28,12 @@ def part(part: Text | Media | Unknown) -> bytes:
 def _media(media: Media) -> dict[str, Any]:
     family, _, form = media.media_type.partition("/")
     if family == "image" and (media.url or media.data):
-        return {"type": "input_image", "image_url": media.url or _data_url(media)}
+        return {"type": "input_image", "image_url": data_urls.address(media)}
     if family == "audio" and media.data:
         return {"type": "input_audio", "input_audio": {"data": media.data, "format": form}}
     if family not in ("image", "audio", "video") and media.data:
         named = {"filename": media.name} if media.name else {}
-        return {"type": "input_file", "file_data": _data_url(media), **named}
+        return {"type": "input_file", "file_data": data_urls.data_url(media), **named}
     if family not in ("image", "audio", "video") and media.url:
         return {"type": "input_file", "file_url": media.url}
     raise unsupported(media)
@@ -46,10 +48,6 @@ def unsupported(media: Media) -> UnsupportedContent:
     )
 
 
-def _data_url(media: Media) -> str:
-    return f"data:{media.media_type};base64,{media.data}"
-
-
 def read_part(part: Any) -> Text | Media | Unknown:
     """A part of a message; kept verbatim beside what was understood."""
     wire = canonical.source(part)
@@ -61,23 +59,18 @@ def read_part(part: Any) -> Text | Media | Unknown:
             return _read_url("image/*", part.get("image_url"), "", wire)
         case "input_file":
             url = part.get("file_data") or part.get("file_url")
-            return _read_url("application/*", url, _text(part.get("filename")), wire)
+            return _read_url("application/*", url, plain(part.get("filename")), wire)
         case "input_audio" if isinstance(part.get("input_audio"), Mapping):
             sound = part["input_audio"]
-            return Media(f"audio/{_text(sound.get('format')) or '*'}", data=_text(sound.get("data")), wire=wire)
+            return Media(f"audio/{plain(sound.get('format')) or '*'}", data=plain(sound.get("data")), wire=wire)
         case _:
             return Unknown(wire)
 
 
 def _read_url(guess: str, url: Any, name: str, wire: str) -> Media:
     """Media from its address, or from a ``data:`` URL that has it inside; a file id alone stays in ``wire``."""
-    address = _text(url)
-    head, comma, data = address.partition(",")
-    if comma and head.startswith("data:") and head.endswith(";base64"):
-        media_type = head.removeprefix("data:").removesuffix(";base64")
+    address = plain(url)
+    if inside := data_urls.split(address):
+        media_type, data = inside
         return Media(media_type or guess, data=data, name=name, wire=wire)
     return Media(guess, url=address, name=name, wire=wire)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -11,6 +11,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
+from thinkback.wire.values import count
 
 Field: TypeAlias = Literal["content", "summary", "arguments", "input"]
 
@@ -56,11 +57,11 @@ def read_usage(raw: Any) -> Usage | None:
         return None
     given, made = _details(raw, "input"), _details(raw, "output")
     return Usage(
-        input=_count(raw.get("input_tokens")),
-        output=_count(raw.get("output_tokens")),
-        reasoning=_count(made.get("reasoning_tokens")),
-        cached=_count(given.get("cached_tokens")),
-        cache_write=_count(given.get("cache_write_tokens")),
+        input=count(raw.get("input_tokens")),
+        output=count(raw.get("output_tokens")),
+        reasoning=count(made.get("reasoning_tokens")),
+        cached=count(given.get("cached_tokens")),
+        cache_write=count(given.get("cache_write_tokens")),
         wire=canonical.source(raw),
     )
 
@@ -68,10 +69,6 @@ def read_usage(raw: Any) -> Usage | None:
 def _details(usage: dict[str, Any], side: str) -> dict[str, Any]:
     details = usage.get(f"{side}_tokens_details")
     return details if isinstance(details, dict) else {}
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def read_failure(status: int, body: Any) -> Failure:

@@ -10,6 +10,7 @@ from typing import Any
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
+from thinkback.wire.arrival import join
 from thinkback.wire.openai_responses.blocks import block_of
 from thinkback.wire.openai_responses.events import Field
 
@@ -85,12 +86,12 @@ class Item:
                 item[field] = [self._part_so_far(field, index) for index in indexes]
         for (field, _), fragments in self._fragments.items():
             if field not in PART_FIELDS:
-                item[field] = joined(fragments)
+                item[field] = join(fragments)
         return item
 
     def _part_so_far(self, field: Field, index: int) -> dict[str, Any]:
         part, fragments = self._parts[field, index], self._fragments.get((field, index))
-        return {**part, text_field(part): joined(fragments)} if fragments else part
+        return {**part, text_field(part): join(fragments)} if fragments else part
 
 
 def text_field(part: dict[str, Any]) -> str:
@@ -101,8 +102,3 @@ def text_field(part: dict[str, Any]) -> str:
 def kind_of(item: object) -> str:
     """The type of an item."""
     return str(item.get("type") or "") if isinstance(item, dict) else ""
-
-
-def joined(fragments: list[str]) -> str:
-    """The fragments as one text."""
-    return canonical.whole("".join(fragments))

@@ -12,9 +12,10 @@ from typing import Any
 
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from thinkback.wire.arrival import join
 from thinkback.wire.openai_responses.blocks import BETWEEN_PARTS, CUSTOM, block_of
 from thinkback.wire.openai_responses.events import Field, Piece
-from thinkback.wire.openai_responses.items import PART_FIELDS, Item, joined, kind_of, text_field
+from thinkback.wire.openai_responses.items import PART_FIELDS, Item, kind_of, text_field
 
 _INPUTS: dict[str, Field] = {"function_call": "arguments", CUSTOM: "input"}
 
@@ -110,7 +111,7 @@ class Output:
                 self._finish(item, whole, source)
 
     def _finish(self, item: Item, whole: Any, source: str) -> None:
-        shown = joined(item.shown) if item.kind == kind_of(whole) else ""
+        shown = join(item.shown) if item.kind == kind_of(whole) else ""
         item.kind = kind_of(whole)
         block = item.done = block_of(whole, source)
         match block:

@@ -14,13 +14,13 @@ import msgspec
 
 from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Failure, Response
-from thinkback.model.deltas import Delta
-from thinkback.wire.documents import read_object
-from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.framing import Framing
 from thinkback.wire.openai_responses import events
 from thinkback.wire.openai_responses.output import Output
-from thinkback.wire.openai_responses.sources import elements, joined, members
+from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.sources import items, joined, members
+from thinkback.wire.values import plain
 
 _STOPS: dict[str, Stop] = {"completed": "stop", "failed": "error", "cancelled": "error"}
 _INCOMPLETE: dict[object, Stop] = {"max_output_tokens": "length", "content_filter": "safety"}
@@ -30,47 +30,18 @@ _ERRORS = ("error", "message", "detail")
 _OPENING = frozenset({"response.created", "response.queued", "response.in_progress"})
 
 
-class Reader:
+class Reader(BodyReader):
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
 
     def __init__(
         self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
     ) -> None:
-        self._origin = origin
-        self._framing = framing
-        self._framer = FRAMERS[framing]()
+        super().__init__(origin, framing)
         self._output = Output(response)
+        self._take = self._output.take
         self._body: dict[str, Any] = {}
         self._sources: dict[str, str] = {}
         self._status = ""
-        self._is_whole = False
-        self._tail: Failure | None = None
-        self._error: Failure | None = None
-
-    def feed(self, data: bytes) -> list[Delta]:
-        """The deltas that ``data`` completes."""
-        if self._error is not None:
-            return []
-        payloads = self._framer.feed(data)
-        if not payloads:
-            return []
-        self._read(payloads)
-        return self._output.take()
-
-    def close(self) -> list[Delta]:
-        """The body has ended: an event without its end is read if it is whole."""
-        rest = self._framer.close()
-        if self._error is None:
-            self._read(rest)
-            if self._framing != "json" and self._error is not None and self._error.type == "malformed":
-                # The last event had no end: it is cut off rather than malformed.
-                self._tail = Failure("the stream ended in the middle of an event", type="truncated")
-                self._error = None
-        return self._output.take()
-
-    def fail(self, failure: Failure) -> None:
-        """The connection broke or the caller stopped reading; the first failure stays."""
-        self._error = self._error or failure
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
@@ -79,8 +50,8 @@ class Reader:
         usage = events.read_usage(self._body.get("usage"))
         stop = self._stop()
         response = Response(
-            origin=msgspec.structs.replace(self._origin, served_model=_plain(self._body.get("model"))),
-            id=_plain(self._body.get("id")),
+            origin=msgspec.structs.replace(self._origin, served_model=plain(self._body.get("model"))),
+            id=plain(self._body.get("id")),
             finish=self.finish,
             complete=error is None and stop != "safety",
             envelope=self._envelope(usage is not None, error is not None),
@@ -110,15 +81,13 @@ class Reader:
             return Failure(f"the provider ended the response with status {self._status}", type="error")
         if self._status:
             return Failure(f"the response is not finished: its status is {self._status}", type="truncated")
-        if self._is_whole:
-            return None
-        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+        return super()._unfinished()
 
     def _envelope(self, has_usage: bool, has_error: bool) -> str:
         """What of the response object no block, no ``usage`` and no ``error`` has; an empty ``null`` stays."""
         read = {"output"} | ({"usage"} if has_usage else set()) | ({"error"} if has_error else set())
         rest = {key: source for key, source in self._sources.items() if key not in read}
-        return joined(rest).decode() if rest else ""
+        return joined(rest) if rest else ""
 
     def _read(self, payloads: list[bytes]) -> None:
         add = self._output.add
@@ -144,10 +113,8 @@ class Reader:
         if text == b"[DONE]":
             self._is_whole = True
         elif text:
-            body = read_object(payload)
-            if isinstance(body, Failure):
-                self._error = body
-            else:
+            body = self._object(payload)
+            if body is not None:
                 self._read_object(body, payload)
 
     def _read_object(self, body: dict[str, Any], payload: bytes) -> None:
@@ -167,10 +134,10 @@ class Reader:
             case "response.reasoning_summary_part.added":
                 self._output.begin_part(_index(body), "summary", _index(body, "summary_index") or 0, body.get("part"))
             case str(kind) if kind in _CLOSING or kind in _OPENING:
-                self._take(body, payload, _CLOSING.get(kind, ""))
+                self._read_response(body, payload, _CLOSING.get(kind, ""))
             case None if body.get("object") == "response" or isinstance(body.get("output"), list):
                 self._is_whole = True
-                self._close(body, members(payload), _plain(body.get("status")))
+                self._close(body, members(payload), plain(body.get("status")))
             case "error":
                 self._error = events.read_failure(200, body)
             case kind if (kind is None or self._framing == "json") and any(body.get(key) for key in _ERRORS):
@@ -178,7 +145,7 @@ class Reader:
             case _ if self._framing == "json":
                 self._error = Failure("the response body has no output", type="malformed")
 
-    def _take(self, event: dict[str, Any], payload: bytes, status: str) -> None:
+    def _read_response(self, event: dict[str, Any], payload: bytes, status: str) -> None:
         """The response object of an event, and what stands beside it."""
         sources = {key: source for key, source in members(payload).items() if key not in ("type", "sequence_number")}
         response = event.get("response")
@@ -187,7 +154,7 @@ class Reader:
         else:
             response = {}
         if status:
-            self._close(response, sources, _plain(response.get("status")) or status)
+            self._close(response, sources, plain(response.get("status")) or status)
         else:
             self._note(response, sources)
 
@@ -195,7 +162,7 @@ class Reader:
         self._note(body, sources)
         self._status = status
         if isinstance(body.get("output"), list):
-            self._output.settle(body["output"], elements(sources["output"]))
+            self._output.settle(body["output"], items(sources["output"]))
         if body.get("error"):
             self._error = events.read_failure(200, body)
 
@@ -207,7 +174,3 @@ class Reader:
 def _index(event: dict[str, Any], name: str = "output_index") -> int | None:
     index = event.get(name)
     return index if isinstance(index, int) else None
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -16,7 +16,8 @@ import msgspec
 from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Origin, Text, ToolCall, ToolResult, Unknown
-from thinkback.model.commits import Draft, Message, Response, Tool, Tools, block_draft
+from thinkback.model.commits import Draft, Message, Response, Tool, Tools
+from thinkback.wire import histories
 from thinkback.wire.openai_responses.blocks import block_of
 from thinkback.wire.openai_responses.content import DIALECT, read_part
 from thinkback.wire.openai_responses.write import write_item
@@ -161,8 +162,7 @@ def _response(blocks: Sequence[Block], ids: Callable[[], str], origin: Origin) -
     if not blocks:
         return []
     response = ids()
-    header = Draft("response", Response(origin, blocks=len(blocks)), response)
-    return [header, *(block_draft(block, response, at) for at, block in enumerate(blocks))]
+    return histories.response_drafts(Response(origin, blocks=len(blocks)), blocks, response)
 
 
 def read_tool(tool: Any) -> Tool:

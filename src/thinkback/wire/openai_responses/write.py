@@ -8,8 +8,6 @@ members of reasoning. Must not: decide what is sent.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -17,9 +15,11 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
+from thinkback.wire import bodies
+from thinkback.wire.call_ids import fitting
 from thinkback.wire.openai_responses import content
 from thinkback.wire.openai_responses.blocks import CUSTOM, carrier, reasoning_parts
-from thinkback.wire.openai_responses.sources import joined, members
+from thinkback.wire.sources import joined, members, string
 
 start = b'{"input":['
 separator = b","
@@ -27,7 +27,7 @@ system_on_top = False
 alternates = False
 _string = canonical.string
 # Bedrock's own ids have a colon.
-_fits = re.compile(r"[A-Za-z0-9_:-]{1,64}").fullmatch
+call_id = fitting("A-Za-z0-9_:-", "call_")
 
 
 def top(message: Message) -> bytes:
@@ -42,11 +42,7 @@ def turn_over(before: str, role: str) -> tuple[bytes, int]:
 
 def message(role: Literal["system", "user"], message: Message) -> bytes:
     """A system or user message; an adopted one goes out as the program held it. Raises ``UnsupportedContent``."""
-    if message.wire:
-        return canonical.raw(message.wire)
-    if not message.parts:
-        return b'{"role":"%b","content":%b}' % (role.encode(), _string(message.text))
-    return b'{"role":"%b","content":[%b]}' % (role.encode(), b",".join(map(content.part, message.parts)))
+    return bodies.message(role, message, content.part)
 
 
 def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> tuple[bytes, ...]:
@@ -71,7 +67,7 @@ def write_item(block: Block) -> bytes:
 
 def _verbatim_reasoning(wire: str) -> bytes:
     kept = {key: source for key, source in members(wire).items() if key != "status" and source != "null"}
-    return joined({**kept, "summary": kept.get("summary", "[]")})
+    return canonical.raw(joined({**kept, "summary": kept.get("summary", "[]")}))
 
 
 def _reasoning(block: ThinkingBlock) -> bytes:
@@ -85,7 +81,7 @@ def _reasoning(block: ThinkingBlock) -> bytes:
 
 
 def _without_status(wire: str) -> bytes:
-    return joined({key: source for key, source in members(wire).items() if key != "status"})
+    return canonical.raw(joined({key: source for key, source in members(wire).items() if key != "status"}))
 
 
 def _said(block: Text) -> bytes:
@@ -104,7 +100,7 @@ def _said(block: Text) -> bytes:
 def _verbatim_call(wire: str) -> bytes:
     call = members(wire)
     call.pop("status", None)
-    return joined(_with_fitting_id(call))
+    return _with_fitting_id(call)
 
 
 def _call(call: ToolCall) -> bytes:
@@ -121,17 +117,12 @@ def _call(call: ToolCall) -> bytes:
     )
 
 
-def call_id(id: str) -> str:
-    """``id`` if it fits (64 characters of ``[A-Za-z0-9_:-]``), else one that does, always the same."""
-    return id if _fits(id) else "call_" + hashlib.sha256(canonical.string(id)).hexdigest()[:32]
-
-
-def _with_fitting_id(item: dict[str, str]) -> dict[str, str]:
-    """``item`` with the id that its call, or its result, goes by."""
+def _with_fitting_id(item: dict[str, str]) -> bytes:
+    """The item with the id that its call, or its result, goes by."""
     id = canonical.decode(item.get("call_id", "null"))
-    if isinstance(id, str) and not _fits(id):
-        item["call_id"] = _string(call_id(id)).decode()
-    return item
+    if isinstance(id, str) and call_id(id) != id:
+        item["call_id"] = string(call_id(id))
+    return canonical.raw(joined(item))
 
 
 def results(results: Sequence[ToolResult]) -> tuple[bytes, ...]:
@@ -141,7 +132,8 @@ def results(results: Sequence[ToolResult]) -> tuple[bytes, ...]:
 
 def _result(result: ToolResult) -> bytes:
     if result.wire:
-        return canonical.raw(result.wire) if _fits(result.id) else joined(_with_fitting_id(members(result.wire)))
+        fits = call_id(result.id) == result.id
+        return canonical.raw(result.wire) if fits else _with_fitting_id(members(result.wire))
     kind = b"custom_tool_call_output" if result.call_field == CUSTOM else b"function_call_output"
     return b'{"type":"%b","call_id":%b,"output":%b}' % (kind, _string(call_id(result.id)), _string(result.content))
 
@@ -154,15 +146,13 @@ def end(model: str, tools: Sequence[Tool], system: Sequence[bytes], params: dict
     if tools:
         pieces.append(b',"tools":[%b]' % b",".join(map(_tool, tools)))
     pieces.append(b',"model":' + _string(model))
-    pieces += [b",%b:%b" % (_string(key), canonical.encode(value)) for key, value in params.items()]
-    pieces.append(b"}")
+    pieces.append(bodies.close(params))
     return b"".join(pieces)
 
 
 def _tool(tool: Tool) -> bytes:
     """A definition as it was written, unless in the shape of chat completions, which has it all one level down."""
-    is_own = tool.dialect == content.DIALECT or (tool.dialect == "" and "function" not in members(tool.wire or "{}"))
-    if tool.wire and is_own:
+    if tool.wire and (tool.dialect or "function" not in members(tool.wire)):
         return canonical.raw(tool.wire)
     return b'{"type":"function","name":%b,"description":%b,"parameters":%b}' % (
         _string(tool.name),

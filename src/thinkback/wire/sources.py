@@ -1,4 +1,7 @@
-"""JSON source text in pieces: the members of an object as they were written, and objects made of such members."""
+"""JSON source text in pieces: the members of a value as they were written, and objects made of such members.
+
+Nested values go on as they came and are never re-encoded, unless only the tolerant decoder can read them.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,18 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
-def members(source: str) -> dict[str, str]:
+def members(source: bytes | str) -> dict[str, str]:
     """The source text of each member of the object ``source``."""
     try:
-        return {key: _text(value) for key, value in _members(canonical.raw(source)).items()}
+        return {key: bytes(value).decode() for key, value in _members(_bytes(source)).items()}
     except _UNREADABLE:
         return {key: canonical.source(value) for key, value in canonical.decode(source).items()}
 
 
-def items(source: str) -> list[str]:
+def items(source: bytes | str) -> list[str]:
     """The source text of each item of the list ``source``."""
     try:
-        return [_text(item) for item in _items(canonical.raw(source))]
+        return [bytes(item).decode() for item in _items(_bytes(source))]
     except _UNREADABLE:
         return [canonical.source(item) for item in canonical.decode(source)]
 
@@ -39,5 +42,5 @@ def string(text: str) -> str:
     return canonical.string(text).decode()
 
 
-def _text(raw: msgspec.Raw) -> str:
-    return bytes(raw).decode()
+def _bytes(source: bytes | str) -> bytes:
+    return canonical.raw(source) if isinstance(source, str) else source

@@ -1,0 +1,102 @@
+"""What the response readers of all dialects share: bytes to payloads, and the ways in which a body ends.
+
+Promises, whatever the dialect: nothing is read behind an error, and the first failure stays; the last event of a
+stream is read although its end is missing, and is cut off rather than malformed if it cannot be; a body that its
+framing finds corrupt is malformed. Must not: know what a payload says.
+
+A base class because a reader is state over time, and this half of the state is the same in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Failure
+from thinkback.model.deltas import Delta
+from thinkback.wire.documents import read_object
+from thinkback.wire.framing import FRAMERS, Framer, Framing
+
+
+class BodyReader:
+    """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response.
+
+    A dialect brings ``_read``, which reads complete payloads until one sets ``_error``; ``_take``, the deltas since
+    the last time (mostly that of its accumulator, with no call in between); and ``result``.
+    """
+
+    _read: Callable[[list[bytes]], None]
+    _take: Callable[[], list[Delta]]
+    # What a stream consists of, as its failures call it.
+    _unit = "an event"
+
+    def __init__(self, origin: Origin, framing: Framing) -> None:
+        self._origin = origin
+        self._framing = framing
+        self._framer: Framer = FRAMERS[framing]()
+        self._finish: str | None = None
+        self._is_whole = False
+        self._tail: Failure | None = None
+        self._error: Failure | None = None
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """The deltas that ``data`` completes."""
+        if self._error is not None:
+            return []
+        payloads = self._framer.feed(data)
+        if not payloads:
+            return []
+        self._read(payloads)
+        return self._take()
+
+    def close(self) -> list[Delta]:
+        """The body has ended: whatever was held back is read and released."""
+        rest = self._framer.close()
+        self._error = self._error or self._fault()
+        if self._error is None and self._framing == "json":
+            for document in rest:
+                self._read_document(document)
+        elif self._error is None:
+            self._read(rest)
+            if self._error is not None and self._error.type == "malformed":
+                # The last event had no end: it is cut off rather than malformed.
+                self._tail = Failure(f"the stream ended in the middle of {self._unit}", type="truncated")
+                self._error = None
+        self._release()
+        return self._take()
+
+    def fail(self, failure: Failure) -> None:
+        """The connection broke or the caller stopped reading; the first failure stays."""
+        self._error = self._error or self._fault() or failure
+
+    @property
+    def finish(self) -> str | None:
+        """Why the response ended, in the provider's word; ``None`` while it gave none."""
+        return self._finish or None
+
+    def _read_document(self, payload: bytes) -> None:
+        """A body that is one JSON document."""
+        self._read([payload])
+
+    def _release(self) -> None:
+        """Nothing more will come: what waited for more is shown as it is."""
+
+    def _fault(self) -> Failure | None:
+        fault = self._framer.fault
+        return Failure(fault, type="malformed") if fault else None
+
+    def _unfinished(self) -> Failure | None:
+        """Why the response is incomplete although nothing said so outright."""
+        return None if self.finish or self._is_whole else self._broken_off()
+
+    def _broken_off(self) -> Failure:
+        return self._tail or Failure("the stream ended before the response was finished", type="truncated")
+
+    def _object(self, payload: bytes) -> dict[str, Any] | None:
+        """The object that ``payload`` is; ``None`` after setting the error where it is none that can be used."""
+        body = read_object(payload)
+        if isinstance(body, Failure):
+            self._error = body
+            return None
+        return body

@@ -1,0 +1,69 @@
+"""What holds of the response readers of every dialect: broken framings, first failures, ends that are missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.wire.event_stream import event
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Failure
+from thinkback.turn.dialects import PACKAGES, ResponseReader, dialect
+from thinkback.wire.framing import Framing
+
+NETWORK = Failure("gone", type="network")
+DAMAGED = event("messageStop", {})[:-1] + b"!"
+
+
+def reader(name: str, framing: Framing) -> ResponseReader:
+    """A reader of a response."""
+    return dialect(name).reader(Origin(name, "https://example.org", "model"), framing, None, "r1")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_body_that_its_framing_finds_corrupt_is_malformed(name: str) -> None:
+    """The fault is told, not that the end is missing."""
+    read = reader(name, "event-stream")
+
+    assert [] == read.feed(DAMAGED) + read.close()
+    error = read.result().response.error
+    assert error is not None
+    assert ("malformed", True) == (error.type, "checksum" in error.message)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_fault_of_the_body_comes_before_that_of_the_connection(name: str) -> None:
+    """The first failure stays."""
+    read = reader(name, "event-stream")
+    read.feed(DAMAGED)
+    read.fail(NETWORK)
+    read.close()
+
+    error = read.result().response.error
+    assert error is not None
+    assert "malformed" == error.type
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_the_first_failure_stays_and_nothing_is_read_behind_it(name: str) -> None:
+    """Neither another failure nor further bytes change what happened."""
+    read = reader(name, "sse")
+    read.fail(NETWORK)
+    read.fail(Failure("later", type="timeout"))
+
+    assert [] == read.feed(b"data: {]\n\n") + read.close()
+    assert NETWORK == read.result().response.error
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_last_event_without_its_end_is_cut_off_and_one_in_the_middle_is_malformed(name: str) -> None:
+    """So it is in every stream; a document that breaks off is malformed."""
+    bodies: list[tuple[Framing, bytes]] = [("sse", b"data: {"), ("sse", b"data: {\n\ndata: {}\n\n"), ("json", b"{")]
+    kinds = []
+    for framing, raw in bodies:
+        read = reader(name, framing)
+        read.feed(raw)
+        read.close()
+        error = read.result().response.error
+        kinds.append(error and error.type)
+
+    assert ["truncated", "malformed", "malformed"] == kinds
