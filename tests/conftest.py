@@ -6,9 +6,14 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.exchanges import Exchange, all_exchanges, exchanges
+
+# Laws say what is true, not how long it takes: the machine that checks them may be busy.
+hypothesis.settings.register_profile("steady", deadline=None)
+hypothesis.settings.load_profile("steady")
 
 pytest_plugins = ["thinkback.referee.fixture"]
 

@@ -25,7 +25,6 @@ from tests.compile.build import (
     target,
 )
 from thinkback.compile import translate
-from thinkback.errors import UnsupportedContent
 from thinkback.model.blocks import Media, Text, ToolResult, Unknown
 from thinkback.model.commits import Message, Tool, Tools
 
@@ -128,7 +127,7 @@ def test_an_answer_that_says_nothing_breaks_nothing(speech: str) -> None:
 
 
 def test_messages_of_another_dialect_go_as_they_were_understood() -> None:
-    """Text and media go along; a part that only its dialect can say is refused before the network."""
+    """Text and media go along; of a part that only its dialect can say the others are told what it was."""
     image = Media("image/png", data="AAAA", wire='{"verbatim":1}')
     talk = Talk(origin(ANTHROPIC)).note("user", Message("", (Text("see"), image), '{"verbatim":2}', "openai-chat"))
     body = to(ANTHROPIC, talk).body
@@ -137,8 +136,11 @@ def test_messages_of_another_dialect_go_as_they_were_understood() -> None:
     own = Message("see", (), '{"role":"user","content":"see","own":1}', ANTHROPIC)
     assert b'"own":1' in to(ANTHROPIC, Talk().note("user", own)).body
     for part in (Unknown('{"type":"odd"}'), Media("image/*", wire='{"file_id":"f"}')):
-        with pytest.raises(UnsupportedContent, match="a part that only openai-chat can say"):
-            to(ANTHROPIC, Talk().note("user", Message("", (part,), "", "openai-chat")))
+        built = to(ANTHROPIC, Talk().note("user", Message("", (Text("see"), part), "", "openai-chat")))
+        assert b"cannot be shown here" in built.body
+        (decision,) = built.decisions
+        assert ("drop", "text") == (decision.action, decision.what)
+        assert "a part that only openai-chat can say" in decision.reason
 
 
 def test_tools_that_another_provider_runs_are_not_offered() -> None:

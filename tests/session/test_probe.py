@@ -16,7 +16,7 @@ from thinkback.session import config, probe
 KEY = "sk-test-0123456789abcdef"
 MUST: dict[str, Any] = {"open_turn": ("must", "should")}
 """Our row calls it a must because the documentation does; the host takes requests without it."""
-LATER: dict[str, Any] = {"later": ("should", "must-after-tools")}
+LATER: dict[str, Any] = {"later": ("must", "must-after-tools")}
 """Our row sends a placeholder where a person leaves reasoning out; the host wants its own reasoning."""
 
 

@@ -44,7 +44,7 @@ WISHES = [
     settings(strip_from_context="allButLast"),
     settings(keep_last=1),
     settings(enabled=False),
-    settings(strict=True),
+    settings(include_in_context=False),
     settings(foreign="text"),
     settings(server_state=True),
 ]

@@ -88,7 +88,7 @@ def _renamed(choice: Choice, unit: ResponseUnit, policy: Policy) -> Choice:
         return choice._replace(calls=ids)
     left = iter(ids)
     blocks = tuple(
-        msgspec.structs.replace(block, id=next(left)) if isinstance(block, ToolCall) else block
+        msgspec.structs.replace(block, id=next(left), wire="") if isinstance(block, ToolCall) else block
         for block in choice.blocks
     )
     return choice._replace(blocks=blocks, calls=ids)

@@ -94,6 +94,14 @@ class Policy:
         self.server = rule.server_state if inputs.settings.server_state and not self.restarted else None
         self.binds = binds(rule, inputs.settings)
 
+    def conflicts(self, place: tuple[bool, ...]) -> bool:
+        """Whether nothing may be sent where the endpoint demands it and takes nothing in its place."""
+        if not self.strict or not self.thinking or "none" in self.missing:
+            return False
+        where = Place(*place)
+        in_scope = where.has_calls or self.rule.scope != "tool-calls"
+        return in_scope and self._demand(where) == "must"
+
     def verdict(self, origin: Origin) -> guard.Verdict:
         """The guard's answer for ``origin``."""
         return guard.check(origin, self.target, self._end_user)
@@ -113,7 +121,7 @@ class Policy:
     def keeps_later(self) -> bool:
         """Whether reasoning of finished turns goes along, so that the endpoint's own switch must say so."""
         places = (Place(False, True, self.keep_last == 0, False, has_calls) for has_calls in (True, False))
-        return any(not self.stance(place).against for place in places)
+        return any(not self._against(place) for place in places)
 
     def _decide(self, place: Place) -> Stance:
         required = self._is_required(place)

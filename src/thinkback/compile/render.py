@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -14,6 +14,7 @@ from thinkback.compile.decide import Choice, decide, withhold
 from thinkback.compile.notes import Notes
 from thinkback.compile.policy import Policy
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn
+from thinkback.errors import ReplayRefused, UnsupportedContent
 from thinkback.model.blocks import Block, Text, ThinkingBlock, Unknown
 from thinkback.model.commits import Response
 from thinkback.model.plan import NOTHING, Writer
@@ -137,20 +138,37 @@ class Rendering:
         tally.sent += size
         leads = unit.role == "system" and not self.reached.began
         on_top = unit.role == "system" and (self._on_top == "top" or (self._on_top == "late" and leads))
+        role: Literal["system", "user"] = unit.role
+        if role == "system" and self._on_top == "lead" and not leads:
+            role = "user"  # there is no place for it among the messages
         fragment = unit.fragment
         if fragment is None:
-            message = translate.message(unit.message, self._policy.target.endpoint.dialect)
-            written = self._writer.top(message) if on_top else self._writer.message(unit.role, message)
-            fragment = unit.fragment = written
+            fragment = unit.fragment = self._written(unit, role, on_top=on_top)
+        if unit.left_out:
+            self.decisions.append(self._left_out(unit))
         if on_top:
             self.system.append(fragment)
             return
-        self._put(unit.role, (fragment,))
+        self._put(role, (fragment,))
         if leads:
             self.system.append(fragment)
         else:
             self.reached.began = True
             self._add_bare((fragment,))
+
+    def _written(self, unit: MessageUnit, role: Literal["system", "user"], *, on_top: bool) -> bytes:
+        """The bytes of a message; of parts that this dialect cannot take only what they were is told."""
+        try:
+            message = translate.message(unit.message, self._policy.target.endpoint.dialect)
+            return self._writer.top(message) if on_top else self._writer.message(role, message)
+        except UnsupportedContent as error:
+            unit.left_out = error.message
+            return self._writer.message(role, translate.described(unit.message))
+
+    def _left_out(self, unit: MessageUnit) -> Decision:
+        policy = self._policy
+        reason = f"the dialect has no place for a part of this message: {unit.left_out}"
+        return Decision("drop", "text", unit.hash, policy.rule.id, reason, guessed=policy.target.guessed)
 
     def _put(self, role: str, fragments: tuple[bytes, ...]) -> None:
         """Fragments in their place, with what a dialect of alternating roles writes before them."""
@@ -239,6 +257,12 @@ class Rendering:
         if withheld:
             withhold(unit, withheld, notes)
             return Rendition(key, (), (), b"", notes.decisions, [], "", False, (raw, reasoning, 0, 0), report)
+        if policy.strict and policy.conflicts(place):
+            raise ReplayRefused(
+                f"reasoning.strict sends nothing, and {policy.target.endpoint.id} demands reasoning back",
+                details={"rule": policy.rule.id, "model": policy.target.model},
+                next_actions=("set reasoning.strict to false", "or go on with a model that demands none"),
+            )
         choice = decide(unit, policy.stance(place), policy, self._invalid, repeated, notes, bound)
         if len(unit.thoughts) + len(unit.others) > 1:
             notes.sort(unit)

@@ -19,7 +19,7 @@ from thinkback.model.rule import SystemPlace
 INTERRUPTED = "This call was interrupted; it has no result."
 
 
-def on_top(wanted: SystemPlace, writer: Writer) -> Literal["top", "late", "inline"]:
+def on_top(wanted: SystemPlace, writer: Writer) -> Literal["top", "late", "inline", "lead"]:
     """Where system messages stand: as the rule says, else as the dialect has it."""
     return wanted or ("top" if writer.system_on_top else "inline")
 
@@ -37,6 +37,19 @@ def message(message: Message, dialect: str) -> Message:
             )
     parts = tuple(msgspec.structs.replace(part, wire="", carriers=()) for part in message.parts)
     return Message(message.text, parts)
+
+
+def described(message: Message) -> Message:
+    """A message in words alone: what each part that is no text was, in its place."""
+    told = [part.text if isinstance(part, Text) else _described(part) for part in message.parts]
+    return Message("\n".join(text for text in told if text))
+
+
+def _described(part: Media | Unknown) -> str:
+    if isinstance(part, Unknown):
+        return "(a part that cannot be shown here)"
+    named = f" {part.name}" if part.name else ""
+    return f"({part.media_type}{named}, which cannot be shown here)"
 
 
 def tools(offered: Sequence[Tool], dialect: str) -> tuple[list[Tool], list[Tool]]:
@@ -73,7 +86,8 @@ def block(block: Block, same: bool) -> Block:
 def call_ids(unit: ResponseUnit, dialect: str) -> tuple[str, ...]:
     """The ids of a response's calls; another dialect may give none, or one twice, and then they get some."""
     ids = tuple(call.id for call in unit.calls)
-    if unit.header.origin.dialect == dialect or ("" not in ids and len(set(ids)) == len(ids)):
+    given = [id for id in ids if id]
+    if len(set(given)) == len(given) and (unit.header.origin.dialect == dialect or len(given) == len(ids)):
         return ids
     return tuple(
         "call_" + hashlib.sha256(f"{unit.hash}:{unit.response}:{at}".encode()).hexdigest()[:24]

@@ -38,14 +38,16 @@ class Minted(NamedTuple):
 
 
 class MessageUnit:
-    """A system or user message; ``fragment`` is what it was rendered to."""
+    """A system or user message; ``fragment`` is what it was rendered to, ``left_out`` why a part of it was not."""
 
-    __slots__ = ("fragment", "message", "role")
+    __slots__ = ("fragment", "hash", "left_out", "message", "role")
 
-    def __init__(self, role: Literal["system", "user"], message: Message) -> None:
+    def __init__(self, role: Literal["system", "user"], message: Message, hash: str) -> None:
         self.role = role
         self.message = message
+        self.hash = hash
         self.fragment: bytes | None = None
+        self.left_out = ""
 
 
 class ResponseUnit:
@@ -216,7 +218,7 @@ class Grouper:
         if turn is None or turn.has_response or turn.state is not None:
             turn = self._open_turn()
         message: Any = commit.value
-        turn.units.append(MessageUnit("user", message))
+        turn.units.append(MessageUnit("user", message, commit.hash))
 
     def add_system(self, commit: Commit) -> None:
         """A system message stands where it came."""
@@ -224,7 +226,7 @@ class Grouper:
         if turn is None or turn.state == "completed":
             turn = self._open_turn()
         message: Any = commit.value
-        turn.units.append(MessageUnit("system", message))
+        turn.units.append(MessageUnit("system", message, commit.hash))
 
     def add_result(self, commit: Commit) -> None:
         """A result goes to its call, wherever other commits came in between."""

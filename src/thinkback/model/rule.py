@@ -10,7 +10,7 @@ Demand: TypeAlias = Literal["must", "should", "may", "never"]
 Later: TypeAlias = Literal["must", "must-after-tools", "should", "may", "never"]
 Form: TypeAlias = Literal["none", "field", "details", "tags", "native"]
 MissingStep: TypeAlias = Literal["placeholder", "dummy", "thinking-off-for-this-turn", "none"]
-SystemPlace: TypeAlias = Literal["", "top", "late", "inline"]
+SystemPlace: TypeAlias = Literal["", "top", "late", "inline", "lead"]
 
 
 class Auth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,7 +99,8 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``on`` and ``off`` are the parameters of ``reasoning.enabled``; ``always_on``: off is known to be refused.
     ``max_tokens`` is the dotted path of a token budget without small print, ``budget`` one with it. ``either``: effort
-    and budget exclude each other, and the budget wins.
+    and budget exclude each other, and the budget wins. ``aliases`` are dotted paths of further parameters that say the
+    same, so that one of them suppresses ours.
     """
 
     effort: dict[str, dict[str, Any]] = {}
@@ -110,6 +111,7 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_tokens: str = ""
     budget: Budget | None = None
     either: bool = False
+    aliases: tuple[str, ...] = ()
     display: dict[str, dict[str, Any]] = {}
     verbosity: dict[str, dict[str, Any]] = {}
 
@@ -176,9 +178,12 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     only with all of its reasoning; ``prefix_bound``: a block is valid only behind what it was minted behind;
     ``signed_calls``: the first call of each response of the turn under way must have a signature, for which ``dummy``
     is the documented stand-in. ``system``: where system messages stand, if not where the dialect has them (``late``:
-    on top, later ones among the messages).
+    on top, later ones among the messages; ``lead``: first among the messages, later ones told as the user's).
 
     ``off_with_tools``: the endpoint refuses tools together with reasoning, so that thinking is off where there are any.
+    ``default_system`` stands on top where there is no system message. ``needs_tools``: where there were calls, tools
+    must be offered; if none are wanted, those that were called are, with the parameters ``no_tools``.
+
     ``params`` and ``headers`` go with every request; ``limit_param`` is the output limit that must be given, and
     ``limit`` its value where the model's own is not known. ``forbids`` is refused before the network.
     """
@@ -224,6 +229,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signed_calls: bool = False
     dummy: str = ""
     system: SystemPlace = ""
+    default_system: str = ""
+    needs_tools: bool = False
+    no_tools: dict[str, Any] = {}
     params: dict[str, Any] = {}
     headers: dict[str, str] = {}
     limit_param: str = ""

@@ -200,7 +200,8 @@ class Referee:
 
     def _digest(self, asked: Asked, step: Step) -> str:
         said = replace(step, fault=None, pace=None, split_every=0)
-        return sha256(f"{self._seed}:{asked.host}:{asked.model}:{compact(asked.body)}:{said}".encode()).hexdigest()
+        seen = f"{self._seed}:{asked.host}:{asked.model}:{compact(asked.body)}:{said}"
+        return sha256(seen.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def serve(

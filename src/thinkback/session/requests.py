@@ -10,8 +10,8 @@ import msgspec
 
 from thinkback.compile import translate
 from thinkback.drive.http import Timeouts
-from thinkback.drive.tools import PythonTool, inline, offered
-from thinkback.errors import CorruptLogError, NotFoundError, SettingError, ThinkbackError
+from thinkback.drive.tools import PythonTool, inline, offered, result_text
+from thinkback.errors import CorruptLogError, NotFoundError, SettingError, ThinkbackError, UnsupportedContent
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ToolResult, Unknown
 from thinkback.model.commits import Commit, Draft, Message, Request, Tool
@@ -28,6 +28,21 @@ from thinkback.wire.result import WantedOptions
 
 Prompt: TypeAlias = str | Sequence[str | Media | Mapping[str, Any]]
 CHAT = "openai-chat"
+
+# What an option may be, and in words.
+_KINDS: dict[str, tuple[Any, str]] = {
+    "system": (str, "text"),
+    "params": (Mapping, "a mapping of request fields"),
+    "settings": (Mapping, "a mapping of settings"),
+    "tools": (Sequence, "a list of functions and definitions"),
+    "reasoning": (bool, "true or false"),
+    "stream": (bool, "true or false"),
+    "timeouts": (Timeouts, "thinkback.Timeouts"),
+    "max_steps": (int, "a whole number from 1"),
+    "max_retries": (int, "a whole number from 0"),
+}
+_LEAST = {"max_steps": 1, "max_retries": 0}
+_SAID_BY = {"model": "model=", "tools": "tools="}
 ToolLike: TypeAlias = Callable[..., Any] | Mapping[str, Any] | Tool
 
 
@@ -63,7 +78,10 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def read_options(given: Mapping[str, Any]) -> Options:
-    """``given`` as ``Options``. Raises ``TypeError`` for a misspelt one, ``ToolDefinitionError`` for a bad tool."""
+    """``given`` as ``Options``, checked before anything is stored.
+
+    Raises ``TypeError`` for one that is misspelt or of a wrong type, ``ToolDefinitionError`` for a bad tool.
+    """
     known = CallOptions.__annotations__
     for name in given:
         if name not in known:
@@ -71,15 +89,31 @@ def read_options(given: Mapping[str, Any]) -> Options:
             hint = f"did you mean {close[0]}?" if close else f"options are {', '.join(known)}"
             raise TypeError(f"unknown option {name!r}: {hint}")
     said = {name: value for name, value in given.items() if value is not None}
+    for name, value in said.items():
+        kind, wanted = _KINDS.get(name, (object, ""))
+        if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < _LEAST[name])):
+            raise TypeError(f"{name} must be {wanted}, not {value!r:.60}")
     if "tools" in said:
         said["tools"], said["functions"] = offered(said["tools"])
     return Options(**said)
 
 
-def message(prompt: Prompt) -> Message:
-    """A user message from text, or from parts: texts, ``Media``, and content parts in the form of chat completions."""
+def message(prompt: Prompt | object) -> Message:
+    """A user message from text, or from parts: texts, ``Media``, and content parts in the form of chat completions.
+
+    Raises ``TypeError`` for anything else, ``UnsupportedContent`` for a message that says nothing.
+    """
     if isinstance(prompt, str):
+        if not prompt.strip():
+            raise UnsupportedContent("the message is empty", next_actions=("say something",))
         return Message(prompt)
+    if isinstance(prompt, bytes) or not isinstance(prompt, list | tuple):
+        raise TypeError(f"a message is text or a list of parts, not {type(prompt).__name__}")
+    for piece in prompt:
+        if not isinstance(piece, str | Media | Mapping):
+            raise TypeError(f"a part of a message is text, Media or a content part, not {type(piece).__name__}")
+    if not prompt:
+        raise UnsupportedContent("the message is empty", next_actions=("say something",))
     parts = tuple(part for piece in prompt for part in _parts(piece))
     text = "".join(part.text for part in parts if isinstance(part, Text))
     return Message(text, parts, dialect=CHAT if any(part.wire for part in parts) else "")
@@ -115,8 +149,10 @@ def stamped(tools: tuple[Tool, ...] | None, spoken: str) -> tuple[Tool, ...] | N
 def native_params(target: Target, options: Options) -> dict[str, Any]:
     """Native request fields: streaming, response format, then whatever the caller gave, which wins.
 
-    Raises ``UnsupportedContent`` where the dialect cannot be asked for a schema.
+    Raises ``UnsupportedContent`` where the dialect cannot be asked for a schema, ``SettingError`` for a field that is
+    said otherwise or that JSON cannot hold.
     """
+    _check_params(options.params, target)
     schema, name = _schema(options.response_format)
     endpoint = target.endpoint
     wanted = WantedOptions(options.stream and not endpoint.stream_path, endpoint.stream_usage, schema, name)
@@ -124,6 +160,23 @@ def native_params(target: Target, options: Options) -> dict[str, Any]:
     if isinstance(options.response_format, Mapping):
         params["response_format"] = dict(options.response_format)
     return merge(params, dict(options.params))
+
+
+def _check_params(params: Mapping[str, Any], target: Target) -> None:
+    """Refuse what the request has once already, and what cannot be written."""
+    array = dialect(target.endpoint.dialect).writer.start.decode().strip('{["').partition('"')[0]
+    for key, value in params.items():
+        said = _SAID_BY.get(key) or ("the conversation itself" if key == array else "")
+        if said:
+            raise SettingError(
+                f"params cannot set {key}: that is said by {said}", details={"key": key}, next_actions=(f"use {said}",)
+            )
+        try:
+            canonical.encode({key: value})
+        except (TypeError, ValueError) as error:
+            raise SettingError(
+                f"params: {key!r} cannot be written as JSON: {error}", details={"key": str(key)}
+            ) from None
 
 
 def _schema(wanted: Any) -> tuple[Mapping[str, Any] | None, str]:
@@ -140,7 +193,7 @@ def _schema(wanted: Any) -> tuple[Mapping[str, Any] | None, str]:
         ) from None
 
 
-def result_drafts(results: Mapping[str, str], waiting: Sequence[OpenCall]) -> list[Draft]:
+def result_drafts(results: Mapping[str, Any], waiting: Sequence[OpenCall]) -> list[Draft]:
     """Results a caller gives for calls that wait. Raises ``NotFoundError`` for an id that none of them has."""
     calls = {open_call.call.id: open_call for open_call in waiting}
     missing = [id for id in results if id not in calls]
@@ -151,8 +204,8 @@ def result_drafts(results: Mapping[str, str], waiting: Sequence[OpenCall]) -> li
             next_actions=(f"open calls: {', '.join(calls) or 'none'}",),
         )
     return [
-        Draft("tool_result", ToolResult(id, text, calls[id].call.name), calls[id].response)
-        for id, text in results.items()
+        Draft("tool_result", ToolResult(id, result_text(value), calls[id].call.name), calls[id].response)
+        for id, value in results.items()
     ]
 
 

@@ -23,6 +23,7 @@ from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import ReplyStream, busy
 from thinkback.settings import Layers, snapshot
 from thinkback.turn.ask import Ask
+from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator
 from thinkback.turn.machine import Turn
 from thinkback.turn.plan import History, Plan
@@ -187,9 +188,9 @@ class Session:
 
         What is returned is still to be prepared, which may use the network.
         """
-        self._effective(options.settings)
+        effective = self._effective(options.settings)
         target = self.target
-        requests.native_params(target, options)
+        Resolver(effective, target, requests.native_params(target, options))
         requests.check_message(said, target)
         self._place.headers(self._store.rulebook, streams=options.stream)
         return self._place.authenticator(self._store.rulebook)

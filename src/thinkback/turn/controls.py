@@ -57,6 +57,7 @@ class Resolver:
         controls = self._target.rule.controls
         tables = (controls.on, controls.off, *controls.effort.values())
         paths = {path for table in tables for path in _leaves(table)} | {_path(controls.budget, controls.max_tokens)}
+        paths.update(controls.aliases)
         given = next((path for path in sorted(paths) if path and self._has(path)), "")
         if not given:
             self._say_reasoning()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ from thinkback.wire.result import ReadResult
 # Longer texts are pages for browsers.
 _LONGEST_MESSAGE = 4_000
 STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
+_ABOUT_KEYS = re.compile(r"api[ _-]?key|credential|unauthenticated|unauthorized", re.IGNORECASE)
+_ABOUT_MODELS = re.compile(r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)", re.IGNORECASE)
 _AGAIN = "session.generate() goes on from what is in the log"
 
 
@@ -44,7 +47,7 @@ def refused(failure: Failure, plan: Plan) -> ProviderError:
             "provider_message": failure.message,
             "model": plan.target.model,
         },
-        next_actions=_advice(failure.status, plan),
+        next_actions=_advice(failure, plan),
     )
 
 
@@ -87,7 +90,13 @@ def reason_of(error: Exception | None) -> str:
     return type(error).__name__ if error is not None else ""
 
 
-def _advice(status: int, plan: Plan) -> tuple[str, ...]:
+def _advice(failure: Failure, plan: Plan) -> tuple[str, ...]:
+    """What to do next; some hosts answer a bad key or an unknown model with 400 and say so in words only."""
+    status = failure.status
+    if status == 400 and _ABOUT_KEYS.search(failure.message):
+        status = 401
+    elif status == 400 and _ABOUT_MODELS.search(failure.message):
+        status = 404
     if status in (401, 403) and plan.waits:
         return (f"check what {plan.target.endpoint.auth.scheme} signs in as, and what that may use",)
     if status in (401, 403):

@@ -13,7 +13,7 @@ from thinkback.compile import fold, translate
 from thinkback.compile.policy import Inputs, binds
 from thinkback.log.seal import head_of
 from thinkback.model import canonical
-from thinkback.model.blocks import Block
+from thinkback.model.blocks import Block, ToolCall
 from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools, decode_payload
 from thinkback.model.plan import Control, Counts, Writer
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay
@@ -56,7 +56,11 @@ class Plan:
         self._writer = dialect(target.endpoint.dialect).writer
         offered, foreign = translate.tools(tools, target.endpoint.dialect)
         model = target.model if target.endpoint.model_in_body else ""
-        self._end = self._writer.end(model, offered, request.system, params)
+        rule = target.rule
+        system = request.system
+        if not system and rule.default_system and "instructions" not in params:
+            system = [self._writer.top(Message(rule.default_system))]
+        self._end = self._writer.end(model, offered, system, params)
         self.target = target
         self.head = head
         self.tools = tuple(tools)
@@ -201,6 +205,7 @@ class History:
         self._systems: list[Message] = []
         self._leading: list[Message] = []
         self._began = False
+        self._called: dict[str, Tool] = {}
         self._bases: set[str] = set()
         self._state: fold.State | None = None
         self._waiting: list[Commit] = []
@@ -222,6 +227,10 @@ class History:
             kind, value = commit.kind, commit.value
             if kind == "user" or kind == "response":
                 self._began = True
+            elif kind == "tool_call" and isinstance(value, ToolCall):
+                if value.name not in self._called:
+                    known = (tool for tool in self.tools if tool.name == value.name)
+                    self._called[value.name] = next(known, Tool(value.name, parameters='{"type":"object"}'))
             elif kind == "tools" and isinstance(value, Tools):
                 self.tools = value.tools
             elif kind == "request" and isinstance(value, Request):
@@ -261,6 +270,9 @@ class History:
         resolved = Resolver(settings, target, params)
         writer = dialect(target.endpoint.dialect).writer
         offered = self.tools if tools is None else tuple(tools)
+        unwanted = not offered and target.rule.needs_tools and bool(self._called)
+        if unwanted:
+            offered = tuple(self._called.values())
         inputs = Inputs(target, settings, resolved.params, bool(offered))
         if binds(target.rule, settings):
             prefix = (self._system_digest(target, writer), fold.tools_digest(offered))
@@ -271,6 +283,8 @@ class History:
         silenced = bool(offered) and target.rule.off_with_tools
         if request.off or silenced:  # whatever was asked for: the request would be refused otherwise
             sent = overlay(sent, target.rule.thinking_off)
+        if unwanted:
+            sent = merge(sent, target.rule.no_tools)
         # Sorted, so that the same request comes out of data that was stored in between.
         sent = {key: sent[key] for key in sorted(sent)}
         plan = Plan(request, target, self.head, offered, sent, self._bases)
