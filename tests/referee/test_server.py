@@ -256,3 +256,11 @@ def test_serve_ends_quietly_on_an_interrupt() -> None:
     addresses: list[str] = []
     serve(port=0, ready=lambda referee: addresses.append(referee.url), stop=Interrupted())
     assert 1 == len(addresses)
+
+
+def test_half_a_character_is_refused_and_harms_nothing(referee: Referee) -> None:
+    """A lone surrogate is no Unicode text: 400, and the next request is served."""
+    body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "a \ud800"}]}
+    assert 400 == send(referee, "POST", "/deepseek/chat/completions", json.dumps(body).encode()).status
+    body["messages"] = [{"role": "user", "content": "a"}]
+    assert 200 == send(referee, "POST", "/deepseek/chat/completions", json.dumps(body).encode()).status

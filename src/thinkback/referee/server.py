@@ -28,6 +28,7 @@ from .verdict import Verdict
 
 # A server that runs for days must not keep everything it ever saw.
 _KEPT_REQUESTS = 10_000
+_HALF_A_CHARACTER = "The request body is not valid Unicode: it holds a lone surrogate"
 
 _P = TypeVar("_P")
 
@@ -159,7 +160,11 @@ class Referee:
             if found is None:
                 message = f"no such path: {clean_path(incoming.path)}"
                 return Reply.json(404, {"error": {"message": message, "type": "not_found_error"}})
-            reply, exchange = self._decide(*found, incoming)
+            try:
+                reply, exchange = self._decide(*found, incoming)
+            except UnicodeEncodeError:  # half a character somewhere; providers refuse it, each in its own words
+                error = {"message": _HALF_A_CHARACTER, "type": "invalid_request_error"}
+                return Reply.json(400, {"error": error})
             if incoming.method == "GET":
                 return reply
             self._requests.append(exchange)

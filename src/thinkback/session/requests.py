@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict
@@ -106,7 +107,7 @@ def message(prompt: Prompt | object) -> Message:
     if isinstance(prompt, str):
         if not prompt.strip():
             raise UnsupportedContent("the message is empty", next_actions=("say something",))
-        return Message(prompt)
+        return Message(_whole(prompt))
     if isinstance(prompt, bytes) or not isinstance(prompt, list | tuple):
         raise TypeError(f"a message is text or a list of parts, not {type(prompt).__name__}")
     for piece in prompt:
@@ -121,13 +122,39 @@ def message(prompt: Prompt | object) -> Message:
 
 def _parts(piece: str | Media | Mapping[str, Any]) -> tuple[Text | Media | Unknown, ...]:
     if isinstance(piece, str):
-        return (Text(piece),)
+        return (Text(_whole(piece)),)
     if isinstance(piece, Media):
+        _check_media(piece)
         return (piece,)
     drafts = dialect(CHAT).read_messages([{"role": "user", "content": [piece]}], str)
     value = drafts[0].value
     assert isinstance(value, Message)
     return value.parts
+
+
+def _check_media(media: Media) -> None:
+    """Refuse what no dialect could send."""
+    if not (media.data or media.url or media.wire):
+        raise UnsupportedContent(f"{media.media_type} without content", next_actions=("give data= or url=",))
+    try:
+        base64.b64decode(media.data, validate=True)
+    except ValueError:
+        raise UnsupportedContent(
+            f"the data of {media.media_type} is not base64", next_actions=("encode it with base64.b64encode",)
+        ) from None
+
+
+def _whole(text: str) -> str:
+    """``text``, if it is Unicode; half a character would be refused by every provider, and with it the session."""
+    text = canonical.whole(text)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UnsupportedContent(
+            f"the message holds half a character (a lone surrogate) at {error.start}",
+            next_actions=("take it out, or decode the text again",),
+        ) from None
+    return text
 
 
 def check_message(said: Message | None, target: Target) -> None:
