@@ -10,6 +10,7 @@ from tests.compile.build import ELSEWHERE, Talk, build, call, rule, say, setting
 from thinkback.compile.policy import Policy, keep_last
 from thinkback.model.rule import Switch
 from thinkback.model.target import Settings
+from thinkback.rules import load_rulebook
 
 DEFAULT = Settings()
 ASKED = settings(include_in_context=True)
@@ -221,18 +222,20 @@ def switched(**fields: Any) -> Any:
         (switched(later="should"), OFF, {}, False),
         (switched(later="may"), DEFAULT, {}, False),
         (switched(later="may"), ASKED, {}, True),
-        (switched(later="must"), ASKED_NOT, {}, True),
-        (switched(later="must"), STRIPPED, {}, True),
+        (switched(later="must"), ASKED_NOT, {}, False),
+        (switched(later="must"), STRIPPED, {}, False),
         (switched(later="must-after-tools"), DEFAULT, {}, True),
-        (switched(later="must", scope="tool-calls"), ASKED_NOT, {}, True),
+        (switched(later="must-after-tools"), ASKED_NOT, {}, False),
+        (switched(later="must"), DEFAULT, {}, True),
+        (switched(later="must", scope="tool-calls"), ASKED_NOT, {}, False),
         (switched(later="should", thinks_unless=({"off": True},)), DEFAULT, {"off": True}, False),
         (rule(later="should"), DEFAULT, {}, False),
     ],
 )
-def test_the_retention_switch_goes_with_what_is_sent(
+def test_the_retention_switch_goes_where_earlier_reasoning_is_wanted(
     row: Any, wanted: Settings, params: dict[str, Any], emitted: bool
 ) -> None:
-    """``keep_switch`` is in the request exactly where reasoning of finished turns goes along and the model thinks."""
+    """``keep_switch`` goes along where the model thinks and no setting takes finished turns away, demanded or not."""
     built = build(FINISHED, row, wanted, params=params)
     assert built.params == ({"thinking": {"keep": "all"}} if emitted else {})
 
@@ -242,3 +245,12 @@ def test_policy_answers_are_kept() -> None:
     policy = Policy(build(FINISHED).state.inputs)
     place = (False, False, False, False, False)
     assert policy.stance(place) is policy.stance(place)
+
+
+@pytest.mark.parametrize(("wanted", "keeps"), [(DEFAULT, "all"), (ASKED_NOT, None), (STRIPPED, None)])
+def test_kimi_demands_reasoning_but_keeps_it_where_wanted(wanted: Settings, keeps: str | None) -> None:
+    """Calls of finished turns take their reasoning along in any case; only the switch follows the settings."""
+    row = next(row for row in load_rulebook().rules() if row.id == "kimi-k2.6")
+    built = build(Talk().loop().reply(say("so")).end().user("next"), row, wanted)
+    assert ["plan", None] == built.fields
+    assert keeps == built.params.get("thinking", {}).get("keep")

@@ -350,3 +350,13 @@ def test_what_the_endpoint_refuses_is_refused_here(row: Forbidden, native: dict[
 def test_nested_puts_a_value_at_a_dotted_path() -> None:
     """One table per part."""
     assert ({"a": {"b": 1}}, {"c": 2}) == (nested("a.b", 1), nested("c", 2))
+
+
+def test_another_name_of_the_same_parameter_suppresses_ours() -> None:
+    """``aliases`` say how much to think in other words, and two of them contradict each other."""
+    controls = Controls(effort=WORDS, max_tokens="budget", aliases=("reasoning_effort",))
+    resolved = resolve(target(controls), {"reasoning_effort": "low"}, effort="high", max_tokens=900)
+    assert {"reasoning_effort": "low"} == resolved.params
+    assert {"reasoning.effort": "suppressed", "reasoning.maxTokens": "suppressed"} == states(resolved)
+    assert {"the request has reasoning_effort of its own"} == {control.reason for control in resolved.controls}
+    assert {"effort": "high"} == resolve(target(controls), effort="high").params

@@ -527,3 +527,18 @@ def test_no_recorded_request_that_was_accepted_is_refused_here() -> None:
             continue
         at = BOOK.target(place.id, model, on=TODAY, base_url=place.base_url or "https://x.example/v1")
         assert set(dict(leaves(body))) <= set(dict(leaves(Resolver(Settings(), at, body).params))), exchange.id
+
+
+def test_openrouter_gets_one_word_about_reasoning() -> None:
+    """A budget wins over an effort, and the older name of the effort over both."""
+    place = BOOK.target("openrouter", "deepseek/deepseek-v4-pro", on=TODAY)
+    keys = frozenset({"reasoning.effort", "reasoning.maxTokens"})
+    wanted = Settings(effort="high", max_tokens=2000, explicit=keys)
+    both = Resolver(wanted, place, {})
+    assert {"max_tokens": 2000} == both.params["reasoning"]
+    assert {"reasoning.effort": "suppressed", "reasoning.maxTokens": "emitted"} == {
+        control.key: control.state for control in both.controls
+    }
+    own = Resolver(wanted, place, {"reasoning_effort": "low"})
+    assert ("low", None) == (own.params["reasoning_effort"], lookup(own.params, "reasoning"))
+    assert {"suppressed"} == {control.state for control in own.controls}

@@ -396,7 +396,7 @@ def test_reasoning_that_comes_in_strict_mode_fails_the_turn() -> None:
     """It is stored as it came, and the outcome says what to change."""
     at = target(endpoint=msgspec.structs.replace(ENDPOINT, strict=True))
     play = Playbook(at=at) >> begins << keeps("user") << sends >> answers(said("42", "Hm."))
-    play << keeps("request response reasoning assistant failed") << ends("failed", ProviderError)
+    play << keeps("request response reasoning assistant partial_failed") << ends("partial_failed", ProviderError)
     assert play.outcome is not None
     assert "reasoning.strict refuses it" in str(play.outcome.error)
 

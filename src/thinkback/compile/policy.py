@@ -119,7 +119,7 @@ class Policy:
         return known
 
     def keeps_later(self) -> bool:
-        """Whether reasoning of finished turns goes along, so that the endpoint's own switch must say so."""
+        """Whether reasoning of finished turns is wanted, not merely demanded: the endpoint's own switch says so."""
         places = (Place(False, True, self.keep_last == 0, False, has_calls) for has_calls in (True, False))
         return any(not self._against(place) for place in places)
 

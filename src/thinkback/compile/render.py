@@ -163,7 +163,8 @@ class Rendering:
             return self._writer.top(message) if on_top else self._writer.message(role, message)
         except UnsupportedContent as error:
             unit.left_out = error.message
-            return self._writer.message(role, translate.described(unit.message))
+            told = translate.described(unit.message)
+            return self._writer.top(told) if on_top else self._writer.message(role, told)
 
     def _left_out(self, unit: MessageUnit) -> Decision:
         policy = self._policy

@@ -19,7 +19,10 @@ from thinkback.wire.result import ReadResult
 _LONGEST_MESSAGE = 4_000
 STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
 _ABOUT_KEYS = re.compile(r"api[ _-]?key|credential|unauthenticated|unauthorized", re.IGNORECASE)
-_ABOUT_MODELS = re.compile(r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)", re.IGNORECASE)
+_ABOUT_MODELS = re.compile(
+    r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)|(invalid|unknown|no such|not a valid) model\b",
+    re.IGNORECASE,
+)
 _AGAIN = "session.generate() goes on from what is in the log"
 
 
@@ -57,16 +60,13 @@ def unreachable(event: NetError) -> NetworkError:
     return kind(event.message, details={"phase": event.phase}, next_actions=("check the address and network", _AGAIN))
 
 
-def broken_off(result: ReadResult, state: TurnState, *, strict: bool = False) -> ThinkbackError | None:
-    """The error for a response that began well and did not end so; ``None`` for one that did, or was interrupted.
-
-    ``strict``: reasoning must not come, and the turn failed because it did.
-    """
+def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
+    """The error for a response that began well and did not end so; ``None`` for one that did, or was interrupted."""
     error, partial = result.response.error, bool(result.blocks)
-    if error is None and strict and state == "failed":
-        return ProviderError(STRICT, next_actions=("set reasoning.strict to false", "or use a model without reasoning"))
     if error is None or state == "interrupted":
         return None
+    if error.type == "strict":
+        return ProviderError(STRICT, next_actions=("set reasoning.strict to false", "or use a model without reasoning"))
     if state == "timed_out":
         return PhaseTimeout(error.message, details={"phase": error.code, "partial": partial}, next_actions=(_AGAIN,))
     kind = NetworkError if error.type in ("network", "truncated") else ProviderError

@@ -183,7 +183,7 @@ class Turn:
         """One transaction: the request's record, the response, its blocks, its usage, and the end if it is one."""
         self._awaited, self._unrecorded = "", False
         self._steps += 1
-        result = self._without_key(result)
+        result = self._without_key(self._unless_refused(result))
         response = self._response
         header = result.response if self._ask.keep_text else held.bare_header(result.response)
         drafts = [Draft("request", self._sent.record(), response), Draft("response", header, response)]
@@ -194,6 +194,16 @@ class Turn:
         if state is not None:
             drafts.append(Draft("turn_ended", TurnEnded(state, reason)))
         return self._append(drafts, now, lambda done: self._after_response(result, state, done))
+
+    def _unless_refused(self, result: ReadResult) -> ReadResult:
+        """``result``, refused as a whole where reasoning must not come and came all the same."""
+        response = result.response
+        reasons = any(isinstance(block, ThinkingBlock) for block in result.blocks)
+        if not (self._sent.strict and reasons) or response.error is not None:
+            return result
+        error = Failure(failures.STRICT, type="strict")
+        refused = msgspec.structs.replace(response, complete=False, error=error, outcome="failed")
+        return msgspec.structs.replace(result, response=refused)
 
     def _without_key(self, result: ReadResult) -> ReadResult:
         error = result.response.error
@@ -212,8 +222,6 @@ class Turn:
     def _state_after(self, result: ReadResult, broken: TurnState) -> tuple[TurnState | None, str]:
         """The terminal state this response brings, or ``None`` when its calls are to be run."""
         error = result.response.error
-        if error is None and self._sent.strict and any(isinstance(block, ThinkingBlock) for block in result.blocks):
-            return "failed", failures.STRICT
         if error is not None:
             empty = not result.blocks and broken == "partial_failed"
             return ("failed" if empty else broken), error.message
@@ -232,7 +240,7 @@ class Turn:
         self._sent.answered(report_of(self._response, done.commits), self._history.commits)
         self._retries = 0
         if state is not None:
-            return self._finish(state, failures.broken_off(result, state, strict=self._sent.strict))
+            return self._finish(state, failures.broken_off(result, state))
         calls = [OpenCall(block, self._response) for block in result.blocks if isinstance(block, ToolCall)]
         # A response that only pauses is sent back as it is, and the model goes on.
         return self._run_calls(calls, done.now) if calls else self._send(done.now)

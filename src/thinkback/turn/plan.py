@@ -205,7 +205,10 @@ class History:
         self._systems: list[Message] = []
         self._leading: list[Message] = []
         self._began = False
+        # Calls that were answered stay in the history, and some endpoints want tools offered beside them.
         self._called: dict[str, Tool] = {}
+        self._answered = False
+        self._offered_last: tuple[Tool, ...] = ()
         self._bases: set[str] = set()
         self._state: fold.State | None = None
         self._waiting: list[Commit] = []
@@ -227,12 +230,14 @@ class History:
             kind, value = commit.kind, commit.value
             if kind == "user" or kind == "response":
                 self._began = True
+            elif kind == "tool_result":
+                self._answered = True
             elif kind == "tool_call" and isinstance(value, ToolCall):
                 if value.name not in self._called:
-                    known = (tool for tool in self.tools if tool.name == value.name)
-                    self._called[value.name] = next(known, Tool(value.name, parameters='{"type":"object"}'))
+                    self._called[value.name] = Tool(value.name, parameters='{"type":"object"}')
             elif kind == "tools" and isinstance(value, Tools):
                 self.tools = value.tools
+                self._offered_last = value.tools or self._offered_last
             elif kind == "request" and isinstance(value, Request):
                 if value.basis:
                     self._bases.add(value.basis_digest)
@@ -270,9 +275,9 @@ class History:
         resolved = Resolver(settings, target, params)
         writer = dialect(target.endpoint.dialect).writer
         offered = self.tools if tools is None else tuple(tools)
-        unwanted = not offered and target.rule.needs_tools and bool(self._called)
+        unwanted = not offered and target.rule.needs_tools and self._answered
         if unwanted:
-            offered = tuple(self._called.values())
+            offered = self._offered_last or tuple(self._called.values())
         inputs = Inputs(target, settings, resolved.params, bool(offered))
         if binds(target.rule, settings):
             prefix = (self._system_digest(target, writer), fold.tools_digest(offered))

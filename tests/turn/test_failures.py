@@ -1,0 +1,56 @@
+"""What a refusal advises where the status alone does not say what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.turn.playbook import Playbook, begins, ends, keeps, refuses, sends
+from thinkback.errors import ProviderError
+
+KEYS = "check the key: HOUSE_KEY"
+MODELS = "check the model name 'thinker' and the base URL https://house.example/v1"
+WHY = "session.why() shows what was sent and why"
+
+
+def advice(code: int, message: str) -> str:
+    """The first thing to do after a refusal in these words."""
+    play = Playbook(max_retries=0) >> begins << keeps("user") << sends >> refuses(code, message)
+    play << keeps("request failed") << ends("failed", ProviderError)
+    assert play.outcome is not None
+    assert isinstance(play.outcome.error, ProviderError)
+    return play.outcome.error.next_actions[0]
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("API key not valid. Please pass a valid API key.", KEYS),
+        ("Incorrect API key provided: sk-***.", KEYS),
+        ("missing api_key", KEYS),
+        ("Invalid credentials", KEYS),
+        ("Unauthenticated", KEYS),
+        ("the request is unauthorized", KEYS),
+        ("Invalid API key for this model: not found", KEYS),
+        ("The provided model identifier is invalid.", MODELS),
+        ("The model `thinker` does not exist", MODELS),
+        ("Model thinker was not found", MODELS),
+        ("Model not valid", MODELS),
+        ("thinker is not a valid model ID", MODELS),
+        ("Invalid model: thinker", MODELS),
+        ("messages.1: tool_use ids must be unique", WHY),
+        ("this model takes no temperature", WHY),
+        ("invalid request: the field modelling is not known", WHY),
+        ("a long key is no api", WHY),
+    ],
+)
+def test_a_400_about_keys_or_models_is_known_by_its_words(message: str, expected: str) -> None:
+    """Some hosts answer a bad key or an unknown model with 400, and only the text tells."""
+    assert expected == advice(400, message)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"), [(401, KEYS), (404, MODELS), (422, WHY), (429, "wait, or use another endpoint")]
+)
+def test_another_status_speaks_for_itself(code: int, expected: str) -> None:
+    """What its text says of keys and models changes nothing."""
+    assert expected == advice(code, "the api key may not use this model: not found" if code != 422 else "api key?")
