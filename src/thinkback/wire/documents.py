@@ -9,6 +9,9 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.commits import Failure
 
+# What a typed decoder raises for a payload that its shape does not list; the slow path reads it, or says what is wrong.
+NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 # A body with more levels is no response; the limit keeps every later encoding within the interpreter's.
 _DEPTH = 100
 

@@ -81,7 +81,6 @@ class DeltaEvent(
 
 
 decode_delta = msgspec.json.Decoder(DeltaEvent).decode
-NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_usage(raw: Mapping[str, Any]) -> Usage | None:

@@ -19,6 +19,7 @@ from thinkback.model.commits import Failure, Response
 from thinkback.model.deltas import Delta
 from thinkback.wire.anthropic import events
 from thinkback.wire.anthropic.parts import Part
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.event_chunks import ChunkFramer
 from thinkback.wire.framing import Framing
 from thinkback.wire.reader import BodyReader
@@ -97,7 +98,7 @@ class Reader(BodyReader):
         for payload in payloads:
             try:
                 event = decode(payload)
-            except events.NOT_LISTED:
+            except NOT_LISTED:
                 self._read_other(payload)
                 if self._error is not None:
                     return

@@ -16,6 +16,7 @@ from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
 from thinkback.wire.bedrock import events
 from thinkback.wire.bedrock.message import MessageBuilder
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, outcome_of
@@ -72,7 +73,7 @@ class Reader(BodyReader):
         for payload in payloads:
             try:
                 event = decode(payload).contentBlockDelta
-            except events.NOT_LISTED:
+            except NOT_LISTED:
                 self._read_other(payload)
                 if self._error is not None:
                     return
@@ -162,7 +163,7 @@ def _blocks(payload: bytes, content: list[Any]) -> list[tuple[Any, str, str]]:
     try:
         raws = _decode_body(payload).output.message.content
         return [(canonical.decode(bytes(raw)), bytes(raw).decode(), _input_of(raw)) for raw in raws]
-    except events.NOT_LISTED:
+    except NOT_LISTED:
         return [(block, canonical.source(block), "") for block in content]
 
 

@@ -69,7 +69,6 @@ class Event(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 decode_event = msgspec.json.Decoder(Event).decode
-NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_usage(raw: Any) -> Usage | None:

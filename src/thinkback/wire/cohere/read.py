@@ -13,6 +13,7 @@ from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
 from thinkback.wire.cohere import events
 from thinkback.wire.cohere.message import MessageBuilder
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, outcome_of
@@ -65,7 +66,7 @@ class Reader(BodyReader):
         for payload in payloads:
             try:
                 event = events.decode_event(payload)
-            except events.NOT_LISTED:
+            except NOT_LISTED:
                 self._read_other(payload)
                 if self._error is not None:
                     return

@@ -9,6 +9,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Usage
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.values import count
 
 
@@ -68,7 +69,6 @@ class _Whole(msgspec.Struct, frozen=True):
 
 decode_chunk = msgspec.json.Decoder(Chunk).decode
 _decode_calls = msgspec.json.Decoder(_Whole).decode
-NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def arguments_of(payload: bytes) -> list[str | None]:

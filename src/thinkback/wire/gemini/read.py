@@ -14,6 +14,7 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.gemini import chunks
 from thinkback.wire.gemini.envelope import Envelope
@@ -105,7 +106,7 @@ class Reader(BodyReader):
         for payload in payloads:
             try:
                 chunk = chunks.decode_chunk(payload)
-            except chunks.NOT_LISTED:
+            except NOT_LISTED:
                 self._read_other(payload)
             else:
                 self._read_chunk(payload, chunk)
@@ -138,7 +139,7 @@ class Reader(BodyReader):
             return
         try:
             elements = [bytes(element) for element in msgspec.json.decode(text, type=list[msgspec.Raw])]
-        except chunks.NOT_LISTED as error:
+        except NOT_LISTED as error:
             self._error = Failure(f"a part of the response is not JSON: {error}", type="malformed")
             return
         for element in elements:

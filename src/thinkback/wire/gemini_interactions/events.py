@@ -11,6 +11,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Usage
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.values import count
 
 
@@ -50,7 +51,6 @@ class _Steps(msgspec.Struct, frozen=True):
 
 decode_delta = msgspec.json.Decoder(StepDelta).decode
 _decode_steps = msgspec.json.Decoder(_Steps).decode
-NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def arguments_of(payload: bytes) -> list[str | None]:

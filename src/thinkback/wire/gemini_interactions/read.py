@@ -12,6 +12,7 @@ import msgspec
 
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.gemini_interactions import events
 from thinkback.wire.gemini_interactions.steps import Steps
@@ -84,7 +85,7 @@ class Reader(BodyReader):
         for payload in payloads:
             try:
                 event = events.decode_delta(payload)
-            except events.NOT_LISTED:
+            except NOT_LISTED:
                 self._read_other(payload)
             else:
                 self._read_delta(payload, event)

@@ -11,6 +11,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.commits import Failure, Usage
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.values import count, words
 
 
@@ -49,7 +50,6 @@ class _Calling(msgspec.Struct):
 
 decode_line = msgspec.json.Decoder(Line).decode
 _decode_calling = msgspec.json.Decoder(_Calling).decode
-NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _COUNTS = (
     "prompt_eval_count",

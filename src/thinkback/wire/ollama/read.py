@@ -14,6 +14,7 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.ollama import lines
 from thinkback.wire.ollama.message import MessageBuilder
@@ -73,7 +74,7 @@ class Reader(BodyReader):
         for payload in payloads:
             try:
                 line = lines.decode_line(payload)
-            except lines.NOT_LISTED:
+            except NOT_LISTED:
                 self._read_other(payload)
                 if self._error is not None:
                     return

@@ -81,7 +81,6 @@ class Chunk(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 decode_chunk = msgspec.json.Decoder(Chunk).decode
-NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 NO_FUNCTION = FunctionDelta()
 
 

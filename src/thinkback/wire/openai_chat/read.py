@@ -14,10 +14,10 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
+from thinkback.wire.choices import ChoicesReader, rest_of
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_chat import chunks
 from thinkback.wire.openai_chat.message import MessageBuilder
-from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
 from thinkback.wire.values import source_of
 
@@ -31,29 +31,20 @@ _STOPS: dict[str | None, Stop] = {
 }
 
 
-class Reader(BodyReader):
+class Reader(ChoicesReader[chunks.Chunk]):
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
 
     def __init__(
         self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
     ) -> None:
         super().__init__(origin, framing)
+        self._decode = chunks.decode_chunk
         self._message = MessageBuilder(response, options.reasoning_field if options else "")
         self._take = self._message.take
-        self._kept: dict[str, bytes] = {}
-        self._id = ""
-        self._model = ""
-        self._usage: dict[str, Any] | None = None
-        self._envelope: dict[str, Any] = {}
-        self._choice: dict[str, Any] = {}
         self._logprobs: dict[str, list[Any]] = {}
 
     def _release(self) -> None:
         self._message.close()
-
-    def _read_document(self, payload: bytes) -> None:
-        self._read_other(payload)
-        self._is_whole = True
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
@@ -74,23 +65,6 @@ class Reader(BodyReader):
             outcome=outcome_of(stop, blocks, error),
         )
         return ReadResult(response, tuple(blocks), chunks.read_usage(self._usage))
-
-    def _unfinished(self) -> Failure | None:
-        """Why the response is incomplete although nothing said so outright."""
-        if self._finish == "error":
-            return Failure("the provider ended the response with finish_reason error", type="error")
-        return super()._unfinished()
-
-    def _read(self, payloads: list[bytes]) -> None:
-        for payload in payloads:
-            try:
-                chunk = chunks.decode_chunk(payload)
-            except chunks.NOT_LISTED:
-                self._read_other(payload)
-                if self._error is not None:
-                    return
-            else:
-                self._read_chunk(payload, chunk)
 
     def _read_chunk(self, payload: bytes, chunk: chunks.Chunk) -> None:
         """The fast path: a chunk with known keys only."""
@@ -121,23 +95,6 @@ class Reader(BodyReader):
         self._usage = usage
         self._keep("usage", payload)
 
-    def _keep(self, what: str, payload: bytes) -> None:
-        """Of payloads of one sort only the last is kept; the order is that of arrival."""
-        self._kept.pop(what, None)
-        self._kept[what] = payload
-
-    def _read_other(self, payload: bytes) -> None:
-        """The slow path: whole bodies, and chunks with something the typed shapes do not list."""
-        text = payload.strip()
-        if not text:
-            return
-        if text == b"[DONE]":
-            self._is_whole = True
-            return
-        body = self._object(payload)
-        if body is not None:
-            self._read_object(body)
-
     def _read_object(self, body: dict[str, Any]) -> None:
         self._id = self._id or _plain(body.get("id"))
         self._model = _plain(body.get("model")) or self._model
@@ -155,7 +112,7 @@ class Reader(BodyReader):
             self._error = chunks.read_failure(200, body)
 
     def _read_choice(self, choice: dict[str, Any]) -> None:
-        rest = _rest_of(choice)
+        rest = rest_of(choice)
         logprobs = rest.pop("logprobs", None)
         for key, value in logprobs.items() if isinstance(logprobs, dict) else ():
             if isinstance(value, list):
@@ -180,7 +137,7 @@ class Reader(BodyReader):
             body = canonical.decode(payload)
             merged.update({key: value for key, value in body.items() if key != "choices"})
             for choice in body.get("choices") or ():
-                rest.update(_rest_of(choice))
+                rest.update(rest_of(choice))
         merged.update(self._envelope)
         rest.update(self._choice)
         if self._logprobs:
@@ -188,12 +145,6 @@ class Reader(BodyReader):
         if rest:
             merged["choice"] = rest
         return {key: value for key, value in merged.items() if key not in ("usage", "error")}
-
-
-def _rest_of(choice: dict[str, Any]) -> dict[str, Any]:
-    """What is neither read nor null."""
-    read = ("message", "delta", "finish_reason", "index")
-    return {key: value for key, value in choice.items() if value is not None and key not in read}
 
 
 def _usage_of(holder: dict[str, Any]) -> dict[str, Any] | None:

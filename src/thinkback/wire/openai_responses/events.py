@@ -48,7 +48,6 @@ PIECES: dict[str, Piece] = {
 }
 
 decode_event = msgspec.json.Decoder(Event).decode
-NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_usage(raw: Any) -> Usage | None:

@@ -14,6 +14,7 @@ import msgspec
 
 from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Failure, Response
+from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_responses import events
 from thinkback.wire.openai_responses.output import Output
@@ -95,7 +96,7 @@ class Reader(BodyReader):
         for payload in payloads:
             try:
                 event = decode(payload)
-            except events.NOT_LISTED:
+            except NOT_LISTED:
                 self._read_other(payload)
             else:
                 piece = pieces.get(event.type)
