@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.compile.build import ELSEWHERE, Talk, build, entry, rule, say, settings, signed_call, tagged, think
+from tests.compile.build import ELSEWHERE, Talk, build, call, entry, rule, say, settings, signed_call, tagged, think
 from thinkback.compile.forms import own_field
 from thinkback.model.blocks import Carrier
 
@@ -274,6 +274,16 @@ def test_calls_share_no_opaque_value() -> None:
     built = build(talk)
     assert built.body.count(b"abc") == 1
     assert built.actions == ["native", "drop", "drop"]
+
+
+def test_calls_that_share_an_id_keep_what_they_carry() -> None:
+    """They get ids that tell them apart, inside the object that holds the opaque value."""
+    built = build(Talk().user("a").reply(call("c1"), signed_call("c1")).result().result())
+    calls = built.messages[1]["tool_calls"]
+    assert [each.get("held") for each in calls] == [None, "abc"]
+    assert [each["id"] for each in calls] == [m["tool_call_id"] for m in built.messages[2:]]
+    assert len({each["id"] for each in calls}) == 2
+    assert built.actions == ["native"]
 
 
 def test_own_fields() -> None:

@@ -87,8 +87,9 @@ def _renamed(choice: Choice, unit: ResponseUnit, policy: Policy) -> Choice:
     if ids == tuple(call.id for call in unit.calls):
         return choice._replace(calls=ids)
     left = iter(ids)
+    in_object = policy.form != "native"
     blocks = tuple(
-        msgspec.structs.replace(block, id=next(left), wire="") if isinstance(block, ToolCall) else block
+        translate.renamed(block, next(left), in_object) if isinstance(block, ToolCall) else block
         for block in choice.blocks
     )
     return choice._replace(blocks=blocks, calls=ids)

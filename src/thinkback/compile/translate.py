@@ -11,6 +11,7 @@ import msgspec
 
 from thinkback.compile.units import ResponseUnit
 from thinkback.errors import UnsupportedContent
+from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Tool
 from thinkback.model.plan import Writer
@@ -93,6 +94,12 @@ def call_ids(unit: ResponseUnit, dialect: str) -> tuple[str, ...]:
         "call_" + hashlib.sha256(f"{unit.hash}:{unit.response}:{at}".encode()).hexdigest()[:24]
         for at, _ in enumerate(ids)
     )
+
+
+def renamed(call: ToolCall, id: str, in_object: bool) -> ToolCall:
+    """A call under another id. ``in_object``: what it carries has its only place in its verbatim object."""
+    wire = canonical.source({**canonical.decode(call.wire), "id": id}) if in_object and call.wire else ""
+    return msgspec.structs.replace(call, id=id, wire=wire)
 
 
 def answers(unit: ResponseUnit, ids: Sequence[str], dialect: str) -> list[ToolResult]:
