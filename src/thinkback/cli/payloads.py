@@ -83,6 +83,17 @@ def first_words(payload: Payload) -> str:
             return f"{payload.state} {payload.reason}".rstrip()
         case commits.Repair():
             return f"{payload.stage}: {payload.refusal}"
+        case commits.Annotation():
+            said = [payload.priority or ("default" if payload.default else ""), *payload.tags, payload.reason]
+            return " ".join(word for word in [payload.target[:8], *said, payload.message] if word)
+        case commits.Content() | commits.BranchSummary():
+            return payload.text
+        case commits.Compaction():
+            return f"{payload.strategy}: {payload.summary or f'{len(payload.trimmed)} results trimmed'}"
+        case commits.Merge():
+            return f"{payload.branch} {payload.head[:8]}"
+        case commits.Erased():
+            return f"(erased: {payload.reason})"
         case _:
             assert_never(payload)
 

@@ -2,20 +2,28 @@
 
 All stores pass one conformance suite. ``append`` is one transaction, idempotent by step id, and compares the
 branch's head with ``expected`` before it moves it. Async shells run these calls on the store's own executor.
+
+A history is a line of commits along first parents. Commits stand in segments (docs/format.md), which only stores see:
+callers name a place by its branch, or by the ``Head`` of a commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
-from thinkback.model.commits import Commit, Head
+from thinkback.model.commits import Commit, Head, Priority
+
+MAIN = "main"
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
-    """A session as listed: ``commits`` counts those reachable from its branch, times are microseconds UTC."""
+    """A session as listed, seen from its current ``branch``: ``commits`` counts those reachable from it, times are
+    microseconds UTC. ``family`` is the id of the root it descends from, its own if it is one; ``parent`` the id of the
+    session it was made from, ``purpose`` what for.
+    """
 
     id: str
     name: str
@@ -24,6 +32,73 @@ class SessionInfo(msgspec.Struct, frozen=True):
     commits: int
     head: Head
     settings: dict[str, str] = {}
+    branch: str = MAIN
+    family: str = ""
+    parent: str = ""
+    purpose: str = ""
+
+
+class BranchInfo(msgspec.Struct, frozen=True):
+    """A branch: a name for a commit. ``updated`` is the time of that commit, of the session's making without one."""
+
+    name: str
+    head: Head
+    updated: int
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a new session comes from. ``at`` is a commit of the parent session on its ``branch``: the new session's
+    history begins with everything up to there, shared and not copied. ``None``: it begins empty.
+    """
+
+    session: str
+    branch: str = MAIN
+    at: Head | None = None
+    purpose: str = ""
+
+
+class Query(msgspec.Struct, frozen=True):
+    """What to look for; every field that is set must hold. The newest come first.
+
+    ``text`` are words that must all be there, ``"words in quotes"`` side by side; empty for any. ``tool`` is a tool
+    that the same response called after it; ``model`` the served or requested model. Times are microseconds UTC.
+    ``tokens`` are the commit's own, estimated. ``before`` is the ``arrival`` of the last hit of the page before.
+    """
+
+    text: str = ""
+    kinds: tuple[str, ...] = ()
+    session: str = ""
+    model: str = ""
+    tool: str = ""
+    priority: Priority | None = None
+    since: int | None = None
+    until: int | None = None
+    min_tokens: int | None = None
+    max_tokens: int | None = None
+    limit: int = 50
+    before: int | None = None
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """One commit that a query found; ``excerpt`` is its text around the first match, at most 200 characters."""
+
+    session: str
+    hash: str
+    kind: str
+    time: int
+    response: str
+    model: str
+    tool: str
+    tokens: int
+    excerpt: str
+    arrival: int
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """What ``gc`` removed, or would: commits that no branch of any session reaches, and their bytes on disk."""
+
+    commits: int
+    bytes: int
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -33,10 +108,94 @@ class Problem(msgspec.Struct, frozen=True):
     what: str
 
 
+class Refs(Protocol):
+    """The branches of sessions. A ``Head`` given as ``at`` or ``to`` must be a commit of the session's family, or the
+    empty head; ``via`` names a branch of the session it stands on, which saves looking for it.
+    """
+
+    def list(self, session: str) -> list[BranchInfo]:
+        """Its branches by name."""
+        ...
+
+    def create(self, session: str, name: str, at: Head, via: str = "") -> BranchInfo:
+        """A branch at a commit. Costs the same at any depth. Raises ``StoreError`` for a name that is taken."""
+        ...
+
+    def move(self, session: str, name: str, expected: Head, to: Head, via: str = "") -> None:
+        """Point a branch elsewhere, by compare-and-set: raises ``HeadMovedError`` if its head is not ``expected``."""
+        ...
+
+    def delete(self, session: str, name: str, expected: Head) -> None:
+        """Forget the name; the commits stay until ``gc``. Raises ``StoreError`` for the current branch."""
+        ...
+
+    def switch(self, session: str, name: str) -> None:
+        """Make it the branch that the session is opened on."""
+        ...
+
+
+class SearchIndex(Protocol):
+    """Full text of what was said and thought. It lags behind the log and can be built again from it."""
+
+    def fill(self, limit: int = 5000) -> int:
+        """Take in up to ``limit`` commits that are not in it yet, in one transaction; returns how many that were."""
+        ...
+
+    def find(self, query: Query) -> list[Hit]:
+        """The commits that ``query`` describes, newest first, of those that are in the index."""
+        ...
+
+    def rebuild(self) -> None:
+        """Empty it, so that ``fill`` begins at the first commit."""
+        ...
+
+
+class Care(Protocol):
+    """What is done to a log by those who keep it."""
+
+    def erase(self, session: str, payloads: Mapping[str, bytes]) -> int:
+        """Put tombstones (commit hash to the bytes of an ``Erased``) in place of payloads; returns how many.
+
+        The old bytes are overwritten, in the search index too. Commits of the family that share the place are the
+        same row. Raises ``NotFoundError`` for a hash that is not in the session.
+        """
+        ...
+
+    def delete_session(self, session: str) -> int:
+        """Forget the session with its branches; returns how many commits nothing else reached and which are gone.
+
+        What forks of it still stand on stays.
+        """
+        ...
+
+    def gc(self, older_than: int, *, dry_run: bool = False) -> Removed:
+        """Remove commits that no branch reaches and whose time is before ``older_than``, at the ends of segments."""
+        ...
+
+    def backup(self, path: str) -> None:
+        """A whole copy of the log as of now, while others go on writing. Raises ``StoreError`` if ``path`` exists."""
+        ...
+
+
 class Store(Protocol):
     """Append-only history of sessions."""
 
-    def create_session(self, id: str, name: str, time: int) -> SessionInfo:
+    @property
+    def refs(self) -> Refs:
+        """Branches."""
+        ...
+
+    @property
+    def search(self) -> SearchIndex:
+        """Full-text search."""
+        ...
+
+    @property
+    def care(self) -> Care:
+        """Erasing, collecting, copying."""
+        ...
+
+    def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""
         ...
 
@@ -52,20 +211,27 @@ class Store(Protocol):
         """Replace the session layer of the settings (read live, never part of the history)."""
         ...
 
-    def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head) -> bool:
-        """Append ``commits`` (sealed on top of ``expected``) in one durable transaction.
+    def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str = MAIN) -> bool:
+        """Append ``commits`` (sealed on top of ``expected``) to ``branch`` in one durable transaction.
 
         Returns ``False`` when the step was stored before. Raises ``HeadMovedError`` when the branch's head is no
         longer ``expected``: read again and seal on top of the new head.
         """
         ...
 
-    def read(self, session: str, since: int = -1) -> list[Commit]:
-        """Commits of the session's branch with ``seq`` greater than ``since``, in order."""
+    def read(self, session: str, since: int = -1, branch: str = MAIN) -> list[Commit]:
+        """Commits of a branch with ``seq`` greater than ``since``, in order."""
         ...
 
-    def find_commit(self, prefix: str) -> tuple[str, Commit]:
-        """(session id, commit) of a hash prefix. Raises ``NotFoundError`` for none or several."""
+    def read_to(self, session: str, hash: str) -> list[Commit]:
+        """The history that ends with the commit ``hash`` of the session's family, on a branch or not."""
+        ...
+
+    def find_commit(self, prefix: str, session: str = "") -> tuple[str, Commit]:
+        """(session id, commit) of a hash prefix; with ``session``, among the commits of its family alone.
+
+        Raises ``NotFoundError`` for none or several.
+        """
         ...
 
     def fsck(self) -> Iterator[Problem]:

@@ -15,8 +15,8 @@ def seal(step: Step, head: Head) -> list[Commit]:
     for draft in step.drafts:
         payload = canonical.encode(draft.value)
         digest = canonical.digest(payload)
-        parents = (parent,) if parent else ()
-        parent = commit_hash(parents, draft.kind, digest, "", draft.response, draft.index, step.time)
+        parents = ((parent,) if parent else ()) + draft.parents
+        parent = commit_hash(parents, draft.kind, digest, draft.edit, draft.response, draft.index, step.time)
         seq += 1
         commits.append(
             Commit(
@@ -30,6 +30,7 @@ def seal(step: Step, head: Head) -> list[Commit]:
                 time=step.time,
                 response=draft.response,
                 index=draft.index,
+                edit=draft.edit,
             )
         )
     return commits

@@ -7,6 +7,7 @@ time, so two events are never one commit and an erased payload leaves the chain 
 from __future__ import annotations
 
 import hashlib
+from enum import StrEnum
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -47,7 +48,25 @@ Kind: TypeAlias = Literal[
     "provider_usage",
     "turn_ended",
     "repair",
+    "annotation",
+    "content",
+    "compaction",
+    "branch_summary",
+    "merge",
 ]
+
+
+class Priority(StrEnum):
+    """What a person, or a content type, wants of a commit when a context is built.
+
+    ``SKIP`` stays away, ``NORMAL`` goes as the settings say, ``IMPORTANT`` must survive in a summary, ``PINNED`` goes
+    word for word whatever is summarised around it.
+    """
+
+    SKIP = "skip"
+    NORMAL = "normal"
+    IMPORTANT = "important"
+    PINNED = "pinned"
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag="message"):
@@ -172,6 +191,103 @@ class Repair(msgspec.Struct, frozen=True, omit_defaults=True, tag="repair"):
     model: str
 
 
+class Annotation(msgspec.Struct, frozen=True, omit_defaults=True, tag="annotation"):
+    """What a person says about a commit. Later annotations win, field by field; the history is kept.
+
+    ``target`` is a commit hash; empty, it is the nearest commit before this one that is no annotation (a hash is not
+    known before its step is sealed). ``priority=None`` says nothing about it, ``default`` takes an earlier one back.
+    ``retain`` are texts that a summary must contain. ``metadata`` is a JSON object as source text.
+    """
+
+    target: str = ""
+    priority: Priority | None = None
+    default: bool = False
+    reason: str = ""
+    retain: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    untag: tuple[str, ...] = ()
+    message: str = ""
+    metadata: str = ""
+
+
+class Content(msgspec.Struct, frozen=True, omit_defaults=True, tag="content"):
+    """A commit of a content type that a program defined; the type's defaults are kept with it, as they were then.
+
+    ``compression_priority``: of two, the one with the higher number stays longer. ``data`` is JSON source text for
+    programs, which no model sees.
+    """
+
+    content_type: str
+    text: str
+    role: Literal["system", "user", "assistant"] = "user"
+    priority: Priority = Priority.NORMAL
+    compression_priority: int = 50
+    data: str = ""
+
+
+CompactionStrategy: TypeAlias = Literal[
+    "deterministic", "model", "manual", "sliding_window", "tool_results", "middle_out"
+]
+
+
+class Compaction(msgspec.Struct, frozen=True, omit_defaults=True, tag="compaction"):
+    """A visible checkpoint: from here on, requests say ``summary`` instead of a run of commits. Nothing is deleted.
+
+    ``first`` and ``last`` are the hashes of the run's ends, both inside; ``kept`` are hashes in the run that go word
+    for word behind the summary. ``trimmed`` is (hash of a tool result, the text it goes out with). ``model`` wrote the
+    summary, ``before`` and ``after`` are effective tokens, estimated. ``reason`` is what asked for it.
+    """
+
+    strategy: CompactionStrategy
+    summary: str = ""
+    first: str = ""
+    last: str = ""
+    kept: tuple[str, ...] = ()
+    trimmed: tuple[tuple[str, str], ...] = ()
+    model: str = ""
+    before: int = 0
+    after: int = 0
+    reason: str = ""
+
+
+class BranchSummary(msgspec.Struct, frozen=True, omit_defaults=True, tag="branch_summary"):
+    """What came out of another line of work: a child session or a branch, told in one message.
+
+    ``session`` and ``head`` say where it can be read in full; ``purpose`` is what it was made for.
+    """
+
+    text: str
+    session: str = ""
+    branch: str = ""
+    head: str = ""
+    purpose: str = ""
+
+
+class Merge(msgspec.Struct, frozen=True, omit_defaults=True, tag="merge"):
+    """Another branch was taken in; this commit has two parents, the second is ``head``.
+
+    ``base`` is the last commit that both had. What the other branch added stands before this commit, as ``copies``
+    (hash there, hash here); ``resolved`` is (hash of the commit in conflict, who won: ours, theirs or edited).
+    """
+
+    branch: str
+    head: str
+    base: str = ""
+    copies: tuple[tuple[str, str], ...] = ()
+    resolved: tuple[tuple[str, str], ...] = ()
+
+
+class Erased(msgspec.Struct, frozen=True, omit_defaults=True, tag="erased"):
+    """A tombstone: the payload that the commit's digest is of is gone, and with it the carriers of its response.
+
+    ``remainder`` is what is left of it as a payload's JSON source, where only a part was taken out.
+    """
+
+    reason: str
+    time: int
+    remainder: str = ""
+
+
 Payload: TypeAlias = (
     Message
     | Tools
@@ -186,16 +302,27 @@ Payload: TypeAlias = (
     | Request
     | TurnEnded
     | Repair
+    | Annotation
+    | Content
+    | Compaction
+    | BranchSummary
+    | Merge
+    | Erased
 )
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A commit before it has a place: ``response`` and ``index`` tie a block to its response."""
+    """A commit before it has a place: ``response`` and ``index`` tie a block to its response.
+
+    ``edit`` is the hash of the commit whose content this one replaces; ``parents`` are further parents (of a merge).
+    """
 
     kind: Kind
     value: Payload
     response: str = ""
     index: int = -1
+    edit: str = ""
+    parents: tuple[str, ...] = ()
 
 
 class Step(msgspec.Struct, frozen=True):

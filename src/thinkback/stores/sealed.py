@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from thinkback.errors import CorruptLogError, HeadMovedError, NotFoundError, StoreError
 from thinkback.model.commits import Commit, Head
@@ -69,6 +69,42 @@ def no_session(session: str) -> NotFoundError:
         f"there is no session {session!r}",
         details={"session": session},
         next_actions=("list the sessions, or create this one first",),
+    )
+
+
+def no_branch(name: str, session: str, names: Iterable[str]) -> NotFoundError:
+    """The error for a branch that the session does not have."""
+    return NotFoundError(
+        f"session {session} has no branch {name!r}",
+        details={"session": session, "branch": name},
+        next_actions=(f"its branches are {', '.join(sorted(names))}",),
+    )
+
+
+def branch_taken(name: str, session: str) -> StoreError:
+    """The error for a new branch under the name of another one."""
+    return StoreError(
+        f"session {session} has a branch {name!r} already",
+        details={"session": session, "branch": name},
+        next_actions=("take another name, or delete that branch first",),
+    )
+
+
+def no_commit(hash: str, session: str) -> NotFoundError:
+    """The error for a commit that no session of the family holds."""
+    return NotFoundError(
+        f"no commit {hash[:16]} in session {session} or in what it forked from",
+        details={"session": session, "hash": hash},
+        next_actions=("check it with the log",),
+    )
+
+
+def on_branch(at: Head, branch: str) -> NotFoundError:
+    """The error for a commit that does not stand on the branch it was said to stand on."""
+    return NotFoundError(
+        f"commit {at.hash[:16]} (seq {at.seq}) is not on branch {branch}",
+        details={"hash": at.hash, "branch": branch},
+        next_actions=("check it with the log",),
     )
 
 

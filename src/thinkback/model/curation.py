@@ -1,0 +1,105 @@
+"""What people said about commits: priorities, tags, notes, edits and checkpoints, gathered from a history.
+
+Pure and cheap where there is none of it. Who decides what follows from it is compile; who checks it is log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from thinkback.model.commits import Annotation, Commit, Compaction, Content, Payload, Priority
+
+# Commits that speak about others and are never said to a model themselves.
+ABOUT: frozenset[str] = frozenset({"annotation", "compaction", "merge"})
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """All that annotations say of one commit. ``priority=None``: none of them names one."""
+
+    priority: Priority | None = None
+    reason: str = ""
+    retain: tuple[str, ...] = ()
+    tags: frozenset[str] = frozenset()
+    message: str = ""
+    metadata: str = ""
+    history: tuple[Commit, ...] = ()
+
+
+UNMARKED = Mark()
+
+
+class Curation(msgspec.Struct):
+    """``marks`` by commit hash; ``edits`` by the hash of the commit that was first edited, oldest edit first;
+    ``checkpoints`` in order.
+    """
+
+    marks: dict[str, Mark] = {}
+    edits: dict[str, list[Commit]] = {}
+    checkpoints: list[Commit] = []
+    _roots: dict[str, str] = {}
+    _last: str = ""
+
+    def take(self, commits: Iterable[Commit]) -> None:
+        """More commits of the history, in order."""
+        for commit in commits:
+            value = commit.value
+            if commit.edit:
+                root = self._roots.get(commit.edit, commit.edit)
+                self._roots[commit.hash] = root
+                self.edits.setdefault(root, []).append(commit)
+                self._last = commit.hash
+            elif isinstance(value, Annotation):
+                target = self.root(value.target or self._last)
+                self.marks[target] = _marked(self.marks.get(target, UNMARKED), value, commit)
+            elif commit.kind not in ABOUT:
+                self._last = commit.hash
+            if isinstance(value, Compaction):
+                self.checkpoints.append(commit)
+
+    def root(self, hash: str) -> str:
+        """The commit that an edit is of, be it an edit of an edit; any other hash is its own."""
+        return self._roots.get(hash, hash)
+
+    def mark(self, hash: str) -> Mark:
+        """What is said of a commit."""
+        return self.marks.get(hash, UNMARKED)
+
+    def priority(self, commit: Commit) -> Priority | None:
+        """What was said explicitly, else what the commit's own content type says; ``None`` for neither."""
+        said = self.mark(commit.hash).priority
+        if said is None and isinstance(commit.value, Content):
+            return commit.value.priority
+        return said
+
+    def value(self, commit: Commit) -> Payload:
+        """The payload as last edited."""
+        edits = self.edits.get(commit.hash)
+        return edits[-1].value if edits else commit.value
+
+    def is_changed(self, commit: Commit) -> bool:
+        """Whether it says something else now than when it was stored; restoring the original takes that back."""
+        edits = self.edits.get(commit.hash)
+        return edits is not None and edits[-1].digest != commit.digest
+
+
+def curate(commits: Sequence[Commit]) -> Curation:
+    """What ``commits`` say about each other."""
+    curation = Curation()
+    curation.take(commits)
+    return curation
+
+
+def _marked(mark: Mark, said: Annotation, commit: Commit) -> Mark:
+    """``mark`` with one more annotation."""
+    names_priority = said.default or said.priority is not None
+    return Mark(
+        priority=said.priority if names_priority else mark.priority,
+        reason=said.reason if names_priority else mark.reason,
+        retain=said.retain if names_priority else mark.retain,
+        tags=(mark.tags | set(said.tags)) - set(said.untag),
+        message=said.message or mark.message,
+        metadata=said.metadata or mark.metadata,
+        history=(*mark.history, commit),
+    )
