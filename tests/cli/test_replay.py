@@ -154,6 +154,7 @@ def test_a_signature_of_bytes_is_the_same_in_either_alphabet() -> None:
         return found
 
     assert carried("a+/b") == carried("a-_b") != carried("a++b")
+    assert carried("\ud83d") != carried("\ude00")
     assert ["stand-in"] == carried("skip_thought_signature_validator")
     assert ["stand-in"] == carried("Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv")
 

@@ -121,7 +121,17 @@ def test_arguments_are_checked_and_converted(arguments: str, told: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    ['{"days":1}', '{"city":7}', '{"city":"Oslo","moon":1}', '{"city":', "[]", "null", '{"city":"Oslo","days":"many"}'],
+    [
+        '{"days":1}',
+        '{"city":7}',
+        '{"city":"Oslo","moon":1}',
+        '{"city":',
+        "[]",
+        "null",
+        '{"city":"Oslo","days":"many"}',
+        '{"city":"Oslo","days":"\\ud83d"}',
+        '{"city":"Oslo","\\ud83d":1}',
+    ],
 )
 def test_wrong_arguments_are_told_to_the_model(arguments: str) -> None:
     """The function is not called; the model hears what is wrong."""

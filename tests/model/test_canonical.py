@@ -116,6 +116,15 @@ def test_a_value_of_another_type_is_refused() -> None:
         canonical.decode(b'"\\ud800"', dict[str, Any])
 
 
+def test_values_are_converted_as_decoded() -> None:
+    """Half a character is a text where a text is expected, and a value of another type elsewhere."""
+    assert {"a": "\ud800"} == canonical.convert({"a": "\ud800"}, dict[str, str])
+    assert [3] == canonical.convert(["3"], list[int], strict=False)
+    for value, type in (("\ud800", int), ({"\ud800": 1}, Text), (["3"], list[int])):
+        with pytest.raises(msgspec.ValidationError):
+            canonical.convert(value, type)
+
+
 def test_halves_of_a_pair_become_one_character() -> None:
     """Only halves that stand together are a character; all else is left alone."""
     assert "a😀\ud800" == canonical.whole("a\ud83d\ude00\ud800")

@@ -89,10 +89,19 @@ def test_response_without_headers_is_read(store: SessionStore, referee: Referee)
 
 
 @pytest.mark.parametrize(
-    "kind", [bytes, bytearray, memoryview, bytes.decode, lambda body: [body], lambda body: iter([body])]
+    "kind",
+    [
+        bytes,
+        bytearray,
+        memoryview,
+        bytes.decode,
+        lambda body: body.decode().replace("{", '{"x":"\ud83d",', 1),
+        lambda body: [body],
+        lambda body: iter([body]),
+    ],
 )
 def test_body_may_be_anything_that_holds_bytes(store: SessionStore, referee: Referee, kind: Any) -> None:
-    """Whole or in pieces, text or bytes; a single response as well as a stream."""
+    """Whole or in pieces, text (half a character in it) or bytes; a single response as well as a stream."""
     session = open_session(store, referee)
     plan = session.wire.plan("Hello?", stream=False)
     assert "application/json" == plan.headers["Accept"]

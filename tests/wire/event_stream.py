@@ -57,4 +57,4 @@ def packed(headers: bytes, payload: bytes) -> bytes:
 
 
 def _json(payload: Any) -> bytes:
-    return json.dumps(payload, ensure_ascii=False).encode()
+    return json.dumps(payload, ensure_ascii=False).encode("utf-8", "backslashreplace")

@@ -123,7 +123,7 @@ def _prefix(key: str, value: str) -> str:
         return "stand-in"
     if key in ("thoughtSignature", "thought_signature"):
         value = value.translate(_STANDARD)
-    return hashlib.sha256(value.encode()).hexdigest()[:16]
+    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _said(message: Mapping[str, Any]) -> list[str]:

@@ -94,7 +94,7 @@ def bind(tool: PythonTool | None, call: ToolCall) -> dict[str, Any] | str:
     except msgspec.DecodeError as error:
         return f"The arguments are not valid JSON: {error}"
     try:
-        checked = msgspec.convert(raw, tool.arguments, strict=False)
+        checked = canonical.convert(raw, tool.arguments, strict=False)
     except msgspec.ValidationError as error:
         return f"The arguments do not fit the tool: {error}"
     return {field: getattr(checked, field) for field in tool.arguments.__struct_fields__}

@@ -57,9 +57,21 @@ def decode(data: Json, type: Any = Any) -> Any:
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeError):
-        return _convert(_loads(data), type)
+        return convert(_loads(data), type)
     except RecursionError:
         raise msgspec.DecodeError("JSON is nested too deeply") from None
+
+
+def convert(value: object, type: type[T], *, strict: bool = True) -> T:
+    """``value``, as ``decode`` gives it, in the shape of ``type``. Raises ``msgspec.ValidationError``.
+
+    Not ``strict``: numbers and truth values may also be written as text.
+    """
+    try:
+        return msgspec.convert(value, type, strict=strict)
+    except UnicodeEncodeError:
+        # msgspec cannot say what is wrong with a text that it cannot encode.
+        raise msgspec.ValidationError("a lone surrogate stands where another value or key is expected") from None
 
 
 def string(text: str) -> bytes:
@@ -87,14 +99,6 @@ def whole(text: str) -> str:
 def digest(data: bytes) -> str:
     """Hex SHA-256 of ``data``."""
     return hashlib.sha256(data).hexdigest()
-
-
-def _convert(value: Any, type: Any) -> Any:
-    try:
-        return msgspec.convert(value, type)
-    except UnicodeEncodeError:
-        # msgspec cannot say what is wrong with a text that it cannot encode.
-        raise msgspec.ValidationError("a text stands where another value is expected") from None
 
 
 def _loads(data: Json) -> Any:

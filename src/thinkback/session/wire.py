@@ -9,6 +9,7 @@ from thinkback.drive.agenda import Agenda
 from thinkback.drive.log import append
 from thinkback.drive.sync import now
 from thinkback.errors import ProviderError, ThinkbackError
+from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Commit, Draft, Message, Tools
 from thinkback.session import adopt, requests
@@ -217,7 +218,7 @@ class _Ingest:
 
 def _pieces(body: bytes | bytearray | memoryview | str | Iterable[bytes]) -> Iterable[bytes]:
     if isinstance(body, str):
-        return [body.encode()]
+        return [canonical.raw(body)]
     return [bytes(body)] if isinstance(body, bytes | bytearray | memoryview) else body
 
 

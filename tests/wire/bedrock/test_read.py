@@ -271,9 +271,21 @@ def test_text_with_citations_is_text() -> None:
         ),
         ([delta(0, new=[1])], {"new": {"content": [1]}}),
         ([delta(0, reasoningContent={"new": "x"})], {"reasoningContent": {"new": "x"}}),
+        ([delta(0, reasoningContent="\ud83d")], {"reasoningContent": "\ud83d"}),
+        ([delta(0, reasoningContent={"\ud83d": "x"})], {"reasoningContent": {"\ud83d": "x"}}),
         ([start(0, toolUse=5)], {"toolUse": 5}),
     ],
-    ids=["server call", "server result", "image", "new", "a list", "new reasoning", "no call"],
+    ids=[
+        "server call",
+        "server result",
+        "image",
+        "new",
+        "a list",
+        "new reasoning",
+        "half a character",
+        "half a character as a key",
+        "no call",
+    ],
 )
 def test_blocks_of_other_kinds_are_put_together_from_their_events(events: list[Any], expected: Any) -> None:
     """The start with its deltas is what the response would have had that is not streamed."""

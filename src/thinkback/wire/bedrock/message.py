@@ -189,7 +189,7 @@ class MessageBuilder:
 
 def _known_reasoning(value: Any) -> events.ReasoningDelta | None:
     try:
-        return msgspec.convert(value, events.ReasoningDelta)
+        return canonical.convert(value, events.ReasoningDelta)
     except msgspec.ValidationError:
         return None
 
