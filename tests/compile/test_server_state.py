@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
+import pytest
+
 from tests.compile.build import (
+    BEDROCK,
     INTERACTIONS,
+    MISTRAL,
     RESPONSES,
     Talk,
     call,
@@ -170,3 +175,31 @@ def test_interactions_are_kept_alike() -> None:
     body = sent(talk.plan(place, KEEP))
     assert ["user_input"] == [step["type"] for step in body["input"]]
     assert ("server1", "Be brief.") == (body["previous_interaction_id"], body["system_instruction"])
+
+
+def alternating(speech: str) -> tuple[Any, Talk]:
+    """A place whose fragments depend on what stands before them, and a turn under way that it keeps."""
+    place = target(native(server_state=STATE), speech)
+    talk = Talk(origin(speech)).user("a").answer(place, thought(speech, "t", "SIG"), call(), wanted=KEEP)
+    return place, talk.result()
+
+
+@pytest.mark.parametrize(("speech", "results"), [(MISTRAL, "tool"), (BEDROCK, "user")])
+def test_what_follows_begins_an_array_of_its_own(speech: str, results: str) -> None:
+    """A fragment that is written for its place behind another is written anew where it comes first."""
+    place, talk = alternating(speech)
+    assert [results] == [message["role"] for message in sent(talk.plan(place, KEEP))["messages"]]
+    talk.reply(thought(speech, "u", "SIG2"), say("x")).end().user("b")
+    plan = talk.plan(place, KEEP)
+    assert [results, "assistant", "user"] == [message["role"] for message in sent(plan)["messages"]]
+    assert [-1, -1, 1, 1] == [decision.message for decision in plan.decisions]
+    assert hashlib.sha256(bytes(plan)).hexdigest() == plan.record().sent_digest
+
+
+def test_what_goes_on_with_a_message_goes_with_all_of_it() -> None:
+    """Half of a message cannot be sent, so nothing counts as kept where the provider has the other half."""
+    place = target(native(server_state=STATE), BEDROCK)
+    talk = Talk(origin(BEDROCK)).user("a").answer(place, say("x"), wanted=KEEP).reply(say("y")).end().user("b")
+    plan = talk.plan(place, KEEP)
+    assert ["user", "assistant", "user"] == [message["role"] for message in sent(plan)["messages"]]
+    assert "" == plan.kept

@@ -212,14 +212,14 @@ class Request:
         """What is sent between start and end, in order."""
         if not self._skip:
             yield from self.state.fragments
-        yield from self._tail.fragments[self._skip :]
+        yield from self._rest()
 
     def body(self, writer: Writer, end: bytes) -> Iterator[bytes]:
         """The pieces of the request body, many messages in each."""
         yield writer.start
         separator = b""
         settled = () if self._skip else self.state.fragments.batches()
-        for fragments in (*settled, self._tail.fragments[self._skip :]):
+        for fragments in (*settled, self._rest()):
             if fragments:
                 yield separator + writer.separator.join(fragments)
                 separator = writer.separator
@@ -227,7 +227,7 @@ class Request:
 
     def digests(self, writer: Writer, end: bytes, tools: Sequence[Tool]) -> Digests:
         """Digests for the request record; of what is settled only the new part is hashed."""
-        tail, fragments = self._tail, self._tail.fragments[self._skip :]
+        tail, fragments = self._tail, self._rest()
         if self._skip:
             sent, between = hashlib.sha256(writer.start), b""
         else:
@@ -242,6 +242,11 @@ class Request:
             carriers=_digest(self.state.carried.hasher(b"", b"", b"\n", _same), tail.carried),
             sent=sent.hexdigest(),
         )
+
+    def _rest(self) -> list[bytes]:
+        """The fragments that are not settled, without those that the provider keeps."""
+        rest = self._tail.fragments[self._skip :]
+        return [self._tail.first, *rest[1:]] if self._skip and rest and self._tail.first else rest
 
     def decisions(self) -> list[Decision]:
         """Every decision, in order of the log; ``message`` is the index in the message array."""

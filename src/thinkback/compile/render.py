@@ -76,7 +76,8 @@ class Rendering:
     """The messages of some turns, in order, that follow those ``before``; ``sent`` are the opaque values before them.
 
     ``prefix`` checks what is bound to a prefix; ``anchor`` is the last response that the provider keeps, as
-    (fragments up to its end, messages up to its end, its id).
+    (fragments up to its end, messages up to its end, its id), and ``first`` the fragment behind it where it must be
+    written otherwise to begin an array.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Rendering:
         self.tally = Tally()
         self.chain = chain
         self.anchor: tuple[int, int, str] | None = None
+        self.first = b""
         self.open_at = -1
         self.off = False
 
@@ -181,6 +183,10 @@ class Rendering:
             return
         for fragment in fragments:
             before, begun = writer.turn_over(reached.role, role)
+            if self.anchor is not None and self.anchor[0] == len(self.fragments):
+                self.first = writer.turn_over("", role)[0] + fragment
+                # What goes on with a message that the provider keeps cannot go without it.
+                self.anchor = self.anchor if begun else None
             self.fragments.append(before + fragment)
             reached.messages += begun
             reached.role = role
