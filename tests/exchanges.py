@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tests.wire.event_stream import frame
 
-DIALECTS = (
+DIRECTORIES = (
     "openai-chat",
     "openai-responses",
     "anthropic",
@@ -21,8 +21,8 @@ DIALECTS = (
     "mistral",
     "ollama",
     "cohere",
+    "think-tags",
 )
-DIRECTORIES = (*DIALECTS, "think-tags")
 
 
 class Exchange(NamedTuple):
@@ -60,25 +60,14 @@ def corpus() -> Path | None:
 
 @functools.cache
 def cases() -> tuple[tuple[str, dict[str, Any]], ...]:
-    """(file, case) of every case in the directories of the dialects that exist."""
+    """(file, case) of every case."""
     place = corpus()
-    if place is None:
-        return ()
-    files = [file for directory in DIRECTORIES for file in sorted((place / directory).glob("*.json"))]
+    files = sorted(place.glob("*/*.json")) if place is not None else []
     return tuple((str(file), json.loads(file.read_text(encoding="utf-8"))) for file in files)
 
 
 def exchanges() -> Iterator[Exchange]:
-    """Every exchange of a dialect that exists."""
+    """Every exchange."""
     for file, case in cases():
         for index, data in enumerate(case["exchanges"]):
-            if data["dialect"] in DIALECTS:
-                yield Exchange(file, index, data, case)
-
-
-@functools.cache
-def all_exchanges() -> int:
-    """How many exchanges the corpus holds in all."""
-    place = corpus()
-    files = sorted(place.glob("*/*.json")) if place is not None else []
-    return sum(len(json.loads(file.read_text(encoding="utf-8"))["exchanges"]) for file in files)
+            yield Exchange(file, index, data, case)
