@@ -15,7 +15,7 @@ from thinkback.log.seal import seal
 from thinkback.model.blocks import Carrier, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Head, Message, Response, Step, Usage, block_draft
 from thinkback.stores import open_store
-from thinkback.stores.sqlite_rows import from_rows, pack, to_rows, unpack
+from thinkback.stores.rows import from_rows, pack, to_rows, unpack
 
 # Text as models send it: any code point, lone surrogates among them, often long enough to be compressed.
 texts = st.text(st.characters(), max_size=40).flatmap(lambda text: st.sampled_from([text, text * 30]))

@@ -19,6 +19,7 @@ from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import Durability, migrations, sqlite_fsck
 from thinkback.stores.grouping import Group
+from thinkback.stores.rows import COLUMNS, from_rows, to_rows
 from thinkback.stores.sealed import (
     ambiguous,
     check_sealed,
@@ -30,7 +31,6 @@ from thinkback.stores.sealed import (
     prefix_range,
 )
 from thinkback.stores.sqlite_open import Connect, Connection, configure, connect, named, naming_errors, transaction
-from thinkback.stores.sqlite_rows import COLUMNS, from_rows, to_rows
 
 IDLE_READERS = 8
 MAIN = "main"

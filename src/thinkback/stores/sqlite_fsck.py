@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from thinkback.log.protocol import Problem
 from thinkback.stores import migrations
 from thinkback.stores.audit import Row, audit
+from thinkback.stores.rows import COLUMNS, hashes, unpack
 from thinkback.stores.sqlite_open import Connection
-from thinkback.stores.sqlite_rows import COLUMNS, hashes, unpack
 
 _SEGMENTS = """
 SELECT g.segment, g.base, g.parent_segment, g.parent_position, c.hash, p.base + g.parent_position

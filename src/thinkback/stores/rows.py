@@ -1,4 +1,4 @@
-"""Commits to rows of the table ``commits`` and back.
+"""Commits to rows of the table ``commits`` and back, whatever the database.
 
 Hashes are stored as bytes. A payload over 512 bytes is compressed, and stays so only where that makes it smaller.
 """
