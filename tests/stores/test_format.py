@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from thinkback.stores.sqlite_rows import COMPRESS_OVER
 
 from tests.stores.samples import fill, response_step, user_step
 from thinkback.model import canonical
@@ -21,6 +20,7 @@ from thinkback.model.blocks import Text
 from thinkback.model.commits import KIND_OF, Commit, Message, Payload
 from thinkback.stores import open_store
 from thinkback.stores.migrations import NEWEST
+from thinkback.stores.rows import COMPRESS_OVER
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text("utf-8")
 
