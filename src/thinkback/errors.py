@@ -101,6 +101,12 @@ class HeadMovedError(StoreError):
     kind = "head-moved"
 
 
+class Veto(ThinkbackError):
+    """A hook of the program's own refused: raise it in a ``pre_`` hook, with the reason."""
+
+    kind = "veto"
+
+
 class CorruptLogError(StoreError):
     """Stored bytes and stored hashes disagree."""
 

@@ -12,6 +12,7 @@ import pytest
 from thinkback.drive.agenda import Agenda
 from thinkback.drive.asynchronous import AsyncDriver
 from thinkback.drive.http import AsyncHttpx2Transport, Httpx2Transport, Timeouts
+from thinkback.drive.line import Line
 from thinkback.drive.sync import SyncDriver
 from thinkback.drive.threads import in_thread
 from thinkback.drive.tools import python_tool
@@ -38,7 +39,7 @@ class Script:
 
 def sync_driver(turn: Any, *tools: Any) -> SyncDriver:
     known = {tool.tool.name: tool for tool in map(python_tool, tools)}
-    return SyncDriver(turn, History(), MemoryStore(), "s", Httpx2Transport(), known, Timeouts())
+    return SyncDriver(turn, History(), Line(MemoryStore(), "s", "main"), Httpx2Transport(), known, Timeouts())
 
 
 def test_lost_command_is_an_error_and_no_deadlock() -> None:
@@ -49,7 +50,9 @@ def test_lost_command_is_an_error_and_no_deadlock() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
             turn: Any = Script()
-            driver = AsyncDriver(turn, History(), MemoryStore(), "s", AsyncHttpx2Transport(), {}, Timeouts(), executor)
+            driver = AsyncDriver(
+                turn, History(), Line(MemoryStore(), "s", "main"), AsyncHttpx2Transport(), {}, Timeouts(), executor
+            )
             with pytest.raises(RuntimeError, match="waits for nothing"):
                 async for _ in driver.run():
                     pass

@@ -218,8 +218,8 @@ class Gate:
 def test_append_is_shielded_from_cancellation(store: SessionStore, referee: Referee) -> None:
     """Cancelled, even twice, while the response is written: it is in the log, whole, before the caller hears of it."""
     session = open_session(store, referee)
-    gate = Gate(store.log)
-    store.log = gate
+    gate: Any = Gate(store.log)
+    session._line._log = gate
 
     async def cancel() -> None:
         chat = asyncio.create_task(session.aio.chat("Hello?"))

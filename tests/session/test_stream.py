@@ -13,7 +13,7 @@ import pytest
 
 from tests.session.chats import get_weather, kinds, messages, open_session, refusals, roles, statuses
 from thinkback.errors import StoreError, ThinkbackError
-from thinkback.log.protocol import Store
+from thinkback.log.protocol import MAIN, Store
 from thinkback.model.commits import Commit, Head
 from thinkback.model.deltas import ReasoningDelta, Status, TextDelta, ToolCallDelta
 from thinkback.referee import Call, HttpError, Referee, Stall, Step
@@ -252,12 +252,12 @@ class Flaky:
         self._written = written
         self.appends = 0
 
-    def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head) -> bool:
+    def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str = MAIN) -> bool:
         self.appends += 1
         if self.appends != self._at:
-            return self._inner.append(session, step, commits, expected)
+            return self._inner.append(session, step, commits, expected, branch)
         if self._written:
-            self._inner.append(session, step, commits, expected)
+            self._inner.append(session, step, commits, expected, branch)
         raise self._raising
 
     def __getattr__(self, name: str) -> Any:
@@ -267,7 +267,7 @@ class Flaky:
 def flaky(store: SessionStore, referee: Referee, at: int, raising: BaseException, *, written: bool = False) -> Session:
     """A session over a store that fails at its ``at``-th append."""
     session = open_session(store, referee)
-    session._store.log = Flaky(store.log, at, raising, written=written)
+    session._line._log = Flaky(store.log, at, raising, written=written)
     return session
 
 

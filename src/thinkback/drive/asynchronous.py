@@ -12,12 +12,11 @@ from typing import TypeVar, assert_never
 
 from thinkback.drive.agenda import Agenda
 from thinkback.drive.http import AsyncTransport, Timeouts
-from thinkback.drive.log import append
+from thinkback.drive.line import Line
 from thinkback.drive.sync import TOOL_THREADS, net_error, now
 from thinkback.drive.threads import in_thread
 from thinkback.drive.tools import PythonTool, ToolOutput, run_async_tool, run_tool
 from thinkback.errors import NetworkError, StoreError
-from thinkback.log.protocol import Store
 from thinkback.model.blocks import ToolCall
 from thinkback.model.deltas import Delta
 from thinkback.turn import events
@@ -37,8 +36,7 @@ class AsyncDriver:
         self,
         turn: Turn,
         history: History,
-        store: Store,
-        session: str,
+        line: Line,
         transport: AsyncTransport,
         tools: Mapping[str, PythonTool],
         timeouts: Timeouts,
@@ -46,8 +44,7 @@ class AsyncDriver:
     ) -> None:
         self._agenda = Agenda(turn)
         self._history = history
-        self._store = store
-        self._session = session
+        self._line = line
         self._transport = transport
         self._tools = tools
         self._timeouts = timeouts
@@ -119,9 +116,9 @@ class AsyncDriver:
                     assert_never(command)
 
     async def _append(self, command: events.Append) -> None:
-        work = partial(append, self._store, self._session, command.step, self._history.head)
+        work = partial(self._line.append, command.step, self._history.head)
         stored = await asyncio.get_running_loop().run_in_executor(self._executor, work)
-        self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between))
+        self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between, stored.opened))
         self._agenda.done()
 
     async def _send(self, command: events.Send) -> AsyncGenerator[Delta, None]:
@@ -143,8 +140,8 @@ class AsyncDriver:
     async def _run_tool(self, call: ToolCall) -> ToolOutput:
         tool = self._tools.get(call.name)
         if tool is not None and tool.is_async:
-            return await run_async_tool(tool, call)
-        return await asyncio.wrap_future(in_thread(partial(run_tool, self._tools, call), self._slots))
+            return await run_async_tool(tool, call, self._line.hooks)
+        return await asyncio.wrap_future(in_thread(partial(run_tool, self._tools, call, self._line.hooks), self._slots))
 
     async def _wait_for_tool(self) -> None:
         if not self._running:

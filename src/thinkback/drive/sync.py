@@ -11,11 +11,10 @@ from typing import assert_never
 
 from thinkback.drive.agenda import Agenda
 from thinkback.drive.http import Timeouts, Transport
-from thinkback.drive.log import append
+from thinkback.drive.line import Line
 from thinkback.drive.threads import in_thread
 from thinkback.drive.tools import PythonTool, ToolOutput, run_tool
 from thinkback.errors import NetworkError, StoreError
-from thinkback.log.protocol import Store
 from thinkback.model.deltas import Delta
 from thinkback.turn import events
 from thinkback.turn.machine import Turn
@@ -46,16 +45,14 @@ class SyncDriver:
         self,
         turn: Turn,
         history: History,
-        store: Store,
-        session: str,
+        line: Line,
         transport: Transport,
         tools: Mapping[str, PythonTool],
         timeouts: Timeouts,
     ) -> None:
         self._agenda = Agenda(turn)
         self._history = history
-        self._store = store
-        self._session = session
+        self._line = line
         self._transport = transport
         self._tools = tools
         self._timeouts = timeouts
@@ -109,7 +106,7 @@ class SyncDriver:
                     agenda.tell(events.Fired(command.id, now()))
                 case events.RunTool():
                     agenda.done()
-                    future = in_thread(partial(run_tool, self._tools, command.call), self._slots)
+                    future = in_thread(partial(run_tool, self._tools, command.call, self._line.hooks), self._slots)
                     self._running[future] = command.id
                 case events.Cancel() | events.Done():
                     agenda.done()  # the stream of a cancelled request is closed where it is read
@@ -117,8 +114,8 @@ class SyncDriver:
                     assert_never(command)
 
     def _append(self, command: events.Append) -> None:
-        stored = append(self._store, self._session, command.step, self._history.head)
-        self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between))
+        stored = self._line.append(command.step, self._history.head)
+        self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between, stored.opened))
         self._agenda.done()
 
     def _send(self, command: events.Send) -> Iterator[Delta]:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from thinkback.errors import ToolDefinitionError
+from thinkback.drive.hooks import NO_HOOKS, Hooks
+from thinkback.errors import ToolDefinitionError, Veto
 from thinkback.model import canonical
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Tool
@@ -100,8 +101,30 @@ def bind(tool: PythonTool | None, call: ToolCall) -> dict[str, Any] | str:
     return {field: getattr(checked, field) for field in tool.arguments.__struct_fields__}
 
 
-def run_tool(tools: Mapping[str, PythonTool], call: ToolCall) -> ToolOutput:
+def run_tool(tools: Mapping[str, PythonTool], call: ToolCall, hooks: Hooks = NO_HOOKS) -> ToolOutput:
     """Run one call. A tool that raises is a result, not a crash; one that exits ends itself, not the program."""
+    output = _refused(hooks, call) or _run(tools, call)
+    hooks.run("post_tool", (call, *output))
+    return output
+
+
+async def run_async_tool(tool: PythonTool, call: ToolCall, hooks: Hooks = NO_HOOKS) -> ToolOutput:
+    """The same for a coroutine function."""
+    output = _refused(hooks, call) or await _run_async(tool, call)
+    hooks.run("post_tool", (call, *output))
+    return output
+
+
+def _refused(hooks: Hooks, call: ToolCall) -> ToolOutput | None:
+    """What the model is told where a hook does not let the call run."""
+    try:
+        hooks.run("pre_tool", call)
+    except Veto as veto:
+        return ToolOutput(f"The call was not run: {veto.message}", True)
+    return None
+
+
+def _run(tools: Mapping[str, PythonTool], call: ToolCall) -> ToolOutput:
     tool = tools.get(call.name)
     arguments = bind(tool, call)
     if tool is None or isinstance(arguments, str):
@@ -112,8 +135,7 @@ def run_tool(tools: Mapping[str, PythonTool], call: ToolCall) -> ToolOutput:
         return ToolOutput(failure_text(error), True)
 
 
-async def run_async_tool(tool: PythonTool, call: ToolCall) -> ToolOutput:
-    """The same for a coroutine function."""
+async def _run_async(tool: PythonTool, call: ToolCall) -> ToolOutput:
     arguments = bind(tool, call)
     if isinstance(arguments, str):
         return ToolOutput(arguments, True)

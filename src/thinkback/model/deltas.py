@@ -42,9 +42,9 @@ class Reclassified(msgspec.Struct, frozen=True, gc=False, tag="reclassified"):
 
 
 class Status(msgspec.Struct, frozen=True, tag="status"):
-    """What the turn is doing; ``detail`` is the model, the reason, or the tool."""
+    """What the turn is doing; ``detail`` is the model, the reason, the tool, or the branch that was opened."""
 
-    state: Literal["sending", "retrying", "repairing", "tool_started", "tool_finished"]
+    state: Literal["sending", "retrying", "repairing", "tool_started", "tool_finished", "branched"]
     detail: str = ""
     response: str = ""
 

@@ -99,8 +99,7 @@ class AsyncReplyStream:
         self._driver = AsyncDriver(
             turn,
             session._history,
-            session._store.log,
-            session.id,
+            session._line,
             transport,
             functions,
             self._options.timeouts or place.timeouts,

@@ -10,7 +10,8 @@ from pathlib import Path
 from random import random
 from typing import TYPE_CHECKING, Any, Unpack
 
-from thinkback.drive.log import append
+from thinkback.drive.hooks import Hook, Hooks
+from thinkback.drive.line import Line
 from thinkback.drive.sync import SyncDriver, now
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ToolDefinitionError
@@ -30,7 +31,11 @@ from thinkback.turn.plan import History, Plan
 
 if TYPE_CHECKING:
     from thinkback.session.aio import AsyncCalls
+    from thinkback.session.branches import Branches
+    from thinkback.session.compacting import Compactor
+    from thinkback.session.search import Search
     from thinkback.session.store import SessionStore
+    from thinkback.session.usage import SessionUsage
     from thinkback.session.wire import Planned, Wire
 
 _PACKAGE = str(Path(__file__).parent.parent)
@@ -48,7 +53,8 @@ class Session:
         self._store = store
         self._info = info
         self._place = place
-        self._history = History(store.log.read(info.id))
+        self._line = Line(store.log, info.id, info.branch, Hooks())
+        self._history = History(self._line.read())
         self._layers = Layers().replace("session", info.settings)
         self._functions: dict[str, PythonTool] = {}
         self._text_warned = False
@@ -96,7 +102,7 @@ class Session:
         self._write_layer(self._layers.unset("session", key))
 
     def log(self) -> list[Commit]:
-        """Every commit of the session, oldest first."""
+        """Every commit of the current branch, oldest first."""
         self._refresh()
         return list(self._history.commits)
 
@@ -139,6 +145,34 @@ class Session:
         return Wire(self)
 
     @property
+    def branches(self) -> Branches:
+        """Branches, forks, merges, and where this session stands."""
+        from thinkback.session.branches import Branches
+
+        return Branches(self)
+
+    @property
+    def search(self) -> Search:
+        """Full-text search in what was said and thought."""
+        from thinkback.session.search import Search
+
+        return Search(self)
+
+    @property
+    def usage(self) -> SessionUsage:
+        """Tokens by step, turn and model, and what the next request will carry."""
+        from thinkback.session.usage import SessionUsage
+
+        return SessionUsage(self)
+
+    @property
+    def compaction(self) -> Compactor:
+        """Checkpoints: say a long history in fewer words, and delete nothing."""
+        from thinkback.session.compacting import Compactor
+
+        return Compactor(self)
+
+    @property
     def aio(self) -> AsyncCalls:
         """``chat``, ``stream`` and ``generate`` for asyncio."""
         from thinkback.session.aio import AsyncCalls
@@ -158,6 +192,10 @@ class Session:
         if next:
             return self._plan(read)
         return requests.rebuild(self._history.commits)
+
+    def on(self, event: str, hook: Hook) -> None:
+        """Call ``hook`` on ``event``; a ``pre_`` hook refuses by raising ``Veto``. ``drive.hooks.EVENTS`` lists them."""
+        self._line.hooks.on(event, hook)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -179,9 +217,15 @@ class Session:
     def _refresh(self) -> None:
         """Commits and settings that other writers stored since."""
         self._read_layer()
-        newer = self._store.log.read(self.id, self._history.head.seq)
-        if newer:
+        newer = self._line.newer(self._history.head)
+        if newer is None:
+            self._reload()
+        elif newer:
             self._history.take(newer)
+
+    def _reload(self) -> None:
+        """Read the whole line again: it is another one than before."""
+        self._history = History(self._line.read())
 
     def _preflight(self, options: Options, said: Message | None = None) -> Authenticator:
         """Everything that can be wrong before a request is, so that nothing is stored for it.
@@ -197,6 +241,7 @@ class Session:
 
     def _plan(self, options: Options, *, with_key: bool = False) -> Plan:
         """The next request from what the settings, files and rules say now."""
+        self._line.hooks.run("pre_compile", self._history.commits)
         settings = self._effective(options.settings)
         target = self.target
         params = requests.native_params(target, options)
@@ -214,7 +259,7 @@ class Session:
     def _ask(self, message: Message | None, options: Options) -> tuple[Ask, dict[str, PythonTool]]:
         functions = self._runnable(options)
         ask = Ask(
-            plan=lambda: self._plan(options, with_key=True),
+            plan=lambda: self._planned_turn(options),
             message=message,
             system=options.system,
             tools=requests.stamped(options.tools, self.target.endpoint.dialect),
@@ -224,6 +269,11 @@ class Session:
             keep_text=self._keeps_text(options),
         )
         return ask, functions
+
+    def _planned_turn(self, options: Options) -> Plan:
+        plan = self._plan(options, with_key=True)
+        self._line.hooks.run("pre_send", plan)
+        return plan
 
     def _runnable(self, options: Options) -> dict[str, PythonTool]:
         """The functions of this call; without ``tools`` those given before, for the tools are still offered."""
@@ -265,7 +315,7 @@ class Session:
         place = self._place
         transport = place.transport or self._store.transport(place.proxy, place.verify)
         timeouts = options.timeouts or place.timeouts
-        driver = SyncDriver(turn, self._history, self._store.log, self.id, transport, functions, timeouts)
+        driver = SyncDriver(turn, self._history, self._line, transport, functions, timeouts)
         self._enter(stream, driver)
         return driver
 
@@ -290,7 +340,7 @@ class Session:
         step = Step(new_id(), tuple(drafts), now())
         if not step.drafts:
             return ()
-        stored = append(self._store.log, self.id, step, self._history.head)
+        stored = self._line.append(step, self._history.head)
         self._history.take([*stored.between, *stored.commits])
         return stored.commits
 

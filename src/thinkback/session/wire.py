@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from thinkback.drive.agenda import Agenda
-from thinkback.drive.log import append
 from thinkback.drive.sync import now
 from thinkback.errors import ProviderError, ThinkbackError
 from thinkback.model import canonical
@@ -212,8 +211,8 @@ class _Ingest:
 
     def _append(self, command: events.Append) -> None:
         session = self._session
-        stored = append(session._store.log, session.id, command.step, session._history.head)
-        self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between))
+        stored = session._line.append(command.step, session._history.head)
+        self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between, stored.opened))
 
 
 def _pieces(body: bytes | bytearray | memoryview | str | Iterable[bytes]) -> Iterable[bytes]:

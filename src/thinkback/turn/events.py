@@ -123,12 +123,16 @@ class NetError(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """``commits`` of the step are stored. ``between``: what another writer had appended before them."""
+    """``commits`` of the step are stored. ``between``: what another writer had appended before them.
+
+    ``opened`` is the branch they opened, because another writer went on from where they were made.
+    """
 
     id: str
     commits: tuple[Commit, ...]
     now: int
     between: tuple[Commit, ...] = ()
+    opened: str = ""
 
 
 class ToolDone(NamedTuple):

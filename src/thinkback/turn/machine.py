@@ -367,7 +367,8 @@ class Turn:
         if then is None:
             return []
         self._history.take([*event.between, *event.commits])
-        return then(event)
+        told: list[Command] = [Emit(Status("branched", event.opened))] if event.opened else []
+        return told + then(event)
 
     def _record(self) -> list[Draft]:
         """The record of a request that went out and brought no response, for ``why``."""

@@ -1,0 +1,125 @@
+"""The line of commits that a session goes on with: reads its branch, seals steps on its head, loses no race.
+
+A step that another writer was quicker than is sealed again on the new head, unless it holds what was minted under the
+old one (a response, a tool's result): that opens a branch where it was made, and the session goes on there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from thinkback.drive.hooks import NO_HOOKS, Hooks
+from thinkback.errors import HeadMovedError, StoreError
+from thinkback.log.protocol import Store
+from thinkback.log.seal import head_of, seal
+from thinkback.model.commits import Commit, Head, Step
+
+_ATTEMPTS = 50
+_MINTED = frozenset({"response", "tool_result"})
+
+
+class Stored(NamedTuple):
+    """``between`` are commits of another writer that came before ours; ``opened`` the branch that the step opened."""
+
+    commits: tuple[Commit, ...]
+    between: tuple[Commit, ...]
+    opened: str = ""
+
+
+class Line:
+    """Where a session stands: ``branch``, or, detached, the commit ``looks_at`` that it can only read from."""
+
+    def __init__(self, log: Store, session: str, branch: str, hooks: Hooks = NO_HOOKS) -> None:
+        self._log = log
+        self._session = session
+        self.branch = branch
+        self.looks_at = ""
+        self.hooks = hooks
+
+    def read(self) -> list[Commit]:
+        """The whole line."""
+        if self.looks_at:
+            return self._log.read_to(self._session, self.looks_at)
+        return self._log.read(self._session, branch=self.branch)
+
+    def newer(self, head: Head) -> list[Commit] | None:
+        """What came after ``head``; ``None`` where the branch no longer holds it, because somebody moved it."""
+        if self.looks_at:
+            return []
+        found = self._log.read(self._session, head.seq - 1, self.branch)
+        if head.seq < 0:
+            return found
+        return found[1:] if found and found[0].hash == head.hash else None
+
+    def append(self, step: Step, head: Head) -> Stored:
+        """Store ``step`` on top of ``head`` or of whatever has become the head. Raises ``StoreError``, ``Veto``.
+
+        A step that was stored before, because an earlier attempt was cut short, is found again where it is.
+        """
+        if self.looks_at:
+            raise StoreError(
+                f"the session looks at commit {self.looks_at[:12]}, which is no branch's to go on from",
+                details={"commit": self.looks_at},
+                next_actions=("make a branch there: session.branches.branch(name, switch=True)", "or switch to one"),
+            )
+        self.hooks.run("pre_commit", step.drafts)
+        stored = self._append(step, head)
+        self.hooks.stored(stored.commits)
+        return stored
+
+    def _append(self, step: Step, head: Head) -> Stored:
+        between: list[Commit] = []
+        attempt = 0
+        while True:
+            attempt += 1
+            commits = seal(step, head)
+            try:
+                fresh = self._log.append(self._session, step.id, commits, head, self.branch)
+            except HeadMovedError:
+                newer = self.newer(head)
+                if not _MINTED.isdisjoint(draft.kind for draft in step.drafts):
+                    return self._open(step, commits, head, between)
+                if attempt == _ATTEMPTS or newer is None:
+                    raise
+                between += newer
+                head = head_of(newer) if newer else head
+                continue
+            if fresh:
+                return Stored(tuple(commits), tuple(between))
+            return self._again(step, head)
+
+    def _open(self, step: Step, commits: Sequence[Commit], head: Head, between: Sequence[Commit]) -> Stored:
+        """A branch at ``head`` with ``step`` on it. Made again after a crash in between, it is the same one."""
+        name = self._name(step)
+        refs = self._log.refs
+        if name not in {branch.name for branch in refs.list(self._session)}:
+            refs.create(self._session, name, head)
+        self._log.append(self._session, step.id, commits, head, name)
+        self.branch = name
+        return Stored(tuple(commits), tuple(between), name)
+
+    def _again(self, step: Step, head: Head) -> Stored:
+        """Where an earlier attempt put ``step``: behind ``head``, or on a branch that it opened there."""
+        stored = _found(step, self.newer(head) or ())
+        name = self._name(step)
+        if stored is None and name in {branch.name for branch in self._log.refs.list(self._session)}:
+            stored = _found(step, self._log.read(self._session, head.seq, name))
+            stored = stored and stored._replace(opened=name)
+        if stored is None:
+            raise StoreError(f"step {step.id} was stored before, and not behind the head it was given for")
+        self.branch = stored.opened or self.branch
+        return stored
+
+    def _name(self, step: Step) -> str:
+        return f"{self.branch}-{step.id[:8]}"
+
+
+def _found(step: Step, newer: Sequence[Commit]) -> Stored | None:
+    """``step`` among the commits behind the head it was meant for."""
+    wanted = [(draft.kind, draft.response, draft.index, step.time) for draft in step.drafts]
+    sealed = [(commit.kind, commit.response, commit.index, commit.time) for commit in newer]
+    for at in range(len(newer) - len(wanted) + 1):
+        if sealed[at : at + len(wanted)] == wanted:
+            return Stored(tuple(newer[at : at + len(wanted)]), tuple(newer[:at]))
+    return None
