@@ -18,6 +18,7 @@ _HOMES = {
     "Reply": "thinkback.session.reply",
     "Timeouts": "thinkback.drive.http",
     "Decision": "thinkback.model.target",
+    "Priority": "thinkback.model.commits",
     "Media": "thinkback.model.blocks",
     "Origin": "thinkback.model.blocks",
     "Text": "thinkback.model.blocks",
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from thinkback.model.blocks import ThinkingBlock as ThinkingBlock
     from thinkback.model.blocks import ToolCall as ToolCall
     from thinkback.model.blocks import ToolResult as ToolResult
+    from thinkback.model.commits import Priority as Priority
     from thinkback.model.deltas import ReasoningDelta as ReasoningDelta
     from thinkback.model.deltas import Reclassified as Reclassified
     from thinkback.model.deltas import Status as Status

@@ -77,6 +77,11 @@ class Place(msgspec.Struct, frozen=True):
         place.resolved(rulebook)
         return place
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether it says an endpoint and a model."""
+        return bool((self.endpoint or self.base_url) and self.model)
+
     def resolved(self, rulebook: Rulebook) -> Endpoint:
         """The endpoint's data. Raises ``NotFoundError`` when neither name nor URL says where."""
         if self.endpoint:

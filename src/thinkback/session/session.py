@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
-import sys
 import weakref
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from random import random
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,10 +12,13 @@ from thinkback.drive.line import Line
 from thinkback.drive.sync import SyncDriver, now
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ToolDefinitionError
+from thinkback.log.drafting import Void
 from thinkback.log.protocol import SessionInfo
-from thinkback.model.commits import Commit, Draft, Message, Step
+from thinkback.model.commits import Commit, Draft, Message, Payload, Priority, Step
 from thinkback.model.target import Decision, Settings, Target, merge_headers
 from thinkback.session import requests
+from thinkback.session.curating import Batch, Curator
+from thinkback.session.fresh import new_id, outside
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import ReplyStream, busy
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from thinkback.session.store import SessionStore
     from thinkback.session.usage import SessionUsage
     from thinkback.session.wire import Planned, Wire
-
-_PACKAGE = str(Path(__file__).parent.parent)
 
 
 class Session:
@@ -100,6 +98,82 @@ class Session:
         """Take a setting of this session back."""
         self._read_layer()
         self._write_layer(self._layers.unset("session", key))
+
+    # -- by hand ---------------------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        text: str,
+        *,
+        kind: str = "user",
+        edit: str = "",
+        data: Mapping[str, Any] | None = None,
+        message: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        tags: Iterable[str] = (),
+    ) -> Commit:
+        """Add a message by hand: ``kind`` is system, user, assistant or a content type of one's own (with ``data``).
+
+        With ``edit``, a hash of this branch or its beginning, ``text`` takes the place of what that commit says; it is
+        kept, and ``restore`` brings it back. Warns of carriers that this voids. Raises ``ThinkbackError`` for a commit
+        of the turn under way.
+        """
+        said = {"kind": kind, "edit": edit, "data": data, "message": message, "metadata": metadata, "tags": tags}
+        return self._said(self._curator().commit(text, **said))  # type: ignore[arg-type]
+
+    def reasoning(
+        self,
+        text: str,
+        *,
+        format: str = "parsed",
+        message: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        tags: Iterable[str] = (),
+    ) -> Commit:
+        """Add reasoning by hand, for people, search and ``compile(include_reasoning=True)``; no provider is sent it.
+
+        ``format`` says where it is from: parsed, raw, think_tags, anthropic, or the name of a wire's field.
+        """
+        return self._said(self._curator().reasoning(text, format, message, metadata, tags))
+
+    def annotate(
+        self,
+        hash: str,
+        priority: Priority | str | None = None,
+        *,
+        default: bool = False,
+        reason: str = "",
+        retain: Sequence[str] = (),
+        tags: Iterable[str] = (),
+        untag: Iterable[str] = (),
+        message: str = "",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Commit:
+        """Say what is wanted of a commit: ``Priority.SKIP``, ``NORMAL``, ``IMPORTANT`` or ``PINNED``, tags, a note.
+
+        The last word wins, field by field; ``default=True`` takes a priority back. ``retain`` are texts that a summary
+        must contain. Warns of carriers that SKIP voids; raises ``ThinkbackError`` for the turn under way.
+        """
+        said = {"default": default, "reason": reason, "retain": retain, "tags": tags, "untag": untag}
+        return self._said(self._curator().annotate(hash, priority, **said, message=message, metadata=metadata))
+
+    def restore(self, hash: str, version: int = 0) -> Commit:
+        """Take a commit back to what it said at first (0) or after so many edits; ``versions`` lists them."""
+        return self._said(self._curator().restore(hash, version))
+
+    def versions(self, hash: str) -> list[Payload]:
+        """What a commit said at first and after each edit."""
+        self._refresh()
+        return Curator(self).versions(hash)
+
+    def voids(self, hash: str) -> list[Void]:
+        """The carriers that an edit or a SKIP of this commit would make worthless."""
+        self._refresh()
+        return Curator(self).voids(hash)
+
+    def batch(self) -> Batch:
+        """``with session.batch() as batch``: ``commit``, ``reasoning`` and ``annotate`` as one step, or none of it."""
+        return Batch(self)
 
     def log(self) -> list[Commit]:
         """Every commit of the current branch, oldest first."""
@@ -194,7 +268,7 @@ class Session:
         return requests.rebuild(self._history.commits)
 
     def on(self, event: str, hook: Hook) -> None:
-        """Call ``hook`` on ``event``; a ``pre_`` hook refuses by raising ``Veto``. ``drive.hooks.EVENTS`` lists them."""
+        """Call ``hook`` on ``event`` (``drive.hooks`` lists them); a ``pre_`` hook refuses by raising ``Veto``."""
         self._line.hooks.on(event, hook)
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -293,7 +367,7 @@ class Session:
             warnings.warn(
                 f"readable reasoning is not kept, and {self.target.endpoint.id} wants it back in later turns: "
                 f"{instead} instead",
-                stacklevel=_outside(),
+                stacklevel=outside(),
             )
         return keep
 
@@ -336,6 +410,16 @@ class Session:
         elif driver is not None and driver.is_running:
             raise busy()
 
+    def _curator(self) -> Curator:
+        self._settle()
+        self._refresh()
+        return Curator(self)
+
+    def _said(self, drafts: Sequence[Draft]) -> Commit:
+        """Store what was said by hand; the commit of its words, or the mark itself where there are none."""
+        commits = self._append(drafts)
+        return next((commit for commit in commits if commit.kind not in ("response", "annotation")), commits[0])
+
     def _append(self, drafts: Iterable[Draft]) -> tuple[Commit, ...]:
         step = Step(new_id(), tuple(drafts), now())
         if not step.drafts:
@@ -362,18 +446,3 @@ def _finished(stream: ReplyStream) -> Reply:
     for _ in stream:
         pass
     return stream.reply
-
-
-def _outside() -> int:
-    """The ``stacklevel`` that makes a warning point at the first caller outside this package and the event loop."""
-    asyncio = sys.modules.get("asyncio")
-    inside = (_PACKAGE, str(Path(asyncio.__file__ or "").parent)) if asyncio is not None else (_PACKAGE,)
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
-def new_id() -> str:
-    """A fresh random id."""
-    return secrets.token_hex(12)

@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
-from thinkback.errors import NotFoundError
+from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.log.drafting import ContentType
 from thinkback.log.protocol import Problem, SessionInfo
 from thinkback.log.protocol import Store as Log
-from thinkback.model.commits import Commit
+from thinkback.model.commits import Commit, Kind, Priority
 from thinkback.session import config
 from thinkback.stores import open_store
 
@@ -52,6 +53,7 @@ class SessionStore:
     ) -> None:
         self.log = log
         self.commit_reasoning = commit_reasoning
+        self.content_types: dict[str, ContentType] = {}
         self._rules = rules
         self._settings = settings
         self._executor: ThreadPoolExecutor | None = None
@@ -105,8 +107,9 @@ class SessionStore:
         """
         from thinkback.drive.http import Timeouts
         from thinkback.drive.sync import now
+        from thinkback.session.fresh import new_id
         from thinkback.session.place import Place
-        from thinkback.session.session import Session, new_id
+        from thinkback.session.session import Session
 
         place = Place(
             model=model,
@@ -122,6 +125,23 @@ class SessionStore:
             keyring=self._keyring,
         )
         return Session(self, self.log.create_session(new_id(), name, now()), place)
+
+    def register_type(
+        self,
+        name: str,
+        *,
+        role: Literal["system", "user", "assistant"] = "user",
+        priority: Priority = Priority.NORMAL,
+        compression_priority: int = 50,
+    ) -> ContentType:
+        """Define a content type for ``session.commit(kind=name)``; its commits keep the defaults they were made with.
+
+        Raises ``ThinkbackError`` for a name that thinkback uses itself.
+        """
+        if name in get_args(Kind) or not name.isidentifier():
+            raise ThinkbackError(f"{name!r} cannot be a content type", next_actions=("take another name",))
+        made = self.content_types[name] = ContentType(name, role, priority, compression_priority)
+        return made
 
     def sessions(self) -> list[SessionInfo]:
         """All sessions, last used first."""

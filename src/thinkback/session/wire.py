@@ -12,6 +12,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Commit, Draft, Message, Tools
 from thinkback.session import adopt, requests
+from thinkback.session.fresh import new_id
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import reply_of
@@ -130,7 +131,7 @@ class Wire:
         session._settle()
         session._refresh()
         origin = self._origin(minted_by, dialect)
-        drafts = dialects.dialect(origin.dialect).read_messages(messages, _new_id, origin)
+        drafts = dialects.dialect(origin.dialect).read_messages(messages, new_id, origin)
         return session._append(adopt.new_drafts(session._history.commits, drafts))
 
     def _origin(self, minted_by: tuple[str, str] | None, spoken: str) -> Origin:
@@ -156,7 +157,7 @@ class _Ingest:
             None,
             0,
         )
-        self._agenda = Agenda(Turn(session._history, ask, _new_id, lambda: 0.0))
+        self._agenda = Agenda(Turn(session._history, ask, new_id, lambda: 0.0))
         self._sent = ""
         self._refused = ""
 
@@ -227,9 +228,3 @@ def _retryable(plan: Plan, body: bytes, status: int, headers: Mapping[str, str])
     error.details |= {"repaired": False, "retryable": True, "retry_after": asked_for(headers, now())}
     error.next_actions = ("wait, then send the same plan again and ingest its response",)
     return error
-
-
-def _new_id() -> str:
-    from thinkback.session.session import new_id
-
-    return new_id()

@@ -1,0 +1,144 @@
+"""From what a person says about a conversation to drafts: messages by hand, thoughts, content types, edits, marks.
+
+Must not: know where they go, or who asked. Raises named errors for what cannot stand in a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from thinkback.errors import NotFoundError, ThinkbackError, UnsupportedContent
+from thinkback.model import canonical
+from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolResult, carriers_of
+from thinkback.model.commits import (
+    Annotation,
+    BranchSummary,
+    Commit,
+    Content,
+    Draft,
+    Message,
+    Payload,
+    Priority,
+    Response,
+    TurnEnded,
+    block_draft,
+)
+
+BY_HAND = Origin("", "", "")
+
+
+class ContentType(msgspec.Struct, frozen=True):
+    """A content type that a program defined: what its commits are until something else is said of one."""
+
+    name: str
+    role: Literal["system", "user", "assistant"] = "user"
+    priority: Priority = Priority.NORMAL
+    compression_priority: int = 50
+
+
+class Void(NamedTuple):
+    """A carrier that an edit or a SKIP would make worthless: the commit it is on, and its kind."""
+
+    hash: str
+    kind: str
+
+
+def spoken(kind: str, text: str, response: str, thought: ThinkingBlock | None = None) -> tuple[Draft, ...]:
+    """A system, user or assistant message by hand; ``response`` is a fresh id, ``thought`` comes before an answer."""
+    if not text.strip():
+        raise UnsupportedContent(f"the {kind} message is empty", next_actions=("say something",))
+    if kind != "assistant":
+        return (Draft("system" if kind == "system" else "user", Message(text)),)
+    blocks: list[Block] = [Text(text)] if thought is None else [thought, Text(text)]
+    header = Response(BY_HAND, content="text", blocks=len(blocks), outcome="answered")
+    said = [block_draft(block, response, at) for at, block in enumerate(blocks)]
+    return Draft("response", header, response), *said, Draft("turn_ended", TurnEnded("completed", "by hand"))
+
+
+def thought(text: str, format: str) -> ThinkingBlock:
+    """Reasoning by hand; ``format`` says where it is from: parsed, raw, think_tags, anthropic, or a wire's field."""
+    if not text.strip():
+        raise UnsupportedContent("the reasoning is empty", next_actions=("give its text",))
+    if not format:
+        raise ThinkbackError("reasoning needs a format", next_actions=("give format='parsed', or leave it out",))
+    return ThinkingBlock(text, source_field=format)
+
+
+def content(type: ContentType, text: str, data: Mapping[str, Any] | None) -> Draft:
+    """A commit of a content type, with the type's defaults as they are now."""
+    source = canonical.source(dict(data)) if data else ""
+    return Draft("content", Content(type.name, text, type.role, type.priority, type.compression_priority, source))
+
+
+def annotation(
+    target: str = "",
+    priority: Priority | None = None,
+    *,
+    default: bool = False,
+    reason: str = "",
+    retain: Sequence[str] = (),
+    tags: Iterable[str] = (),
+    untag: Iterable[str] = (),
+    message: str = "",
+    metadata: Mapping[str, Any] | None = None,
+) -> Draft:
+    """What is said about ``target``; empty, about the commit before."""
+    source = canonical.source(dict(metadata)) if metadata else ""
+    said = Annotation(target, priority, default, reason, tuple(retain), tuple(tags), tuple(untag), message, source)
+    if said == Annotation(target):
+        raise ThinkbackError(
+            "the annotation says nothing", next_actions=("give a priority, a tag, a message or metadata",)
+        )
+    return Draft("annotation", said)
+
+
+def edit(target: Commit, text: str) -> Draft:
+    """``target`` with another text. Raises ``UnsupportedContent`` for a commit that has none to change."""
+    return Draft(target.kind, _with_text(target, text), edit=target.hash)
+
+
+def restored(target: Commit, payload: Payload) -> Draft:
+    """``target`` as it was once; as it was at first, the edits are taken back."""
+    return Draft(target.kind, payload, edit=target.hash)
+
+
+def _with_text(target: Commit, text: str) -> Payload:
+    value = target.value
+    match value:
+        case Message():
+            others = tuple(part for part in value.parts if not isinstance(part, Text))
+            return Message(text, (Text(text), *others) if others else ())
+        case Text():
+            return Text(text, value.source_field)
+        case ThinkingBlock():
+            return ThinkingBlock(text, source_field=value.source_field, kind=value.kind)
+        case ToolResult():
+            return msgspec.structs.replace(value, content=text, wire="", carriers=(), dialect="")
+        case Content() | BranchSummary():
+            return msgspec.structs.replace(value, text=text)
+        case _:
+            raise UnsupportedContent(
+                f"a commit of kind {target.kind} cannot be edited",
+                details={"commit": target.hash},
+                next_actions=("edit a message, an answer, a thought, a result or content of your own",),
+            )
+
+
+def voids(commits: Sequence[Commit], target: Commit, *, prefix_bound: bool) -> list[Void]:
+    """The carriers that a change of ``target`` makes worthless: those of its response, and where reasoning is bound to
+    what stood before it, those of every later response.
+    """
+    at = next((at for at, commit in enumerate(commits) if commit.hash == target.hash), None)
+    if at is None:
+        raise NotFoundError(f"commit {target.hash[:12]} is not in this history")
+    later = {commit.response for commit in commits[at:] if commit.kind == "response"} if prefix_bound else set()
+    responses = later | ({target.response} if target.response else set())
+    return [
+        Void(commit.hash, carrier.kind)
+        for commit in commits
+        if commit.response in responses and commit.kind in ("reasoning", "assistant", "tool_call", "other", "media")
+        for carrier in carriers_of(commit.value)  # type: ignore[arg-type]
+    ]
