@@ -97,12 +97,14 @@ class SessionStore:
         verify: Verify = True,
         timeouts: Timeouts | None = None,
         transport: Transport | AsyncTransport | None = None,
+        client: object = None,
         account: str = "",
     ) -> Session:
         """The session ``name``, made if it is not there; endpoint and model hold from the next request on.
 
         ``base_url`` alone is enough for a server that is not in the catalogue. ``proxy`` and ``verify`` (CA file or
-        directory, ``ssl.SSLContext`` or ``False``) override the environment; ``transport`` replaces our HTTP client;
+        directory, ``ssl.SSLContext`` or ``False``) override the environment; ``transport`` replaces our HTTP client,
+        ``client`` (anything with ``chat(**request)``, maybe with ``extract_reasoning(response)``) the provider too;
         ``account`` names the account where one key replaces another.
         """
         from thinkback.drive.http import Timeouts
@@ -111,6 +113,11 @@ class SessionStore:
         from thinkback.session.place import Place
         from thinkback.session.session import Session
 
+        if client is not None:
+            from thinkback.drive.client import ADDRESS, ClientTransport
+
+            transport = ClientTransport(client)
+            base_url = base_url or ("" if endpoint else ADDRESS)
         place = Place(
             model=model,
             endpoint=endpoint,
