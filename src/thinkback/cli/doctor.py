@@ -79,7 +79,7 @@ def _write(log: Store, session: str, commits: Sequence[Commit], found: Examinati
     from thinkback.drive.sync import now
     from thinkback.log.seal import head_of, seal
     from thinkback.model.commits import Step
-    from thinkback.session.session import new_id
+    from thinkback.session.fresh import new_id
 
     head = head_of(commits)
     step = Step(new_id(), found.drafts, now())

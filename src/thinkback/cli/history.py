@@ -46,7 +46,7 @@ def sessions_command(db: str, as_json: bool) -> None:
 @json_option
 def log_command(session: str | None, db: str, as_json: bool) -> None:
     """List the commits of SESSION, oldest first; of the session used last if none is named."""
-    from thinkback.cli.payloads import first_words
+    from thinkback.session.wording import first_words
 
     with existing_log(db) as store:
         info = chosen(store, session)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from thinkback.cli import terminal
+from thinkback.session.wording import lengths
 
 if TYPE_CHECKING:
-    from thinkback.model.commits import Commit, Payload
+    from thinkback.model.commits import Commit
 
 _OPAQUE_NAME = re.compile(r"signature|encrypted|redacted|^data$", re.IGNORECASE)
 _OPAQUE_VALUE = re.compile(r"[A-Za-z0-9+/=_-]{120,}")
@@ -53,51 +54,6 @@ def _conceal(value: Any, name: str, *, verbatim: bool) -> Any:
     return value
 
 
-def first_words(payload: Payload) -> str:
-    """A payload in a few words."""
-    from thinkback.model import blocks, commits
-
-    match payload:
-        case commits.Message() | blocks.Text():
-            return payload.text
-        case blocks.ThinkingBlock():
-            return payload.thought or ", ".join(_lengths(payload)) or "(no text)"
-        case blocks.ToolCall():
-            return f"{payload.name}({payload.arguments})"
-        case blocks.ToolResult():
-            return payload.content
-        case blocks.Media():
-            return payload.media_type
-        case blocks.Unknown():
-            return f"({len(payload.wire)} characters that are not understood)"
-        case commits.Tools():
-            return ", ".join(tool.name for tool in payload.tools)
-        case commits.Usage():
-            return f"input {payload.input}, output {payload.output}, reasoning {payload.reasoning}"
-        case commits.Response():
-            failed = f", {payload.error.message}" if payload.error else ""
-            return f"{payload.origin.served_model or payload.origin.requested_model}, {payload.finish}{failed}"
-        case commits.Request():
-            return f"{payload.target['endpoint']} {payload.target['model']}, rule {', '.join(payload.rules)}"
-        case commits.TurnEnded():
-            return f"{payload.state} {payload.reason}".rstrip()
-        case commits.Repair():
-            return f"{payload.stage}: {payload.refusal}"
-        case commits.Annotation():
-            said = [payload.priority or ("default" if payload.default else ""), *payload.tags, payload.reason]
-            return " ".join(word for word in [payload.target[:8], *said, payload.message] if word)
-        case commits.Content() | commits.BranchSummary():
-            return payload.text
-        case commits.Compaction():
-            return f"{payload.strategy}: {payload.summary or f'{len(payload.trimmed)} results trimmed'}"
-        case commits.Merge():
-            return f"{payload.branch} {payload.head[:8]}"
-        case commits.Erased():
-            return f"(erased: {payload.reason})"
-        case _:
-            assert_never(payload)
-
-
 def readable(commit: Commit) -> Iterator[Line]:
     """A payload as lines with their styles: its text as text, everything else as indented fields."""
     from thinkback.model import blocks, commits
@@ -106,13 +62,13 @@ def readable(commit: Commit) -> Iterator[Line]:
     match payload:
         case blocks.ThinkingBlock():
             yield from ((line, ("dim", "italic")) for line in terminal.wrap(payload.thought).splitlines())
-            yield from ((line, ("dim",)) for line in _lengths(payload))
+            yield from ((line, ("dim",)) for line in lengths(payload))
         case commits.Message() | blocks.Text():
             yield terminal.wrap(payload.text), ()
         case blocks.ToolCall():
             yield terminal.wrap(f"{payload.name}({payload.arguments})"), ()
             yield terminal.clean(f"id {payload.id}"), ("dim",)
-            yield from ((line, ("dim",)) for line in _lengths(payload))
+            yield from ((line, ("dim",)) for line in lengths(payload))
         case blocks.ToolResult():
             yield terminal.wrap(payload.content), ()
             told = "" if payload.status == "run" else f", {payload.status.replace('_', ' ')}"
@@ -123,9 +79,3 @@ def readable(commit: Commit) -> Iterator[Line]:
         case _:
             text = json.dumps(concealed(commit), indent=2, ensure_ascii=False)
             yield terminal.clean(text), ()
-
-
-def _lengths(block: Any) -> list[str]:
-    from thinkback.model.blocks import carriers_of
-
-    return [f"({carrier.kind}, {len(carrier.value)} characters)" for carrier in carriers_of(block)]

@@ -1,115 +1,32 @@
-"""What the terminal shows: plain ANSI where it is welcome, words wrapped as they stream, columns, JSON.
-
-Promises: no escape sequence of ours where the output is no terminal, ``NO_COLOR`` is set or ``TERM`` is dumb; none
-of a model's or a provider's in anything laid out for people; no key in an error.
-"""
+"""What the command line prints: lines, notes and complaints, JSON; no key in an error."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import shutil
 import sys
-import textwrap
-import time
-import unicodedata
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
+from collections.abc import Iterable
+from typing import Any, TextIO
 
 import click
 
-Style: TypeAlias = Literal["bold", "dim", "italic", "red", "green", "yellow", "cyan"]
+from thinkback.session.ink import CODES as CODES
+from thinkback.session.ink import Pen as Pen
+from thinkback.session.ink import Style as Style
+from thinkback.session.ink import clean as clean
+from thinkback.session.ink import clock as clock
+from thinkback.session.ink import columns_of as columns_of
+from thinkback.session.ink import iso as iso
+from thinkback.session.ink import one_line as one_line
+from thinkback.session.ink import pad as pad
+from thinkback.session.ink import pen as pen
+from thinkback.session.ink import table as table
+from thinkback.session.ink import width as width
+from thinkback.session.ink import wrap as wrap
 
-CODES: dict[Style, str] = {
-    "bold": "1",
-    "dim": "2",
-    "italic": "3",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "cyan": "36",
-}
-# Everything that moves the cursor, rings, or turns the direction of writing; newline and tab stay.
-_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 8
-_NARROW, _WIDE = 40, 100
-
-
-class Pen(NamedTuple):
-    """Paints text for one stream, or leaves it plain."""
-
-    paints: bool
-
-    def __call__(self, text: str, *styles: Style) -> str:
-        if not self.paints or not styles or not text:
-            return text
-        return f"\x1b[{';'.join(CODES[style] for style in styles)}m{text}\x1b[0m"
-
-
-def pen(stream: TextIO) -> Pen:
-    """The pen for ``stream``."""
-    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
-    return Pen(wanted and stream.isatty())
-
-
-def width() -> int:
-    """Columns to lay out for."""
-    return max(_NARROW, min(_WIDE, shutil.get_terminal_size((80, 24)).columns))
-
-
-def clean(text: str) -> str:
-    """``text`` without anything a terminal would obey."""
-    return _UNFIT.sub("\ufffd", text)
-
-
-def one_line(text: str, limit: int) -> str:
-    """The first words of ``text``, clean, at most ``limit`` columns."""
-    line = " ".join(clean(text).split())
-    if columns_of(line) <= limit:
-        return line
-    kept, used = [], 1
-    for letter in line:
-        used += columns_of(letter)
-        if used > limit:
-            break
-        kept.append(letter)
-    return "".join(kept).rstrip() + "…"
-
-
-def columns_of(text: str) -> int:
-    """How many columns ``text`` takes: two for the wide letters of East Asia, none for combining marks."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        for letter in text
-    )
-
-
-def pad(text: str, columns: int, right: bool = False) -> str:
-    """``text`` filled up with blanks."""
-    blanks = " " * (columns - columns_of(text))
-    return blanks + text if right else text + blanks
-
-
-def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """``rows`` as lines of equal columns; ``right`` names the columns that are aligned to the right."""
-    if not rows:
-        return []
-    widths = [max(columns_of(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return ["  ".join(pad(cell, widths[at], at in right) for at, cell in enumerate(row)).rstrip() for row in rows]
-
-
-def wrap(text: str, indent: int = 0) -> str:
-    """``text`` wrapped to the terminal, each line behind ``indent`` blanks; its own line ends stay."""
-    blanks = " " * indent
-    lines = [
-        textwrap.fill(line, width(), initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False)
-        for line in clean(text).splitlines()
-    ]
-    return "\n".join(lines)
 
 
 def out(text: str = "") -> None:
@@ -140,17 +57,6 @@ def without_keys(text: str) -> str:
             # an error may quote it as it is, or as Python writes it
             text = text.replace(secret, f"<{name}>").replace(repr(secret)[1:-1], f"<{name}>")
     return text
-
-
-def clock(microseconds: int) -> str:
-    """A time as people read it, where they are."""
-    return time.strftime("%m-%d %H:%M:%S", time.localtime(microseconds // 1_000_000))
-
-
-def iso(microseconds: int) -> str:
-    """A time as programs read it, UTC."""
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:06d}Z"
 
 
 def plural(count: int, noun: str) -> str:

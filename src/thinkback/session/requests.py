@@ -257,15 +257,15 @@ def open_calls(commits: Sequence[Commit]) -> list[OpenCall]:
     return orphans.open_calls(commits)
 
 
-def rebuild(commits: Sequence[Commit]) -> Plan:
-    """The plan of the last request, folded again from its record.
+def rebuild(commits: Sequence[Commit], request: str = "") -> Plan:
+    """The plan of a request (the hash of its record, or of a commit of its response), folded again from its record.
+
+    Without a name it is the last one. The history may end with the request: what came later plays no part.
 
     Raises ``NotFoundError`` where that cannot be done, because there was none or it carried reasoning that was not
     kept, and ``CorruptLogError`` when the bytes are not those whose digest was stored.
     """
-    at = next((at for at in range(len(commits) - 1, -1, -1) if commits[at].kind == "request"), None)
-    if at is None:
-        raise NotFoundError("no request was sent in this session", next_actions=("`--next` shows the next one",))
+    at = _request_at(commits, request)
     record = commits[at].value
     assert isinstance(record, Request)
     plan = plan_of(record, commits)
@@ -274,7 +274,7 @@ def rebuild(commits: Sequence[Commit]) -> Plan:
         return plan
     if "held" in record.target:
         raise NotFoundError(
-            "the last request carried reasoning that was not kept, so it cannot be built again",
+            "the request carried reasoning that was not kept, so it cannot be built again",
             details={"request": commits[at].hash},
             next_actions=("Reply.decisions has its decisions while the program runs",),
         )
@@ -282,6 +282,22 @@ def rebuild(commits: Sequence[Commit]) -> Plan:
         "the rebuilt request differs from the one that was sent",
         details={"request": commits[at].hash},
         next_actions=("run `thinkback fsck`; if it is clean, the program that sent it built it differently",),
+    )
+
+
+def _request_at(commits: Sequence[Commit], name: str) -> int:
+    """Where the record stands of the request that ``name`` is, or that brought it; of the last one without a name."""
+    named = next((commit for commit in commits if commit.hash == name), None)
+    for at in range(len(commits) - 1, -1, -1):
+        commit = commits[at]
+        if commit.kind == "request" and (named is None or commit is named or commit.response == named.response != ""):
+            return at
+    if named is None:
+        raise NotFoundError("no request was sent in this session", next_actions=("`--next` shows the next one",))
+    raise NotFoundError(
+        f"commit {name[:12]} is no request, and none of this session brought it",
+        details={"commit": name},
+        next_actions=("`thinkback log` lists the requests",),
     )
 
 
@@ -312,7 +328,7 @@ def _basis(record: Request, commits: Sequence[Commit]) -> Basis:
     found = next((r.basis for r in requests if r.basis and r.basis_digest == record.basis_digest), "")
     if not found:
         raise CorruptLogError(
-            "the data that the last request was built by is not in the log",
+            "the data that the request was built by is not in the log",
             details={"basis": record.basis_digest},
             next_actions=("run `thinkback fsck`",),
         )

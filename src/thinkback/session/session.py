@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from random import random
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack
 
 from thinkback.drive.hooks import Hook, Hooks
 from thinkback.drive.line import Line
@@ -179,6 +179,15 @@ class Session:
         """Every commit of the current branch, oldest first."""
         self._refresh()
         return list(self._history.commits)
+
+    def pprint(self, style: Literal["chat", "table", "compact"] = "chat", file: TextIO | None = None) -> None:
+        """Print the conversation; reasoning is dim. ``file`` is standard output unless given."""
+        import sys
+
+        from thinkback.session.printing import pprint
+
+        self._refresh()
+        pprint(self._history.commits, style, file if file is not None else sys.stdout)
 
     # -- turns -----------------------------------------------------------------------------------------------------
 

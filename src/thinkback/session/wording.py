@@ -1,0 +1,61 @@
+"""Payloads in a few words, for lists; opaque values as kind and length only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+if TYPE_CHECKING:
+    from thinkback.model.blocks import Block
+    from thinkback.model.commits import Payload
+
+
+def first_words(payload: Payload) -> str:
+    """A payload in a few words."""
+    from thinkback.model import blocks, commits
+
+    match payload:
+        case commits.Message() | blocks.Text():
+            return payload.text
+        case blocks.ThinkingBlock():
+            return payload.thought or ", ".join(lengths(payload)) or "(no text)"
+        case blocks.ToolCall():
+            return f"{payload.name}({payload.arguments})"
+        case blocks.ToolResult():
+            return payload.content
+        case blocks.Media():
+            return payload.media_type
+        case blocks.Unknown():
+            return f"({len(payload.wire)} characters that are not understood)"
+        case commits.Tools():
+            return ", ".join(tool.name for tool in payload.tools)
+        case commits.Usage():
+            return f"input {payload.input}, output {payload.output}, reasoning {payload.reasoning}"
+        case commits.Response():
+            failed = f", {payload.error.message}" if payload.error else ""
+            return f"{payload.origin.served_model or payload.origin.requested_model}, {payload.finish}{failed}"
+        case commits.Request():
+            return f"{payload.target['endpoint']} {payload.target['model']}, rule {', '.join(payload.rules)}"
+        case commits.TurnEnded():
+            return f"{payload.state} {payload.reason}".rstrip()
+        case commits.Repair():
+            return f"{payload.stage}: {payload.refusal}"
+        case commits.Annotation():
+            said = [payload.priority or ("default" if payload.default else ""), *payload.tags, payload.reason]
+            return " ".join(word for word in [payload.target[:8], *said, payload.message] if word)
+        case commits.Content() | commits.BranchSummary():
+            return payload.text
+        case commits.Compaction():
+            return f"{payload.strategy}: {payload.summary or f'{len(payload.trimmed)} results trimmed'}"
+        case commits.Merge():
+            return f"{payload.branch} {payload.head[:8]}"
+        case commits.Erased():
+            return f"(erased: {payload.reason})"
+        case _:
+            assert_never(payload)
+
+
+def lengths(block: Block) -> list[str]:
+    """The carriers of a block."""
+    from thinkback.model.blocks import carriers_of
+
+    return [f"({carrier.kind}, {len(carrier.value)} characters)" for carrier in carriers_of(block)]

@@ -1,0 +1,77 @@
+"""``pprint``: the conversation in three looks, with reasoning apart from what was said."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+
+import thinkback
+from thinkback import Priority
+from thinkback.session.session import Session
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """A conversation with a thought, a mark and an edit."""
+    with thinkback.open(":memory:") as store:
+        made = store.session("talk")
+        asked = made.commit("What is six times seven?", tags=["maths"])
+        made.reasoning("Six sevens:\x1b[31m forty-two.")
+        made.commit("42", kind="assistant")
+        made.annotate(asked.hash, Priority.PINNED)
+        made.commit("What is 6 x 7?", edit=asked.hash)
+        yield made
+
+
+def printed(session: Session, style: str, stream: io.StringIO) -> str:
+    session.pprint(style, stream)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def test_chat_shows_what_holds_now(session: Session) -> None:
+    """Roles, texts as last edited, what was said about them; no bookkeeping."""
+    expected = [
+        "user (pinned, maths, edited)",
+        "  What is 6 x 7?",
+        "",
+        "[reasoning]",
+        "  Six sevens:\ufffd[31m forty-two.",
+        "",
+        "assistant",
+        "  42",
+        "",
+    ]
+    assert expected == printed(session, "chat", io.StringIO()).split("\n")[:-1]
+
+
+def test_reasoning_is_dim_cyan_on_a_terminal(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every look; nothing else is."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for style in ("chat", "table", "compact"):
+        lines = printed(session, style, Terminal()).splitlines()
+        assert all("\x1b[2;36" in line for line in lines if "easoning]" in line or "forty-two" in line)
+        assert not any("\x1b[2;36" in line for line in lines if "42" in line)
+
+
+@pytest.mark.parametrize("style", ["table", "compact"])
+def test_lists_have_a_line_per_commit(session: Session, style: str) -> None:
+    """With the beginning of its hash."""
+    lines = printed(session, style, io.StringIO()).splitlines()
+    for commit in session.log():
+        assert 1 == sum(line.startswith(commit.hash[:8]) for line in lines)
+
+
+def test_an_unknown_style_is_refused(session: Session) -> None:
+    """With those that there are."""
+    with pytest.raises(ValueError, match="styles are chat, table, compact"):
+        printed(session, "loud", io.StringIO())
