@@ -60,9 +60,12 @@ class Origin(msgspec.Struct, frozen=True):
 class Query(msgspec.Struct, frozen=True):
     """What to look for; every field that is set must hold. The newest come first.
 
-    ``text`` are words that must all be there, ``"words in quotes"`` side by side; empty for any. ``tool`` is a tool
-    that the same response called after it; ``model`` the served or requested model. Times are microseconds UTC.
-    ``tokens`` are the commit's own, estimated. ``before`` is the ``arrival`` of the last hit of the page before.
+    ``text`` are words that must all be there, ``"words in quotes"`` side by side; empty for any. ``session`` is an id:
+    what its branches reach, also where that was stored by the session it was forked from. ``tool`` is one that the
+    same response called after it (of a call or result: its own); ``model`` the served or requested model. ``priority``
+    is what was said last of the commit, on whatever branch, else what its content type says, else ``NORMAL``.
+    ``since`` is inside, ``until`` is not; times are microseconds UTC. ``tokens`` are the commit's own, estimated.
+    ``before`` is the ``arrival`` of the last hit of the page before.
     """
 
     text: str = ""
@@ -138,7 +141,9 @@ class SearchIndex(Protocol):
     """Full text of what was said and thought. It lags behind the log and can be built again from it."""
 
     def fill(self, limit: int = 5000) -> int:
-        """Take in up to ``limit`` commits that are not in it yet, in one transaction; returns how many that were."""
+        """Take in ``limit`` commits that are not in it yet, and the rest of the response that the last belongs to, in
+        one transaction; returns how many that were.
+        """
         ...
 
     def find(self, query: Query) -> list[Hit]:

@@ -1,0 +1,356 @@
+"""What of the log can be searched, and how: from commits to entries of an index, from text to words.
+
+Every store indexes these entries by these words, so that all find the same. Promises: reading commits piece by piece
+gives what reading all at once does, where the pieces end as ``belongs_to`` says; whatever text is searched for is
+words and nothing else. Must not: know how an index is kept.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from thinkback.log.protocol import Query
+from thinkback.model import canonical
+from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult, carriers_of
+from thinkback.model.commits import (
+    Annotation,
+    BranchSummary,
+    Commit,
+    Compaction,
+    Content,
+    Erased,
+    Message,
+    Payload,
+    Priority,
+    Response,
+    Usage,
+    decode_payload,
+)
+from thinkback.model.curation import ABOUT
+
+FORM = 1
+"""Of entries and words. An index that was made in another form is to be made again."""
+EXCERPT = 200
+LONGEST_WORD = 64
+_CHARACTERS_PER_TOKEN = 4
+# How far into a text a match is looked for to show it.
+_LOOKED_AT = 100_000
+# Kinds that name a response without being a piece of it.
+_APART = frozenset({"request", "response", "tool_result"})
+
+Phrases: TypeAlias = tuple[tuple[str, ...], ...]
+Placed: TypeAlias = tuple[int, Commit]
+
+# Scripts without spaces (Thai, Lao, Burmese, Khmer, Han, kana): each character is a word, so that a part of a sentence
+# is a phrase.
+_DENSE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+# Letters and digits, and the vowel signs of scripts whose words would fall apart without them.
+_WORD = re.compile("[\\w\u0900-\u0963\u0966-\u0eff\u1000-\u109f\u1780-\u17ff]+")
+# Accents, and the points of Hebrew and Arabic.
+_MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u065f\u0670]+")
+_PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
+_SPACE = re.compile(r"\s+")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A commit as an index keeps it. ``text`` is what people read of it, nothing where reasoning is hidden.
+
+    ``models`` are the served and the requested one, each once. ``tools`` are those that the same response called after
+    it, in order, each once; of a call or a result it is its own. ``tokens`` are estimated. ``priority`` is what was
+    said of it, else what its content type says, else ``NORMAL``.
+    """
+
+    arrival: int
+    hash: str
+    kind: str
+    time: int
+    response: str
+    text: str
+    models: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    tokens: int = 0
+    priority: Priority = Priority.NORMAL
+
+
+class Said(msgspec.Struct, frozen=True):
+    """An annotation that gives an earlier commit another priority; ``None`` gives it back its own."""
+
+    target: str
+    priority: Priority | None
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What a piece of the log brings: new entries, then the priorities of entries from earlier pieces, in order."""
+
+    entries: list[Entry]
+    said: list[Said]
+
+
+class _Answer:
+    """A response and its blocks: who minted it, what it called, and what was counted of it."""
+
+    def __init__(self) -> None:
+        self.models: tuple[str, ...] = ()
+        self._calls: list[tuple[int, str]] = []
+        self._usage = Usage()
+        self._thought = self._other = 0
+
+    def take(self, commit: Commit) -> None:
+        match commit.value:
+            case Response(origin=origin):
+                names = (origin.served_model, origin.requested_model)
+                self.models = tuple(dict.fromkeys(name for name in names if name))
+            case Usage() as usage:
+                self._usage = usage
+            case ThinkingBlock() as block:
+                self._thought += _weight(block)
+            case value:
+                self._other += _weight(value)
+                if isinstance(value, ToolCall):
+                    self._calls.append((commit.index, value.name))
+
+    def tools_after(self, index: int) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for at, name in self._calls if at > index))
+
+    def tokens(self, value: Payload) -> int:
+        """The value's share of what the provider counted, where it is known what that is a count of."""
+        usage, weight = self._usage, _weight(value)
+        if isinstance(value, ThinkingBlock):
+            if usage.reasoning and weight:
+                return round(usage.reasoning * weight / self._thought)
+        elif usage.output and weight:
+            beside = "reasoning_beside_output" in usage.counted
+            if beside or not (self._thought or usage.reasoning):
+                return round(usage.output * weight / self._other)
+        return _estimated(weight)
+
+
+def read(commits: Iterable[Placed]) -> Reading:
+    """The entries of (arrival, commit) in order of arrival."""
+    known: dict[str, Commit] = {}
+    places: dict[str, int] = {}
+    entries: list[Entry] = []
+    said: list[Said] = []
+    for arrival, commit, answer in _answered(commits):
+        known[commit.hash] = commit
+        entry = _entry(arrival, commit, answer)
+        if entry is not None:
+            places[commit.hash] = len(entries)
+            entries.append(entry)
+        elif (new := _said(commit, known)) is None:
+            continue
+        elif new.target in places:
+            place = places[new.target]
+            priority = new.priority or own_priority(known[new.target].value)
+            entries[place] = msgspec.structs.replace(entries[place], priority=priority)
+        else:
+            said.append(new)
+    return Reading(entries, said)
+
+
+def belongs_to(before: Commit, commit: Commit) -> bool:
+    """Whether ``commit`` must be read in one piece with ``before``, the commit that arrived just before it."""
+    return commit.kind == "annotation" or (commit.response == before.response != "" and commit.kind not in _APART)
+
+
+def readable(value: Payload) -> str | None:
+    """What people read of a payload; ``None`` for one that is not searched for."""
+    match _surviving(value):
+        case ThinkingBlock() as block:
+            return None if block.is_hidden or block.marker else block.thought
+        case ToolCall(name=name, arguments=arguments):
+            return "\n".join((name, *_leaves(arguments)))
+        case Message(text=text) | Text(text=text) | Content(text=text) | BranchSummary(text=text):
+            return text or None
+        case ToolResult(content=text) | Compaction(summary=text):
+            return text or None
+        case _:
+            return None
+
+
+def own_priority(value: Payload) -> Priority:
+    """The priority of a commit that no annotation speaks of."""
+    return value.priority if isinstance(value, Content) else Priority.NORMAL
+
+
+def words(text: str) -> list[str]:
+    """The words of ``text`` as an index has them: letters and digits without case and accents."""
+    if not text.isascii():
+        plain = _MARKS.sub("", unicodedata.normalize("NFKD", text))
+        text = _DENSE.sub(r" \g<0> ", unicodedata.normalize("NFC", plain.casefold()))
+    return [word[:LONGEST_WORD] for word in _WORD.findall(text.casefold().replace("_", " "))]
+
+
+def phrases(text: str) -> Phrases:
+    """What the text of a query asks for: phrases that must all be there, a single word being one too.
+
+    What stands for several words (``read_file``) is a phrase. Nothing is left of text without letters and digits.
+    """
+    found = (tuple(words(quoted or plain)) for quoted, plain in _PIECE.findall(text))
+    return tuple(dict.fromkeys(phrase for phrase in found if phrase))
+
+
+def is_hopeless(query: Query) -> bool:
+    """Whether nothing can fit, because the text has no word in it."""
+    return query.text.strip() != "" and not phrases(query.text)
+
+
+def fits(entry: Entry, query: Query) -> bool:
+    """Whether ``entry`` is what ``query`` describes, its text and session aside."""
+    return (
+        (not query.kinds or entry.kind in query.kinds)
+        and (not query.model or query.model in entry.models)
+        and (not query.tool or query.tool in entry.tools)
+        and (query.priority is None or query.priority == entry.priority)
+        and (query.since is None or query.since <= entry.time)
+        and (query.until is None or entry.time < query.until)
+        and (query.min_tokens is None or query.min_tokens <= entry.tokens)
+        and (query.max_tokens is None or entry.tokens <= query.max_tokens)
+        and (query.before is None or entry.arrival < query.before)
+    )
+
+
+def joined(text: str) -> str:
+    """The words of ``text`` with a space around each, as ``holds`` wants them."""
+    return f" {' '.join(words(text))} "
+
+
+def holds(joined_words: str, wanted: Phrases) -> bool:
+    """Whether every phrase is there."""
+    return all(f" {' '.join(phrase)} " in joined_words for phrase in wanted)
+
+
+def excerpt(text: str, wanted: Phrases) -> str:
+    """``text`` around a match on one line, at most ``EXCERPT`` characters; its beginning where none is seen."""
+    start, end = _match(text[:_LOOKED_AT], wanted)
+    room = max(0, EXCERPT - (end - start))
+    first = max(0, min(start - room // 2, len(text) - EXCERPT))
+    shown = text[first : first + EXCERPT]
+    if first:
+        shown = f"…{shown[1:]}"
+    if first + EXCERPT < len(text):
+        shown = f"{shown[:-1]}…"
+    return _SPACE.sub(" ", shown).strip()
+
+
+def _answered(commits: Iterable[Placed]) -> list[tuple[int, Commit, _Answer | None]]:
+    """Each commit with the response it is a piece of, once all pieces are known. A copy of a response is another."""
+    answers: dict[str, _Answer] = {}
+    found: list[tuple[int, Commit, _Answer | None]] = []
+    for arrival, commit in commits:
+        answer = None
+        if commit.kind == "response":
+            answer = answers[commit.response] = _Answer()
+        elif commit.response and commit.kind not in _APART:
+            answer = answers.setdefault(commit.response, _Answer())
+        if answer is not None and not commit.edit:
+            answer.take(commit)
+        found.append((arrival, commit, answer))
+    return found
+
+
+def _entry(arrival: int, commit: Commit, answer: _Answer | None) -> Entry | None:
+    text = readable(commit.value)
+    if text is None:
+        return None
+    value = _surviving(commit.value)
+    models: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    tokens = _estimated(_weight(value))
+    if answer is not None:
+        models, tools = answer.models, answer.tools_after(commit.index)
+        tokens = tokens if commit.edit else answer.tokens(value)
+    if isinstance(value, ToolCall | ToolResult):
+        tools = (value.name,) if value.name else ()
+    priority = own_priority(value)
+    return Entry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens, priority)
+
+
+def _said(commit: Commit, known: dict[str, Commit]) -> Said | None:
+    """What an annotation says of a priority, and of which commit."""
+    value = commit.value
+    if not isinstance(value, Annotation) or not (value.default or value.priority is not None):
+        return None
+    target, above = value.target, commit
+    while not target and above.parents:
+        nearest = known.get(above.parents[0])
+        if nearest is None or nearest.kind not in ABOUT:
+            target = above.parents[0]
+        else:
+            above = nearest
+    return Said(target, value.priority) if target else None
+
+
+def _surviving(value: Payload) -> Payload:
+    """What is left of a payload that was erased in part; any other is itself."""
+    if isinstance(value, Erased) and value.remainder:
+        return decode_payload(canonical.raw(value.remainder))
+    return value
+
+
+def _weight(value: Payload) -> int:
+    """Characters that the provider counts: of reasoning that cannot be read, those of its carriers."""
+    match value:
+        case ThinkingBlock() as block:
+            if block.is_hidden or block.marker:
+                return 0
+            return len(block.thought) or sum(len(carrier.value) for carrier in carriers_of(block))
+        case ToolCall(name=name, arguments=arguments):
+            return len(name) + len(arguments)
+        case _:
+            return len(readable(value) or "")
+
+
+def _estimated(characters: int) -> int:
+    return characters and (round(characters / _CHARACTERS_PER_TOKEN) or 1)
+
+
+def _leaves(arguments: str) -> Iterator[str]:
+    """A line for each value in a call's arguments; the source text where it is no JSON."""
+    try:
+        parsed: object = canonical.decode(arguments)
+    except msgspec.DecodeError:
+        yield arguments
+        return
+    waiting: list[tuple[str, object]] = [("", parsed)]
+    while waiting:
+        name, node = waiting.pop()
+        match node:
+            case dict():
+                waiting += [(str(key), value) for key, value in reversed(node.items())]
+            case list():
+                waiting += [(name, value) for value in reversed(node)]
+            case _:
+                said = node if isinstance(node, str) else canonical.source(node)
+                yield f"{name}: {said}" if name else said
+
+
+def _match(text: str, wanted: Phrases) -> tuple[int, int]:
+    """Where the first phrase that is seen in ``text`` begins and ends; (0, 0) for none."""
+    plain = text.lower() if text.isascii() else text.translate(_FOLDED)
+    for phrase in wanted:
+        pattern = rf"[\W_]{'*' if any(map(_DENSE.search, phrase)) else '+'}".join(map(re.escape, phrase))
+        found = re.search(rf"(?<![^\W_]){pattern}(?![^\W_])", plain) or re.search(pattern, plain)
+        if found:
+            return found.span()
+    return 0, 0
+
+
+class _Folding(dict[int, str]):
+    """One plain character for each, so that a match in folded text stands where it does in the text itself."""
+
+    def __missing__(self, code: int) -> str:
+        plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKD", chr(code))[:1].casefold())
+        self[code] = plain[:1] or chr(code)
+        return self[code]
+
+
+_FOLDED = _Folding()
