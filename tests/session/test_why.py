@@ -14,7 +14,7 @@ from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Request, Step
 from thinkback.referee import HttpError, Referee
 from thinkback.referee import Step as Scripted
-from thinkback.session.session import new_id
+from thinkback.session.fresh import new_id
 from thinkback.session.store import SessionStore
 
 

@@ -14,7 +14,7 @@ from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport
 from thinkback.drive.threads import in_thread
 from thinkback.model.commits import Message
 from thinkback.model.deltas import Delta
-from thinkback.session import requests
+from thinkback.session import asking, requests
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import busy, reply_of
@@ -55,7 +55,7 @@ class AsyncReplyStream:
     """
 
     def __init__(self, session: Session, message: Message | None, options: Options) -> None:
-        self._authenticator = session._preflight(options, message)
+        self._authenticator = asking.preflight(session, options, message)
         self._session = session
         self._message = message
         self._options = options
@@ -94,7 +94,7 @@ class AsyncReplyStream:
             await asyncio.wrap_future(in_thread(self._authenticator.prepare, threading.Semaphore()))
         await _settle(session)
         await _in_store(session, session._refresh)
-        turn, functions = session._turn(self._message, self._options)
+        turn, functions = asking.turn_of(session, self._message, self._options)
         transport = place.transport or AsyncHttpx2Transport(place.proxy, place.verify)
         self._driver = AsyncDriver(
             turn,

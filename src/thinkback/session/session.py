@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from random import random
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack
 
 from thinkback.drive.hooks import Hook, Hooks
 from thinkback.drive.line import Line
-from thinkback.drive.sync import SyncDriver, now
+from thinkback.drive.sync import now
 from thinkback.drive.tools import PythonTool
-from thinkback.errors import ToolDefinitionError
 from thinkback.log.drafting import Void
 from thinkback.log.protocol import SessionInfo
-from thinkback.model.commits import Commit, Draft, Message, Payload, Priority, Step
+from thinkback.model.commits import Commit, Draft, Payload, Priority, Step
 from thinkback.model.target import Decision, Settings, Target, merge_headers
-from thinkback.session import requests
+from thinkback.session import asking, requests
 from thinkback.session.curating import Batch, Curator
-from thinkback.session.fresh import new_id, outside
+from thinkback.session.fresh import new_id
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import ReplyStream, busy
 from thinkback.settings import Layers, snapshot
-from thinkback.turn.ask import Ask
-from thinkback.turn.controls import Resolver
-from thinkback.turn.credentials import Authenticator
-from thinkback.turn.machine import Turn
 from thinkback.turn.plan import History, Plan
 
 if TYPE_CHECKING:
@@ -310,18 +304,6 @@ class Session:
         """Read the whole line again: it is another one than before."""
         self._history = History(self._line.read())
 
-    def _preflight(self, options: Options, said: Message | None = None) -> Authenticator:
-        """Everything that can be wrong before a request is, so that nothing is stored for it.
-
-        What is returned is still to be prepared, which may use the network.
-        """
-        effective = self._effective(options.settings)
-        target = self.target
-        Resolver(effective, target, requests.native_params(target, options))
-        requests.check_message(said, target)
-        self._place.headers(self._store.rulebook, streams=options.stream)
-        return self._place.authenticator(self._store.rulebook)
-
     def _plan(self, options: Options, *, with_key: bool = False) -> Plan:
         """The next request from what the settings, files and rules say now."""
         self._line.hooks.run("pre_compile", self._history.commits)
@@ -338,69 +320,6 @@ class Session:
         if with_key:
             plan.authenticator = self._place.authenticator(self._store.rulebook)
         return plan
-
-    def _ask(self, message: Message | None, options: Options) -> tuple[Ask, dict[str, PythonTool]]:
-        functions = self._runnable(options)
-        ask = Ask(
-            plan=lambda: self._planned_turn(options),
-            message=message,
-            system=options.system,
-            tools=requests.stamped(options.tools, self.target.endpoint.dialect),
-            runnable=frozenset(functions),
-            max_steps=options.max_steps,
-            max_retries=options.max_retries,
-            keep_text=self._keeps_text(options),
-        )
-        return ask, functions
-
-    def _planned_turn(self, options: Options) -> Plan:
-        plan = self._plan(options, with_key=True)
-        self._line.hooks.run("pre_send", plan)
-        return plan
-
-    def _runnable(self, options: Options) -> dict[str, PythonTool]:
-        """The functions of this call; without ``tools`` those given before, for the tools are still offered."""
-        if options.tools is not None:
-            return options.functions
-        offered = {tool.name for tool in self._history.tools}
-        return {name: tool for name, tool in self._functions.items() if name in offered}
-
-    def _keeps_text(self, options: Options) -> bool:
-        keep = self._store.commit_reasoning and options.reasoning
-        rule = self.target.rule
-        if not keep and not self._text_warned and rule.later in ("must", "must-after-tools"):
-            import warnings
-
-            self._text_warned = True
-            instead = "a placeholder will go" if "placeholder" in rule.missing else "it will be missing"
-            warnings.warn(
-                f"readable reasoning is not kept, and {self.target.endpoint.id} wants it back in later turns: "
-                f"{instead} instead",
-                stacklevel=outside(),
-            )
-        return keep
-
-    def _turn(self, message: Message | None, options: Options) -> tuple[Turn, dict[str, PythonTool]]:
-        ask, functions = self._ask(message, options)
-        if options.tools is not None:
-            self._functions = options.functions
-        return Turn(self._history, ask, new_id, random), functions
-
-    def _driver(self, stream: ReplyStream, message: Message | None, options: Options) -> SyncDriver:
-        self._settle()
-        self._refresh()
-        turn, functions = self._turn(message, options)
-        for name, function in functions.items():
-            if function.is_async:
-                raise ToolDefinitionError(
-                    f"tool {name!r} is a coroutine function", next_actions=("use session.aio, or a plain function",)
-                )
-        place = self._place
-        transport = place.transport or self._store.transport(place.proxy, place.verify)
-        timeouts = options.timeouts or place.timeouts
-        driver = SyncDriver(turn, self._history, self._line, transport, functions, timeouts)
-        self._enter(stream, driver)
-        return driver
 
     def _enter(self, stream: object, driver: object) -> None:
         """``stream`` is the turn under way; it is not kept alive by that, so that abandoning it ends it."""
@@ -442,7 +361,7 @@ class Session:
         self._refresh()
         waiting = requests.open_calls(self._history.commits)
         drafts = requests.result_drafts(results, waiting)
-        requests.check_answered(waiting, results, self._runnable(options))
+        requests.check_answered(waiting, results, asking.runnable(self, options))
         self._append(drafts)
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from thinkback.drive.sync import SyncDriver
 from thinkback.errors import ThinkbackError
 from thinkback.model.commits import Message
 from thinkback.model.deltas import Delta
+from thinkback.session import asking
 from thinkback.session.reply import Reply
 from thinkback.session.requests import Options
 from thinkback.turn.events import Outcome
@@ -44,7 +45,7 @@ class ReplyStream:
     """
 
     def __init__(self, session: Session, message: Message | None, options: Options) -> None:
-        session._preflight(options, message).prepare()
+        asking.preflight(session, options, message).prepare()
         self._session = session
         self._message = message
         self._options = options
@@ -53,7 +54,8 @@ class ReplyStream:
 
     def __iter__(self) -> Iterator[Delta]:
         if self._deltas is None:
-            self._driver = self._session._driver(self, self._message, self._options)
+            self._driver = asking.driver_of(self._session, self._message, self._options)
+            self._session._enter(self, self._driver)
             self._deltas = self._driver.run()
         yield from self._deltas
         outcome = self._driver.outcome if self._driver is not None else None

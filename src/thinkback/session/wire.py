@@ -11,7 +11,7 @@ from thinkback.errors import ProviderError, ThinkbackError
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Commit, Draft, Message, Tools
-from thinkback.session import adopt, requests
+from thinkback.session import adopt, asking, requests
 from thinkback.session.fresh import new_id
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
@@ -54,7 +54,7 @@ class Wire:
         session = self._session
         read = requests.read_options(options)
         said = requests.message(prompt) if prompt is not None else None
-        session._preflight(read, said).prepare()
+        asking.preflight(session, read, said).prepare()
         session._settle()
         session._refresh()
         results = tool_results or {}
@@ -149,7 +149,7 @@ class _Ingest:
     def __init__(self, session: Session, planned: Planned) -> None:
         self._session = session
         self._planned = planned
-        ask, _ = session._ask(None, planned.options)
+        ask, _ = asking.ask_for(session, None, planned.options)
         ask.plan, ask.runnable, ask.system, ask.tools, ask.max_retries = (
             lambda: planned.plan,
             frozenset(),

@@ -1,0 +1,105 @@
+"""From a session and what a caller wants to a turn that can be driven: checks before anything is stored, the ask, the
+tools, the driver.
+"""
+
+from __future__ import annotations
+
+import warnings
+from random import random
+from typing import TYPE_CHECKING
+
+from thinkback.drive.sync import SyncDriver
+from thinkback.drive.tools import PythonTool
+from thinkback.errors import ToolDefinitionError
+from thinkback.model.commits import Message
+from thinkback.session import requests
+from thinkback.session.fresh import new_id, outside
+from thinkback.session.requests import Options
+from thinkback.turn.ask import Ask
+from thinkback.turn.controls import Resolver
+from thinkback.turn.credentials import Authenticator
+from thinkback.turn.machine import Turn
+from thinkback.turn.plan import Plan
+
+if TYPE_CHECKING:
+    from thinkback.session.session import Session
+
+
+def preflight(session: Session, options: Options, said: Message | None = None) -> Authenticator:
+    """Everything that can be wrong before a request is, so that nothing is stored for it.
+
+    What is returned is still to be prepared, which may use the network.
+    """
+    effective, target = session._effective(options.settings), session.target
+    Resolver(effective, target, requests.native_params(target, options))
+    requests.check_message(said, target)
+    rulebook = session._store.rulebook
+    session._place.headers(rulebook, streams=options.stream)
+    return session._place.authenticator(rulebook)
+
+
+def ask_for(session: Session, message: Message | None, options: Options) -> tuple[Ask, dict[str, PythonTool]]:
+    """What the turn is asked to do, and the functions that it may run."""
+    functions = runnable(session, options)
+    ask = Ask(
+        plan=lambda: _plan(session, options),
+        message=message,
+        system=options.system,
+        tools=requests.stamped(options.tools, session.target.endpoint.dialect),
+        runnable=frozenset(functions),
+        max_steps=options.max_steps,
+        max_retries=options.max_retries,
+        keep_text=_keeps_text(session, options),
+    )
+    return ask, functions
+
+
+def runnable(session: Session, options: Options) -> dict[str, PythonTool]:
+    """The functions of this call; without ``tools`` those given before, for the tools are still offered."""
+    if options.tools is not None:
+        return options.functions
+    offered = {tool.name for tool in session._history.tools}
+    return {name: tool for name, tool in session._functions.items() if name in offered}
+
+
+def turn_of(session: Session, message: Message | None, options: Options) -> tuple[Turn, dict[str, PythonTool]]:
+    """The turn, and the functions that it may run."""
+    ask, functions = ask_for(session, message, options)
+    if options.tools is not None:
+        session._functions = options.functions
+    return Turn(session._history, ask, new_id, random), functions
+
+
+def driver_of(session: Session, message: Message | None, options: Options) -> SyncDriver:
+    """The driver of a turn that begins now, once a turn that was abandoned is ended."""
+    session._settle()
+    session._refresh()
+    turn, functions = turn_of(session, message, options)
+    for name, function in functions.items():
+        if function.is_async:
+            raise ToolDefinitionError(
+                f"tool {name!r} is a coroutine function", next_actions=("use session.aio, or a plain function",)
+            )
+    place = session._place
+    transport = place.transport or session._store.transport(place.proxy, place.verify)
+    timeouts = options.timeouts or place.timeouts
+    return SyncDriver(turn, session._history, session._line, transport, functions, timeouts)
+
+
+def _plan(session: Session, options: Options) -> Plan:
+    plan = session._plan(options, with_key=True)
+    session._line.hooks.run("pre_send", plan)
+    return plan
+
+
+def _keeps_text(session: Session, options: Options) -> bool:
+    keep = session._store.commit_reasoning and options.reasoning
+    target = session.target
+    if not keep and not session._text_warned and target.rule.later in ("must", "must-after-tools"):
+        session._text_warned = True
+        instead = "a placeholder will go" if "placeholder" in target.rule.missing else "it will be missing"
+        warnings.warn(
+            f"readable reasoning is not kept, and {target.endpoint.id} wants it back in later turns: {instead} instead",
+            stacklevel=outside(),
+        )
+    return keep
