@@ -89,6 +89,12 @@ class ToolDefinitionError(ThinkbackError):
     kind = "tool"
 
 
+class CompactionRefused(ThinkbackError):
+    """A checkpoint that would break the conversation, lose what must survive, or make nothing smaller."""
+
+    kind = "compaction"
+
+
 class StoreError(ThinkbackError):
     """The store cannot do what was asked (locked, full, closed)."""
 

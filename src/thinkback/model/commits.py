@@ -233,9 +233,13 @@ CompactionStrategy: TypeAlias = Literal[
 class Compaction(msgspec.Struct, frozen=True, omit_defaults=True, tag="compaction"):
     """A visible checkpoint: from here on, requests say ``summary`` instead of a run of commits. Nothing is deleted.
 
-    ``first`` and ``last`` are the hashes of the run's ends, both inside; ``kept`` are hashes in the run that go word
-    for word behind the summary. ``trimmed`` is (hash of a tool result, the text it goes out with). ``model`` wrote the
-    summary, ``before`` and ``after`` are effective tokens, estimated. ``reason`` is what asked for it.
+    ``first`` and ``last`` are the hashes of the run's ends, both inside, or empty where nothing is summarised. ``kept``
+    names what goes word for word behind the summary: messages of the run by their hash, responses by that of their
+    ``response`` commit (all blocks and results go along). ``trimmed`` is (hash of a tool result, the text it goes out
+    with). A checkpoint takes the place of every earlier one whose run lies in its own; runs never overlap otherwise.
+
+    ``model`` wrote the summary and used ``usage`` for it; ``before`` and ``after`` are effective tokens, estimated.
+    ``reason`` is what asked for it, ``note`` what went wrong: of a checkpoint that came to nothing, that is all.
     """
 
     strategy: CompactionStrategy
@@ -245,9 +249,11 @@ class Compaction(msgspec.Struct, frozen=True, omit_defaults=True, tag="compactio
     kept: tuple[str, ...] = ()
     trimmed: tuple[tuple[str, str], ...] = ()
     model: str = ""
+    usage: Usage | None = None
     before: int = 0
     after: int = 0
     reason: str = ""
+    note: str = ""
 
 
 class BranchSummary(msgspec.Struct, frozen=True, omit_defaults=True, tag="branch_summary"):

@@ -42,9 +42,14 @@ class Reclassified(msgspec.Struct, frozen=True, gc=False, tag="reclassified"):
 
 
 class Status(msgspec.Struct, frozen=True, tag="status"):
-    """What the turn is doing; ``detail`` is the model, the reason, the tool, or the branch that was opened."""
+    """What the turn is doing; ``detail`` is the model, the reason, the tool, or the branch that was opened.
 
-    state: Literal["sending", "retrying", "repairing", "tool_started", "tool_finished", "branched"]
+    ``filling``: the context is filling up; ``compacting``: a checkpoint is made, or why none is.
+    """
+
+    state: Literal[
+        "sending", "retrying", "repairing", "tool_started", "tool_finished", "branched", "filling", "compacting"
+    ]
     detail: str = ""
     response: str = ""
 
