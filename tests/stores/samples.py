@@ -38,9 +38,18 @@ def put(store: Store, session: str, step: Step) -> list[Commit]:
     return commits
 
 
+def put_on(store: Store, session: str, branch: str, step: Step) -> list[Commit]:
+    """Seal ``step`` on top of a branch's head, append it, and return its commits."""
+    (head,) = [found.head for found in store.refs.list(session) if found.name == branch]
+    commits = seal(step, head)
+    assert store.append(session, step.id, commits, head, branch)
+    return commits
+
+
 def fill(store: Store, session: str, steps: Iterable[Step]) -> list[Commit]:
-    """Make the session and append ``steps`` to it."""
-    store.create_session(session, f"name of {session}", 1)
+    """Append ``steps`` to the session, made if it is not there."""
+    if store.find_session(session) is None:
+        store.create_session(session, f"name of {session}", 1)
     return [commit for step in steps for commit in put(store, session, step)]
 
 

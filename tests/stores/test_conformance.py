@@ -20,7 +20,7 @@ NOBODY = "there is no session"
 def test_a_new_session_is_empty(store: Store) -> None:
     """A session begins without commits, updated when it was created."""
     made = store.create_session("s-1", "first", 7)
-    assert SessionInfo("s-1", "first", 7, 7, 0, Head(), {}) == made
+    assert SessionInfo("s-1", "first", 7, 7, 0, Head(), {}, family="s-1") == made
     assert made == store.find_session("first") == store.find_session("s-1")
     assert [] == store.read("s-1")
 
@@ -140,7 +140,7 @@ def test_sessions_are_listed_last_updated_first(store: Store) -> None:
     assert ["old", "new"] == [info.id for info in store.list_sessions()]
     fill(store, "newest", [user_step("1", time=60)])
     assert ["newest", "old", "new"] == [info.id for info in store.list_sessions()]
-    assert SessionInfo("old", "name of old", 1, 50, 1, head_of(commits)) == store.find_session("old")
+    assert SessionInfo("old", "name of old", 1, 50, 1, head_of(commits), family="old") == store.find_session("old")
 
 
 def test_settings_are_replaced_as_a_whole(store: Store) -> None:

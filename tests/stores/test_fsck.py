@@ -34,6 +34,26 @@ DAMAGE = {
     "a missing end": ("DELETE FROM commits WHERE position = 5", "where no commit is"),
     "a branch beyond the end": ("UPDATE branches SET position = 99", "where no commit is"),
     "a branch of no segment": ("UPDATE branches SET segment = 99", "where no commit is"),
+    "a current branch that is not there": ("UPDATE sessions SET branch = 'gone'", "which is not there"),
+    "a branch in another family": (
+        "INSERT INTO sessions VALUES (9, 't', 't', 9, 1, '{}', 'main', NULL, ''); "
+        "INSERT INTO branches VALUES (9, 'main', 1, 0)",
+        "stands on another family's: segment 1",
+    ),
+    "a parent session in another family": (
+        "INSERT INTO sessions VALUES (9, 't', 't', 9, 1, '{}', 'main', 1, '')",
+        "stands on another family's: its parent",
+    ),
+    "a family that is not its root's": (
+        "INSERT INTO sessions VALUES (8, 'u', 'u', 1, 1, '{}', 'main', 1, ''); "
+        "INSERT INTO sessions VALUES (9, 't', 't', 8, 1, '{}', 'main', 1, '')",
+        "stands on another family's: the root",
+    ),
+    "a segment on another family's": (
+        "INSERT INTO sessions VALUES (9, 't', 't', 9, 1, '{}', 'main', NULL, ''); "
+        "INSERT INTO segments VALUES (9, 9, 3, 1, 2)",
+        "stands on another family's: its parent",
+    ),
     "a segment that is gone": ("DELETE FROM segments", "not a segment of any session"),
     "a wrong base": ("UPDATE segments SET base = 3", "begins at seq 3"),
     "a parent segment that is not there": ("UPDATE segments SET parent_segment = 9, parent_position = 0", "its parent"),
@@ -42,8 +62,10 @@ DAMAGE = {
     "a session that is gone": ("DELETE FROM sessions", "names a row that does not exist"),
     "an edited migration": ("UPDATE migrations SET checksum = 'x'", "not the one of this thinkback"),
     "a lost migration": ("DELETE FROM migrations", "migration 1 is not recorded"),
-    "a migration too many": ("INSERT INTO migrations VALUES (9, 'later', 'x')", "recorded but not known"),
+    "a migration too many": ("INSERT INTO migrations VALUES (9, 'later', 'x', 0)", "recorded but not known"),
     "a lost index": ("DROP INDEX commits_by_arrival", "index commits_by_arrival is missing"),
+    "a lost index of format 2": ("DROP INDEX merges_by_segment", "index merges_by_segment is missing"),
+    "a lost column": ("ALTER TABLE migrations DROP COLUMN unswept", "column migrations.unswept is missing"),
     "a lost table": ("DROP TABLE steps", "table steps is missing"),
     "a wrong user_version": ("PRAGMA user_version = 7", "user_version is 7"),
 }
@@ -65,7 +87,7 @@ def test_damage_is_found_and_named(log: Path, commits: list[Commit], kind: str) 
     store = open_store(log)
     assert [] == list(store.fsck())
     with closing(sqlite3.connect(log, isolation_level=None)) as db:
-        db.execute(sql)
+        db.executescript(sql)
     problems = list(store.fsck())
     store.close()
     assert [problem for problem in problems if what in problem.what], problems

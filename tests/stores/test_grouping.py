@@ -55,7 +55,7 @@ class _Appends:
         """Append ``first`` alone and then all ``others`` at once; return the number of transactions."""
         assert self.writer is not None
         self.writer.held.clear()
-        self.writer.ready = lambda: len(self.store._appends._waiting) == len(others)
+        self.writer.ready = lambda: len(self.store._appends._group._waiting) == len(others)
         before = self.writer.begun
         threads = [threading.Thread(target=self._append, args=job) for job in (first, *others)]
         threads[0].start()
@@ -116,17 +116,20 @@ def test_a_step_that_fails_half_way_is_undone_alone(appends: _Appends, log: Path
     store.append("a", "1", one, Head())
     store.append("a", "2", two, head_of(one))
     db = sqlite3.connect(log, isolation_level=None)
-    db.execute("UPDATE branches SET position = 0 WHERE session = 1")
+    db.execute(
+        "INSERT INTO commits SELECT 99, segment, 3, hash, parents, kind, digest, time, response, block, edit, "
+        "codec, payload FROM commits WHERE position = 1"
+    )
     db.close()
-    clash = ("a", "3", seal(response_step("3"), head_of(one)), head_of(one))
+    clash = ("a", "3", three, head_of(two))
     appends.run(_job("b", user_step("b")), clash, _job("c", response_step("c")))
     assert (True, True) == (appends.outcomes["b"], appends.outcomes["c"])
     assert isinstance(appends.outcomes["3"], CorruptLogError)
     db = sqlite3.connect(log, isolation_level=None)
-    db.execute("UPDATE branches SET position = 1 WHERE session = 1")
+    db.execute("DELETE FROM commits WHERE arrival = 99")
     db.close()
     assert [] == list(store.fsck())
-    assert three
+    assert one + two == store.read("a")
 
 
 def test_a_step_twice_in_a_group_is_stored_once(appends: _Appends) -> None:
@@ -160,7 +163,7 @@ def test_an_interrupt_undoes_the_transaction_and_keeps_the_store_working(appends
     assert appends.writer is not None
 
     def interrupted() -> bool:
-        if len(appends.store._appends._waiting) < 2:
+        if len(appends.store._appends._group._waiting) < 2:
             return False
         raise KeyboardInterrupt
 

@@ -10,10 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.samples import fill, put, response_step, user_step
+from tests.stores.samples import chain, fill, put, response_step, user_step
 from thinkback.errors import FormatVersionError, StoreError
-from thinkback.stores.migrations import NEWEST, Schema, statements
+from thinkback.log.protocol import Origin, SessionInfo
+from thinkback.log.seal import head_of
+from thinkback.model.commits import Commit, Head, Step
+from thinkback.stores.migrations import NEWEST, Schema, migrate, statements
+from thinkback.stores.rows import COLUMNS, to_rows
 from thinkback.stores.sqlite import SqliteStore
+from thinkback.stores.sqlite_open import configure, connect
 
 NEXT = "9999_next"
 UP = """-- A change as a later format would make it; with a semicolon in a comment;
@@ -48,6 +53,26 @@ def test_an_older_log_is_migrated_and_reads_the_same(log: Path, later: Schema) -
         assert (len(later.names),) == db.execute("PRAGMA user_version").fetchone()
     with _opened(log, later) as newer:
         assert commits == newer.read("s")
+
+
+def test_a_log_of_format_1_goes_on(log: Path) -> None:
+    """A file as 0.1 wrote it keeps ids, names, settings and commits, and gets branches, forks and a family."""
+    commits = _format_1(log, [user_step("1"), response_step("2")])
+    with _opened(log, NEWEST) as store:
+        head = head_of(commits)
+        was = SessionInfo("s", "first", 7, 2_000, 5, head, {"reasoning.effort": "high"}, "main", "s")
+        empty = SessionInfo("t", "second", 8, 8, 0, Head(), {}, "main", "t")
+        assert [was, empty] == store.list_sessions()
+        assert commits == store.read("s")
+        assert not store.append("s", "2", commits[1:], head_of(commits[:1]))
+        store.refs.create("s", "b", head_of(commits[:1]), "main")
+        store.create_session("u", "fork", 9, Origin("s", at=head))
+        for session in "stu":
+            put(store, session, user_step("3"))
+        assert commits == store.read("u")[:-1]
+        assert [] == list(store.fsck())
+    with closing(sqlite3.connect(log)) as db:
+        assert [(1, 5), (2, 0)] == db.execute("SELECT version, unswept FROM migrations").fetchall()
 
 
 def test_the_older_program_refuses_the_migrated_log(log: Path, later: Schema) -> None:
@@ -114,6 +139,27 @@ def test_a_script_is_split_into_its_statements() -> None:
     """Semicolons in comments, strings and triggers do not end a statement."""
     trigger = "CREATE TRIGGER t AFTER INSERT ON a BEGIN\n  SELECT ';';\nEND;\n"
     assert [trigger, "-- one; two\nSELECT 1;\n"] == list(statements(trigger + "-- one; two\nSELECT 1;\n-- the end\n"))
+
+
+def _format_1(log: Path, steps: list[Step]) -> list[Commit]:
+    """A file of format 1 with the session ``s``, which holds ``steps``, and the empty session ``t``."""
+    sealed = chain(steps)
+    with closing(connect(str(log))) as db:
+        configure(db, "full")
+        migrate(db, str(log), Schema(NEWEST.directory, NEWEST.names[:1]))
+        settings = '{"reasoning.effort":"high"}'
+        db.execute(
+            "INSERT INTO sessions VALUES (1, 's', 'first', 1, 7, ?), (2, 't', 'second', 2, 8, '{}')", (settings,)
+        )
+        db.execute("INSERT INTO segments VALUES (1, 1, 0, NULL, NULL), (2, 2, 0, NULL, NULL)")
+        at = 0
+        for step, commits in zip(steps, sealed, strict=True):
+            db.execute("INSERT INTO steps VALUES (1, ?, 1, ?, ?)", (step.id, at, len(commits)))
+            for row in to_rows(commits):
+                db.execute(f"INSERT INTO commits (segment, {COLUMNS}) VALUES (1{', ?' * 11})", (at, *row))
+                at += 1
+        db.execute("INSERT INTO branches VALUES (1, 'main', 1, ?), (2, 'main', 2, -1)", (at - 1,))
+    return [commit for commits in sealed for commit in commits]
 
 
 def _made(log: Path, schema: Schema) -> None:

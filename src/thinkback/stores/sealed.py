@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from thinkback.errors import CorruptLogError, HeadMovedError, NotFoundError, StoreError
 from thinkback.model.commits import Commit, Head
 
+EMPTY = Head()
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -57,7 +58,7 @@ def head_moved(session: str, expected: Head, actual: Head) -> HeadMovedError:
 def id_taken(id: str) -> StoreError:
     """The error for a new session under the id of another one."""
     return StoreError(
-        f"the session id {id} is taken by a session of another name",
+        f"the session id {id} is taken by a session of another name, or by a deleted one that others stand on",
         details={"session": id},
         next_actions=("make the session with a new id",),
     )
@@ -90,6 +91,15 @@ def branch_taken(name: str, session: str) -> StoreError:
     )
 
 
+def current_branch(name: str, session: str) -> StoreError:
+    """The error for deleting the branch that the session is opened on."""
+    return StoreError(
+        f"{name} is the current branch of session {session}",
+        details={"session": session, "branch": name},
+        next_actions=("switch to another one first",),
+    )
+
+
 def no_commit(hash: str, session: str) -> NotFoundError:
     """The error for a commit that no session of the family holds."""
     return NotFoundError(
@@ -106,6 +116,11 @@ def on_branch(at: Head, branch: str) -> NotFoundError:
         details={"hash": at.hash, "branch": branch},
         next_actions=("check it with the log",),
     )
+
+
+def whole_hash(text: str) -> bool:
+    """Whether it is a hash as commits have it."""
+    return len(text) == 64 and _HEX.issuperset(text)
 
 
 def prefix_range(prefix: str) -> tuple[bytes, bytes]:

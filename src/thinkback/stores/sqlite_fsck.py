@@ -29,6 +29,27 @@ WHERE NOT (EXISTS (SELECT 1 FROM commits AS c WHERE c.segment = b.segment AND c.
            OR b.position = -1 AND EXISTS (SELECT 1 FROM segments AS g WHERE g.segment = b.segment
                                           AND g.parent_segment IS NULL))
 """
+_HEADS = """
+SELECT id, CAST(branch AS BLOB) FROM sessions AS s WHERE name IS NOT NULL
+AND NOT EXISTS (SELECT 1 FROM branches AS b WHERE b.session = s.session AND b.name = s.branch)
+"""
+# Whatever stands on something stands in the same family.
+_STRANGERS = """
+SELECT 'session ' || s.id, 'its parent' FROM sessions AS s JOIN sessions AS p ON p.session = s.parent
+WHERE p.family <> s.family
+UNION ALL
+SELECT 'session ' || s.id, 'the root of its family' FROM sessions AS s JOIN sessions AS r ON r.session = s.family
+WHERE r.family <> s.family
+UNION ALL
+SELECT 'segment ' || g.segment, 'its parent' FROM segments AS g JOIN sessions AS s ON s.session = g.session
+JOIN segments AS p ON p.segment = g.parent_segment JOIN sessions AS o ON o.session = p.session
+WHERE o.family <> s.family
+UNION ALL
+SELECT 'a branch of session ' || s.id, 'segment ' || b.segment FROM branches AS b
+JOIN sessions AS s ON s.session = b.session
+JOIN segments AS g ON g.segment = b.segment JOIN sessions AS o ON o.session = g.session
+WHERE o.family <> s.family
+"""
 _STEPS = """
 SELECT CAST(id AS BLOB), segment, position, commits FROM steps WHERE commits > 0 ORDER BY segment, position
 """
@@ -91,6 +112,12 @@ def _ref_problems(db: Connection) -> Iterator[Problem]:
     for name, session, segment, position in db.execute(_REFS):
         where = f"branch {name.decode('utf-8', 'replace')} of session {session}"
         yield Problem(where, f"points at segment {segment} position {position}, where no commit is")
+    for session, branch in db.execute(_HEADS):
+        yield Problem(
+            f"session {session}", f"is to open on branch {branch.decode('utf-8', 'replace')}, which is not there"
+        )
+    for where, what in db.execute(_STRANGERS):
+        yield Problem(where, f"stands on another family's: {what}")
 
 
 def _step_problems(db: Connection) -> Iterator[Problem]:

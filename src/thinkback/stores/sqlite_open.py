@@ -66,6 +66,8 @@ def configure(connection: Connection, durability: Durability) -> None:
                 raise
             time.sleep(BUSY_SECONDS / WAL_TRIES)
     connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
+    # Always, not only to erase: SQLite leaves copies behind where it moves rows from page to page.
+    connection.execute("PRAGMA secure_delete = ON").fetchall()
 
 
 @contextmanager
@@ -88,11 +90,13 @@ def naming_errors(path: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise named(error, path) from error
+    except UnicodeDecodeError as error:  # damaged text, which SQLite quotes in its message
+        raise named(sqlite3.DatabaseError(str(error)), path, sqlite3.SQLITE_CORRUPT) from error
 
 
-def named(error: sqlite3.Error, path: str) -> StoreError:
-    """The ``StoreError`` for ``error``."""
-    code = _code(error)
+def named(error: sqlite3.Error, path: str, code: int = 0) -> StoreError:
+    """The ``StoreError`` for ``error``, whose own code counts unless one is given."""
+    code = code or _code(error)
     cls, what, action = _NAMES.get(code, _UNNAMED)
     return cls(f"the log {path} {what} ({error})", details={"path": path, "code": code}, next_actions=(action,))
 

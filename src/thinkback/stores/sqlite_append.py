@@ -1,0 +1,141 @@
+"""Appending to a SQLite log: one step, or those of several threads, in one transaction.
+
+Promises: an append is on the disk when it returns (``durability="full"``); steps that share a transaction still fail
+one by one; a branch grows in a segment of its own session and never in what another branch or session stands on.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from thinkback.errors import NotFoundError, StoreError
+from thinkback.model.commits import Commit, Head
+from thinkback.stores.grouping import Group
+from thinkback.stores.rows import COLUMNS, to_rows
+from thinkback.stores.sealed import check_sealed, check_text, damaged, head_moved
+from thinkback.stores.sqlite_file import LogFile
+from thinkback.stores.sqlite_open import Connection, named, transaction
+from thinkback.stores.sqlite_places import head, key, pointer
+
+# The last column: whether the branch ends where a segment of its own session ends.
+_HEAD = """
+SELECT s.session, b.segment, b.position, g.base + b.position, c.hash,
+       EXISTS (SELECT 1 FROM steps AS t WHERE t.session = s.session AND t.id = ?2),
+       g.session = s.session
+       AND NOT EXISTS (SELECT 1 FROM commits AS n WHERE n.segment = b.segment AND n.position = b.position + 1)
+FROM sessions AS s
+JOIN branches AS b ON b.session = s.session AND b.name = ?3
+JOIN segments AS g ON g.segment = b.segment
+LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
+WHERE s.id = ?1
+"""
+_IS_KNOWN = "SELECT 1 FROM steps WHERE session = ? AND id = ?"
+_ADD_SEGMENT = """
+INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
+"""
+_ADD_COMMIT = f"INSERT INTO commits (segment, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD_STEP = "INSERT INTO steps (session, id, segment, position, commits) VALUES (?, ?, ?, ?, ?)"
+_GROW = "UPDATE branches SET position = ? WHERE session = ? AND name = ?"
+_POINT = "UPDATE branches SET segment = ?, position = ? WHERE session = ? AND name = ?"
+
+# What is wrong with one step alone; anything else concerns the whole transaction.
+_FAULTS = (StoreError, NotFoundError, sqlite3.IntegrityError, sqlite3.DataError, ValueError, OverflowError)
+
+
+class _Append:
+    """One step on its way into the file, and what became of it."""
+
+    __slots__ = ("branch", "expected", "failure", "rows", "session", "step", "stored")
+
+    def __init__(self, session: str, step: str, rows: list[tuple[Any, ...]], expected: Head, branch: str) -> None:
+        self.session, self.step, self.rows, self.expected, self.branch = session, step, rows, expected, branch
+        self.stored: bool | None = None
+        self.failure: Exception | None = None
+
+
+class Appends:
+    """The appends to one file; those of threads that come together share a transaction."""
+
+    def __init__(self, file: LogFile) -> None:
+        self._file = file
+        self._group: Group[_Append] = Group(self._commit)
+
+    def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
+        """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
+        check_text("step id", step)
+        check_sealed(commits, expected)
+        item = _Append(session, step, to_rows(commits), expected, branch)
+        self._group.run(item)
+        if item.failure is not None:
+            raise item.failure
+        if item.stored is None:
+            raise StoreError(
+                "the append was interrupted", next_actions=("append the same step again: it is stored at most once",)
+            )
+        return item.stored
+
+    def _commit(self, batch: list[_Append]) -> None:
+        """Store a batch of steps in one transaction. Outcomes count only once it is committed."""
+        outcomes: Sequence[bool | Exception]
+        try:
+            with self._file.writer() as db, transaction(db):
+                outcomes = [_attempt(db, item, alone=len(batch) == 1) for item in batch]
+        except (sqlite3.Error, *_FAULTS) as error:
+            outcomes = [error] * len(batch)
+        for item, outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, bool):
+                item.stored = outcome
+            elif isinstance(outcome, sqlite3.Error):
+                item.failure = named(outcome, self._file.path)
+            else:
+                item.failure = outcome
+
+
+def _attempt(db: Connection, item: _Append, alone: bool) -> bool | Exception:
+    """Add one step of a batch; if it fails, it takes nothing of the others with it."""
+    if alone:
+        return _add_step(db, item)
+    db.execute("SAVEPOINT step")
+    try:
+        return _add_step(db, item)
+    except _FAULTS as error:
+        db.execute("ROLLBACK TO step")
+        return error
+    finally:
+        if db.in_transaction:  # a full disk undoes the whole transaction
+            db.execute("RELEASE step")
+
+
+def _add_step(db: Connection, item: _Append) -> bool:
+    found = db.execute(_HEAD, (item.session, item.step, item.branch)).fetchone()
+    if found is None:
+        return _without_branch(db, item)
+    session, segment, position, seq, hash, is_known, is_end = found
+    if is_known:
+        return False
+    actual = head(hash, seq)
+    if actual != item.expected:
+        raise head_moved(item.session, item.expected, actual)
+    first = position + 1
+    if item.rows:
+        if is_end:
+            db.execute(_GROW, (position + len(item.rows), session, item.branch))
+        else:
+            above = (segment, position) if position >= 0 else (None, None)
+            ((segment,),) = db.execute(_ADD_SEGMENT, (session, seq + 1, *above)).fetchall()
+            first = 0
+            db.execute(_POINT, (segment, len(item.rows) - 1, session, item.branch))
+        db.executemany(_ADD_COMMIT, [(segment, at, *row) for at, row in enumerate(item.rows, first)])
+    db.execute(_ADD_STEP, (session, item.step, segment, first, len(item.rows)))
+    return True
+
+
+def _without_branch(db: Connection, item: _Append) -> bool:
+    """A step of a branch that is not there: it may have been stored before the branch was deleted."""
+    of = key(db, item.session)
+    if db.execute(_IS_KNOWN, (of.session, item.step)).fetchone():
+        return False
+    pointer(db, of, item.branch)
+    raise damaged(f"branch {item.branch} points at a segment that does not exist")
