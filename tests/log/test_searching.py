@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from thinkback.log.seal import seal
 from thinkback.log.searching import (
     EXCERPT,
     LONGEST_WORD,
+    UNREAD,
     Entry,
     Reading,
     Said,
@@ -263,7 +266,7 @@ def test_an_annotation_of_an_earlier_piece_is_handed_on() -> None:
         Draft("annotation", Annotation("f" * 64, default=True)),
         Draft("annotation", Annotation(tags=("x",))),
     )
-    assert Reading([], [Said(first.hash, Priority.PINNED), Said("f" * 64, None)]) == read(rest)
+    assert Reading([], [Said(2, first.hash, Priority.PINNED), Said(3, "f" * 64, None)]) == read(rest)
 
 
 def test_an_annotation_of_nothing_says_nothing() -> None:
@@ -282,10 +285,13 @@ def test_pieces_that_belong_together_give_what_the_whole_gives() -> None:
         Draft("turn_ended", TurnEnded("completed")),
     )
     whole = read(log).entries
-    cuts = [at for at in range(1, len(log)) if not belongs_to(log[at - 1][1], log[at][1])]
+    commits = [commit for _, commit in log]
+    pairs = enumerate(pairwise(commits), 1)
+    cuts = [at for at, (before, here) in pairs if not belongs_to(before.response, here.kind, here.response)]
     assert [2, 6, 7, 10] == cuts
     for cut in cuts:
         assert whole == read(log[:cut]).entries + read(log[cut:]).entries
+    assert whole == read(placed for placed in log if placed[1].kind not in UNREAD).entries
 
 
 @pytest.mark.parametrize(

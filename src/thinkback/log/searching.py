@@ -40,6 +40,8 @@ LONGEST_WORD = 64
 _CHARACTERS_PER_TOKEN = 4
 # How far into a text a match is looked for to show it.
 _LOOKED_AT = 100_000
+UNREAD: frozenset[str] = frozenset({"request", "turn_ended", "repair", "tools", "media", "other"})
+"""Kinds that ``read`` makes nothing of, so that stores need not unpack them."""
 # Kinds that name a response without being a piece of it.
 _APART = frozenset({"request", "response", "tool_result"})
 
@@ -81,8 +83,9 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """An annotation that gives an earlier commit another priority; ``None`` gives it back its own."""
+    """An annotation, by its arrival, that gives an earlier commit another priority; ``None`` gives it back its own."""
 
+    arrival: int
     target: str
     priority: Priority | None
 
@@ -145,7 +148,7 @@ def read(commits: Iterable[Placed]) -> Reading:
         if entry is not None:
             places[commit.hash] = len(entries)
             entries.append(entry)
-        elif (new := _said(commit, known)) is None:
+        elif (new := _said(arrival, commit, known)) is None:
             continue
         elif new.target in places:
             place = places[new.target]
@@ -156,9 +159,9 @@ def read(commits: Iterable[Placed]) -> Reading:
     return Reading(entries, said)
 
 
-def belongs_to(before: Commit, commit: Commit) -> bool:
-    """Whether ``commit`` must be read in one piece with ``before``, the commit that arrived just before it."""
-    return commit.kind == "annotation" or (commit.response == before.response != "" and commit.kind not in _APART)
+def belongs_to(before: str, kind: str, response: str) -> bool:
+    """Whether a commit must be read in one piece with the one that arrived just before it, of response ``before``."""
+    return kind == "annotation" or (response == before != "" and kind not in _APART)
 
 
 def readable(value: Payload) -> str | None:
@@ -274,7 +277,7 @@ def _entry(arrival: int, commit: Commit, answer: _Answer | None) -> Entry | None
     return Entry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens, priority)
 
 
-def _said(commit: Commit, known: dict[str, Commit]) -> Said | None:
+def _said(arrival: int, commit: Commit, known: dict[str, Commit]) -> Said | None:
     """What an annotation says of a priority, and of which commit."""
     value = commit.value
     if not isinstance(value, Annotation) or not (value.default or value.priority is not None):
@@ -286,7 +289,7 @@ def _said(commit: Commit, known: dict[str, Commit]) -> Said | None:
             target = above.parents[0]
         else:
             above = nearest
-    return Said(target, value.priority) if target else None
+    return Said(arrival, target, value.priority) if target else None
 
 
 def _surviving(value: Payload) -> Payload:
