@@ -129,3 +129,21 @@ class CredentialError(ThinkbackError):
     """No key for an endpoint that needs one."""
 
     kind = "credential"
+
+
+class BranchError(ThinkbackError):
+    """What was asked of a branch would tear or lose something; nothing was changed."""
+
+    kind = "branch"
+
+
+class OpenTurnError(BranchError):
+    """A turn is under way: calls on this branch have no results yet."""
+
+    kind = "open-turn"
+
+
+class MergeConflictError(BranchError):
+    """Two branches say different things of the same commit. ``details``: the hashes."""
+
+    kind = "conflict"

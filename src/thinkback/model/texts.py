@@ -1,0 +1,55 @@
+"""What a payload says, as people read it. Never an opaque value, never the wire's own object."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.commits import (
+    Annotation,
+    BranchSummary,
+    Compaction,
+    Content,
+    Erased,
+    Merge,
+    Message,
+    Payload,
+    Repair,
+    Request,
+    Response,
+    Tools,
+    TurnEnded,
+    Usage,
+)
+
+
+def text_of(value: Payload) -> str:
+    """The whole readable text; empty for what is said to nobody (records, counts, marks)."""
+    match value:
+        case Message():
+            told = [f"[{_media(part)}]" for part in value.parts if isinstance(part, Media)]
+            return "\n".join(piece for piece in (value.text, *told) if piece)
+        case Text() | Content() | BranchSummary():
+            return value.text
+        case ThinkingBlock():
+            return value.thought
+        case ToolCall():
+            return f"{value.name}({value.arguments})"
+        case ToolResult():
+            return value.content
+        case Media():
+            return f"[{_media(value)}]"
+        case Tools():
+            return ", ".join(tool.name for tool in value.tools)
+        case Compaction():
+            return value.summary or f"[{len(value.trimmed)} results trimmed]"
+        case Erased():
+            return f"[erased: {value.reason}]"
+        case Unknown() | Usage() | Response() | Request() | TurnEnded() | Repair() | Annotation() | Merge():
+            return ""
+        case _:
+            assert_never(value)
+
+
+def _media(part: Media) -> str:
+    return f"{part.media_type} {part.name}".rstrip()
