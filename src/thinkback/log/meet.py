@@ -87,9 +87,7 @@ def _copied(
     return known
 
 
-def _recognised(
-    ours: Sequence[Commit], theirs: Sequence[Commit], shared: int, known: dict[str, str]
-) -> dict[str, str]:
+def _recognised(ours: Sequence[Commit], theirs: Sequence[Commit], shared: int, known: dict[str, str]) -> dict[str, str]:
     """The same responses under other hashes, and results of calls that ours has answered already."""
     wanted = {commit.response for commit in theirs[shared:] if commit.response and commit.hash not in known}
     mine = _by_response(ours, wanted)

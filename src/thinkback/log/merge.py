@@ -229,9 +229,7 @@ def _conflict(point: _Point, went_on: bool, they_went_on: bool) -> Conflict | No
     return Conflict(kind, point.commit.hash, point.there, text_of(point.base.value), ours, theirs)
 
 
-def copy_fresh(
-    met: Meeting, spoken: Spoken, time: int, ids: Callable[[], str], choices: Mapping[str, str]
-) -> Copies:
+def copy_fresh(met: Meeting, spoken: Spoken, time: int, ids: Callable[[], str], choices: Mapping[str, str]) -> Copies:
     """What ours lacks of theirs, copied onto it, with the conflicts settled as ``choices`` say."""
     copies = Copies(met.ours, met.theirs, met.known, time, ids)
     kinds = {conflict.target: conflict.kind for conflict in spoken.conflicts}

@@ -65,13 +65,17 @@ def _response(history: History, commit: Commit) -> set[str]:
     if blocks < header.value.blocks:
         raise _refused(commit, "this history ends inside its response", "pick it from a branch that has it whole")
     calls = {part.value.id for part in parts if isinstance(part.value, ToolCall)}
-    later = [found for found in history[header.seq :] if isinstance(found.value, ToolResult) and not found.edit]
-    results = [r for r in later if r.response == commit.response or (not r.response and r.value.id in calls)]
-    waiting = calls - {result.value.id for result in results if isinstance(result.value, ToolResult)}
+    results = {
+        found.hash: found.value.id
+        for found in history[header.seq :]
+        if isinstance(found.value, ToolResult) and not found.edit
+        if found.response == commit.response or (not found.response and found.value.id in calls)
+    }
+    waiting = calls - set(results.values())
     if waiting:
         raise _refused(commit, f"its call {min(waiting)!r} has no result", "pick it once the turn has gone on")
     end = history[end_of(history, header.seq)]
-    return {found.hash for found in (*parts, *results, end)}
+    return {end.hash, *results, *(part.hash for part in parts)}
 
 
 def _refused(commit: Commit, why: str, instead: str) -> BranchError:

@@ -1,0 +1,106 @@
+"""Where histories part, where they may be cut, which calls are open."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.log.build import Line
+from thinkback.log.lines import OpenCall, common, end_of, holds, is_torn, open_calls, subjects, turn_start
+from thinkback.model.blocks import Text, ToolCall
+from thinkback.model.commits import Commit, Head, Priority
+from thinkback.model.curation import curate
+
+
+def seqs(*histories: list[Commit]) -> list[int]:
+    return [len(history) for history in histories]
+
+
+@given(st.integers(0, 20), st.integers(0, 5), st.integers(0, 5))
+def test_the_common_beginning_is_what_was_forked_at(shared: int, ours: int, theirs: int) -> None:
+    """However long each line is after it, and whichever is asked for the other."""
+    line = Line()
+    for at in range(shared):
+        line.user(str(at))
+    other = line.fork()
+    for at in range(ours):
+        line.user(f"ours {at}")
+    for at in range(theirs):
+        other.user(f"theirs {at}")
+    assert [shared, shared] == [common(line.commits, other.commits), common(other.commits, line.commits)]
+
+
+def test_what_a_history_holds() -> None:
+    """A commit is held where its hash stands at its seq; the empty head is held by all."""
+    line = Line()
+    line.user("one")
+    other = line.fork()
+    line.user("two")
+    other.user("three")
+    held = Head(line.commits[1].hash, 1)
+    assert [True, False, False] == [holds(found.commits, held) for found in (line, other, line.fork(1))]
+    assert holds([], Head())
+
+
+def test_a_line_ends_behind_a_whole_response() -> None:
+    """Inside a response it is its last commit with the end of the turn; elsewhere it is the place itself."""
+    line = Line()
+    line.turn("Why?", "So.")
+    line.user("And?")
+    line.call("look")
+    line.result("look")
+    kinds = ["user", "request", "response", "reasoning", "assistant", "provider_usage", "turn_ended"]
+    assert kinds == [commit.kind for commit in line.commits[:7]]
+    assert [0, 1, 6, 6, 6, 6, 6, 7] == [end_of(line.commits, at) for at in range(8)]
+    assert [8, 12, 12, 12, 12, 13] == [end_of(line.commits, at) for at in range(8, 14)]
+    assert 12 == end_of(line.commits[:13], 10)
+
+
+def test_a_history_that_ends_inside_a_response_is_torn() -> None:
+    """Until its last block is there."""
+    line = Line()
+    line.turn("Why?", "So.")
+    assert [False, False, True, True, False, False, False] == [is_torn(line.commits[: at + 1]) for at in range(7)]
+
+
+def test_open_calls() -> None:
+    """A call is open until its result comes; one of a response that did not complete never is."""
+    line = Line()
+    line.turn("Why?", "So.")
+    line.user("And?")
+    line.respond(ToolCall("cut", "cut", "{}"), complete=False)
+    response = line.call("look", "find")
+    asked = line.commits[-3].value
+    assert isinstance(asked, ToolCall)
+    assert OpenCall(asked, response) == open_calls(line.commits)[0]
+    line.result("find")
+    line.result("nobody's")
+    assert ["look"] == [waiting.call.id for waiting in open_calls(line.commits)]
+    line.result("look")
+    assert [] == open_calls(line.commits)
+    assert 0 == turn_start([])
+
+
+def test_an_edit_opens_no_turn() -> None:
+    """An edited message is no new one, an edited call no new call."""
+    line = Line()
+    line.turn("Why?", "So.")
+    ended = len(line.commits)
+    line.edit(line.of("Why?"), "How?")
+    assert ended == turn_start(line.commits)
+    line.user("next")
+    question = len(line.commits) - 1
+    line.respond(Text("more"))
+    line.edit(line.of("Why?"), "Where?")
+    line.respond(Text("still more"))
+    assert question == turn_start(line.commits)
+
+
+def test_what_edits_and_annotations_are_about() -> None:
+    """An edit of an edit is about what was first edited; an annotation without a target about what came before."""
+    line = Line()
+    said = line.user("one")
+    first = line.edit(said, "two")
+    second = line.edit(first, "three")
+    near, mark = line.mark("", Priority.PINNED), line.mark(second, Priority.SKIP)
+    assert {found.hash: said.hash for found in (first, second, near, mark)} == subjects(curate(line.commits))

@@ -1,0 +1,48 @@
+"""What payloads say to people."""
+
+from __future__ import annotations
+
+import pytest
+
+from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.commits import (
+    Annotation,
+    BranchSummary,
+    Compaction,
+    Content,
+    Erased,
+    Message,
+    Payload,
+    Priority,
+    Tool,
+    Tools,
+    TurnEnded,
+)
+from thinkback.model.texts import text_of
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Message("hello"), "hello"),
+        (Message("look", (Text("look"), Media("image/png", "AAAA", name="a.png"))), "look\n[image/png a.png]"),
+        (Message("", (Media("audio/wav", "AAAA"),)), "[audio/wav]"),
+        (Text("hi", carriers=(Carrier("signature", "opaque"),)), "hi"),
+        (ThinkingBlock("hm", signature="opaque", wire='{"signature":"opaque"}'), "hm"),
+        (ToolCall("c", "look", '{"at":1}'), 'look({"at":1})'),
+        (ToolResult("c", "seen"), "seen"),
+        (Media("image/*", url="https://example.com/a"), "[image/*]"),
+        (Tools((Tool("a"), Tool("b"))), "a, b"),
+        (Content("plan", "first this"), "first this"),
+        (BranchSummary("it went well"), "it went well"),
+        (Compaction("manual", "in short"), "in short"),
+        (Compaction("tool_results", trimmed=(("h", "..."),)), "[1 results trimmed]"),
+        (Erased("a secret", 1), "[erased: a secret]"),
+        (Unknown('{"type":"new"}'), ""),
+        (TurnEnded("completed"), ""),
+        (Annotation("h", Priority.SKIP), ""),
+    ],
+)
+def test_text(value: Payload, text: str) -> None:
+    """Words and names, never what is opaque; nothing for what is said to nobody."""
+    assert text == text_of(value)
