@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tests.stores.postgres_server import Server
 from thinkback.log.protocol import Store
 from thinkback.stores import open_store
 
@@ -15,12 +17,30 @@ OPENERS: dict[str, Callable[[Path], Store]] = {
     "sqlite-full": lambda place: open_store(place / "log.db"),
     "sqlite-normal": lambda place: open_store(place / "log.db", "normal"),
 }
+TENANTS = count()
 
 
-@pytest.fixture(params=OPENERS)
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL that runs while the tests do."""
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def tenant() -> str:
+    """One that no other test uses."""
+    return f"tenant {next(TENANTS)}"
+
+
+@pytest.fixture(params=[*OPENERS, "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """One store of each kind, empty."""
-    opened = OPENERS[request.param](tmp_path)
+    if request.param == "postgres":
+        server: Server = request.getfixturevalue("postgres")
+        opened = open_store(server.url(), tenant=f"tenant {next(TENANTS)}")
+    else:
+        opened = OPENERS[request.param](tmp_path)
     yield opened
     opened.close()
 

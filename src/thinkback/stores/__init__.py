@@ -5,19 +5,35 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
+from thinkback.errors import StoreError
+
 if TYPE_CHECKING:
     from thinkback.log.protocol import Store
 
 Durability = Literal["full", "normal"]
 
+SERVER = ("postgresql://", "postgres://")
+"""How the address of a log on a server begins; anything else is a file."""
 
-def open_store(path: str | os.PathLike[str], durability: Durability = "full") -> Store:
+
+def open_store(
+    path: str | os.PathLike[str], durability: Durability = "full", tenant: str = "default", connections: int = 8
+) -> Store:
     """The store at ``path``, made if it is not there; ``":memory:"`` is one that ends with the process.
 
     ``durability="full"``: what ``append`` returned for survives a power cut. ``"normal"``: it survives a crash of
-    the process, and a power cut may take the last appends, never a part of one. Raises ``StoreError``.
+    the process, and a power cut may take the last appends, never a part of one. ``tenant`` and ``connections`` (at
+    most so many) are for ``postgresql://``, where many share a database; a file is one tenant. Raises ``StoreError``.
     """
     place = os.fspath(path)
+    if place.startswith(SERVER):
+        return _on_server(place, durability, tenant, connections)
+    if tenant != "default":
+        raise StoreError(
+            f"the log {place} is a file, and a file is one tenant",
+            details={"path": place, "tenant": tenant},
+            next_actions=(f"give {tenant} a file of its own", "or open a postgresql:// address"),
+        )
     if place == ":memory:":
         from thinkback.stores.memory import MemoryStore
 
@@ -25,3 +41,16 @@ def open_store(path: str | os.PathLike[str], durability: Durability = "full") ->
     from thinkback.stores.sqlite import SqliteStore
 
     return SqliteStore(place, durability)
+
+
+def _on_server(url: str, durability: Durability, tenant: str, connections: int) -> Store:
+    try:
+        from thinkback.stores.postgres import PostgresStore
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise StoreError(
+            "a log in PostgreSQL needs psycopg, which is not installed",
+            next_actions=("install it with `pip install 'thinkback[postgres]'`",),
+        ) from None
+    return PostgresStore(url, durability, tenant, connections)

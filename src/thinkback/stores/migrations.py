@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,11 +35,7 @@ def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:
     """Bring the file up to ``schema``. Raises ``FormatVersionError`` when the file is newer than it."""
     version = _version(connection, path)
     if version > len(schema.names):
-        raise FormatVersionError(
-            f"the log {path} has format {version}, this thinkback reads up to {len(schema.names)}",
-            details={"path": path, "format": version, "newest": len(schema.names)},
-            next_actions=("upgrade thinkback", "or open a copy of the log from before it was upgraded"),
-        )
+        raise too_new(path, version, schema)
     for number in range(version + 1, len(schema.names) + 1):
         with transaction(connection):
             if _version(connection, path) < number:  # another process may have been first
@@ -48,15 +44,10 @@ def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:
 
 def check(connection: Connection, schema: Schema = NEWEST) -> Iterator[str]:
     """What is wrong with the recorded migrations and with what they promise."""
-    recorded = {row[0]: row[1:] for row in connection.execute("SELECT version, name, checksum FROM migrations")}
-    for number, name in enumerate(schema.names, 1):
-        found = recorded.pop(number, None)
-        if found is None:
-            yield f"migration {number} is not recorded"
-        elif found != (name, _checksum(schema, name)):
-            yield f"migration {number} is recorded as {found[0]} {found[1]}, which is not the one of this thinkback"
+    rows = connection.execute("SELECT version, name, checksum FROM migrations").fetchall()
+    yield from unlike({row[0]: row[1:] for row in rows}, schema)
+    for name in schema.names:
         yield from _broken(connection, schema, name)
-    yield from (f"migration {number} is recorded but not known" for number in recorded)
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != len(schema.names):
         yield f"user_version is {version}, expected {len(schema.names)}"
@@ -85,12 +76,8 @@ def _apply(connection: Connection, path: str, schema: Schema, number: int) -> No
         connection.execute(statement)
     broken = list(_broken(connection, schema, name))
     if broken:
-        raise StoreError(
-            f"migration {name} of the log {path} failed its check: {'; '.join(broken)}",
-            details={"path": path, "migration": name},
-            next_actions=("the log is as it was before: report this, and go on with the version used so far",),
-        )
-    row = (number, name, _checksum(schema, name))
+        raise failed_check(path, name, broken)
+    row = (number, name, checksum(schema, name))
     connection.execute("INSERT INTO migrations (version, name, checksum) VALUES (?, ?, ?)", row)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {number}")
@@ -111,5 +98,36 @@ def _broken(connection: Connection, schema: Schema, name: str) -> Iterator[str]:
         yield from (str(row[0]) for row in connection.execute(statement))
 
 
-def _checksum(schema: Schema, name: str) -> str:
+def checksum(schema: Schema, name: str) -> str:
+    """What is recorded of a migration besides its name."""
     return hashlib.sha256((schema.directory / f"{name}.sql").read_bytes()).hexdigest()
+
+
+def unlike(recorded: Mapping[int, Sequence[str]], schema: Schema) -> Iterator[str]:
+    """How the recorded migrations (version to name and checksum) differ from those of ``schema``."""
+    for number, name in enumerate(schema.names, 1):
+        found = recorded.get(number)
+        if found is None:
+            yield f"migration {number} is not recorded"
+        elif tuple(found) != (name, checksum(schema, name)):
+            yield f"migration {number} is recorded as {found[0]} {found[1]}, which is not the one of this thinkback"
+    known = range(1, len(schema.names) + 1)
+    yield from (f"migration {number} is recorded but not known" for number in recorded if number not in known)
+
+
+def too_new(path: str, version: int, schema: Schema) -> FormatVersionError:
+    """The error for a log of a later format."""
+    return FormatVersionError(
+        f"the log {path} has format {version}, this thinkback reads up to {len(schema.names)}",
+        details={"path": path, "format": version, "newest": len(schema.names)},
+        next_actions=("upgrade thinkback", "or open a copy of the log from before it was upgraded"),
+    )
+
+
+def failed_check(path: str, name: str, broken: Sequence[str]) -> StoreError:
+    """The error for a migration that did not keep its promises and was undone."""
+    return StoreError(
+        f"migration {name} of the log {path} failed its check: {'; '.join(broken)}",
+        details={"path": path, "migration": name},
+        next_actions=("the log is as it was before: report this, and go on with the version used so far",),
+    )

@@ -1,0 +1,173 @@
+"""``fsck`` of a PostgreSQL log: reads all of a tenant, family by family, each as it was at one moment.
+
+Changes nothing, and goes on after whatever is damaged. Whether pages are is for the server's own tools to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+
+from thinkback.log.protocol import Problem
+from thinkback.stores.audit import Row, audit
+from thinkback.stores.migrations import Schema
+from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
+from thinkback.stores.postgres.places import COLUMNS, given
+from thinkback.stores.postgres.schema import check
+from thinkback.stores.rows import hashes, unpack
+
+BATCH = 1000
+
+_FAMILIES = """
+SELECT family FROM thinkback.families WHERE tenant = %(tenant)s
+UNION SELECT family FROM thinkback.sessions WHERE tenant = %(tenant)s
+UNION SELECT family FROM thinkback.segments WHERE tenant = %(tenant)s
+UNION SELECT family FROM thinkback.branches WHERE tenant = %(tenant)s
+UNION SELECT family FROM thinkback.steps WHERE tenant = %(tenant)s
+UNION SELECT family FROM thinkback.commits WHERE tenant = %(tenant)s
+ORDER BY family
+"""
+_OF = "tenant = %s AND family = %s"
+_COUNTED = f"""
+SELECT f.sessions, f.segments,
+       (SELECT coalesce(max(session), 0) FROM thinkback.sessions WHERE {_OF}),
+       (SELECT coalesce(max(segment), 0) FROM thinkback.segments WHERE {_OF})
+FROM thinkback.families AS f WHERE {_OF}
+"""
+_SESSIONS = f"SELECT session, id, name, branch FROM thinkback.sessions WHERE {_OF} ORDER BY session"
+_NAMED = "SELECT 1 FROM thinkback.keys WHERE tenant = %s AND key = %s AND is_name = %s AND family = %s AND session = %s"
+_BRANCH = f"SELECT 1 FROM thinkback.branches WHERE {_OF} AND session = %s AND name = %s"
+_KEYS = "SELECT count(*) FROM thinkback.keys WHERE tenant = %s"
+_SEGMENTS = f"""
+SELECT segment, session, base, parent_segment, parent_position FROM thinkback.segments WHERE {_OF} ORDER BY segment
+"""
+_COMMIT = f"SELECT hash, time FROM thinkback.commits WHERE {_OF} AND segment = %s AND position = %s"
+_ROWS = f"SELECT {COLUMNS} FROM thinkback.commits AS c WHERE {_OF} AND c.segment = %s ORDER BY c.position"
+_BRANCHES = f"SELECT session, name, segment, position, seq, hash, time FROM thinkback.branches WHERE {_OF}"
+_STEPS = f"""
+SELECT id, segment, position, commits FROM thinkback.steps WHERE {_OF} AND commits > 0 ORDER BY segment, position
+"""
+_ENDS = f"SELECT segment, max(position) + 1 FROM thinkback.commits WHERE {_OF} GROUP BY segment"
+
+
+def fsck(db: Connection, tenant: str, schema: Schema) -> Iterator[Problem]:
+    """Every disagreement in a tenant's log."""
+    yield from _guarded("migrations", (Problem("migrations", what) for what in check(db, schema)))
+    named = 0
+    for (family,) in db.execute(_FAMILIES, {"tenant": tenant}).fetchall():
+        with transaction(db, SNAPSHOT):
+            # Whoever reads the problems may take a while for each.
+            db.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            audited = _Family(db, tenant, family)
+            for part in (audited.counts, audited.sessions, audited.segments, audited.branches, audited.steps):
+                yield from _guarded(f"family {family}", part())
+            named += audited.keys
+    (keys,) = db.execute(_KEYS, (tenant,)).fetchone() or (0,)
+    if keys != named:
+        yield Problem("keys", f"there are {keys}, the sessions have {named}")
+
+
+def _guarded(where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
+    try:
+        yield from problems
+    except (psycopg.DataError, psycopg.ProgrammingError, TypeError, ValueError) as error:
+        yield Problem(where, f"cannot be read to its end: {error}")
+
+
+class _Family:
+    """What is found in one family."""
+
+    def __init__(self, db: Connection, tenant: str, family: int) -> None:
+        self._db, self._of = db, (tenant, family)
+        self._sessions: dict[int, str | None] = {}
+        self._bases: dict[int, int] = {}
+        self.keys = 0
+
+    def counts(self) -> Iterator[Problem]:
+        row = self._db.execute(_COUNTED, self._of * 3).fetchone()
+        if row is None:
+            yield Problem(f"family {self._of[1]}", "is not counted")
+        elif row[0] < row[2] or row[1] < row[3]:
+            what = f"counts {row[0]} sessions and {row[1]} segments, there are {row[2]} and {row[3]}"
+            yield Problem(f"family {self._of[1]}", what)
+
+    def sessions(self) -> Iterator[Problem]:
+        for session, id, name, branch in self._db.execute(_SESSIONS, self._of).fetchall():
+            self._sessions[session] = name
+            keys = [(id, False)] if name is None else [(id, False), (name, True)]
+            self.keys += len(keys)
+            for key, is_name in keys:
+                if not self._db.execute(_NAMED, (self._of[0], key, is_name, self._of[1], session)).fetchone():
+                    yield Problem(f"session {given(id)}", f"is not found by its {'name' if is_name else 'id'}")
+            if name is not None and not self._db.execute(_BRANCH, (*self._of, session, branch)).fetchone():
+                yield Problem(f"session {given(id)}", f"its branch {given(branch)} does not exist")
+
+    def segments(self) -> Iterator[Problem]:
+        rows = self._db.execute(_SEGMENTS, self._of).fetchall()
+        self._bases = {row[0]: row[2] for row in rows}
+        for segment, session, base, above, position in rows:
+            name = f"segment {segment} of family {self._of[1]}"
+            if session not in self._sessions:
+                yield Problem(name, f"is of session {session}, which does not exist")
+            found = None if above is None else self._commit(above, position)
+            if above is not None and found is None:
+                yield Problem(name, f"its parent, segment {above} position {position}, does not exist")
+            elif base != (0 if above is None else self._bases.get(above, 0) + position + 1):
+                yield Problem(name, f"it begins at seq {base}, which does not follow its parent")
+            yield from audit(name, "" if found is None else found[0].hex(), self._rows(segment))
+        for segment in self._ends().keys() - self._bases.keys():
+            yield Problem(f"segment {segment} of family {self._of[1]}", "has commits but is no segment of any session")
+
+    def branches(self) -> Iterator[Problem]:
+        for session, name, segment, position, seq, hash, time in self._db.execute(
+            _BRANCHES, self._of, binary=True
+        ).fetchall():
+            where = f"branch {given(name)} of session {session} of family {self._of[1]}"
+            if session not in self._sessions:
+                yield Problem(where, "is of a session that does not exist")
+            if position == -1 and self._bases.get(segment) == 0:
+                expected: tuple[Any, ...] = (-1, b"", time)
+            else:
+                found = self._commit(segment, position)
+                if found is None:
+                    yield Problem(where, f"points at segment {segment} position {position}, where no commit is")
+                    continue
+                expected = (self._bases.get(segment, 0) + position, *found)
+            if (seq, hash, time) != expected:
+                yield Problem(where, f"says that its head is {hash.hex()} (seq {seq}), which is not what is there")
+
+    def steps(self) -> Iterator[Problem]:
+        """Every commit came with exactly one step: the runs of a segment's steps join up from 0 to its end."""
+        reached: dict[int, int] = {}
+        for id, segment, position, commits in self._db.execute(_STEPS, self._of):
+            if position != reached.get(segment, 0):
+                what = f"begins at {position}, the one before it ends at {reached.get(segment, 0)}"
+                yield Problem(f"step {given(id)}", what)
+            reached[segment] = position + commits
+        ends = self._ends()
+        for segment in ends.keys() | reached.keys():
+            if ends.get(segment, 0) != reached.get(segment, 0):
+                what = f"it ends at position {ends.get(segment, 0)}, its steps at {reached.get(segment, 0)}"
+                yield Problem(f"segment {segment} of family {self._of[1]}", what)
+
+    def _ends(self) -> dict[int, int]:
+        return dict(self._db.execute(_ENDS, self._of).fetchall())
+
+    def _commit(self, segment: int, position: int) -> tuple[Any, ...] | None:
+        """(hash, time) of the commit at a place."""
+        return self._db.execute(_COMMIT, (*self._of, segment, position), binary=True).fetchone()
+
+    def _rows(self, segment: int) -> Iterator[Row]:
+        with self._db.cursor("rows", binary=True) as cursor:
+            cursor.itersize = BATCH
+            for row in cursor.execute(_ROWS, (*self._of, segment)):
+                position, hash, parents, kind, digest, time, response, block, edit, codec, stored = row
+                try:
+                    payload = unpack(codec, stored)
+                except ValueError:
+                    payload = None
+                above = hashes(parents)
+                text = given(response)
+                yield Row(position, hash.hex(), above, kind, digest.hex(), time, text, block, edit.hex(), payload)

@@ -1,0 +1,6 @@
+-- What 0001 promises; each row of this query is a broken promise.
+WITH promised (type, name) AS (
+    VALUES ('table', 'keys'), ('table', 'families'), ('table', 'sessions'), ('table', 'segments'),
+           ('table', 'branches'), ('table', 'commits'), ('table', 'steps'), ('index', 'commits_by_hash')
+)
+SELECT type || ' ' || name || ' is missing' FROM promised WHERE to_regclass('thinkback.' || name) IS NULL;
