@@ -32,13 +32,17 @@ def open(
     durability: Literal["full", "normal"] = "full",
     rules: Mapping[str, str] | None = None,
     settings: Mapping[str, object] | None = None,
+    tenant: str = "default",
+    connections: int = 8,
 ) -> SessionStore:
     """Open the log at ``path`` (``":memory:"`` for none on disk), making it if it is not there.
 
-    ``commit_reasoning=False`` keeps readable reasoning out of the log. ``rules`` (file name to TOML text) and
-    ``settings`` replace the user's own files. Raises ``StoreError``, ``FormatVersionError``, ``RuleFileError``.
+    ``path`` may be a ``postgresql://`` address; there many tenants share a database, each with a log that no other
+    sees, and at most ``connections`` are open at once. ``commit_reasoning=False`` keeps readable reasoning out of the
+    log. ``rules`` (file name to TOML text) and ``settings`` replace the user's own files. Raises ``StoreError``,
+    ``FormatVersionError``, ``RuleFileError``.
     """
-    return SessionStore(open_store(path, durability), commit_reasoning, rules, settings)
+    return SessionStore(open_store(path, durability, tenant, connections), commit_reasoning, rules, settings)
 
 
 class SessionStore:
