@@ -119,6 +119,24 @@ class CorruptLogError(StoreError):
     kind = "corrupt"
 
 
+class ErasedError(ThinkbackError):
+    """What was asked for cannot be told any more: commits it needs were erased. ``details``: commits."""
+
+    kind = "erased"
+
+
+class ExportFileError(ThinkbackError):
+    """A file of exported sessions that was changed, cut off, or never was one. ``details``: line."""
+
+    kind = "export-file"
+
+
+class MissingPackageError(ThinkbackError):
+    """A package that only this needs is not installed. ``details``: package, extra."""
+
+    kind = "missing-package"
+
+
 class FormatVersionError(StoreError):
     """The file was written by a newer version of the format."""
 

@@ -166,6 +166,12 @@ class Care(Protocol):
         """
         ...
 
+    def ends(self, session: str) -> list[Head]:
+        """The last commit of each segment of the session: what is stored is one of them or stands before one, on a
+        branch or not.
+        """
+        ...
+
     def delete_session(self, session: str) -> int:
         """Forget the session with its branches; returns how many commits nothing else reached and which are gone.
 

@@ -394,3 +394,13 @@ def decode_payload(data: bytes) -> Payload:
     """The value stored as ``data``. Raises ``msgspec.DecodeError`` when the bytes are no payload."""
     payload: Payload = canonical.decode(data, Payload)
     return payload
+
+
+def surviving(value: Payload) -> Payload:
+    """What is left of a payload that was erased in part; any other is itself.
+
+    Raises ``msgspec.DecodeError`` when a tombstone's remainder is no payload.
+    """
+    if isinstance(value, Erased) and value.remainder:
+        return decode_payload(canonical.raw(value.remainder))
+    return value
