@@ -28,6 +28,9 @@ DIALECTS = "\b\n" + textwrap.fill(f"Dialects: {', '.join(MAKERS)}.", 76, break_o
 """A paragraph for help that names the wire formats."""
 
 db_option = click.option("--db", metavar="PATH", default="", help="The log's file instead of the default one.")
+session_option = click.option(
+    "--session", "-s", metavar="NAME", default="", help="The session instead of the one used last."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 

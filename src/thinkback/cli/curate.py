@@ -1,0 +1,150 @@
+"""``annotate``, ``edit`` and ``restore``: what is wanted of a commit, and what it is to say. Nothing is overwritten."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import (
+    Place,
+    chosen,
+    db_option,
+    existing_log,
+    json_option,
+    opened,
+    place_after,
+    session_option,
+)
+
+if TYPE_CHECKING:
+    from thinkback.model.commits import Commit
+    from thinkback.session.session import Session
+    from thinkback.session.store import SessionStore
+
+_PRIORITIES = ("skip", "normal", "important", "pinned", "default")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask where opaque values are voided.")
+
+
+@click.command("annotate", short_help="Say what is wanted of a commit: skip it, pin it, tag it.")
+@click.argument("hash")
+@click.argument("priority", required=False, type=click.Choice(_PRIORITIES))
+@click.option("--reason", default="", help="Why.")
+@click.option("--retain", multiple=True, metavar="TEXT", help="A text that a summary must contain; may be repeated.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Add a tag; may be repeated.")
+@click.option("--untag", multiple=True, metavar="NAME", help="Take a tag away; may be repeated.")
+@click.option("--message", default="", help="A note for people.")
+@yes_option
+@session_option
+@db_option
+@json_option
+def annotate_command(
+    hash: str,
+    priority: str | None,
+    reason: str,
+    retain: tuple[str, ...],
+    tags: tuple[str, ...],
+    untag: tuple[str, ...],
+    message: str,
+    yes: bool,
+    session: str,
+    db: str,
+    as_json: bool,
+) -> None:
+    """Annotate the commit HASH (its first characters are enough) of the current branch.
+
+    PRIORITY says what a context takes of it: skip leaves it out, normal lets the settings decide, important must
+    survive in a summary, pinned goes word for word, default takes back what was said before.
+    """
+    with existing_log(db) as store:
+        found = _found(store, session)
+        if priority == "skip":
+            _ask(found, hash, yes)
+        commit = _quietly(
+            lambda: found.annotate(
+                hash,
+                None if priority == "default" else priority,
+                default=priority == "default",
+                reason=reason,
+                retain=retain,
+                tags=tags,
+                untag=untag,
+                message=message,
+            )
+        )
+    _tell(commit, as_json, "annotated")
+
+
+@click.command("edit", short_help="Let a commit say something else.")
+@click.argument("hash")
+@click.argument("text")
+@yes_option
+@session_option
+@db_option
+@json_option
+def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json: bool) -> None:
+    """Replace what the commit HASH of the current branch says by TEXT (`-` reads standard input).
+
+    The commit stays as it is, and `thinkback restore` brings it back.
+    """
+    words = sys.stdin.read() if text == "-" else text
+    with existing_log(db) as store:
+        found = _found(store, session)
+        _ask(found, hash, yes)
+        commit = _quietly(lambda: found.commit(words, edit=hash))
+    _tell(commit, as_json, "edited")
+
+
+@click.command("restore", short_help="Take an edit back.")
+@click.argument("hash")
+@click.argument("version", type=click.IntRange(min=0), default=0)
+@yes_option
+@session_option
+@db_option
+@json_option
+def restore_command(hash: str, version: int, yes: bool, session: str, db: str, as_json: bool) -> None:
+    """Let the commit HASH say again what it said at first, or after VERSION edits."""
+    with existing_log(db) as store:
+        found = _found(store, session)
+        if version:
+            _ask(found, hash, yes)
+        commit = _quietly(lambda: found.restore(hash, version))
+    _tell(commit, as_json, "restored")
+
+
+def _found(store: SessionStore, name: str) -> Session:
+    """The session, with its requests going where the last one went: what a change voids depends on it."""
+    info = chosen(store, name)
+    return opened(store, info.name, place_after(Place(), store.commits(info.id)))
+
+
+def _ask(session: Session, hash: str, yes: bool) -> None:
+    """Say which opaque values a change voids, before it is made."""
+    void = session.voids(hash)
+    if not void:
+        return
+    for commit, kind in void:
+        terminal.note(f"voids the {kind} of {commit[:12]}: it will not go back to its provider")
+    if not yes and not click.confirm("Go on?", err=True):
+        raise click.Abort
+
+
+def _quietly(work: Callable[[], Commit]) -> Commit:
+    """``work`` without the warning that ``_ask`` has told already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return work()
+
+
+def _tell(commit: Commit, as_json: bool, done: str) -> None:
+    from thinkback.cli.payloads import concealed
+
+    if as_json:
+        terminal.print_json({"hash": commit.hash, "kind": commit.kind, "payload": concealed(commit)})
+        return
+    target = commit.edit or getattr(commit.value, "target", "")
+    terminal.out(f"{done} {target[:8]} with {commit.hash[:8]}")
