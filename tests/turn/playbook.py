@@ -212,14 +212,18 @@ def waits(seconds: float) -> Expecting:
 
 
 def runs(*names: str) -> Expecting:
-    """The calls of these tools, in order: the first is this command, the rest follow."""
+    """The calls of these tools, in order: the first is this command, the rest follow.
+
+    A second call under one id is known as ``id#2``.
+    """
 
     def expect(play: Playbook, command: events.Command) -> None:
         commands = [command, *(play._queue.popleft() for _ in names[1:])]
         for name, found in zip(names, commands, strict=True):
             assert isinstance(found, events.RunTool), found
             assert name == found.call.name
-            play.open[found.call.id] = found.id
+            same = sum(known.partition("#")[0] == found.call.id for known in play.open)
+            play.open[f"{found.call.id}#{same + 1}" if same else found.call.id] = found.id
 
     return expect
 

@@ -16,6 +16,7 @@ from tests.turn.playbook import (
     chunk,
     ends,
     gives,
+    interrupts,
     keeps,
     refuses,
     runs,
@@ -51,6 +52,32 @@ def test_parallel_results_come_in_any_order(order: tuple[str, str]) -> None:
     play.nothing()
     play >> gives(order[1], order[1]) << keeps("result") << sends
     assert [("tool", "look-1"), ("tool", "look-2")] == play.texts[2:]
+
+
+def two_of_one_id() -> Playbook:
+    """Two calls under one id are running."""
+    play = Playbook(runnable=LOOK) >> begins << keeps("user") << sends
+    return play >> answers(said("", "Hm.", "look-1", "look-1")) << keeps(TWO) << runs("look", "look")
+
+
+def test_results_of_calls_that_share_an_id_are_stored_in_order() -> None:
+    """Only their order says which is whose: the second waits for the first, however fast it was."""
+    play = two_of_one_id() >> gives("look-1#2", "second")
+    play.nothing()
+    play >> gives("look-1", "first") << stores("result") << stores("result") >> stored
+    play.nothing()
+    play >> stored << sends
+    assert [("tool", "first"), ("tool", "second")] == play.texts[2:]
+
+
+def test_a_result_that_waited_is_not_lost() -> None:
+    """Interrupted meanwhile, the call before it is told so and it is kept."""
+    play = two_of_one_id() >> gives("look-1#2", "second") >> gives("look-1#2", "again")
+    play.nothing()
+    play >> interrupts << keeps("result:interrupted result interrupted") << ends("interrupted")
+    results = [commit.value for commit in play.history.commits if isinstance(commit.value, ToolResult)]
+    assert ["interrupted", "run"] == [result.status for result in results]
+    assert "second" == results[1].content
 
 
 def test_two_results_wait_for_the_log_at_once() -> None:

@@ -24,7 +24,7 @@ from thinkback.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkback.log.protocol import Store
+    from thinkback.log.protocol import SessionInfo, Store
     from thinkback.model.commits import Commit
     from thinkback.session.session import Session
     from thinkback.turn.doctor import Examination, Finding
@@ -65,7 +65,7 @@ def doctor_command(session: str | None, dry_run: bool, as_json: bool, db: str, *
             _print(open_session, found)
         mended = bool(found.drafts) and not dry_run
         if mended:
-            _write(store.log, open_session.id, commits, found)
+            _write(store.log, info, commits, found)
         if as_json:
             terminal.print_json(_as_json(open_session, found, mended))
         elif found.drafts:
@@ -74,7 +74,7 @@ def doctor_command(session: str | None, dry_run: bool, as_json: bool, db: str, *
         sys.exit(exits.FAILED)
 
 
-def _write(log: Store, session: str, commits: Sequence[Commit], found: Examination) -> None:
+def _write(log: Store, info: SessionInfo, commits: Sequence[Commit], found: Examination) -> None:
     """Append the mending behind what was examined. Raises ``HeadMovedError`` where somebody wrote in between."""
     from thinkback.drive.sync import now
     from thinkback.log.seal import head_of, seal
@@ -83,7 +83,7 @@ def _write(log: Store, session: str, commits: Sequence[Commit], found: Examinati
 
     head = head_of(commits)
     step = Step(new_id(), found.drafts, now())
-    log.append(session, step.id, seal(step, head), head)
+    log.append(info.id, step.id, seal(step, head), head, info.branch)
 
 
 def _print(session: Session, found: Examination) -> None:

@@ -166,8 +166,9 @@ class SessionStore:
         return found
 
     def commits(self, session: str) -> list[Commit]:
-        """The commits of a session, oldest first."""
-        return self.log.read(self.find(session).id)
+        """The commits of a session's current branch, oldest first."""
+        info = self.find(session)
+        return self.log.read(info.id, branch=info.branch)
 
     def fsck(self) -> list[Problem]:
         """Every disagreement between what is stored and its hashes; an empty list is a clean log."""

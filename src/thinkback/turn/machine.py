@@ -8,6 +8,7 @@ every byte that arrived is in the log and the outcome says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import assert_never
 
 import msgspec
@@ -72,8 +73,9 @@ class Turn:
         self._reader: ResponseReader | None = None
         self._body = bytearray()
         self._responses: list[tuple[ReadResult, tuple[Commit, ...]]] = []
-        # What is open: running calls, calls that wait for the caller's results, appends.
+        # What is open: running calls, results that wait for one before them, calls that wait for the caller's, appends.
         self._calls: dict[str, OpenCall] = {}
+        self._results: dict[str, Draft] = {}
         self._waiting: list[OpenCall] = []
         self._pending: dict[str, Callable[[Appended], list[Command]]] = {}
         self._interrupted = False
@@ -268,13 +270,23 @@ class Turn:
         return started + [RunTool(id, found.call) for id, found in self._calls.items()]
 
     def _on_tool_done(self, event: ToolDone) -> list[Command]:
-        found = self._calls.pop(event.id, None)
-        if found is None:
+        found = self._calls.get(event.id)
+        if found is None or event.id in self._results:
             return []
         call, response = found
         result = ToolResult(call.id, event.content, name=call.name, is_error=event.is_error)
-        finished: list[Command] = [Emit(Status("tool_finished", call.name))]
-        return finished + self._append([Draft("tool_result", result, response)], event.now, self._after_tool)
+        self._results[event.id] = Draft("tool_result", result, response)
+        commands: list[Command] = [Emit(Status("tool_finished", call.name))]
+        for id in self._storable(call.id):
+            del self._calls[id]
+            commands += self._append([self._results.pop(id)], event.now, self._after_tool)
+        return commands
+
+    def _storable(self, call_id: str) -> list[str]:
+        """The calls under the id ``call_id`` whose results may be stored: where several share it, only the order of
+        their results says which is whose."""
+        sharing = (id for id, found in self._calls.items() if found.call.id == call_id)
+        return list(takewhile(self._results.__contains__, sharing))
 
     def _after_tool(self, done: Appended) -> list[Command]:
         if self._pending:
@@ -350,8 +362,9 @@ class Turn:
 
     def _end_interrupted_tools(self, now: int) -> list[Command]:
         """Calls that did not finish are told so in the log, so that the next request is valid."""
-        drafts = [orphans.interrupted(found) for found in (*self._calls.values(), *self._waiting)]
-        self._calls, self._waiting = {}, []
+        drafts = [self._results.get(id) or orphans.interrupted(found) for id, found in self._calls.items()]
+        drafts += [orphans.interrupted(found) for found in self._waiting]
+        self._calls, self._waiting, self._results = {}, [], {}
         drafts.append(Draft("turn_ended", TurnEnded("interrupted")))
         return self._append(drafts, now, lambda _: self._finish("interrupted", None))
 
