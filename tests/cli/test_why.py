@@ -125,3 +125,19 @@ def test_what_the_provider_keeps_is_told(command: Command) -> None:
 
     assert "the provider keeps the conversation up to response resp_1" in shown
     assert ("resp_1", {"server"}) == (told["kept"], {decision["action"] for decision in told["decisions"]})
+
+
+def test_a_commit_is_explained(talked: Command) -> None:
+    """By its reasoning, and by the request that brought it; a request by its decisions."""
+    commits = talked("log", "--json").json
+    call, request = (next(c for c in commits if c["kind"] == kind) for kind in ("tool_call", "request"))
+    told = talked("why", call["hash"][:10], "--json").json
+    led = [commit["hash"] for commit in commits if commit["kind"] == "reasoning"][:1]
+    assert (led, None) == ([thought["hash"] for thought in told["reasoning"]], told["unknown"])
+    shown = talked("why", call["hash"][:10]).out
+    assert f"[reasoning] {led[0][:8]}" in shown
+    assert "the request that brought it: deepseek" in shown
+    assert "the request that brought it: deepseek" in talked("why", request["hash"]).out
+    assert 2 == talked("why", "ffffffff").code
+    user = next(commit for commit in commits if commit["kind"] == "user")
+    assert "no part of a response" in talked("why", user["hash"]).err

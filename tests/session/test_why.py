@@ -12,7 +12,7 @@ from tests.session.chats import PERSONAS, get_weather, kinds, open_session
 from thinkback.errors import CorruptLogError, NotFoundError, ProviderError
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Request, Step
-from thinkback.referee import HttpError, Referee
+from thinkback.referee import Call, HttpError, Referee
 from thinkback.referee import Step as Scripted
 from thinkback.session.fresh import new_id
 from thinkback.session.store import SessionStore
@@ -104,3 +104,62 @@ def test_decisions_name_blocks_of_the_log(store: SessionStore, referee: Referee)
     for decision in session.why():
         assert decision.block in hashes
         assert decision.message < 0 or b"reasoning_content" in plan.messages[decision.message]
+
+
+def test_every_earlier_request_is_rebuilt(store: SessionStore, referee: Referee) -> None:
+    """Byte for byte, named by its record or by what its response brought, whatever was said about commits later."""
+    session = open_session(store, referee)
+    session.chat("Weather in Oslo?", tools=[get_weather])
+    session.chat("And in Rome?")
+    sent = [exchange.raw for exchange in referee.requests]
+    for commit in session.log():
+        if commit.kind == "user":
+            session.annotate(commit.hash, "skip")
+    records = [commit for commit in session.log() if commit.kind == "request"]
+    assert sent == [bytes(session.why(record.hash[:12]).plan or b"") for record in records]
+    brought = [commit for commit in session.log() if commit.kind in ("response", "tool_call", "assistant")]
+    for commit in brought:
+        plan = session.why(commit.hash).plan
+        assert sent[[record.response for record in records].index(commit.response)] == bytes(plan or b"")
+
+
+def test_reasoning_that_led_to_a_call_or_an_answer(store: SessionStore, referee: Referee) -> None:
+    """Of its own response, and of the turn before it; a result has that of its call."""
+    session = open_session(store, referee)
+    referee.push(
+        Scripted(reasoning="Look it up.", tool_calls=(Call("get_weather", {"city": "Oslo"}),)),
+        Scripted(reasoning="It rains.", text="Rain."),
+    )
+    session.chat("Weather in Oslo?", tools=[get_weather])
+    by_kind = {commit.kind: commit.hash for commit in session.log()}
+    led = {kind: session.why(by_kind[kind]).reasoning for kind in ("tool_call", "tool_result", "assistant")}
+    assert {
+        "tool_call": ["Look it up."],
+        "tool_result": ["Look it up."],
+        "assistant": ["Look it up.", "It rains."],
+    } == {kind: [commit.value.thought for commit in found] for kind, found in led.items()}  # type: ignore[union-attr]
+    assert {"field"} == {decision.action for decision in session.why(by_kind["assistant"]).decisions}
+
+
+def test_what_nobody_asked_for_says_so(store: SessionStore, referee: Referee) -> None:
+    """Said by hand: the reasoning is known, the request is not."""
+    session = open_session(store, referee)
+    made = session.commit("42", kind="assistant")
+    found = session.why(made.hash)
+    assert (None, [], ()) == (found.plan, found.decisions, found.reasoning)
+    assert "none of this session brought it" in found.unknown
+    with pytest.raises(NotFoundError, match="no part of a response"):
+        session.why(session.commit("Why?").hash)
+
+
+def test_commits_of_other_branches_are_explained(store: SessionStore, referee: Referee) -> None:
+    """From their own line."""
+    session = open_session(store, referee)
+    session.chat("Hello?")
+    answer = next(commit for commit in session.log() if commit.kind == "assistant")
+    log = session.log()
+    store.log.refs.create(session.id, "empty", head_of(log[:1]))
+    session._line.branch = "empty"
+    session._reload()
+    assert 1 == len(session.log())
+    assert referee.requests[0].raw == bytes(session.why(answer.hash).plan or b"")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,28 +23,43 @@ from thinkback.cli.options import (
     place_after,
     place_options,
 )
+from thinkback.session.wording import first_words
+
+if TYPE_CHECKING:
+    from thinkback.model.commits import Commit
+    from thinkback.session.explaining import Explanation
+    from thinkback.session.store import SessionStore
+    from thinkback.turn.plan import Plan
+
+_HASH = re.compile(r"[0-9a-fA-F]{4,64}")
 
 _HELP = f"""\
 Show what was sent back of earlier reasoning, block by block, by which rule, and why.
 
-SESSION is the one used last unless named. The last request is recomputed from its record and checked by its digest;
-what the provider reported about it stands beside. Stand-ins, what the provider keeps itself, and what became of each
-setting are told too. With --next, endpoint and model are those of the last request unless given.
+NAME is a session (the one used last unless named), or the beginning of a commit's hash: of a request, or of a call, an
+answer or a result, for which the reasoning that led to it is told too. The request is recomputed from its record and
+checked by its digest; what the provider reported about it stands beside. Stand-ins, what the provider keeps itself, and
+what became of each setting are told too. With --next, endpoint and model are those of the last request unless given.
 
 {DIALECTS}
 """
 
 
 @click.command("why", short_help="What was sent back of earlier reasoning, and why.", help=_HELP)
-@click.argument("session", required=False)
+@click.argument("name", required=False)
 @click.option("--next", "of_next", is_flag=True, help="The request that would be sent next, instead of the last one.")
 @place_options
 @db_option
 @json_option
-def why_command(session: str | None, of_next: bool, as_json: bool, db: str, **given: Any) -> None:
+def why_command(name: str | None, of_next: bool, as_json: bool, db: str, **given: Any) -> None:
     """Explain and print."""
     with existing_log(db) as store:
-        info = chosen(store, session)
+        found = _commit(store, name)
+        if found is not None:
+            owner, commit = found
+            _tell(store.find(owner).name, opened(store, store.find(owner).name, Place()).why(commit.hash), as_json)
+            return
+        info = chosen(store, name)
         place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
         if of_next:
             place = place_after(place, store.commits(info.id))
@@ -53,11 +69,44 @@ def why_command(session: str | None, of_next: bool, as_json: bool, db: str, **gi
     if as_json:
         terminal.print_json({"session": info.name, "request": which, **plan_json(plan)})
         return
+    _print_plan(info.name, f"{which} request", plan)
+
+
+def _commit(store: SessionStore, name: str | None) -> tuple[str, Commit] | None:
+    """The commit that ``name`` begins the hash of, where no session is called so."""
+    if not name or store.log.find_session(name) is not None or not _HASH.fullmatch(name):
+        return None
+    return store.log.find_commit(name)
+
+
+def _tell(session: str, found: Explanation, as_json: bool) -> None:
+    """What led to a commit, and what the request that brought it carried."""
+    if as_json:
+        led = [{"hash": commit.hash, "text": first_words(commit.value)} for commit in found.reasoning]
+        plan = plan_json(found.plan) if found.plan is not None else {}
+        told = {"session": session, "commit": found.commit.hash, "kind": found.commit.kind, "reasoning": led}
+        terminal.print_json({**told, "unknown": found.unknown or None, **plan})
+        return
+    pen = terminal.pen(sys.stdout)
+    commit = found.commit
+    terminal.out(pen(f"{commit.kind} {commit.hash[:8]}: ", "bold") + terminal.one_line(first_words(commit.value), 60))
+    for thought in found.reasoning:
+        terminal.out(pen(f"[reasoning] {thought.hash[:8]}", "dim", "cyan"))
+        terminal.out(pen(terminal.wrap(first_words(thought.value), 2), "dim"))
+    if found.blame is not None and not found.reasoning:
+        terminal.out(pen("no reasoning led to it", "dim"))
+    if found.plan is not None:
+        _print_plan(session, "the request that brought it", found.plan)
+    else:
+        terminal.out(pen(terminal.clean(found.unknown), "dim"))
+
+
+def _print_plan(session: str, which: str, plan: Plan) -> None:
     pen = terminal.pen(sys.stdout)
     target = plan.target
     guessed = " (guessed)" if target.guessed else ""
     messages = terminal.plural(len(plan.messages), "message")
-    terminal.out(pen(f"session {info.name}, {which} request: {target.endpoint.id} {target.model}, {messages}", "bold"))
+    terminal.out(pen(f"session {session}, {which}: {target.endpoint.id} {target.model}, {messages}", "bold"))
     terminal.out(pen(f"{target.base_url}, rule {target.rule.id}{guessed}", "dim"))
     for line in decision_lines(plan, pen):
         terminal.out(line)

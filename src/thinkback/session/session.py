@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack, overload
 
 from thinkback.drive.hooks import Hook, Hooks
 from thinkback.drive.line import Line
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from thinkback.session.aio import AsyncCalls
     from thinkback.session.branches import Branches
     from thinkback.session.compacting import Compactor
+    from thinkback.session.explaining import Explanation
     from thinkback.session.search import Search
     from thinkback.session.store import SessionStore
     from thinkback.session.usage import SessionUsage
@@ -258,9 +259,26 @@ class Session:
 
     # -- why -------------------------------------------------------------------------------------------------------
 
-    def why(self, *, next: bool = False) -> list[Decision]:
-        """The decisions of the last request, recomputed from its record and checked; or of the next one."""
-        return self.explain(next=next).decisions
+    @overload
+    def why(self, *, next: bool = False) -> list[Decision]: ...
+    @overload
+    def why(self, hash: str) -> Explanation: ...
+    def why(self, hash: str = "", *, next: bool = False) -> list[Decision] | Explanation:
+        """The decisions of the last request, recomputed from its record and checked; or of the next one.
+
+        With the beginning of a hash: which reasoning led to that call, answer or result, and what the request that
+        brought it carried; of a request, what it carried. Also of commits on other branches of the session.
+        """
+        if not hash:
+            return self.explain(next=next).decisions
+        from thinkback.session.explaining import explain
+
+        self._refresh()
+        _, commit = self._store.log.find_commit(hash, self.id)
+        commits = self._history.commits
+        if not any(known.hash == commit.hash for known in commits):
+            commits = self._store.log.read_to(self.id, commit.hash)
+        return explain(commits, commit.hash)
 
     def explain(self, *, next: bool = False, **options: Unpack[CallOptions]) -> Plan:
         """The plan of the last request, rebuilt from its record and checked by its digest, or of the next one."""

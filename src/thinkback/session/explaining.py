@@ -1,0 +1,51 @@
+"""Why: which reasoning led to a commit, and what the request that brought it carried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from thinkback.errors import NotFoundError
+from thinkback.log import blame
+from thinkback.log.blame import Blame
+from thinkback.model.commits import Commit
+from thinkback.model.target import Decision
+from thinkback.session import requests
+from thinkback.turn.plan import Plan
+
+
+class Explanation(NamedTuple):
+    """``blame`` is the reasoning that led to ``commit`` (``None`` for a request), ``plan`` the request that brought it,
+    rebuilt and checked against the digest of what was sent; where that cannot be, ``unknown`` says why.
+    """
+
+    commit: Commit
+    blame: Blame | None
+    plan: Plan | None
+    unknown: str = ""
+
+    @property
+    def reasoning(self) -> tuple[Commit, ...]:
+        """The commits of reasoning that led to it, oldest first."""
+        return () if self.blame is None else (*self.blame.earlier, *self.blame.reasoning)
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """What was done with each block of earlier reasoning in that request."""
+        return [] if self.plan is None else self.plan.decisions
+
+
+def explain(commits: Sequence[Commit], hash: str) -> Explanation:
+    """The explanation of the commit ``hash`` of the history ``commits``.
+
+    Raises ``NotFoundError`` for a commit that no response brought, ``CorruptLogError`` as ``requests.rebuild`` does.
+    """
+    commit = next(commit for commit in commits if commit.hash == hash)
+    if commit.kind in ("request", "response"):
+        return Explanation(commit, None, requests.rebuild(commits, hash))
+    led = blame.why(commits, hash)
+    brought = led.call or commit
+    try:
+        return Explanation(commit, led, requests.rebuild(commits, brought.hash))
+    except NotFoundError as error:  # by hand, adopted, or with reasoning that was not kept
+        return Explanation(commit, led, None, error.message)
