@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 from thinkback.log.protocol import Problem
 from thinkback.model import canonical
-from thinkback.model.commits import Response, commit_hash, decode_payload
+from thinkback.model.commits import Erased, Response, commit_hash, decode_payload
 
 
 class Row(NamedTuple):
-    """A commit as stored; ``payload`` is ``None`` where the stored bytes do not unpack."""
+    """A commit as stored; ``payload`` is ``None`` where the stored bytes do not unpack.
+
+    ``erased``: it is marked as a tombstone, and the digest is of what was there before.
+    """
 
     position: int
     hash: str
@@ -23,13 +26,14 @@ class Row(NamedTuple):
     block: int
     edit: str
     payload: bytes | None
+    erased: bool = False
 
 
 class _Open(NamedTuple):
-    """A response whose blocks are being counted."""
+    """A response whose blocks are being counted; ``None``: it was erased, with how many it had."""
 
     where: str
-    blocks: int
+    blocks: int | None
     seen: list[int]
 
 
@@ -48,7 +52,7 @@ def audit(name: str, parent: str, rows: Iterable[Row]) -> Iterator[Problem]:
         yield from (Problem(where, what) for what in _count_block(row, where, opened))
         parent, expected = row.hash, row.position + 1
     for response, (where, blocks, seen) in opened.items():
-        if sorted(seen) != list(range(blocks)):
+        if blocks is not None and sorted(seen) != list(range(blocks)):
             yield Problem(where, f"response {response} has {blocks} blocks, stored are the indexes {sorted(seen)}")
 
 
@@ -67,13 +71,16 @@ def _payload_problems(row: Row) -> Iterator[str]:
         yield "its payload does not unpack"
         return
     digest = canonical.digest(row.payload)
-    if digest != row.digest:
+    if digest != row.digest and not row.erased:
         yield f"its payload has the digest {digest}, stored is {row.digest}"
         return
     try:
-        decode_payload(row.payload)
+        value = decode_payload(row.payload)
     except ValueError as error:
         yield f"its payload is not understood: {error}"
+    else:
+        if row.erased and not isinstance(value, Erased):
+            yield "it is marked as erased and has a payload"
 
 
 def _count_block(row: Row, where: str, opened: dict[str, _Open]) -> Iterator[str]:
@@ -82,8 +89,9 @@ def _count_block(row: Row, where: str, opened: dict[str, _Open]) -> Iterator[str
             value = decode_payload(row.payload or b"")
         except ValueError:
             return  # reported as a payload that is not understood
-        if isinstance(value, Response):
-            opened[row.response] = _Open(where, value.blocks, [])
+        if isinstance(value, Response | Erased):
+            blocks = value.blocks if isinstance(value, Response) else None
+            opened[row.response] = _Open(where, blocks, [])
     elif row.block >= 0:
         if row.response in opened:
             opened[row.response].seen.append(row.block)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from thinkback.log.protocol import MAIN, BranchInfo, Origin, Problem, SessionInfo
-from thinkback.model.commits import Commit, Head
+from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores.audit import Row, audit
+from thinkback.stores.memory_care import MemoryCare
 from thinkback.stores.memory_log import MemoryLog, Place, Session, head, line
 from thinkback.stores.sealed import (
     ambiguous,
@@ -26,6 +27,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._log = MemoryLog()
         self.refs = MemoryRefs(self._log)
+        self.care = MemoryCare(self._log)
 
     def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""
@@ -34,7 +36,7 @@ class MemoryStore:
         with self._log.lock:
             session = self._log.named(name)
             if session is None:
-                if id in self._log.sessions:
+                if id in self._log.sessions or id in self._log.gone:
                     raise id_taken(id)
                 session = self._log.sessions[id] = self._made(id, name, time, origin)
             return session.info()
@@ -104,7 +106,7 @@ class MemoryStore:
         if len(hashes) != 1:
             raise ambiguous(prefix, hashes[:100])
         first = min(found, key=lambda place: place.segment.arrivals[place.position])
-        return first.segment.session.id, first.commit
+        return self._log.owner(first).id, first.commit
 
     def fsck(self) -> Iterator[Problem]:
         """Every disagreement between payloads, hashes, parents and positions."""
@@ -185,4 +187,5 @@ def _row(position: int, commit: Commit) -> Row:
         commit.index,
         commit.edit,
         commit.payload,
+        isinstance(commit.value, Erased),
     )

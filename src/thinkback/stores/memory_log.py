@@ -98,11 +98,15 @@ class Session:
 
 
 class MemoryLog:
-    """Sessions by id, in the order they were made in, and segments in theirs."""
+    """Sessions by id, in the order they were made in, and segments in theirs.
+
+    ``gone`` are deleted sessions that left something to others.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.sessions: dict[str, Session] = {}
+        self.gone: dict[str, Session] = {}
         self.segments: list[Segment] = []
         self.arrived = 0
         self._closed = False
@@ -125,6 +129,13 @@ class MemoryLog:
         for segment in self.segments:
             if family in (None, segment.session.family):
                 yield from (Place(segment, position) for position in range(len(segment.commits)))
+
+    def owner(self, place: Place) -> Session:
+        """Whose commit it is: of one that a deleted session left, the first of the family that is there."""
+        owner = place.segment.session
+        if owner.id in self.sessions:
+            return owner
+        return next(session for session in self.sessions.values() if session.family == owner.family)
 
     def find(self, session: Session, at: Head, via: str) -> Place | None:
         """Where a commit stands; with ``via``, on that branch, else in the session's family."""

@@ -1,6 +1,7 @@
 """Commits to rows of the table ``commits`` and back, whatever the database.
 
-Hashes are stored as bytes. A payload over 512 bytes is compressed, and stays so only where that makes it smaller.
+Hashes are stored as bytes. A payload over 512 bytes is compressed, and stays so only where that makes it smaller. A
+tombstone is marked: the digest beside it is not of its bytes.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from thinkback.model.commits import Commit, Payload, decode_payload
+from thinkback.model.commits import Commit, Erased, Payload, decode_payload
 from thinkback.stores.sealed import damaged
 
-PLAIN, ZLIB = 0, 1
+PLAIN, ZLIB, ERASED = 0, 1, 2  # ERASED is added to either of the others
 COMPRESS_OVER = 512
 MEMORY_LEVEL = 5  # the default of 8 clears 256 KB for each payload: twice the time for the same size below 100 KB
 
@@ -23,21 +24,22 @@ COLUMNS = "position, hash, parents, kind, digest, time, response, block, edit, c
 _decode: Callable[[bytes], Payload] = msgspec.json.Decoder(Payload).decode
 
 
-def pack(payload: bytes) -> tuple[int, bytes]:
+def pack(payload: bytes, erased: bool = False) -> tuple[int, bytes]:
     """(codec, stored bytes) of a payload."""
+    mark = ERASED if erased else 0
     if len(payload) > COMPRESS_OVER:
         packer = zlib.compressobj(1, zlib.DEFLATED, 15, MEMORY_LEVEL)
         small = packer.compress(payload) + packer.flush()
         if len(small) < len(payload):
-            return ZLIB, small
-    return PLAIN, payload
+            return ZLIB | mark, small
+    return PLAIN | mark, payload
 
 
 def unpack(codec: int, stored: bytes) -> bytes:
     """The payload of stored bytes. Raises ``ValueError`` when they are none."""
-    if codec == PLAIN:
+    if codec in (PLAIN, ERASED):
         return stored
-    if codec != ZLIB:
+    if codec not in (ZLIB, ZLIB | ERASED):
         raise ValueError(f"codec {codec} is not known")
     try:
         return zlib.decompress(stored)
@@ -58,7 +60,7 @@ def to_rows(commits: Sequence[Commit]) -> list[tuple[Any, ...]]:
             commit.response,
             commit.index,
             raw(commit.edit),
-            *pack(commit.payload),
+            *pack(commit.payload, type(commit.value) is Erased),
         )
         for commit in commits
     ]

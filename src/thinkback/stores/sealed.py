@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from thinkback.errors import CorruptLogError, HeadMovedError, NotFoundError, StoreError
-from thinkback.model.commits import Commit, Head
+from thinkback.model.commits import Commit, Erased, Head, decode_payload
 
 EMPTY = Head()
 _HEX = frozenset("0123456789abcdef")
@@ -23,6 +23,21 @@ def check_sealed(commits: Sequence[Commit], expected: Head) -> None:
                 next_actions=("seal the step on top of the head it is appended to",),
             )
         above = commit.hash
+
+
+def check_tombstones(payloads: Mapping[str, bytes]) -> None:
+    """Raise ``StoreError`` unless each payload is that of an ``Erased``."""
+    for hash, payload in payloads.items():
+        try:
+            is_erased = isinstance(decode_payload(payload), Erased)
+        except ValueError:
+            is_erased = False
+        if not is_erased:
+            raise StoreError(
+                f"what is to stand in place of commit {hash[:16]} is no tombstone",
+                details={"hash": hash},
+                next_actions=("give the bytes of an Erased payload",),
+            )
 
 
 def check_text(what: str, text: str) -> None:

@@ -14,6 +14,7 @@ from thinkback.model.commits import Commit, Head
 from thinkback.stores import Durability, migrations, sqlite_fsck, sqlite_places
 from thinkback.stores.sealed import check_text, id_taken, no_session
 from thinkback.stores.sqlite_append import Appends
+from thinkback.stores.sqlite_care import SqliteCare
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connect, Connection, connect
 from thinkback.stores.sqlite_places import Key
@@ -43,6 +44,7 @@ class SqliteStore:
         self._file = LogFile(path, durability, connect, schema)
         self._appends = Appends(self._file)
         self.refs = SqliteRefs(self._file)
+        self.care = SqliteCare(self._file)
 
     def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""

@@ -38,7 +38,7 @@ class LogFile:
     def writer(self) -> Iterator[Connection]:
         """The writing connection, for this caller alone and in no transaction; errors come as SQLite raises them."""
         with self._lock:
-            self._refuse_closed()
+            self.refuse_closed()
             yield self._writer
 
     @contextmanager
@@ -50,7 +50,7 @@ class LogFile:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees the log as it is at its first statement, whatever is written meanwhile."""
-        self._refuse_closed()
+        self.refuse_closed()
         with naming_errors(self.path):
             try:
                 connection = self._idle.pop()
@@ -80,7 +80,8 @@ class LogFile:
         while self._idle:
             self._idle.pop().close()
 
-    def _refuse_closed(self) -> None:
+    def refuse_closed(self) -> None:
+        """Raise ``StoreError`` after ``close``."""
         if self._closed:
             raise StoreError(
                 f"the log {self.path} was closed", details={"path": self.path}, next_actions=("open it again",)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from thinkback.log.protocol import Problem
 from thinkback.stores import migrations
 from thinkback.stores.audit import Row, audit
-from thinkback.stores.rows import COLUMNS, hashes, unpack
+from thinkback.stores.rows import COLUMNS, ERASED, hashes, unpack
 from thinkback.stores.sqlite_open import Connection
 
 _SEGMENTS = """
@@ -49,6 +49,9 @@ SELECT 'a branch of session ' || s.id, 'segment ' || b.segment FROM branches AS 
 JOIN sessions AS s ON s.session = b.session
 JOIN segments AS g ON g.segment = b.segment JOIN sessions AS o ON o.session = g.session
 WHERE o.family <> s.family
+"""
+_GHOSTS = """
+SELECT s.id, count(*) FROM sessions AS s JOIN branches AS b ON b.session = s.session WHERE s.name IS NULL GROUP BY s.id
 """
 _STEPS = """
 SELECT CAST(id AS BLOB), segment, position, commits FROM steps WHERE commits > 0 ORDER BY segment, position
@@ -104,7 +107,17 @@ def _rows(db: Connection, segment: int) -> Iterator[Row]:
             payload = None
         text = kind.decode("utf-8", "surrogateescape"), response.decode("utf-8", "surrogateescape")
         yield Row(
-            position, hash.hex(), hashes(parents), text[0], digest.hex(), time, text[1], block, edit.hex(), payload
+            position,
+            hash.hex(),
+            hashes(parents),
+            text[0],
+            digest.hex(),
+            time,
+            text[1],
+            block,
+            edit.hex(),
+            payload,
+            bool(codec & ERASED),
         )
 
 
@@ -116,6 +129,8 @@ def _ref_problems(db: Connection) -> Iterator[Problem]:
         yield Problem(
             f"session {session}", f"is to open on branch {branch.decode('utf-8', 'replace')}, which is not there"
         )
+    for session, count in db.execute(_GHOSTS):
+        yield Problem(f"session {session}", f"was deleted and has branches: {count}")
     for where, what in db.execute(_STRANGERS):
         yield Problem(where, f"stands on another family's: {what}")
 

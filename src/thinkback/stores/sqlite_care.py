@@ -1,0 +1,139 @@
+"""Erasing, deleting, collecting and copying a SQLite log.
+
+Promises: what was erased or deleted is in no file of the log when the call returns; what others stand on stays; a
+crash leaves each call done or not done (``gc``: partly, and the log whole). Must not: know what a payload means.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+
+from thinkback.errors import StoreError
+from thinkback.log.protocol import Removed
+from thinkback.stores.rows import pack
+from thinkback.stores.sealed import check_tombstones, no_commit
+from thinkback.stores.sqlite_file import LogFile
+from thinkback.stores.sqlite_open import Connection, connect, naming_errors
+from thinkback.stores.sqlite_places import key
+from thinkback.stores.sqlite_reach import cut, left_over, unreached
+
+_FAMILY = """
+SELECT c.arrival, c.hash FROM sessions AS s
+JOIN segments AS g ON g.session = s.session
+JOIN commits AS c ON c.segment = g.segment
+WHERE s.family = ?
+"""
+_ERASE = "UPDATE commits SET codec = ?, payload = ? WHERE arrival = ?"
+_FORGET = (
+    "DELETE FROM branches WHERE session = ?",
+    "DELETE FROM steps WHERE session = ? AND commits = 0",
+    "UPDATE sessions SET name = NULL, settings = '{}', branch = 'main', purpose = '' WHERE session = ?",
+)
+# A deleted session is remembered by its id while it has segments, or others descend from it.
+_BURY = """
+DELETE FROM sessions AS s WHERE s.name IS NULL
+AND NOT EXISTS (SELECT 1 FROM segments AS g WHERE g.session = s.session)
+AND NOT EXISTS (SELECT 1 FROM sessions AS o WHERE o.family = s.family AND o.session <> s.session
+                AND (o.family = s.session OR o.parent = s.session))
+RETURNING session
+"""
+_UNSWEPT = "SELECT max(unswept) FROM migrations"
+_SWEPT = "UPDATE migrations SET unswept = 0"
+_CUTS_AT_ONCE = 50
+
+
+class SqliteCare:
+    """The care of one file."""
+
+    def __init__(self, file: LogFile) -> None:
+        self._file = file
+
+    def erase(self, session: str, payloads: Mapping[str, bytes]) -> int:
+        """Put tombstones in place of payloads, wherever in the session's family the commits stand."""
+        check_tombstones(payloads)
+        with self._file.write() as db:
+            of = key(db, session)
+            arrivals: dict[str, list[int]] = {hash: [] for hash in payloads}
+            for arrival, hash in db.execute(_FAMILY, (of.family,)):
+                if hash.hex() in arrivals:
+                    arrivals[hash.hex()].append(arrival)
+            for hash, found in arrivals.items():
+                if not found:
+                    raise no_commit(hash, session)
+                db.executemany(_ERASE, [(*pack(payloads[hash], erased=True), arrival) for arrival in found])
+        self._sweep()
+        return len(payloads)
+
+    def delete_session(self, session: str) -> int:
+        """Forget the session with its branches; returns how many commits went with it."""
+        with self._file.write() as db:
+            of = key(db, session)
+            for sql in _FORGET:
+                db.execute(sql, (of.session,))
+            spares = left_over(db, of.family)
+            for spare in spares:
+                cut(db, spare)
+            _bury(db)
+        self._sweep()
+        return sum(spare.commits for spare in spares)
+
+    def gc(self, older_than: int, *, dry_run: bool = False) -> Removed:
+        """Remove commits that no branch reaches and that are older than that; others may write meanwhile."""
+        with self._file.read() as db:
+            spares = unreached(db, older_than)
+        if not dry_run:
+            done = []
+            for at in range(0, len(spares), _CUTS_AT_ONCE):
+                with self._file.write() as db:
+                    done += [spare for spare in spares[at : at + _CUTS_AT_ONCE] if cut(db, spare, older_than)]
+            spares = done
+            with self._file.write() as db:
+                _bury(db)
+        return Removed(sum(spare.commits for spare in spares), sum(spare.bytes for spare in spares))
+
+    def backup(self, path: str) -> None:
+        """A whole copy of the log as of now, as private as the log, while others go on writing."""
+        self._file.refuse_closed()
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            raise StoreError(
+                f"{path} exists already", details={"path": path}, next_actions=("name a file that is not there yet",)
+            ) from None
+        except OSError as error:
+            raise StoreError(
+                f"the copy {path} cannot be made ({error.strerror})",
+                details={"path": path},
+                next_actions=("check that its directory exists and that this user may write there",),
+            ) from error
+        try:
+            with naming_errors(path), closing(connect(self._file.path)) as log, closing(sqlite3.connect(path)) as copy:
+                log.backup(copy)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise
+
+    def _sweep(self) -> None:
+        """Bring what was overwritten into the database, and empty the write-ahead log, which holds the old bytes."""
+        with self._file.writer() as db, naming_errors(self._file.path):
+            if db.execute(_UNSWEPT).fetchone()[0]:
+                db.execute("VACUUM")
+                db.execute(_SWEPT)
+            ((busy, _, _),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if busy:
+            path = self._file.path
+            raise StoreError(
+                f"what was erased from the log {path} is still in {path}-wal, which another program is reading",
+                details={"path": path},
+                next_actions=("end that program: it goes when everybody has closed the log, or with the next erasure",),
+            )
+
+
+def _bury(db: Connection) -> None:
+    while db.execute(_BURY).fetchall():
+        pass
