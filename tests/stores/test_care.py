@@ -291,6 +291,7 @@ def test_nothing_is_collected_from_a_log_in_order(store: Store, trunk: list[Comm
     "call",
     [
         lambda store: store.care.erase("s", {}),
+        lambda store: store.care.ends("s"),
         lambda store: store.care.delete_session("s"),
         lambda store: store.care.gc(0),
         lambda store: store.care.gc(0, dry_run=True),
@@ -307,6 +308,25 @@ def test_a_closed_store_is_not_cared_for(store: Store, call: Callable[[Store], o
 
 def test_nobody_is_not_cared_for(store: Store) -> None:
     """An unknown session is named."""
-    for call in (lambda: store.care.erase("nobody", {}), lambda: store.care.delete_session("nobody")):
+    calls: list[Callable[[], object]] = [
+        lambda: store.care.erase("nobody", {}),
+        lambda: store.care.ends("nobody"),
+        lambda: store.care.delete_session("nobody"),
+    ]
+    for call in calls:
         with pytest.raises(NotFoundError, match="no session 'nobody'"):
             call()
+
+
+def test_the_ends_of_a_session_lead_to_all_it_stored(store: Store, trunk: list[Commit]) -> None:
+    """One for each segment: those of branches, and those that a reset or a deleted branch left; none of a fork's."""
+    store.refs.create("s", "b", _head(trunk, 4), MAIN)
+    own = put_on(store, "s", "b", user_step("5", "elsewhere"))
+    store.refs.delete("s", "b", head_of(own))
+    store.refs.move("s", MAIN, head_of(trunk), _head(trunk, 2), MAIN)
+    store.refs.create("s", "empty", EMPTY)
+    store.create_session("t", "t", 9, Origin("s", "", _head(trunk, 4)))
+    assert [] == store.care.ends("t")
+    theirs = fill(store, "t", [user_step("6", "in the fork")])
+    assert [head_of(theirs)] == store.care.ends("t")
+    assert [head_of(trunk), head_of(own)] == store.care.ends("s")

@@ -8,7 +8,8 @@ import msgspec
 
 from thinkback.errors import StoreError
 from thinkback.log.protocol import Removed
-from thinkback.model.commits import decode_payload
+from thinkback.log.seal import head_of
+from thinkback.model.commits import Head, decode_payload
 from thinkback.stores.memory_log import MemoryLog, Place, Segment
 from thinkback.stores.reach import Cut, Reach, Run
 from thinkback.stores.sealed import check_tombstones, no_commit
@@ -37,6 +38,12 @@ class MemoryCare:
                     place.commit, value=decode_payload(payload), payload=payload
                 )
         return len(payloads)
+
+    def ends(self, session: str) -> list[Head]:
+        """The last commit of each segment of the session."""
+        with self._log.lock:
+            found = self._log.session(session)
+            return [head_of(segment.commits) for segment in self._log.segments if segment.session is found]
 
     def delete_session(self, session: str) -> int:
         """Forget the session with its branches; returns how many commits went with it."""

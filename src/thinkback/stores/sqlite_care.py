@@ -14,11 +14,12 @@ from contextlib import closing
 
 from thinkback.errors import StoreError
 from thinkback.log.protocol import Removed
+from thinkback.model.commits import Head
 from thinkback.stores.rows import pack
 from thinkback.stores.sealed import check_tombstones, no_commit
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection, connect, naming_errors
-from thinkback.stores.sqlite_places import key
+from thinkback.stores.sqlite_places import head, key
 from thinkback.stores.sqlite_reach import cut, left_over, unreached
 
 _FAMILY = """
@@ -26,6 +27,11 @@ SELECT c.arrival, c.hash FROM sessions AS s
 JOIN segments AS g ON g.session = s.session
 JOIN commits AS c ON c.segment = g.segment
 WHERE s.family = ?
+"""
+_ENDS = """
+SELECT c.hash, g.base + c.position FROM segments AS g JOIN commits AS c ON c.segment = g.segment
+WHERE g.session = ? AND c.position = (SELECT max(l.position) FROM commits AS l WHERE l.segment = g.segment)
+ORDER BY g.segment
 """
 _ERASE = "UPDATE commits SET codec = ?, payload = ? WHERE arrival = ?"
 _FORGET = (
@@ -67,6 +73,12 @@ class SqliteCare:
                 db.executemany(_ERASE, [(*pack(payloads[hash], erased=True), arrival) for arrival in found])
         self._sweep()
         return len(payloads)
+
+    def ends(self, session: str) -> list[Head]:
+        """The last commit of each segment of the session."""
+        with self._file.read() as db:
+            rows = db.execute(_ENDS, (key(db, session).session,)).fetchall()
+        return [head(hash, seq) for hash, seq in rows]
 
     def delete_session(self, session: str) -> int:
         """Forget the session with its branches; returns how many commits went with it."""
