@@ -10,7 +10,7 @@ import pytest
 import thinkback
 from tests.cli.command import KEY, Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
-from thinkback.log.seal import seal
+from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Head, Message, Step
 
 
@@ -148,3 +148,18 @@ def test_a_damaged_log_is_told(talked: Command) -> None:
     assert 7 == done.code
     assert done.out
     assert "the log is damaged" in done.err
+
+
+def test_the_log_by_branch_kind_tag_and_style(talked: Command) -> None:
+    """Only what is asked for; the styles of people show marks, ``--json`` stays a list."""
+    with thinkback.open(talked.db) as store:
+        session = store.session("talk")
+        first = session.log()[0]
+        session.annotate(first.hash, "pinned", tags=["rain"])
+        store.log.refs.create(session.id, "start", head_of(session.log()[:2]))
+    assert ["reasoning"] * 2 == [commit["kind"] for commit in talked("log", "--kind", "reasoning", "--json").json]
+    assert [first.hash] == [commit["hash"] for commit in talked("log", "--tag", "rain", "--json").json]
+    assert 2 == len(talked("log", "talk", "--branch", "start", "--json").json)
+    assert 2 == talked("log", "--branch", "gone").code
+    assert "(pinned, rain)" in talked("log", "--style", "compact", "--tag", "rain").out
+    assert "[reasoning]" in talked("log", "--style", "chat").out

@@ -55,6 +55,15 @@ def test_reasoning_that_says_nothing_is_refused(session: Session, text: str, for
     assert [] == session.log()
 
 
+def test_the_log_by_kind_and_tag(session: Session) -> None:
+    """All tags must be there; a tag that was taken away is not."""
+    one = session.commit("one", tags=["a", "b"])
+    two = session.reasoning("two", tags=["a"])
+    session.annotate(one.hash, untag=["b"])
+    assert [one, two] == session.log(tags=["a"])
+    assert ([], [two]) == (session.log(tags=["a", "b"]), session.log(kinds=["reasoning"], tags=["a"]))
+
+
 def test_an_edit_keeps_what_was_there(session: Session) -> None:
     """The history has both; versions are listed, and the first can be brought back."""
     first = session.commit("Helo")

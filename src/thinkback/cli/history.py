@@ -42,15 +42,37 @@ def sessions_command(db: str, as_json: bool) -> None:
 
 @click.command("log", short_help="List the commits of a session.")
 @click.argument("session", required=False)
+@click.option("--branch", default="", metavar="NAME", help="Another branch than the current one.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only commits of this kind; may be repeated.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Only commits with this tag; may be repeated.")
+@click.option("--style", type=click.Choice(("list", "chat", "table", "compact")), default="list", help="How it looks.")
 @db_option
 @json_option
-def log_command(session: str | None, db: str, as_json: bool) -> None:
-    """List the commits of SESSION, oldest first; of the session used last if none is named."""
+def log_command(
+    session: str | None,
+    branch: str,
+    kinds: tuple[str, ...],
+    tags: tuple[str, ...],
+    style: str,
+    db: str,
+    as_json: bool,
+) -> None:
+    """List the commits of SESSION, oldest first; of the session used last if none is named.
+
+    The styles chat, table and compact show what holds now, with priorities and tags.
+    """
+    from thinkback.model.curation import matching
     from thinkback.session.wording import first_words
 
     with existing_log(db) as store:
         info = chosen(store, session)
-        commits = store.commits(info.id)
+        every = store.log.read(info.id, branch=branch or info.branch)
+        commits = matching(every, kinds, frozenset(tags))
+    if style != "list" and not as_json:
+        from thinkback.session.printing import pprint
+
+        pprint(commits, style, sys.stdout, every)
+        return
     if as_json:
         terminal.print_json([{**_commit_json(commit), "text": first_words(commit.value)} for commit in commits])
         return

@@ -5,7 +5,7 @@ Pure and cheap where there is none of it. Who decides what follows from it is co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 
@@ -89,6 +89,15 @@ def curate(commits: Sequence[Commit]) -> Curation:
     curation = Curation()
     curation.take(commits)
     return curation
+
+
+def matching(commits: Sequence[Commit], kinds: Container[str], tags: frozenset[str]) -> list[Commit]:
+    """The commits of ``kinds`` (none: of any) that have all ``tags``."""
+    found = [commit for commit in commits if not kinds or commit.kind in kinds]
+    if not tags:
+        return found
+    curation = curate(commits)
+    return [commit for commit in found if tags <= curation.mark(commit.hash).tags]
 
 
 def _marked(mark: Mark, said: Annotation, commit: Commit) -> Mark:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, TextIO, TypeAlias
+from typing import TextIO, TypeAlias
 
 from thinkback.model.blocks import ThinkingBlock, ToolCall
 from thinkback.model.commits import Commit
@@ -12,7 +12,6 @@ from thinkback.session import ink
 from thinkback.session.ink import Style
 from thinkback.session.wording import first_words
 
-Look: TypeAlias = Literal["chat", "table", "compact"]
 Line: TypeAlias = tuple[str, tuple[Style, ...]]
 
 SHORT_HASH = 8
@@ -29,13 +28,16 @@ _COLOURS: dict[str, tuple[Style, ...]] = {
 }
 
 
-def pprint(commits: Sequence[Commit], look: Look, stream: TextIO) -> None:
-    """Write ``commits`` to ``stream``. Raises ``ValueError`` for a look that does not exist."""
+def pprint(commits: Sequence[Commit], look: str, stream: TextIO, history: Sequence[Commit] = ()) -> None:
+    """Write ``commits`` to ``stream``, with what the whole ``history`` says of them (they, unless given).
+
+    ``look`` is chat, table or compact. Raises ``ValueError`` for another.
+    """
     looks = {"chat": _chat, "table": _table, "compact": _compact}
     if look not in looks:
         raise ValueError(f"there is no style {look!r}; styles are {', '.join(looks)}")
     pen = ink.pen(stream)
-    for text, styles in looks[look](commits, curate(commits)):
+    for text, styles in looks[look](commits, curate(history or commits)):
         stream.write(pen(text, *styles) + "\n")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack, overload
 
 from thinkback.drive.hooks import Hook, Hooks
@@ -13,6 +13,7 @@ from thinkback.drive.tools import PythonTool
 from thinkback.log.drafting import Void
 from thinkback.log.protocol import SessionInfo
 from thinkback.model.commits import Commit, Draft, Payload, Priority, Step
+from thinkback.model.curation import matching
 from thinkback.model.target import Decision, Settings, Target, merge_headers
 from thinkback.session import asking, requests
 from thinkback.session.curating import Batch, Curator
@@ -170,10 +171,10 @@ class Session:
         """``with session.batch() as batch``: ``commit``, ``reasoning`` and ``annotate`` as one step, or none of it."""
         return Batch(self)
 
-    def log(self) -> list[Commit]:
-        """Every commit of the current branch, oldest first."""
+    def log(self, *, kinds: Container[str] = (), tags: Iterable[str] = ()) -> list[Commit]:
+        """The commits of the current branch, oldest first; of ``kinds`` and with all of ``tags`` if given."""
         self._refresh()
-        return list(self._history.commits)
+        return matching(self._history.commits, kinds, frozenset(tags))
 
     def pprint(self, style: Literal["chat", "table", "compact"] = "chat", file: TextIO | None = None) -> None:
         """Print the conversation; reasoning is dim. ``file`` is standard output unless given."""
