@@ -18,7 +18,7 @@ from thinkback.model.commits import Commit, Head, Step
 from thinkback.stores.migrations import NEWEST, Schema, migrate, statements
 from thinkback.stores.rows import COLUMNS, to_rows
 from thinkback.stores.sqlite import SqliteStore
-from thinkback.stores.sqlite_open import configure, connect
+from thinkback.stores.sqlite_open import Connect, connect
 
 NEXT = "9999_next"
 UP = """-- A change as a later format would make it; with a semicolon in a comment;
@@ -57,7 +57,7 @@ def test_an_older_log_is_migrated_and_reads_the_same(log: Path, later: Schema) -
 
 def test_a_log_of_format_1_goes_on(log: Path) -> None:
     """A file as 0.1 wrote it keeps ids, names, settings and commits, and gets branches, forks and a family."""
-    commits = _format_1(log, [user_step("1"), response_step("2")])
+    commits = format_1(log, [user_step("1"), response_step("2")])
     with _opened(log, NEWEST) as store:
         head = head_of(commits)
         was = SessionInfo("s", "first", 7, 2_000, 5, head, {"reasoning.effort": "high"}, "main", "s")
@@ -141,11 +141,11 @@ def test_a_script_is_split_into_its_statements() -> None:
     assert [trigger, "-- one; two\nSELECT 1;\n"] == list(statements(trigger + "-- one; two\nSELECT 1;\n-- the end\n"))
 
 
-def _format_1(log: Path, steps: list[Step]) -> list[Commit]:
+def format_1(log: Path, steps: list[Step], connect: Connect = connect) -> list[Commit]:
     """A file of format 1 with the session ``s``, which holds ``steps``, and the empty session ``t``."""
     sealed = chain(steps)
     with closing(connect(str(log))) as db:
-        configure(db, "full")
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
         migrate(db, str(log), Schema(NEWEST.directory, NEWEST.names[:1]))
         settings = '{"reasoning.effort":"high"}'
         db.execute(
