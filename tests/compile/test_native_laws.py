@@ -36,7 +36,7 @@ from thinkback.compile import fold
 from thinkback.compile.policy import Inputs
 from thinkback.errors import ReplayRefused
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Media, ThinkingBlock, Unknown, carriers_of
+from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, Unknown, carriers_of
 from thinkback.model.commits import Commit, Request, Usage
 from thinkback.model.rule import Guard, Rule, ServerState
 from thinkback.rules import load_rulebook
@@ -95,6 +95,13 @@ def blocks(speech: str) -> st.SearchStrategy[Block]:
         case "bedrock":
             found.append(st.builds(lambda value: redacted(value, "redactedContent"), values))
     return st.one_of(found)
+
+
+def once_signed(said: list[Block], speech: str) -> list[Block]:
+    """A chat message has one place for the signature of its text, so that no reader finds a second one."""
+    signed = [at for at, block in enumerate(said) if isinstance(block, Text) and block.carriers]
+    spare = signed[:-1] if speech == "openai-chat" else []
+    return [msgspec.structs.replace(block, carriers=()) if at in spare else block for at, block in enumerate(said)]
 
 
 def rows(speech: str) -> st.SearchStrategy[Rule]:
@@ -166,7 +173,7 @@ def cases(draw: st.DrawFn, speech: str | None = None, repairs: bool = True) -> C
             recorded = draw(st.sampled_from(["", "right", "right", "wrong"]))
             if recorded and who == here:
                 talk.note("request", record(wanted, talk, recorded == "right"), f"resp{talk.responses + 1}")
-            said = draw(st.lists(told_by, max_size=4))
+            said = once_signed(draw(st.lists(told_by, max_size=4)), speech)
             talk.reply(*said, origin=who, usage=draw(usages), id=f"id{talk.responses}", **header)
         elif op == "result":
             talk.result(draw(names), "r", draw(st.sampled_from(["last", "resp1", "", "gone"])))
