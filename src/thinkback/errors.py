@@ -113,6 +113,12 @@ class Veto(ThinkbackError):
     kind = "veto"
 
 
+class DetachedError(StoreError):
+    """The session looks at a commit that is no branch's to go on from: make a branch there, or switch to one."""
+
+    kind = "detached"
+
+
 class CorruptLogError(StoreError):
     """Stored bytes and stored hashes disagree."""
 

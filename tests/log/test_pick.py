@@ -111,9 +111,9 @@ def test_what_is_not_whole_is_not_picked() -> None:
             pick(ours, theirs, hash)
     with pytest.raises(BranchError, match="ends inside its response"):
         pick(ours, theirs.fork(at), theirs.commits[at - 1].hash)
-    stray = theirs.result("x", response="nobody's")
-    with pytest.raises(BranchError, match="did not complete"):
-        pick(ours, theirs, stray.hash)
+    for stray in (theirs.result("x", response="nobody's"), theirs.result("x")):
+        with pytest.raises(BranchError, match="did not complete"):
+            pick(ours, theirs, stray.hash)
     assert ["q", "hm", "a"] == ours.texts
 
 

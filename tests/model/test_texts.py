@@ -38,6 +38,7 @@ from thinkback.model.texts import text_of
         (Compaction("manual", "in short"), "in short"),
         (Compaction("tool_results", trimmed=(("h", "..."),)), "[1 results trimmed]"),
         (Erased("a secret", 1), "[erased: a secret]"),
+        (Erased("a secret", 1, '{"type":"text","text":"the [..] rest"}'), "the [..] rest"),
         (Unknown('{"type":"new"}'), ""),
         (TurnEnded("completed"), ""),
         (Annotation("h", Priority.SKIP), ""),

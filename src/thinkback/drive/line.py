@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from thinkback.drive.hooks import NO_HOOKS, Hooks
-from thinkback.errors import HeadMovedError, StoreError
+from thinkback.errors import DetachedError, HeadMovedError, StoreError
 from thinkback.log.protocol import Store
 from thinkback.log.seal import head_of, seal
-from thinkback.model.commits import Commit, Head, Step
+from thinkback.model.commits import Commit, Draft, Head, Step
 
 _ATTEMPTS = 50
 _MINTED = frozenset({"response", "tool_result"})
@@ -28,12 +28,15 @@ class Stored(NamedTuple):
 
 
 class Line:
-    """Where a session stands: ``branch``, or, detached, the commit ``looks_at`` that it can only read from."""
+    """Where a session stands: ``branch``, or, detached, the commit ``looks_at`` that it can only read from. ``before``
+    is the branch it stood on before.
+    """
 
     def __init__(self, log: Store, session: str, branch: str, hooks: Hooks = NO_HOOKS) -> None:
         self._log = log
         self._session = session
         self.branch = branch
+        self.before = ""
         self.looks_at = ""
         self.hooks = hooks
 
@@ -57,16 +60,28 @@ class Line:
 
         A step that was stored before, because an earlier attempt was cut short, is found again where it is.
         """
-        if self.looks_at:
-            raise StoreError(
-                f"the session looks at commit {self.looks_at[:12]}, which is no branch's to go on from",
-                details={"commit": self.looks_at},
-                next_actions=("make a branch there: session.branches.branch(name, switch=True)", "or switch to one"),
-            )
+        self.refuse_detached()
         self.hooks.run("pre_commit", step.drafts)
         stored = self._append(step, head)
         self.hooks.stored(stored.commits)
         return stored
+
+    def put(self, step: str, commits: Sequence[Commit], head: Head, branch: str = "") -> None:
+        """Store copies that are sealed on ``head``, on this branch or another. Raises ``HeadMovedError``, ``Veto``."""
+        self.refuse_detached()
+        drafts = (Draft(c.kind, c.value, c.response, c.index, c.edit, c.parents[1:]) for c in commits)
+        self.hooks.run("pre_commit", tuple(drafts))
+        self._log.append(self._session, step, commits, head, branch or self.branch)
+        self.hooks.stored(commits)
+
+    def refuse_detached(self) -> None:
+        """Raise ``DetachedError`` where there is no branch to change."""
+        if self.looks_at:
+            raise DetachedError(
+                f"the session looks at commit {self.looks_at[:12]}, which is no branch's to go on from",
+                details={"commit": self.looks_at},
+                next_actions=("make a branch there: session.branches.branch(name, switch=True)", "or switch to one"),
+            )
 
     def _append(self, step: Step, head: Head) -> Stored:
         between: list[Commit] = []

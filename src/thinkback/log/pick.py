@@ -5,11 +5,12 @@ Promises: a response is copied whole, with the results of its calls and what was
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from thinkback.errors import BranchError, MergeConflictError
 from thinkback.log.copies import UNSAID, Copies
-from thinkback.log.lines import end_of, subjects
+from thinkback.log.lines import subjects
 from thinkback.log.meet import meet
 from thinkback.log.merge import contradictions, copy_fresh, refuse_open
 from thinkback.model.blocks import ToolCall, ToolResult
@@ -17,6 +18,15 @@ from thinkback.model.commits import Annotation, Commit, Response
 from thinkback.model.curation import curate
 
 History = Sequence[Commit]
+
+
+class Unit(NamedTuple):
+    """What is copied together: a message, or a response with results and the end of its turn; and all that was said
+    about it. ``why`` it cannot be copied, and what to do ``instead``."""
+
+    commits: list[Commit]
+    why: str = ""
+    instead: str = ""
 
 
 def cherry_pick(ours: History, picks: Iterable[tuple[History, str]], time: int, ids: Callable[[], str]) -> list[Commit]:
@@ -28,54 +38,80 @@ def cherry_pick(ours: History, picks: Iterable[tuple[History, str]], time: int, 
     added: list[Commit] = []
     taken: set[str] = set()
     for history, hash in picks:
-        about = subjects(curate(history))
-        chosen = [commit for commit in unit(history, hash, about) if commit.hash not in taken]
+        chosen = [commit for commit in _unit(history, hash) if commit.hash not in taken]
         taken |= {commit.hash for commit in chosen}
-        copies = Copies([*ours, *added], history, {}, time, ids)
-        for commit in chosen:
-            if not copies.copy(commit, about.get(commit.hash, "")):
-                raise _refused(commit, "what it speaks about is not on this branch", "pick that commit with it")
-        added += copies.added
+        added += copied([*ours, *added], history, chosen, time, ids)
     return added
 
 
-def unit(history: History, hash: str, about: dict[str, str]) -> list[Commit]:
-    """What goes along with the commit ``hash``: its response with the results and the end of its turn, and all that
-    was said ``about`` it (edit or annotation to commit, by hash). Raises ``BranchError``."""
-    at = next(commit.seq for commit in history if commit.hash == hash)
-    commit = history[at]
+def copied(
+    ours: History, history: History, chosen: Iterable[Commit], time: int, ids: Callable[[], str]
+) -> list[Commit]:
+    """The commits that copy those of ``history`` that were ``chosen`` onto ``ours``. Raises ``BranchError``."""
+    about = subjects(curate(history))
+    copies = Copies(ours, history, {}, time, ids)
+    for commit in chosen:
+        if not copies.copy(commit, about.get(commit.hash, "")):
+            raise _refused(commit, "what it speaks about is not on this branch", "pick that commit with it")
+    return copies.added
+
+
+def _unit(history: History, hash: str) -> list[Commit]:
+    """What goes along with the commit ``hash``; an edit or annotation that was named goes alone."""
+    commit = next(commit for commit in history if commit.hash == hash)
     if commit.edit or isinstance(commit.value, Annotation):
         return [commit]
-    if commit.response and commit.kind != "request":
-        members = _response(history, commit)
-    elif commit.kind in UNSAID:
-        raise _refused(commit, "it speaks of the line it was made on", "pick a message or a response")
-    else:
-        members = {hash}
-    return [found for found in history if found.hash in members or about.get(found.hash, "") in members]
+    for unit in units(history):
+        if commit in unit.commits:
+            if unit.why:
+                raise _refused(commit, unit.why, unit.instead)
+            return unit.commits
+    raise _refused(commit, "it speaks of the line it was made on", "pick a message or a response")
 
 
-def _response(history: History, commit: Commit) -> set[str]:
-    """The hashes of a whole response."""
-    parts = [found for found in history if found.response == commit.response and found.kind != "request"]
-    header = next((part for part in parts if isinstance(part.value, Response)), None)
-    if header is None or not isinstance(header.value, Response) or not header.value.complete:
-        raise _refused(commit, "its response did not complete", "pick one that did")
-    blocks = sum(part.index >= 0 for part in parts)
-    if blocks < header.value.blocks:
-        raise _refused(commit, "this history ends inside its response", "pick it from a branch that has it whole")
-    calls = {part.value.id for part in parts if isinstance(part.value, ToolCall)}
-    results = {
-        found.hash: found.value.id
-        for found in history[header.seq :]
-        if isinstance(found.value, ToolResult) and not found.edit
-        if found.response == commit.response or (not found.response and found.value.id in calls)
-    }
-    waiting = calls - set(results.values())
+def units(history: History) -> list[Unit]:
+    """Everything that can be copied by itself, in order; records of requests and the like are in none."""
+    about = subjects(curate(history))
+    groups: dict[str, list[Commit]] = {}
+    owners: dict[str, str] = {}
+    calls: dict[str, str] = {}
+    for commit in history:
+        owner = owners.get(about[commit.hash], "") if commit.hash in about else _owner(history, commit, calls)
+        if owner:
+            owners[commit.hash] = owner
+            groups.setdefault(owner, []).append(commit)
+        if isinstance(commit.value, ToolCall) and not commit.edit:
+            calls[commit.value.id] = commit.response
+    return [_checked(group) for group in groups.values()]
+
+
+def _owner(history: History, commit: Commit, calls: Mapping[str, str]) -> str:
+    """What keeps together the commits of a unit: the id of their response, or the hash of a message."""
+    if commit.kind == "turn_ended" and commit.seq > 0:
+        before = history[commit.seq - 1]
+        return before.response if before.kind not in ("request", "tool_result") else ""
+    if isinstance(commit.value, ToolResult):
+        return commit.response or calls.get(commit.value.id, commit.hash)
+    if commit.kind == "request":
+        return ""
+    return commit.response or ("" if commit.kind in UNSAID else commit.hash)
+
+
+def _checked(group: list[Commit]) -> Unit:
+    """``group``, with what keeps it from being whole."""
+    header = next((commit.value for commit in group if isinstance(commit.value, Response)), None)
+    if header is None and not (group[0].response or group[0].kind == "tool_result"):
+        return Unit(group)
+    if header is None or not header.complete:
+        return Unit(group, "its response did not complete", "pick one that did")
+    if sum(commit.index >= 0 for commit in group) < header.blocks:
+        return Unit(group, "this history ends inside its response", "pick it from a branch that has it whole")
+    own = [commit.value for commit in group if not commit.edit]
+    waiting = {value.id for value in own if isinstance(value, ToolCall)}
+    waiting -= {value.id for value in own if isinstance(value, ToolResult)}
     if waiting:
-        raise _refused(commit, f"its call {min(waiting)!r} has no result", "pick it once the turn has gone on")
-    end = history[end_of(history, header.seq)]
-    return {end.hash, *results, *(part.hash for part in parts)}
+        return Unit(group, f"its call {min(waiting)!r} has no result", "pick it once the turn has gone on")
+    return Unit(group)
 
 
 def _refused(commit: Commit, why: str, instead: str) -> BranchError:

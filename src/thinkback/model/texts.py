@@ -20,11 +20,13 @@ from thinkback.model.commits import (
     Tools,
     TurnEnded,
     Usage,
+    surviving,
 )
 
 
 def text_of(value: Payload) -> str:
     """The whole readable text; empty for what is said to nobody (records, counts, marks)."""
+    value = surviving(value)
     match value:
         case Message():
             told = [f"[{_media(part)}]" for part in value.parts if isinstance(part, Media)]

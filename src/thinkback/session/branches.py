@@ -1,0 +1,270 @@
+"""``session.branches``: where a session stands, and every operation on its lines.
+
+Promises: nothing is ever removed, a branch is only pointed elsewhere; what would tear or lose something is refused.
+Names of commits are as in git (``log.names``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar, get_args
+
+import msgspec
+
+from thinkback.drive.sync import now
+from thinkback.errors import BranchError, HeadMovedError, NotFoundError
+from thinkback.log import pick
+from thinkback.log.diff import Compared, Diff, compare, diff
+from thinkback.log.lines import common
+from thinkback.log.merge import MergeResult, Strategy, merge
+from thinkback.log.names import PREVIOUS, check_branch
+from thinkback.log.protocol import BranchInfo, Origin
+from thinkback.log.seal import head_of
+from thinkback.model.commits import Commit, Head
+from thinkback.session.children import descend
+from thinkback.session.fresh import new_id
+from thinkback.session.revisions import Found, branches, family, find, find_whole, has, line_with
+
+if TYPE_CHECKING:
+    from thinkback.session.session import Session
+
+T = TypeVar("T")
+
+_ATTEMPTS = 20
+
+
+class BranchNode(msgspec.Struct, frozen=True):
+    """A branch in a tree. It left ``parent`` ((session name, branch), the one that was listed first) after ``fork``."""
+
+    name: str
+    head: Head
+    fork: Head
+    parent: tuple[str, str] | None = None
+
+
+class SessionNode(msgspec.Struct, frozen=True):
+    """A session in a tree, with its branches; ``parent`` is the name of the session it was made from, or empty."""
+
+    name: str
+    id: str
+    parent: str
+    purpose: str
+    created: int
+    current: str
+    branches: tuple[BranchNode, ...]
+
+
+class Branches:
+    """The branches of one session. What changes where it stands is refused while a turn is under way."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._log = session._store.log
+
+    @property
+    def current(self) -> str:
+        """The branch that the session goes on with; empty while it looks at a commit."""
+        return "" if self._session._line.looks_at else self._session._line.branch
+
+    def list(self) -> Sequence[BranchInfo]:
+        """The session's branches by name."""
+        return self._log.refs.list(self._session.id)
+
+    def branch(self, name: str, at: str = "HEAD", *, switch: bool = False) -> BranchInfo:
+        """Make a branch at a commit; a commit inside a response stands for the end of that response.
+
+        Raises ``BranchError`` for a name that cannot be one, ``StoreError`` for one that is taken.
+        """
+        check_branch(name)
+        self._ready()
+        found = find_whole(self._session, at)
+        info = self._log.refs.create(self._session.id, name, found.head, found.branch)
+        if switch:
+            self.switch(name)
+        return info
+
+    def switch(self, name: str) -> None:
+        """Go on with another branch (``-``: the one before), or only look at a commit: then appends are refused."""
+        self._ready()
+        session, line = self._session, self._session._line
+        wanted = line.before if name == PREVIOUS else name
+        branch = wanted if wanted in {one.name for one in self.list()} else ""
+        looks_at = "" if branch else find(session, name).head.hash
+        if branch:
+            self._log.refs.switch(session.id, branch)
+        if branch != line.branch:
+            line.before = line.branch
+        line.branch, line.looks_at = branch or line.branch, looks_at
+        session._reload()
+
+    def fork(self, name: str | None = None, at: str = "HEAD", *, purpose: str = "") -> Session:
+        """A new session that begins with this one's history up to ``at``, which stays as it is.
+
+        Endpoint, model, HTTP options and settings are this session's. Raises ``BranchError`` for a name that is taken.
+        """
+        self._ready()
+        found = find_whole(self._session, at)
+        return descend(self._session, name, Origin(self._session.id, found.branch, found.head, purpose))
+
+    def reset(self, to: str) -> Head:
+        """Point the current branch at another commit; what it leaves behind stays in the log until ``gc``."""
+        self._ready(changes=True)
+        found = find_whole(self._session, to)
+        self._move(self._session._history.head, found)
+        return found.head
+
+    def merge(self, source: str, strategy: Strategy = "auto", *, no_ff: bool = False) -> MergeResult:
+        """Take another branch into the current one. With conflicts nothing is stored: fill in the result's
+        ``resolutions`` and give it to ``commit_merge``, or say ``strategy="ours"`` or ``"theirs"``.
+
+        Raises ``OpenTurnError`` while calls of either side have no results.
+        """
+        if strategy not in get_args(Strategy):
+            raise ValueError(f"strategy must be one of {', '.join(get_args(Strategy))}, not {strategy!r}")
+        self._ready(changes=True)
+        return self._merge(find(self._session, source), source, {}, strategy, no_ff)
+
+    def commit_merge(self, result: MergeResult) -> MergeResult:
+        """Merge again what had conflicts, with its ``resolutions``; new conflicts come back as before."""
+        self._ready(changes=True)
+        theirs = Found(self._log.read_to(self._session.id, result.theirs.hash))
+        return self._merge(theirs, result.branch, result.resolutions, "auto", False)
+
+    def cherry_pick(self, *names: str) -> tuple[Commit, ...]:
+        """Copy commits onto the current branch; of a response, all of it with its results.
+
+        Raises ``BranchError`` for one that did not complete or that speaks of its own line.
+        """
+        self._ready(changes=True)
+        session = self._session
+        named = [find(session, name).head for name in names]
+        picks = [(line_with(session, head), head.hash) for head in named]
+
+        def attempt() -> tuple[Commit, ...]:
+            ours = session._line.read()
+            made = pick.cherry_pick(ours, picks, now(), new_id)
+            session._line.put(new_id(), made, head_of(ours))
+            return tuple(made)
+
+        made = _repeated(attempt)
+        session._reload()
+        return made
+
+    def rebase(self, onto: str) -> tuple[Commit, ...]:
+        """Copy what the current branch added onto another head, and point the branch there; returns the copies.
+
+        Raises ``MergeConflictError`` where both sides changed the same commit.
+        """
+        self._ready(changes=True)
+        session, refs = self._session, self._log.refs
+        ours, base = session._line.read(), find(session, onto)
+        if common(ours, base.commits) == len(base.commits):
+            return ()
+        made = pick.rebase(ours, base.commits, now(), new_id)
+        if not made:
+            self._move(head_of(ours), base)
+            return ()
+        place = f"{session._line.branch}-rebase-{new_id()[:8]}"
+        refs.create(session.id, place, base.head, base.branch)
+        try:
+            session._line.put(new_id(), made, base.head, place)
+            self._move(head_of(ours), Found([*base.commits, *made], place))
+        finally:
+            refs.delete(session.id, place, head_of(self._log.read(session.id, base.head.seq - 1, place)))
+        return tuple(made)
+
+    def delete(self, name: str, *, force: bool = False) -> None:
+        """Forget a branch. Raises ``BranchError`` for the current one, and for one whose commits no other branch of
+        the family reaches, unless ``force``."""
+        session = self._session
+        self._ready()
+        if name == session._line.branch:
+            raise BranchError(f"{name} is the current branch", next_actions=("switch to another one first",))
+        head = next((branch.head for branch in self.list() if branch.name == name), None)
+        if head is None:
+            raise NotFoundError(f"there is no branch {name!r}", next_actions=("session.branches.list() has them",))
+        if not force:
+            others = (other for other in branches(self._log, session._info) if other != (session.id, name))
+            if not any(has(self._log, *other, head) for other in others):
+                raise BranchError(
+                    f"no other branch has the commits of {name}: without it they are gone at the next gc",
+                    details={"branch": name, "head": head.hash},
+                    next_actions=("delete it with force=True", "or make another branch at its head first"),
+                )
+        self._log.refs.delete(session.id, name, head)
+
+    def tree(self) -> tuple[SessionNode, ...]:
+        """The family: its sessions, their branches, and where each left another. Reads every branch."""
+        seen: dict[tuple[str, str], Sequence[Commit]] = {}
+        members = family(self._log, self._session._info.family)
+        names = {info.id: info.name for info in members}
+        nodes = []
+        for info in members:
+            nodes_of = []
+            for branch in sorted(self._log.refs.list(info.id), key=lambda one: one.name != info.branch):
+                line = self._log.read(info.id, branch=branch.name)
+                shared = {place: common(line, other) for place, other in seen.items()}
+                parent = max(shared, key=shared.__getitem__, default=None)
+                fork = Head() if parent is None else head_of(line[: shared[parent]])
+                nodes_of.append(BranchNode(branch.name, branch.head, fork, parent if fork.hash else None))
+                seen[info.name, branch.name] = line
+            parent_name = names.get(info.parent, info.parent)
+            nodes.append(
+                SessionNode(info.name, info.id, parent_name, info.purpose, info.created, info.branch, tuple(nodes_of))
+            )
+        return tuple(nodes)
+
+    def diff(self, old: str, new: str = "HEAD") -> Diff:
+        """What is said differently at ``new``; ``log.diff.render`` makes lines of it."""
+        return diff(find(self._session, old).commits, find(self._session, new).commits)
+
+    def compare(self, ours: str, theirs: str) -> Compared:
+        """How far two branches are apart."""
+        return compare(find(self._session, ours).commits, find(self._session, theirs).commits)
+
+    def _ready(self, *, changes: bool = False) -> None:
+        """No turn is under way; where a branch ``changes``, there is one."""
+        if changes:
+            self._session._line.refuse_detached()
+        self._session._settle()
+        self._session._refresh()
+
+    def _move(self, expected: Head, to: Found) -> None:
+        """Point the current branch at ``to``."""
+        session = self._session
+        self._log.refs.move(session.id, session._line.branch, expected, to.head, to.branch)
+        session._reload()
+
+    def _merge(
+        self, theirs: Found, name: str, resolutions: Mapping[str, str], strategy: Strategy, no_ff: bool
+    ) -> MergeResult:
+        """Merge into whatever is the head."""
+        session = self._session
+        label = session._line.before if name == PREVIOUS else name
+
+        def attempt() -> MergeResult:
+            ours = session._line.read()
+            result = merge(
+                ours, theirs.commits, label, now(), new_id, resolutions=resolutions, strategy=strategy, no_ff=no_ff
+            )
+            if result.kind in ("fast_forward", "clean"):
+                session._line.hooks.run("pre_merge", result)
+                if result.kind == "fast_forward":
+                    self._move(result.ours, theirs)
+                else:
+                    session._line.put(new_id(), result.commits, result.ours)
+                result.stored = True
+            return result
+
+        result = _repeated(attempt)
+        session._reload()
+        return result
+
+
+def _repeated(attempt: Callable[[], T]) -> T:
+    """``attempt``, again where another writer moved the head meanwhile."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(HeadMovedError):
+            return attempt()
+    return attempt()

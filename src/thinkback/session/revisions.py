@@ -1,0 +1,129 @@
+"""From the name of a commit to the history it ends, as a session sees it: its branches, and those of its family."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from thinkback.errors import BranchError, NotFoundError
+from thinkback.log.lines import end_of, holds, is_torn
+from thinkback.log.names import HEAD, PREVIOUS, Name, parse, walk
+from thinkback.log.protocol import SessionInfo, Store
+from thinkback.log.seal import head_of
+from thinkback.model.commits import Commit, Head
+
+if TYPE_CHECKING:
+    from thinkback.session.session import Session
+
+_HEX = frozenset(string.hexdigits)
+
+
+class Found(NamedTuple):
+    """The commits up to the one that was named; ``branch`` is set where that is the head of a branch of the session."""
+
+    commits: Sequence[Commit]
+    branch: str = ""
+
+    @property
+    def head(self) -> Head:
+        """The named commit."""
+        return head_of(self.commits)
+
+
+def find(session: Session, name: str) -> Found:
+    """The history that ends with exactly the commit ``name`` means.
+
+    A branch wins over the beginning of a hash; ``SESSION:BRANCH`` is one of another session of the family.
+    Raises ``NotFoundError``, with the candidates where several hashes begin so.
+    """
+    wanted = parse(name)
+    line, branch = _base(session, wanted)
+    if wanted.back or wanted.time is not None:
+        return Found(walk(line, wanted))
+    return Found(line, branch)
+
+
+def find_whole(session: Session, name: str) -> Found:
+    """The same for a place to go on from: inside a response, it is the end of the response (with usage and turn).
+
+    Raises ``BranchError`` where no line has that response whole.
+    """
+    found = find(session, name)
+    if found.branch or not found.commits:
+        return found
+    line = line_with(session, found.head)
+    commits = line[: end_of(line, found.head.seq) + 1]
+    if is_torn(commits):
+        raise BranchError(
+            f"commit {found.head.hash[:12]} stands inside a response that is nowhere whole",
+            details={"commit": found.head.hash},
+            next_actions=("take the commit before that response",),
+        )
+    return Found(commits)
+
+
+def line_with(session: Session, head: Head) -> Sequence[Commit]:
+    """A history of the session or its family that holds ``head``, one that goes on behind it if there is any."""
+    log = session._store.log
+    if holds(session._history.commits, head):
+        return session._line.read()
+    for owner, branch in branches(log, session._info):
+        if has(log, owner, branch, head):
+            return log.read(owner, branch=branch)
+    return log.read_to(session.id, head.hash)
+
+
+def branches(log: Store, of: SessionInfo) -> Iterator[tuple[str, str]]:
+    """(session id, branch) of the family, the session's own first."""
+    yield from ((of.id, branch.name) for branch in log.refs.list(of.id))
+    for info in family(log, of.family):
+        if info.id != of.id:
+            yield from ((info.id, branch.name) for branch in log.refs.list(info.id))
+
+
+def has(log: Store, session: str, branch: str, head: Head) -> bool:
+    """Whether ``head`` stands on the branch."""
+    found = log.read(session, head.seq - 1, branch)
+    return head.seq < 0 or (bool(found) and found[0].hash == head.hash)
+
+
+def family(log: Store, root: str) -> list[SessionInfo]:
+    """The sessions that descend from ``root``, the oldest first."""
+    members = [info for info in log.list_sessions() if info.family == root]
+    return sorted(members, key=lambda info: (info.id != root, info.created, info.name))
+
+
+def _base(session: Session, wanted: Name) -> tuple[Sequence[Commit], str]:
+    """The line that a name begins from, and the branch it is."""
+    log, line, base = session._store.log, session._line, wanted.base
+    if base == HEAD:
+        return line.read(), "" if line.looks_at else line.branch
+    if base == PREVIOUS:
+        if not line.before:
+            raise NotFoundError("there is no branch before this one", next_actions=("name a branch",))
+        base = line.before
+    names = [branch.name for branch in log.refs.list(session.id)]
+    if base in names:
+        return log.read(session.id, branch=base), base
+    owner, colon, branch = base.rpartition(":")
+    if colon:
+        return _of_another(log, session, owner, branch), ""
+    if not _HEX.issuperset(base):
+        raise NotFoundError(
+            f"there is no branch {base!r}, and no commit whose hash begins so",
+            details={"name": base},
+            next_actions=(f"branches are {', '.join(names)}",),
+        )
+    return log.read_to(session.id, log.find_commit(base, session.id)[1].hash), ""
+
+
+def _of_another(log: Store, session: Session, name: str, branch: str) -> Sequence[Commit]:
+    info = log.find_session(name)
+    if info is None or info.family != session._info.family:
+        raise NotFoundError(
+            f"there is no session {name!r} in the family of {session.name!r}",
+            details={"session": name},
+            next_actions=("session.branches.tree() shows the family",),
+        )
+    return log.read(info.id, branch=branch or info.branch)
