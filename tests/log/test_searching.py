@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.log.protocol import Query
+from thinkback.log.protocol import Hit, Query
 from thinkback.log.seal import seal
 from thinkback.log.searching import (
     EXCERPT,
     LONGEST_WORD,
     UNREAD,
     Entry,
+    Placed,
     Reading,
     Said,
     belongs_to,
     excerpt,
     fits,
+    hit,
     holds,
     is_hopeless,
     joined,
@@ -33,7 +36,6 @@ from thinkback.model.blocks import Block, Carrier, Media, Origin, Text, Thinking
 from thinkback.model.commits import (
     Annotation,
     BranchSummary,
-    Commit,
     Compaction,
     Content,
     Draft,
@@ -56,9 +58,9 @@ MODELS = ("reasoner-2026-07", "reasoner")
 PINNED = Annotation(priority=Priority.PINNED)
 
 
-def placed(*drafts: Draft) -> list[tuple[int, Commit]]:
-    """The drafts as commits of one step, by arrival from 1."""
-    return list(enumerate(seal(Step("s", drafts, 7), Head()), 1))
+def placed(*drafts: Draft, family: str = "f", first: int = 1) -> list[Placed]:
+    """The drafts as commits of one step, by arrival."""
+    return [Placed(at, family, commit) for at, commit in enumerate(seal(Step("s", drafts, 7), Head()), first)]
 
 
 def answer(*blocks: Block, usage: Usage | None = None, id: str = "r") -> list[Draft]:
@@ -105,8 +107,8 @@ def test_an_entry_says_where_its_commit_is() -> None:
     """Arrival, hash, kind, time and response are those of the commit."""
     log = placed(Draft("user", Message("why")), *answer(Text("so")))
     assert [
-        Entry(1, log[0][1].hash, "user", 7, "", "why", tokens=1),
-        Entry(3, log[2][1].hash, "assistant", 7, "r", "so", MODELS, tokens=1),
+        Entry(1, log[0].commit.hash, "user", 7, "", "why", tokens=1),
+        Entry(3, log[2].commit.hash, "assistant", 7, "r", "so", MODELS, tokens=1),
     ] == read(log).entries
 
 
@@ -260,13 +262,26 @@ def test_an_annotation_gives_a_commit_its_priority() -> None:
 
 def test_an_annotation_of_an_earlier_piece_is_handed_on() -> None:
     """What is said of commits that are not in this piece comes back with the hash they have."""
-    (_, first), *rest = placed(
+    (_, _, first), *rest = placed(
         Draft("user", Message("why")),
         Draft("annotation", PINNED),
         Draft("annotation", Annotation("f" * 64, default=True)),
         Draft("annotation", Annotation(tags=("x",))),
     )
     assert Reading([], [Said(2, first.hash, Priority.PINNED), Said(3, "f" * 64, None)]) == read(rest)
+
+
+def test_families_that_hold_the_same_commits_are_read_apart() -> None:
+    """What is said in one, and what was counted, is of that one."""
+    drafts = (Draft("user", Message("why")), Draft("annotation", PINNED))
+    first, second = placed(*drafts), placed(*drafts, family="g", first=3)
+    log = [first[0], second[0], first[1]]
+    assert [(1, Priority.PINNED), (3, Priority.NORMAL)] == [
+        (entry.arrival, entry.priority) for entry in read(log).entries
+    ]
+    blocks = answer(ThinkingBlock("hm"), usage=Usage(reasoning=9))
+    mixed = zip(placed(*blocks), placed(*blocks, family="g", first=4), strict=True)
+    assert [9, 9] == [entry.tokens for entry in read(one for pair in mixed for one in pair).entries]
 
 
 def test_an_annotation_of_nothing_says_nothing() -> None:
@@ -285,13 +300,13 @@ def test_pieces_that_belong_together_give_what_the_whole_gives() -> None:
         Draft("turn_ended", TurnEnded("completed")),
     )
     whole = read(log).entries
-    commits = [commit for _, commit in log]
+    commits = [commit for _, _, commit in log]
     pairs = enumerate(pairwise(commits), 1)
     cuts = [at for at, (before, here) in pairs if not belongs_to(before.response, here.kind, here.response)]
     assert [2, 6, 7, 10] == cuts
     for cut in cuts:
         assert whole == read(log[:cut]).entries + read(log[cut:]).entries
-    assert whole == read(placed for placed in log if placed[1].kind not in UNREAD).entries
+    assert whole == read(placed for placed in log if placed.commit.kind not in UNREAD).entries
 
 
 @pytest.mark.parametrize(
@@ -376,6 +391,13 @@ ENTRY = Entry(5, "h", "reasoning", 100, "r", "text", MODELS, ("bash",), 40, Prio
 def test_filters(query: Query, expected: bool) -> None:
     """Each filter that is set must hold."""
     assert expected == fits(ENTRY, query)
+
+
+def test_a_hit_names_the_served_model_and_the_first_tool() -> None:
+    """Or neither, where there is none."""
+    assert Hit("s", "h", "reasoning", 100, "r", "reasoner-2026-07", "bash", 40, "text", 5) == hit("s", ENTRY, ())
+    bare = msgspec.structs.replace(ENTRY, models=(), tools=())
+    assert ("", "") == (hit("s", bare, ()).model, hit("s", bare, ()).tool)
 
 
 def test_a_short_text_is_its_own_excerpt() -> None:

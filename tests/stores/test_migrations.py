@@ -72,7 +72,7 @@ def test_a_log_of_format_1_goes_on(log: Path) -> None:
         assert commits == store.read("u")[:-1]
         assert [] == list(store.fsck())
     with closing(sqlite3.connect(log)) as db:
-        assert [(1, 5), (2, 0)] == db.execute("SELECT version, unswept FROM migrations").fetchall()
+        assert [(1, 5)] == db.execute("SELECT version, unswept FROM migrations WHERE unswept > 0").fetchall()
 
 
 def test_the_older_program_refuses_the_migrated_log(log: Path, later: Schema) -> None:

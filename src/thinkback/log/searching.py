@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from thinkback.log.protocol import Query
+from thinkback.log.protocol import Hit, Query
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult, carriers_of
 from thinkback.model.commits import (
@@ -23,13 +23,12 @@ from thinkback.model.commits import (
     Commit,
     Compaction,
     Content,
-    Erased,
     Message,
     Payload,
     Priority,
     Response,
     Usage,
-    decode_payload,
+    surviving,
 )
 from thinkback.model.curation import ABOUT
 
@@ -46,7 +45,6 @@ UNREAD: frozenset[str] = frozenset({"request", "turn_ended", "repair", "tools", 
 _APART = frozenset({"request", "response", "tool_result"})
 
 Phrases: TypeAlias = tuple[tuple[str, ...], ...]
-Placed: TypeAlias = tuple[int, Commit]
 
 # Scripts without spaces (Thai, Lao, Burmese, Khmer, Han, kana): each character is a word, so that a part of a sentence
 # is a phrase.
@@ -60,6 +58,14 @@ _WORD = re.compile("[\\w\u0900-\u0963\u0966-\u0eff\u1000-\u109f\u1780-\u17ff]+")
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u065f\u0670]+")
 _PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _SPACE = re.compile(r"\s+")
+
+
+class Placed(NamedTuple):
+    """A commit as it stands in a store, in a family of sessions: another family may hold the very same one."""
+
+    arrival: int
+    family: int | str
+    commit: Commit
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -137,23 +143,23 @@ class _Answer:
 
 
 def read(commits: Iterable[Placed]) -> Reading:
-    """The entries of (arrival, commit) in order of arrival."""
-    known: dict[str, Commit] = {}
-    places: dict[str, int] = {}
+    """The entries of ``commits``, which are in order of arrival."""
+    known: dict[tuple[int | str, str], Commit] = {}
+    places: dict[tuple[int | str, str], int] = {}
     entries: list[Entry] = []
     said: list[Said] = []
-    for arrival, commit, answer in _answered(commits):
-        known[commit.hash] = commit
-        entry = _entry(arrival, commit, answer)
+    for placed, answer in _answered(commits):
+        key = placed.family, placed.commit.hash
+        known[key] = placed.commit
+        entry = _entry(placed.arrival, placed.commit, answer)
         if entry is not None:
-            places[commit.hash] = len(entries)
+            places[key] = len(entries)
             entries.append(entry)
-        elif (new := _said(arrival, commit, known)) is None:
+        elif (new := _said(placed, known)) is None:
             continue
-        elif new.target in places:
-            place = places[new.target]
-            priority = new.priority or own_priority(known[new.target].value)
-            entries[place] = msgspec.structs.replace(entries[place], priority=priority)
+        elif (target := (placed.family, new.target)) in places:
+            priority = new.priority or own_priority(known[target].value)
+            entries[places[target]] = msgspec.structs.replace(entries[places[target]], priority=priority)
         else:
             said.append(new)
     return Reading(entries, said)
@@ -166,7 +172,7 @@ def belongs_to(before: str, kind: str, response: str) -> bool:
 
 def readable(value: Payload) -> str | None:
     """What people read of a payload; ``None`` for one that is not searched for."""
-    match _surviving(value):
+    match surviving(value):
         case ThinkingBlock() as block:
             return None if block.is_hidden or block.marker else block.thought
         case ToolCall(name=name, arguments=arguments):
@@ -231,6 +237,22 @@ def holds(joined_words: str, wanted: Phrases) -> bool:
     return all(f" {' '.join(phrase)} " in joined_words for phrase in wanted)
 
 
+def hit(session: str, entry: Entry, wanted: Phrases) -> Hit:
+    """What a query that asks for ``wanted`` gives of an entry; ``session`` is where its commit was stored."""
+    return Hit(
+        session=session,
+        hash=entry.hash,
+        kind=entry.kind,
+        time=entry.time,
+        response=entry.response,
+        model=entry.models[0] if entry.models else "",
+        tool=entry.tools[0] if entry.tools else "",
+        tokens=entry.tokens,
+        excerpt=excerpt(entry.text, wanted),
+        arrival=entry.arrival,
+    )
+
+
 def excerpt(text: str, wanted: Phrases) -> str:
     """``text`` around a match on one line, at most ``EXCERPT`` characters; its beginning where none is seen."""
     start, end = _match(text[:_LOOKED_AT], wanted)
@@ -244,19 +266,20 @@ def excerpt(text: str, wanted: Phrases) -> str:
     return _SPACE.sub(" ", shown).strip()
 
 
-def _answered(commits: Iterable[Placed]) -> list[tuple[int, Commit, _Answer | None]]:
+def _answered(commits: Iterable[Placed]) -> list[tuple[Placed, _Answer | None]]:
     """Each commit with the response it is a piece of, once all pieces are known. A copy of a response is another."""
-    answers: dict[str, _Answer] = {}
-    found: list[tuple[int, Commit, _Answer | None]] = []
-    for arrival, commit in commits:
-        answer = None
+    answers: dict[tuple[int | str, str], _Answer] = {}
+    found: list[tuple[Placed, _Answer | None]] = []
+    for placed in commits:
+        commit, answer = placed.commit, None
+        key = placed.family, commit.response
         if commit.kind == "response":
-            answer = answers[commit.response] = _Answer()
+            answer = answers[key] = _Answer()
         elif commit.response and commit.kind not in _APART:
-            answer = answers.setdefault(commit.response, _Answer())
+            answer = answers.setdefault(key, _Answer())
         if answer is not None and not commit.edit:
             answer.take(commit)
-        found.append((arrival, commit, answer))
+        found.append((placed, answer))
     return found
 
 
@@ -264,7 +287,7 @@ def _entry(arrival: int, commit: Commit, answer: _Answer | None) -> Entry | None
     text = readable(commit.value)
     if text is None:
         return None
-    value = _surviving(commit.value)
+    value = surviving(commit.value)
     models: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     tokens = _estimated(_weight(value))
@@ -277,26 +300,19 @@ def _entry(arrival: int, commit: Commit, answer: _Answer | None) -> Entry | None
     return Entry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens, priority)
 
 
-def _said(arrival: int, commit: Commit, known: dict[str, Commit]) -> Said | None:
+def _said(placed: Placed, known: Mapping[tuple[int | str, str], Commit]) -> Said | None:
     """What an annotation says of a priority, and of which commit."""
-    value = commit.value
+    value, above = placed.commit.value, placed.commit
     if not isinstance(value, Annotation) or not (value.default or value.priority is not None):
         return None
-    target, above = value.target, commit
+    target = value.target
     while not target and above.parents:
-        nearest = known.get(above.parents[0])
+        nearest = known.get((placed.family, above.parents[0]))
         if nearest is None or nearest.kind not in ABOUT:
             target = above.parents[0]
         else:
             above = nearest
-    return Said(arrival, target, value.priority) if target else None
-
-
-def _surviving(value: Payload) -> Payload:
-    """What is left of a payload that was erased in part; any other is itself."""
-    if isinstance(value, Erased) and value.remainder:
-        return decode_payload(canonical.raw(value.remainder))
-    return value
+    return Said(placed.arrival, target, value.priority) if target else None
 
 
 def _weight(value: Payload) -> int:

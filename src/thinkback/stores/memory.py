@@ -9,6 +9,7 @@ from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores.audit import Row, audit
 from thinkback.stores.memory_care import MemoryCare
 from thinkback.stores.memory_log import MemoryLog, Place, Session, head, line
+from thinkback.stores.memory_search import MemorySearch
 from thinkback.stores.sealed import (
     ambiguous,
     branch_taken,
@@ -28,6 +29,7 @@ class MemoryStore:
         self._log = MemoryLog()
         self.refs = MemoryRefs(self._log)
         self.care = MemoryCare(self._log)
+        self.search = MemorySearch(self._log)
 
     def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""

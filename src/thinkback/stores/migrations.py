@@ -28,7 +28,7 @@ class Schema(NamedTuple):
     names: tuple[str, ...]
 
 
-NEWEST = Schema(Path(__file__).with_name("sqlite_schema"), ("0001_log", "0002_versions"))
+NEWEST = Schema(Path(__file__).with_name("sqlite_schema"), ("0001_log", "0002_versions", "0003_search"))
 
 
 def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:

@@ -19,6 +19,7 @@ from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connect, Connection, connect
 from thinkback.stores.sqlite_places import Key
 from thinkback.stores.sqlite_refs import SqliteRefs, add_branch
+from thinkback.stores.sqlite_search import SqliteSearch
 
 # The number is the next one, so that sessions stand in the order they were made in.
 _ADD = """
@@ -45,6 +46,7 @@ class SqliteStore:
         self._appends = Appends(self._file)
         self.refs = SqliteRefs(self._file)
         self.care = SqliteCare(self._file)
+        self.search = SqliteSearch(self._file)
 
     def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""

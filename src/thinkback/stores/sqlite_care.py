@@ -21,6 +21,7 @@ from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection, connect, naming_errors
 from thinkback.stores.sqlite_places import head, key
 from thinkback.stores.sqlite_reach import cut, left_over, unreached
+from thinkback.stores.sqlite_search import changing, scrub
 
 _FAMILY = """
 SELECT c.arrival, c.hash FROM sessions AS s
@@ -67,10 +68,13 @@ class SqliteCare:
             for arrival, hash in db.execute(_FAMILY, (of.family,)):
                 if hash.hex() in arrivals:
                     arrivals[hash.hex()].append(arrival)
-            for hash, found in arrivals.items():
-                if not found:
-                    raise no_commit(hash, session)
-                db.executemany(_ERASE, [(*pack(payloads[hash], erased=True), arrival) for arrival in found])
+            missing = [hash for hash, found in arrivals.items() if not found]
+            if missing:
+                raise no_commit(missing[0], session)
+            with changing(db, [arrival for found in arrivals.values() for arrival in found]):
+                for hash, found in arrivals.items():
+                    db.executemany(_ERASE, [(*pack(payloads[hash], erased=True), arrival) for arrival in found])
+            scrub(db)
         self._sweep()
         return len(payloads)
 
@@ -89,6 +93,7 @@ class SqliteCare:
             spares = left_over(db, of.family)
             for spare in spares:
                 cut(db, spare)
+            scrub(db)
             _bury(db)
         self._sweep()
         return sum(spare.commits for spare in spares)

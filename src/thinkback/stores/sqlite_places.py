@@ -60,12 +60,14 @@ JOIN sessions AS s ON s.session = g.session
 WHERE c.arrival IN ({_HASHED}) AND s.family = ?3
 ORDER BY g.session <> ?4, c.arrival LIMIT 1
 """
-# What a deleted session left to its forks is said to be of the first session of the family that is there.
 _ARRIVED = f"""
+SELECT g.base, {", ".join("c." + column for column in COLUMNS.split(", "))}
+FROM commits AS c JOIN segments AS g ON g.segment = c.segment WHERE c.arrival = ?
+"""
+_OWNER = """
 SELECT CASE WHEN s.name IS NOT NULL THEN s.id ELSE (
            SELECT h.id FROM sessions AS h WHERE h.family = s.family AND h.name IS NOT NULL ORDER BY h.session LIMIT 1
-       ) END,
-       g.base, {", ".join("c." + column for column in COLUMNS.split(", "))}
+       ) END
 FROM commits AS c
 JOIN segments AS g ON g.segment = c.segment
 JOIN sessions AS s ON s.session = g.session
@@ -166,8 +168,15 @@ def find_prefix(db: Connection, prefix: str, session: str) -> tuple[str, Commit]
     found = db.execute(_PREFIX, (low, high, family)).fetchall()
     if len(found) != 1:
         raise ambiguous(prefix, [hash.hex() for hash, _ in found])
-    owner, base, *row = db.execute(_ARRIVED, (found[0][1],)).fetchone()
-    return owner, from_rows([tuple(row)], base)[0]
+    arrival = found[0][1]
+    base, *row = db.execute(_ARRIVED, (arrival,)).fetchone()
+    return owner(db, arrival), from_rows([tuple(row)], base)[0]
+
+
+def owner(db: Connection, arrival: int) -> str:
+    """The session that stored a commit; where it was deleted, the first of its family that is there."""
+    id: str = db.execute(_OWNER, (arrival,)).fetchone()[0]
+    return id
 
 
 def _runs(db: Connection, at: Place, since: int) -> list[tuple[int, int, int, int]]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from thinkback.stores.reach import Cut, Place, Reach, Run
 from thinkback.stores.rows import hashes
 from thinkback.stores.sqlite_open import Connection
+from thinkback.stores.sqlite_search import changing
 
 _SEGMENTS = """
 SELECT g.segment, g.base, g.parent_segment, g.parent_position, s.family, s.name IS NOT NULL,
@@ -37,6 +38,7 @@ SELECT EXISTS (SELECT 1 FROM branches WHERE segment = ?1 AND position > ?2)
 OR EXISTS (SELECT 1 FROM segments WHERE parent_segment = ?1 AND parent_position > ?2)
 OR EXISTS (SELECT 1 FROM commits WHERE segment = ?1 AND position > ?2 AND time >= ?3)
 """
+_ARRIVALS = "SELECT arrival FROM commits WHERE segment = ? AND position > ?"
 _TRUNCATE = (
     "DELETE FROM commits WHERE segment = ?1 AND position > ?2",
     """
@@ -99,8 +101,9 @@ def cut(db: Connection, spare: Spare, older_than: int | None = None) -> bool:
     ((needed,),) = db.execute(_IS_NEEDED, (segment, -2 if last is None else after, older_than)).fetchall()
     if needed:
         return False
-    for sql in _TRUNCATE:
-        db.execute(sql, (segment, after))
+    with changing(db, [arrival for (arrival,) in db.execute(_ARRIVALS, (segment, after))]):
+        for sql in _TRUNCATE:
+            db.execute(sql, (segment, after))
     if last is None:
         for sql in _REMOVE:
             db.execute(sql, (segment,))

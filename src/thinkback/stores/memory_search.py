@@ -1,0 +1,104 @@
+"""Search in a log in memory: every entry is looked at, newest first."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from thinkback.log import searching
+from thinkback.log.protocol import Hit, Query
+from thinkback.log.searching import Entry, Placed
+from thinkback.model.commits import Commit
+from thinkback.stores.memory_log import MemoryLog, Place, Session
+
+
+class MemorySearch:
+    """The entries of the commits that were taken in, and their words."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        self._log = log
+        self._next = 0
+        self._read: list[Commit] = []
+        self._entries: list[tuple[Entry, str]] = []
+
+    def fill(self, limit: int = 5000) -> int:
+        """Take in up to ``limit`` commits and what belongs to the last of them."""
+        with self._log.lock:
+            self._log.refuse_closed()
+            new = self._placed(self._next)
+            end = min(limit, len(new))
+            while 0 < end < len(new) and _belongs(new[end - 1][1].commit, new[end][1].commit):
+                end += 1
+            if end > 0:
+                self._next = new[end - 1][0] + 1
+            return max(0, end)
+
+    def find(self, query: Query) -> list[Hit]:
+        """The commits that ``query`` describes, newest first."""
+        with self._log.lock:
+            self._log.refuse_closed()
+            reached = _reached(self._log.session(query.session)) if query.session else None
+            places = dict(self._placed(0, self._next))
+            self._catch_up(places)
+            wanted = searching.phrases(query.text)
+            if searching.is_hopeless(query):
+                return []
+            hits: list[Hit] = []
+            for entry, said in reversed(self._entries):
+                place = places[entry.arrival]
+                if len(hits) >= query.limit:
+                    break
+                if reached is not None and reached.get(id(place.segment), -1) < place.position:
+                    continue
+                if searching.fits(entry, query) and searching.holds(said, wanted):
+                    hits.append(searching.hit(self._owner(place.segment.session), entry, wanted))
+            return hits
+
+    def rebuild(self) -> None:
+        """Forget what was taken in."""
+        with self._log.lock:
+            self._log.refuse_closed()
+            self._next = 0
+
+    def _catch_up(self, places: dict[int, Place]) -> None:
+        """Read the log again where it is not what was read: it grew, or something was erased."""
+        commits = [place.commit for place in places.values()]
+        if len(commits) == len(self._read) and all(map(_is, commits, self._read)):
+            return
+        reading = searching.read(
+            Placed(arrival, place.segment.session.family, place.commit) for arrival, place in places.items()
+        )
+        self._read = commits
+        self._entries = [(entry, searching.joined(entry.text)) for entry in reading.entries]
+
+    def _placed(self, since: int, until: int | None = None) -> list[tuple[int, Place]]:
+        """The commits from one arrival to before another, in that order."""
+        found: list[tuple[int, Place]] = []
+        for segment in self._log.segments:
+            first = bisect_left(segment.arrivals, since)
+            last = len(segment.arrivals) if until is None else bisect_left(segment.arrivals, until)
+            found += ((segment.arrivals[at], Place(segment, at)) for at in range(first, last))
+        return sorted(found, key=lambda placed: placed[0])
+
+    def _owner(self, session: Session) -> str:
+        """The session that a commit is said to be of: where its own was deleted, the first of the family."""
+        if session.id in self._log.sessions:
+            return session.id
+        return next(other.id for other in self._log.sessions.values() if other.family == session.family)
+
+
+def _belongs(before: Commit, commit: Commit) -> bool:
+    return searching.belongs_to(before.response, commit.kind, commit.response)
+
+
+def _is(one: Commit, other: Commit) -> bool:
+    return one is other
+
+
+def _reached(session: Session) -> dict[int, int]:
+    """How far the branches of a session reach into each segment."""
+    reached: dict[int, int] = {}
+    for place in session.branches.values():
+        while place is not None and reached.get(id(place.segment), -1) < place.position:
+            reached[id(place.segment)] = place.position
+            place = place.segment.parent
+    return reached

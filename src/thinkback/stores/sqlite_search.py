@@ -1,0 +1,395 @@
+"""Search in a SQLite log: an FTS5 index of words, where filters are words that no text can have.
+
+Promises: what is searched for is never read as syntax; the text itself is stored in payloads alone; what is erased
+leaves no word behind (``changing``, then ``scrub``). Must not: know what a payload means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from thinkback.log import searching
+from thinkback.log.protocol import Hit, Query
+from thinkback.log.searching import Entry, Phrases, Placed, Said
+from thinkback.model import canonical
+from thinkback.model.commits import Priority
+from thinkback.stores import sqlite_places
+from thinkback.stores.rows import COLUMNS, from_rows
+from thinkback.stores.sealed import whole_hash
+from thinkback.stores.sqlite_file import LogFile
+from thinkback.stores.sqlite_open import Connection
+
+# Times are kept for so many arrivals together: where time runs forward, a range of it is one of arrivals.
+ZONE = 1024
+# No word of a text begins with it.
+_MARK = "§"
+_EARLIEST, _LATEST = -(2**63), 2**63 - 1
+_MOST_TOKENS = 2**31 - 1
+
+_STATE = "SELECT form, arrival, changes FROM search_state"
+_END = """
+SELECT coalesce(max(arrival), 0) FROM (
+    SELECT arrival FROM commits INDEXED BY commits_by_arrival WHERE arrival > ? ORDER BY arrival LIMIT ?
+)
+"""
+_COUNT = "SELECT count(*) FROM commits INDEXED BY commits_by_arrival WHERE arrival > ? AND arrival <= ?"
+_COMMITS = f"""
+SELECT arrival, c.segment, s.family, kind, response, {COLUMNS} FROM commits AS c
+JOIN segments AS g ON g.segment = c.segment JOIN sessions AS s ON s.session = g.session
+"""
+_NEW = f"{_COMMITS} WHERE arrival > ? AND kind NOT IN ({', '.join(repr(k) for k in sorted(searching.UNREAD))})"
+_ONE = f"{_COMMITS} WHERE arrival = ?"
+_PIECES = "SELECT arrival FROM commits WHERE segment = ? AND response IN (SELECT value FROM json_each(?))"
+_HASHED = """
+SELECT arrival FROM commits INDEXED BY commits_by_arrival WHERE hash = ? AND arrival < ? ORDER BY arrival DESC
+"""
+_FAMILY = """
+SELECT s.family FROM commits AS c JOIN segments AS g ON g.segment = c.segment
+JOIN sessions AS s ON s.session = g.session WHERE c.arrival = ?
+"""
+_ADD_WORDS = "INSERT INTO search_words (rowid, words) VALUES (?, ?)"
+_DROP_WORDS = "INSERT INTO search_words (search_words, rowid, words) VALUES ('delete', ?, ?)"
+_ADD_LABEL = "INSERT INTO search_labels (models, tools) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_LABEL = "SELECT label FROM search_labels WHERE models = ? AND tools = ?"
+_ADD_ENTRY = "INSERT INTO search_entries (arrival, label, tokens, priority) VALUES (?, ?, ?, ?)"
+_ENTRY = """
+SELECT l.models, l.tools, e.tokens, e.priority FROM search_entries AS e
+JOIN search_labels AS l ON l.label = e.label WHERE e.arrival = ?
+"""
+_ADD_TIME = """
+INSERT INTO search_times (zone, first, last) VALUES (?1, ?2, ?2)
+ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)
+"""
+_ZONES = "SELECT min(zone), max(zone) FROM search_times WHERE last >= ? AND first < ?"
+# How far the branches of a session reach into each segment.
+_REACHED = """
+WITH RECURSIVE reached (segment, position) AS (
+    SELECT segment, position FROM branches WHERE session = ?
+    UNION
+    SELECT g.parent_segment, g.parent_position FROM reached AS r JOIN segments AS g ON g.segment = r.segment
+    WHERE g.parent_segment IS NOT NULL
+)
+SELECT segment, max(position) FROM reached GROUP BY segment
+"""
+
+
+class _Indexed(NamedTuple):
+    """An entry, and the segment of its commit."""
+
+    entry: Entry
+    segment: int
+
+
+class _Piece(NamedTuple):
+    """A piece of the log: so many ``commits`` up to the arrival ``until``; ``placed`` are those that are to be read."""
+
+    placed: list[Placed]
+    segments: dict[int, int]
+    until: int
+    commits: int
+
+
+class SqliteSearch:
+    """The index of one log."""
+
+    def __init__(self, file: LogFile) -> None:
+        self._file = file
+
+    def fill(self, limit: int = 5000) -> int:
+        """Take in ``limit`` commits and what belongs to the last of them; writers wait only while words are added."""
+        while True:
+            with self._file.read() as db:
+                state = db.execute(_STATE).fetchone()
+                piece = _piece(db, state[1], limit)
+            if state[0] != searching.FORM:
+                self.rebuild()
+                continue
+            if piece.commits == 0:
+                return 0
+            reading = searching.read(piece.placed)
+            with self._file.write() as db:
+                # Whoever filled or erased meanwhile made this piece worthless.
+                if db.execute(_STATE).fetchone() == state:
+                    _add(db, [_Indexed(entry, piece.segments[entry.arrival]) for entry in reading.entries])
+                    for said in reading.said:
+                        _prioritise(db, said)
+                    db.execute("UPDATE search_state SET arrival = ?", (piece.until,))
+                    return piece.commits
+
+    def find(self, query: Query) -> list[Hit]:
+        """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
+        with self._file.read() as db:
+            reached: dict[int, int] | None = None
+            if query.session:
+                reached = dict(db.execute(_REACHED, (sqlite_places.key(db, query.session).session,)).fetchall())
+            if searching.is_hopeless(query) or db.execute(_STATE).fetchone()[0] != searching.FORM:
+                return []
+            wanted = searching.phrases(query.text)
+            with closing(_arrivals(db, query, wanted, reached)) as arrivals:
+                found = list(islice(arrivals, max(0, query.limit)))
+            return [_hit(db, arrival, wanted) for arrival in found]
+
+    def rebuild(self) -> None:
+        """Empty the index."""
+        with self._file.write() as db:
+            _empty(db)
+
+
+@contextmanager
+def changing(db: Connection, arrivals: Iterable[int]) -> Iterator[None]:
+    """Around what erases the payloads of commits or removes them, in its transaction.
+
+    The index forgets what these commits said before, and what is known of their responses' other blocks through them;
+    afterwards it has what is left.
+    """
+    form, until, _ = db.execute(_STATE).fetchone()
+    if form != searching.FORM:
+        _empty(db)
+        yield
+        return
+    touched = [arrival for arrival in _with_responses(db, arrivals) if arrival <= until]
+    before = {arrival: indexed for arrival in touched if (indexed := _indexed(db, arrival)) is not None}
+    _drop(db, before.values())
+    yield
+    _, left = _placed([row for arrival in touched for row in db.execute(_ONE, (arrival,)).fetchall()])
+    for entry in searching.read(left).entries:
+        if entry.arrival in before:
+            was = before[entry.arrival]
+            _add(db, [_Indexed(msgspec.structs.replace(entry, priority=was.entry.priority), was.segment)])
+    # The numbers of commits that were removed from the end are given to others.
+    db.execute(
+        "UPDATE search_state SET changes = changes + 1, dropped = dropped OR ?, "
+        "arrival = min(arrival, (SELECT coalesce(max(arrival), 0) FROM commits))",
+        (bool(before),),
+    )
+
+
+def scrub(db: Connection) -> None:
+    """Write the index anew without what ``changing`` took out of it: until then the words are still in the file."""
+    if db.execute("SELECT dropped FROM search_state").fetchone()[0]:
+        db.execute("INSERT INTO search_words (search_words) VALUES ('optimize')")
+        db.execute("DELETE FROM search_labels WHERE label NOT IN (SELECT label FROM search_entries)")
+        db.execute("UPDATE search_state SET dropped = 0")
+
+
+def _with_responses(db: Connection, arrivals: Iterable[int]) -> list[int]:
+    """These commits and all others of their responses, in order."""
+    found: set[int] = set()
+    responses: dict[int, set[str]] = {}
+    for arrival in arrivals:
+        for _, segment, _, _, response, *_ in db.execute(_ONE, (arrival,)).fetchall():
+            found.add(arrival)
+            if response:
+                responses.setdefault(segment, set()).add(response)
+    for segment, ids in responses.items():
+        found.update(row[0] for row in db.execute(_PIECES, (segment, canonical.encode(sorted(ids)).decode())))
+    return sorted(found)
+
+
+def _piece(db: Connection, since: int, limit: int) -> _Piece:
+    """The next ``limit`` commits after ``since``, and those that must be read with the last."""
+    (until,) = db.execute(_END, (since, max(0, limit))).fetchone()
+    rows: list[tuple[Any, ...]] = []
+    if until:
+        for row in db.execute(f"{_NEW} ORDER BY arrival", (since,)):
+            arrival, _, _, kind, response, *_ = row
+            if arrival > until:
+                if not searching.belongs_to(rows[-1][4] if rows else "", kind, response):
+                    break
+                until = arrival
+            rows.append(row)
+    segments, placed = _placed(rows)
+    (count,) = db.execute(_COUNT, (since, until)).fetchone()
+    return _Piece(placed, segments, until, count)
+
+
+def _placed(rows: list[tuple[Any, ...]]) -> tuple[dict[int, int], list[Placed]]:
+    """Segments by arrival, and commits with theirs, of rows of ``_COMMITS``. Their ``seq`` is not set."""
+    commits = from_rows((row[5:] for row in rows), 0)
+    segments = {row[0]: row[1] for row in rows}
+    return segments, [Placed(row[0], row[2], commit) for row, commit in zip(rows, commits, strict=True)]
+
+
+def _indexed(db: Connection, arrival: int) -> _Indexed | None:
+    """What the index has of a commit."""
+    row = db.execute(_ENTRY, (arrival,)).fetchone()
+    if row is None:
+        return None
+    models, tools, tokens, priority = row
+    _, segment, *_ = stored = db.execute(_ONE, (arrival,)).fetchone()
+    ((_, _, commit),) = _placed([stored])[1]
+    entry = Entry(
+        arrival,
+        commit.hash,
+        commit.kind,
+        commit.time,
+        commit.response,
+        searching.readable(commit.value) or "",
+        canonical.decode(models, tuple[str, ...]),
+        canonical.decode(tools, tuple[str, ...]),
+        tokens,
+        Priority(priority),
+    )
+    return _Indexed(entry, segment)
+
+
+def _add(db: Connection, new: list[_Indexed]) -> None:
+    labels: dict[tuple[str, str], int] = {}
+    rows: list[tuple[int, int, int, str]] = []
+    times: dict[int, tuple[int, int]] = {}
+    for entry, _ in new:
+        names = canonical.encode(entry.models).decode(), canonical.encode(entry.tools).decode()
+        if names not in labels:
+            db.execute(_ADD_LABEL, names)
+            (labels[names],) = db.execute(_LABEL, names).fetchone()
+        rows.append((entry.arrival, labels[names], entry.tokens, entry.priority))
+        first, last = times.get(entry.arrival // ZONE, (entry.time, entry.time))
+        times[entry.arrival // ZONE] = min(first, entry.time), max(last, entry.time)
+    db.executemany(_ADD_ENTRY, rows)
+    db.executemany(_ADD_WORDS, [(entry.arrival, _words(entry, segment)) for entry, segment in new])
+    db.executemany(_ADD_TIME, [(zone, time) for zone, span in times.items() for time in span])
+
+
+def _drop(db: Connection, old: Iterable[_Indexed]) -> None:
+    for entry, segment in old:
+        db.execute(_DROP_WORDS, (entry.arrival, _words(entry, segment)))
+        db.execute("DELETE FROM search_entries WHERE arrival = ?", (entry.arrival,))
+
+
+def _prioritise(db: Connection, said: Said) -> None:
+    """Give the commit that an annotation speaks of, the nearest before it, what it says."""
+    if not whole_hash(said.target):
+        return
+    family = db.execute(_FAMILY, (said.arrival,)).fetchone()
+    for (arrival,) in db.execute(_HASHED, (bytes.fromhex(said.target), said.arrival)).fetchall():
+        if db.execute(_FAMILY, (arrival,)).fetchone() == family:
+            break
+    else:
+        return
+    indexed = _indexed(db, arrival)
+    if indexed is not None:
+        ((_, _, commit),) = _placed([db.execute(_ONE, (arrival,)).fetchone()])[1]
+        priority = said.priority or searching.own_priority(commit.value)
+        _drop(db, [indexed])
+        _add(db, [indexed._replace(entry=msgspec.structs.replace(indexed.entry, priority=priority))])
+
+
+def _empty(db: Connection) -> None:
+    db.execute("INSERT INTO search_words (search_words) VALUES ('delete-all')")
+    for table in ("search_entries", "search_labels", "search_times"):
+        db.execute(f"DELETE FROM {table}")
+    db.execute("UPDATE search_state SET form = ?, arrival = 0, changes = changes + 1", (searching.FORM,))
+
+
+def _arrivals(db: Connection, query: Query, wanted: Phrases, reached: dict[int, int] | None) -> Generator[int]:
+    """The arrivals of what ``query`` describes, newest first, as far as somebody asks for them."""
+    match, bounds = _match(query, wanted, reached), _bounds(db, query)
+    if match is None or bounds is None:
+        return
+    first, last = bounds
+    conditions: list[tuple[str, object]] = []
+    if query.priority is not None:
+        conditions.append(("e.priority = ?", query.priority))
+    if query.min_tokens is not None:
+        conditions.append(("e.tokens >= ?", query.min_tokens))
+    if query.max_tokens is not None:
+        conditions.append(("e.tokens <= ?", query.max_tokens))
+    if query.since is not None:
+        conditions.append(("c.time >= ?", query.since))
+    if query.until is not None:
+        conditions.append(("c.time < ?", query.until))
+    if match:
+        source, key = "search_words AS w CROSS JOIN search_entries AS e ON e.arrival = w.rowid", "w.rowid"
+        conditions.append(("w.search_words MATCH ?", match))
+    else:
+        source, key = "search_entries AS e", "e.arrival"
+    conditions += [(f"{key} >= ?", first), (f"{key} <= ?", last)]
+    sql = f"""
+    SELECT {key}, c.segment, c.position FROM {source} CROSS JOIN commits AS c ON c.arrival = e.arrival
+    WHERE {" AND ".join(text for text, _ in conditions)} ORDER BY {key} DESC
+    """
+    for arrival, segment, position in db.execute(sql, [value for _, value in conditions]):
+        if reached is None or position <= reached[segment]:
+            yield arrival
+
+
+def _bounds(db: Connection, query: Query) -> tuple[int, int] | None:
+    """The first and last arrival that can fit."""
+    first, last = 0, _LATEST
+    if query.since is not None or query.until is not None:
+        since = _EARLIEST if query.since is None else query.since
+        low, high = db.execute(_ZONES, (since, _LATEST if query.until is None else query.until)).fetchone()
+        if low is None:
+            return None
+        first, last = low * ZONE, high * ZONE + ZONE - 1
+    return first, last if query.before is None else min(last, query.before - 1)
+
+
+def _match(query: Query, wanted: Phrases, reached: dict[int, int] | None) -> str | None:
+    """What FTS5 is asked for: phrases and filters, all in quotation marks; empty for anything, ``None`` for nothing."""
+    parts = [f'"{" ".join(phrase)}"' for phrase in wanted]
+    if query.kinds:
+        parts.append(_any(_kind(kind) for kind in query.kinds))
+    if query.model:
+        parts.append(_any([_name("m", query.model)]))
+    if query.tool:
+        parts.append(_any([_name("t", query.tool)]))
+    if query.priority is not None and query.priority != Priority.NORMAL:
+        parts.append(_any([_priority(query.priority)]))
+    if reached is not None:
+        parts.append(_any(_segment(segment) for segment in sorted(reached)))
+    if query.min_tokens is not None or query.max_tokens is not None:
+        least = max(0, query.min_tokens or 0)
+        most = _MOST_TOKENS if query.max_tokens is None else min(_MOST_TOKENS, max(0, query.max_tokens))
+        parts.append(_any(_size(1 << bits >> 1) for bits in range(least.bit_length(), most.bit_length() + 1)))
+    return None if "" in parts else " AND ".join(parts)
+
+
+def _any(filters: Iterable[str]) -> str:
+    said = " OR ".join(f'"{filter}"' for filter in filters)
+    return f"({said})" if said else ""
+
+
+def _words(entry: Entry, segment: int) -> str:
+    """What the index holds of an entry: its filters, then its words."""
+    filters = [_kind(entry.kind), _segment(segment), _size(entry.tokens)]
+    filters += [_name("m", model) for model in entry.models]
+    filters += [_name("t", tool) for tool in entry.tools]
+    if entry.priority != Priority.NORMAL:
+        filters.append(_priority(entry.priority))
+    return f"{' '.join(filters)}{searching.joined(entry.text)}"
+
+
+def _kind(kind: str) -> str:
+    return f"{_MARK}k{kind.replace('_', '')}"
+
+
+def _segment(segment: int) -> str:
+    return f"{_MARK}g{segment}"
+
+
+def _size(tokens: int) -> str:
+    """The power of two that the tokens are below: a range of tokens is a handful of these."""
+    return f"{_MARK}z{min(tokens, _MOST_TOKENS).bit_length()}"
+
+
+def _priority(priority: Priority) -> str:
+    return f"{_MARK}p{priority}"
+
+
+@lru_cache(4096)
+def _name(of: str, name: str) -> str:
+    """A model or tool: names may hold any sign, and the index parts words at signs."""
+    return f"{_MARK}{of}{canonical.digest(canonical.string(name))[:16]}"
+
+
+def _hit(db: Connection, arrival: int, wanted: Phrases) -> Hit:
+    indexed = _indexed(db, arrival)
+    assert indexed is not None
+    return searching.hit(sqlite_places.owner(db, arrival), indexed.entry, wanted)

@@ -1,0 +1,210 @@
+"""The search index inside a SQLite file: what it holds, what it forgets, what it costs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.stores.samples import fill, put
+from tests.stores.test_search import answer, catch_up, found, said, step
+from thinkback.log import searching
+from thinkback.log.protocol import Query
+from thinkback.model import canonical
+from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
+from thinkback.model.commits import Annotation, Draft, Erased, Message, Priority, Usage
+from thinkback.stores.rows import pack
+from thinkback.stores.sqlite import SqliteStore
+from thinkback.stores.sqlite_search import changing, scrub
+
+GONE = canonical.encode(Erased("asked for", 9))
+
+
+@pytest.fixture
+def store(log: Path) -> Iterator[SqliteStore]:
+    """A store whose file can be looked at."""
+    opened = SqliteStore(str(log), "normal")
+    yield opened
+    opened.close()
+
+
+def overwrite(store: SqliteStore, hash: str, payload: bytes) -> None:
+    """Put other bytes in place of a payload, as erasing does."""
+    with store._file.write() as db:
+        (arrival,) = db.execute("SELECT arrival FROM commits WHERE hash = ?", (bytes.fromhex(hash),)).fetchone()
+        with changing(db, [arrival]):
+            codec, stored = pack(payload)
+            db.execute("UPDATE commits SET codec = ?, payload = ? WHERE arrival = ?", (codec, stored, arrival))
+        scrub(db)
+
+
+def bytes_of(store: SqliteStore, log: Path) -> bytes:
+    """All that is on the disk."""
+    with store._file.writer() as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return b"".join(path.read_bytes() for path in log.parent.iterdir())
+
+
+def test_the_text_is_stored_once(store: SqliteStore, log: Path) -> None:
+    """The index has words and no texts."""
+    fill(store, "s", [said("Xylophone QUARTZ zeppelin")])
+    catch_up(store)
+    assert 1 == bytes_of(store, log).count(b"Xylophone QUARTZ zeppelin")
+    assert b"quartz" in bytes_of(store, log)
+
+
+def test_what_is_erased_leaves_no_word_in_the_file(store: SqliteStore, log: Path) -> None:
+    """Neither words nor names nor what the neighbours knew of it; everything else is still found."""
+    commits = fill(
+        store,
+        "s",
+        [
+            *(said(f"mandolin {n}") for n in range(30)),
+            step(*answer(ThinkingBlock("the mandolin"), ToolCall("1", "xylophone", '{"key":"zeppelin quartz"}'))),
+            *(said(f"mandolin {n}") for n in range(30)),
+        ],
+    )
+    catch_up(store, 7)
+    assert 1 == len(found(store, "zeppelin"))
+    assert 2 == len(found(store, tool="xylophone"))
+    words = (b"zeppelin", b"quartz", b"xylophone")
+    assert all(word in bytes_of(store, log) for word in words)
+    call = next(commit for commit in commits if commit.kind == "tool_call")
+    overwrite(store, call.hash, GONE)
+    left = bytes_of(store, log)
+    assert [] == [word for word in words if word in left]
+    assert [] == found(store, "zeppelin") + found(store, tool="xylophone")
+    assert 61 == len(found(store, "mandolin", limit=99))
+    _check(store)
+
+
+def test_what_is_left_of_a_payload_is_found(store: SqliteStore, log: Path) -> None:
+    """Where a part was taken out, the rest is in the index, with the priority that it had."""
+    (commit,) = fill(store, "s", [said("the key is quartz today")])
+    put(store, "s", step(Draft("annotation", Annotation(commit.hash, Priority.PINNED))))
+    catch_up(store)
+    rest = canonical.encode(Message("the key is *** today")).decode()
+    overwrite(store, commit.hash, canonical.encode(Erased("asked for", 9, rest)))
+    assert b"quartz" not in bytes_of(store, log)
+    assert [commit.hash] == found(store, '"key is today"', priority="pinned")
+    _check(store)
+
+
+def test_what_is_erased_before_it_is_taken_in_is_never_found(store: SqliteStore, log: Path) -> None:
+    """Also where a filling had read it before, and wanted to store it after."""
+    commits = fill(store, "s", [said("zeppelin one"), said("mandolin two")])
+    between = [lambda: overwrite(store, commits[0].hash, GONE)]
+    read = store._file.write
+
+    def interrupted():  # type: ignore[no-untyped-def]
+        store._file.write = read  # type: ignore[method-assign]
+        between.pop()()
+        return read()
+
+    store.search.rebuild()
+    store._file.write = interrupted  # type: ignore[method-assign]
+    catch_up(store)
+    assert [] == between
+    assert b"zeppelin" not in bytes_of(store, log)
+    assert [commits[1].hash] == found(store)
+    _check(store)
+
+
+def test_numbers_that_are_given_again_are_taken_in_again(store: SqliteStore) -> None:
+    """Removing the newest commits frees their arrivals: the next ones get them, and are found."""
+    fill(store, "s", [said("blue 1"), said("blue 2"), said("blue 3")])
+    catch_up(store)
+    with store._file.write() as db, changing(db, [2, 3]):
+        db.execute("DELETE FROM commits WHERE arrival > 1")
+        db.execute("DELETE FROM steps WHERE position > 0")
+        db.execute("UPDATE branches SET position = 0")
+    assert 1 == len(found(store, "blue"))
+    put(store, "s", said("green"))
+    catch_up(store)
+    assert (1, 1) == (len(found(store, "blue")), len(found(store, "green")))
+    _check(store)
+
+
+def test_an_index_of_another_form_is_made_again(store: SqliteStore) -> None:
+    """It finds nothing until then; erasing from it empties it."""
+    commits = fill(store, "s", [said("blue"), said("green")])
+    catch_up(store)
+    for touch in (False, True):
+        with store._file.write() as db:
+            db.execute("UPDATE search_state SET form = 99")
+        assert [] == found(store)
+        if touch:
+            overwrite(store, commits[1].hash, GONE)
+            assert [] == found(store)
+        assert catch_up(store) > 0
+        assert [commits[0].hash] == found(store, "blue")
+    _check(store)
+
+
+def test_reasoning_keeps_its_share_of_what_was_counted(store: SqliteStore) -> None:
+    """When a neighbour is erased, tokens are shared anew among what is left."""
+    usage = Usage(reasoning=90)
+    commits = fill(
+        store, "s", [step(*answer(ThinkingBlock("b" * 20), ThinkingBlock("q" * 10), Text("x"), usage=usage))]
+    )
+    catch_up(store)
+    assert [30, 60] == [hit.tokens for hit in store.search.find(Query(kinds=("reasoning",)))]
+    overwrite(store, commits[2].hash, GONE)
+    assert [90] == [hit.tokens for hit in store.search.find(Query(kinds=("reasoning",)))]
+    _check(store)
+
+
+def test_two_programs_fill_one_index(store: SqliteStore, log: Path) -> None:
+    """Whoever is second goes on where the first stopped; nothing is taken in twice."""
+    commits = fill(store, "s", [said(f"blue {n}") for n in range(20)])
+    with closing(SqliteStore(str(log), "normal")) as other:
+        while store.search.fill(3) + other.search.fill(2):
+            pass
+        assert 20 == len(found(other, "blue")) == len({*found(store, "blue")})
+        assert [commit.hash for commit in reversed(commits)] == found(store, "blue")
+    _check(store)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query("blue"),
+        Query('"sky blue"', kinds=("reasoning",), session="s", model="m", tool="t"),
+        Query(kinds=("reasoning", "user"), min_tokens=5, since=3, until=99, priority=Priority.PINNED),
+        Query(),
+        Query(before=7, priority=Priority.NORMAL),
+    ],
+)
+def test_a_page_is_read_off_the_index(store: SqliteStore, query: Query) -> None:
+    """No query gathers and sorts all that fits to give the newest."""
+    fill(store, "s", [said("sky blue", 5)])
+    catch_up(store)
+    statements: list[str] = []
+    with store._file.read() as db:
+        assert isinstance(db, sqlite3.Connection)
+        db.set_trace_callback(statements.append)
+    store.search.find(query)
+    with store._file.read() as db:
+        assert isinstance(db, sqlite3.Connection)
+        db.set_trace_callback(None)
+        (page,) = [sql for sql in statements if "CROSS JOIN" in sql]
+        plan = " ".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {page}"))
+    assert "TEMP B-TREE" not in plan
+    assert "SCAN c" not in plan
+
+
+def _check(store: SqliteStore) -> None:
+    """The index is consistent in itself and holds what an index that is made now would."""
+    with store._file.write() as db:
+        db.execute("INSERT INTO search_words (search_words) VALUES ('integrity-check')")
+        as_it_is = db.execute("SELECT * FROM search_entries").fetchall()
+        assert (searching.FORM,) == db.execute("SELECT form FROM search_state").fetchone()
+    hits = store.search.find(Query(limit=1000))
+    store.search.rebuild()
+    catch_up(store)
+    assert hits == store.search.find(Query(limit=1000))
+    with store._file.read() as db:
+        assert len(as_it_is) == len(db.execute("SELECT * FROM search_entries").fetchall())
