@@ -14,7 +14,12 @@ from thinkback.model.target import Settings
 from thinkback.settings import KEYS, LAYERS, WRITABLE, Entry, Layer, Layers, restore, snapshot
 from thinkback.settings.registry import LARGEST, Value
 
-SAMPLES = {"boolean": st.booleans(), "integer": st.integers(1, LARGEST)}
+SAMPLES: dict[str, st.SearchStrategy[Value]] = {
+    "boolean": st.booleans(),
+    "integer": st.integers(1, LARGEST),
+    "percentages": st.sampled_from(["1/2/3", "70/80/90"]),
+    "text": st.just("openai/gpt-5.5"),
+}
 
 
 @st.composite
@@ -22,7 +27,7 @@ def entries(draw: st.DrawFn) -> Entry:
     """A valid value in a layer that may hold it."""
     key = KEYS[draw(st.sampled_from(sorted(KEYS)))]
     layer = draw(st.sampled_from([layer for layer in WRITABLE if layer not in key.refused_in]))
-    value: Value = draw(SAMPLES.get(key.type, st.sampled_from(key.choices or ("",))))
+    value: Value = draw(SAMPLES[key.type] if key.type in SAMPLES else st.sampled_from(key.choices))
     return Entry(layer, key.name, value)
 
 
@@ -162,6 +167,11 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "reasoning.strict": "true",
         "text.verbosity": "low",
         "session.serverState": "true",
+        "compaction.auto": "false",
+        "compaction.thresholds": "50/60/70",
+        "compaction.strategy": "middle_out",
+        "compaction.model": "openai/gpt-5.5",
+        "compaction.keepTurns": "2",
     }
     layers = Layers().replace("profile", values)
     assert set(KEYS) == set(values)
@@ -180,6 +190,11 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         strict=True,
         verbosity="low",
         server_state=True,
+        compaction_auto=False,
+        compaction_thresholds="50/60/70",
+        compaction_strategy="middle_out",
+        compaction_model="openai/gpt-5.5",
+        compaction_keep_turns=2,
         explicit=frozenset(values),
     ) == layers.effective({})
 
@@ -238,5 +253,13 @@ def test_every_layer_survives_the_way_through_text(rows: list[Entry]) -> None:
 @given(st.lists(entries()))
 def test_a_snapshot_gives_its_settings_back(rows: list[Entry]) -> None:
     """``restore(snapshot(settings)) == settings``, so that decisions can be recomputed from a request record."""
+    rows = [row for row in rows if KEYS[row.key].recorded]
     effective = built(rows).effective({"reasoning": {"includeInContext": True}})
     assert effective == restore(snapshot(effective))
+
+
+def test_a_snapshot_leaves_out_what_does_not_bear_on_requests() -> None:
+    """When a history is summarised is no matter of the request that is sent, so its record does not repeat it."""
+    layers = Layers().set("session", "compaction.keepTurns", 2).set("session", "reasoning.effort", "low")
+    assert "reasoning.effort" == snapshot(layers.effective({}))["explicit"]
+    assert [] == [name for name in snapshot(layers.effective({})) if name.startswith("compaction.")]

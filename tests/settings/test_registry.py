@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from thinkback.errors import SettingError
 from thinkback.model.target import Settings
-from thinkback.settings import KEYS, Key, complete, find, parse, to_text
+from thinkback.settings import KEYS, Key, complete, find, parse, percentages, to_text
 from thinkback.settings.registry import LARGEST, Value
 
 NAMES = st.sampled_from(sorted(KEYS))
@@ -19,6 +19,11 @@ def values_of(key: Key) -> st.SearchStrategy[Value]:
     """Every value that ``key`` may have."""
     if key.type == "boolean":
         return st.booleans()
+    if key.type == "percentages":
+        rising = st.lists(st.integers(1, 100), min_size=3, max_size=3, unique=True).map(sorted)
+        return rising.map(lambda numbers: "/".join(map(str, numbers)))
+    if key.type == "text":
+        return st.sampled_from(["gpt-5.5", "groq/openai/gpt-oss-120b"])
     return st.integers(key.smallest, LARGEST) if key.type == "integer" else st.sampled_from(key.choices)
 
 
@@ -115,6 +120,27 @@ def test_keep_last_may_not_be_negative() -> None:
         parse("reasoning.keepLast", -1)
 
 
+@pytest.mark.parametrize("raw", ["50/60/70", " 50 / 60/70 ", [50, 60, 70], ("50", 60, "70")])
+def test_thresholds_are_three_rising_percentages(raw: object) -> None:
+    """Text and TOML give the same thresholds."""
+    assert "50/60/70" == parse("compaction.thresholds", raw)
+    assert (50, 60, 70) == percentages("50/60/70")
+
+
+@pytest.mark.parametrize("raw", ["", "70", "70/80", "70/80/90/95", "80/70/90", "70/70/90", "0/80/90", "70/80/101", 70])
+def test_thresholds_are_nothing_else(raw: object) -> None:
+    """Too few, too many, falling, equal or impossible numbers are refused with a word of what would be right."""
+    with pytest.raises(SettingError, match="three rising percentages like 70/80/90"):
+        parse("compaction.thresholds", raw)
+
+
+@pytest.mark.parametrize("raw", ["", " ", "two words", "line\nbreak", 5, None, True])
+def test_a_text_is_one_word(raw: object) -> None:
+    """A model's name has no white space, and nothing else is a name."""
+    with pytest.raises(SettingError, match="a model, or endpoint/model"):
+        parse("compaction.model", raw)
+
+
 def test_a_bad_value_is_refused_with_key_value_and_allowed_values() -> None:
     """ERR-001: the message tells which key, which value, and what would be right."""
     with pytest.raises(SettingError) as caught:
@@ -174,6 +200,7 @@ def test_a_key_like_no_other_is_refused_with_all_names() -> None:
         ("reasoning.enabled t", ("true",)),
         ("reasoning.enabled x", ()),
         ("reasoning.keepLast ", ()),
+        ("compaction.thresholds ", ()),
         ("colour b", ()),
     ],
 )

@@ -29,6 +29,11 @@ class Settings(msgspec.Struct, frozen=True):
     verbosity: Literal["low", "medium", "high"] | None = None
     strict: bool = False
     server_state: bool = False
+    compaction_auto: bool = True
+    compaction_thresholds: str = "70/80/90"
+    compaction_strategy: Literal["deterministic", "model", "sliding_window", "middle_out"] = "deterministic"
+    compaction_model: str | None = None
+    compaction_keep_turns: int = 4
     explicit: frozenset[str] = frozenset()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from thinkback.settings.files import parse_user_file
 from thinkback.settings.layers import LAYERS, WRITABLE, Entry, Found, Layer, Layers, restore, snapshot
-from thinkback.settings.registry import KEYS, Key, Value, complete, find, parse, to_text
+from thinkback.settings.registry import KEYS, Key, Value, complete, find, parse, percentages, to_text
 
 __all__ = [
     "KEYS",
@@ -23,6 +23,7 @@ __all__ = [
     "find",
     "parse",
     "parse_user_file",
+    "percentages",
     "restore",
     "snapshot",
     "to_text",

@@ -84,10 +84,13 @@ class Layers(msgspec.Struct, frozen=True):
 
 
 def snapshot(settings: Settings) -> dict[str, str]:
-    """Effective settings as a request record stores them: unset keys are left out, ``explicit`` is a list of names."""
-    values = {key.name: getattr(settings, key.field) for key in ROWS}
+    """Effective settings as a request record stores them: unset keys are left out, and those that do not bear on
+    requests; ``explicit`` is a list of names.
+    """
+    values = {key.name: getattr(settings, key.field) for key in ROWS if key.recorded}
     texts = {name: to_text(value) for name, value in values.items() if value is not None}
-    return {**texts, EXPLICIT: " ".join(sorted(settings.explicit))} if settings.explicit else texts
+    explicit = settings.explicit & values.keys()
+    return {**texts, EXPLICIT: " ".join(sorted(explicit))} if explicit else texts
 
 
 def restore(record: Mapping[str, str]) -> Settings:

@@ -27,24 +27,28 @@ class Key(msgspec.Struct, frozen=True):
     """One setting. ``field`` is its name in ``Settings``; no ``default`` means that it is unset until someone sets it.
 
     ``choices`` are the words of a choice, ``smallest`` bounds an integer, ``refused_in`` names layers that may not
-    set it.
+    set it. ``words`` say what a text may be. ``recorded``: it bears on requests, so that their records keep it.
     """
 
     name: str
     field: str
-    type: Literal["boolean", "choice", "integer"]
+    type: Literal["boolean", "choice", "integer", "percentages", "text"]
     help: str
     default: Value | None = None
     choices: tuple[str, ...] = ()
     smallest: int = 0
+    words: str = ""
     refused_in: tuple[str, ...] = ()
+    recorded: bool = True
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """What may be said, for help and error texts: the words, or one phrase for an integer."""
+        """What may be said, for help and error texts: the words, or one phrase for anything else."""
         if self.type == "boolean":
             return ("true", "false")
-        return self.choices or (f"a whole number from {self.smallest} to {LARGEST}",)
+        if self.type == "integer":
+            return (f"a whole number from {self.smallest} to {LARGEST}",)
+        return self.choices or (self.words,)
 
 
 ROWS = (
@@ -143,6 +147,50 @@ ROWS = (
         "Whether the provider keeps the conversation, so that requests send only what is new; the log keeps all.",
         default=False,
     ),
+    Key(
+        "compaction.auto",
+        "compaction_auto",
+        "boolean",
+        "Whether a history that fills the model's context is said in fewer words by itself; nothing is deleted.",
+        default=True,
+        recorded=False,
+    ),
+    Key(
+        "compaction.thresholds",
+        "compaction_thresholds",
+        "percentages",
+        "Percent of the context at which to warn, to trim old tool results, and to summarise.",
+        default="70/80/90",
+        words="three rising percentages like 70/80/90",
+        recorded=False,
+    ),
+    Key(
+        "compaction.strategy",
+        "compaction_strategy",
+        "choice",
+        "How a history is summarised by itself: from the log alone, by a model, or by leaving out the beginning or the "
+        "middle.",
+        default="deterministic",
+        choices=("deterministic", "model", "sliding_window", "middle_out"),
+        recorded=False,
+    ),
+    Key(
+        "compaction.model",
+        "compaction_model",
+        "text",
+        "Who writes summaries, as endpoint/model or a model of the same endpoint; unset, the model of the session.",
+        words="a model, or endpoint/model",
+        recorded=False,
+    ),
+    Key(
+        "compaction.keepTurns",
+        "compaction_keep_turns",
+        "integer",
+        "How many of the last turns a summary leaves as they are, where there is room for them.",
+        default=4,
+        smallest=1,
+        recorded=False,
+    ),
 )
 
 KEYS: Mapping[str, Key] = {row.name: row for row in ROWS}
@@ -186,7 +234,7 @@ def complete(prefix: str) -> tuple[str, ...]:
     if not space:
         return tuple(known for known in KEYS if known.startswith(name))
     key = KEYS.get(name)
-    if key is None or key.type == "integer":
+    if key is None or key.type not in ("boolean", "choice"):
         return ()
     return tuple(word for word in key.allowed if word.startswith(value.lstrip()))
 
@@ -232,4 +280,31 @@ def _integer(key: Key, raw: object) -> Value | None:
     return number if key.smallest <= number <= LARGEST else None
 
 
-PARSERS = {"boolean": _boolean, "choice": _choice, "integer": _integer}
+def percentages(text: str) -> tuple[int, ...]:
+    """The numbers of a value like ``70/80/90``."""
+    return tuple(int(number) for number in text.split("/"))
+
+
+def _percentages(_key: Key, raw: object) -> Value | None:
+    words = raw.split("/") if isinstance(raw, str) else raw
+    if not isinstance(words, list | tuple) or len(words) != _TIERS:
+        return None
+    numbers = [_integer(_PERCENT, word) for word in words]
+    rising = [number for number in numbers if isinstance(number, int) and number <= _MOST_PERCENT]
+    return "/".join(map(str, rising)) if len(rising) == _TIERS and rising == sorted(set(rising)) else None
+
+
+def _text(_key: Key, raw: object) -> Value | None:
+    word = raw.strip() if isinstance(raw, str) else ""
+    return word if word.isprintable() and word and " " not in word else None
+
+
+_TIERS, _MOST_PERCENT = 3, 100
+_PERCENT = Key("", "", "integer", "", smallest=1)
+PARSERS = {
+    "boolean": _boolean,
+    "choice": _choice,
+    "integer": _integer,
+    "percentages": _percentages,
+    "text": _text,
+}
