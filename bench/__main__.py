@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import append, clients, ingest, plan, readers, start, tags
+from bench import append, clients, ingest, plan, postgres, readers, start, tags
 from bench.measure import Figure, Group
 
 GROUPS: tuple[Group, ...] = (
@@ -23,6 +23,7 @@ GROUPS: tuple[Group, ...] = (
     clients.GROUP,
     tags.GROUP,
     append.GROUP,
+    postgres.GROUP,
     plan.GROUP,
 )
 LATEST = Path(__file__).parent / "latest.json"

@@ -69,7 +69,7 @@ def plain(path: Path, durability: Durability, steps: Iterator[Step], closing: Ex
     return case
 
 
-def _steps() -> Iterator[Step]:
+def steps() -> Iterator[Step]:
     for number, turn in zip(count(), turns(place("deepseek", "deepseek-reasoner")), strict=False):
         yield Step(f"step-{number}", turn.answer, number)
 
@@ -87,13 +87,13 @@ def _sync_seconds(directory: Path) -> float:
 
 
 def _rate(durability: Durability, quick: bool) -> Figure:
-    payload = sum(len(commit.payload) for commit in sealed(list(next(_steps()).drafts), Head(), 0))
+    payload = sum(len(commit.payload) for commit in sealed(list(next(steps()).drafts), Head(), 0))
     with tempfile.TemporaryDirectory(prefix="thinkback-bench-") as name, ExitStack() as closing:
         directory = Path(name)
         cases = {
-            "thinkback": ours(directory / "thinkback.db", durability, _steps(), closing),
-            "rows": plain(directory / "rows.db", durability, _steps(), closing, joined=False),
-            "joined": plain(directory / "joined.db", durability, _steps(), closing, joined=True),
+            "thinkback": ours(directory / "thinkback.db", durability, steps(), closing),
+            "rows": plain(directory / "rows.db", durability, steps(), closing, joined=False),
+            "joined": plain(directory / "joined.db", durability, steps(), closing, joined=True),
         }
         samples = interleaved(cases, rounds=5 if quick else 15)
         sync = _sync_seconds(directory)

@@ -3,17 +3,19 @@
 Promises: of any number of processes that append to one branch at the same head, one succeeds and the others are told
 that it moved; a branch grows in a segment of its own session and never in what another branch or session stands on.
 
-A process remembers where the branches it appends to stand, so that an append is two round trips: everything it
-writes, and the commit. What it remembers is checked by the compare-and-set of the branch's row; where that fails, or
-the place is taken, it looks again.
+A process remembers where the branches it appends to stand, so that an append is one statement, whose first part is the
+compare-and-set of the branch's row. Where that finds the branch elsewhere, or a place is taken, the process looks
+again. A server that takes no such statement (Citus does not) gets its parts one by one, in one transaction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
-from psycopg import Cursor, errors
+from psycopg import RawCursor, errors
 
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
@@ -26,18 +28,20 @@ REMEMBERED = 4096
 LOOKS = 20
 
 _MOVE = """
-UPDATE thinkback.branches SET segment = %s, position = %s, seq = %s, time = coalesce(%s, time), hash = %s
-WHERE tenant = %s AND family = %s AND session = %s AND name = %s
-  AND segment = %s AND position = %s AND seq = %s AND hash = %s
+UPDATE thinkback.branches SET segment = $1, position = $2, seq = $3, hash = $4, time = coalesce($5, time)
+WHERE tenant = $6 AND family = $7 AND session = $8 AND name = $9
+  AND segment = $10 AND position = $11 AND seq = $12 AND hash = $13
 """
-_ADD_STEP = """
-INSERT INTO thinkback.steps (tenant, family, session, segment, position, commits, id)
-VALUES (%s, %s, %s, %s, %s, %s, %s)
-"""
-_ADD_COMMIT = """
+_ADD_STEP = "INSERT INTO thinkback.steps (tenant, family, session, segment, position, commits, id)"
+_ADD_COMMITS = """
 INSERT INTO thinkback.commits (tenant, family, segment, position, hash, parents, kind, digest, time, response, block,
                                edit, codec, payload)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+"""
+_TYPES = ("bytea", "bytea", "text", "bytea", "bigint", "text", "integer", "bytea", "smallint", "bytea")
+# Fails, and the transaction with it, unless the branch was moved.
+_IS_MOVED = """
+SELECT 1 / count(*) FROM thinkback.branches
+WHERE tenant = $1 AND family = $2 AND session = $3 AND name = $4 AND segment = $5 AND position = $6
 """
 _IS_KNOWN = "SELECT 1 FROM thinkback.steps WHERE tenant = %s AND family = %s AND session = %s AND id = %s"
 _IS_END = """
@@ -66,32 +70,53 @@ class Step(NamedTuple):
     expected: Head
     head: Head
 
+    def behind(self, segment: int, first: int) -> Tip:
+        """The branch with this step behind it."""
+        return Tip(segment, first + len(self.rows) - 1, self.head.seq, raw(self.head.hash))
+
+    def move(self, tip: Tip, after: Tip) -> tuple[Any, ...]:
+        """The values of ``_MOVE``."""
+        return (*after[:4], self.time, *self.of[:3], stored(self.branch), *tip)
+
 
 class Appends:
     """The appends of one process, and where the branches stood when they were last seen."""
 
     def __init__(self) -> None:
         self._tips: dict[tuple[str, str], Tip] = {}
+        self._in_parts = False
 
     def append(self, db: Connection, of: Key, branch: str, id: str, commits: Sequence[Commit], expected: Head) -> bool:
         """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
         time = commits[-1].time if commits else None
         step = Step(of, branch, id, _rows(commits), time, expected, head_of(commits) if commits else expected)
         tip = self._tips.pop((of.id, branch), None)
-        after = _write(db, step, tip) if tip is not None and tip.head == expected else None
+        after = self._write(db, step, tip) if tip is not None and tip.head == expected else None
         for _ in range(LOOKS):
             if after is not None:
                 break
             seen = _look(db, step)
             if seen is None:
                 return False
-            after = _write(db, step, *seen)
+            after = self._write(db, step, *seen)
         else:
             raise damaged(f"branch {branch} of session {of.id} takes no step", session=of.id, branch=branch)
         if len(self._tips) >= REMEMBERED:
             self._tips.clear()
         self._tips[of.id, branch] = after
         return True
+
+    def _write(self, db: Connection, step: Step, tip: Tip, opens: bool = False) -> Tip | None:
+        """Store the step behind ``tip``, in a new segment if it ``opens`` one.
+
+        ``None``: nothing is stored, because the branch is elsewhere, or its place or the step's id is taken.
+        """
+        if not opens and not self._in_parts:
+            try:
+                return _write(db, step, tip)
+            except errors.FeatureNotSupported:
+                self._in_parts = True
+        return _write_in_parts(db, step, tip, opens)
 
 
 def open_segment(db: Connection, of: Key, base: int, above: Place | None) -> int:
@@ -118,39 +143,61 @@ def _look(db: Connection, step: Step) -> tuple[Tip, bool] | None:
     return tip, bool(step.rows) and not found[0]
 
 
-def _write(db: Connection, step: Step, tip: Tip, opens: bool = False) -> Tip | None:
-    """Store the step behind ``tip``. ``None``: nothing is stored, the branch is elsewhere or a place was taken."""
-    with db.pipeline() as pipeline:
-        db.execute("BEGIN")
-        try:
+def _write(db: Connection, step: Step, tip: Tip) -> Tip | None:
+    """Store the step behind ``tip`` in its segment, by one statement."""
+    after = step.behind(tip.segment, tip.position + 1)
+    values = [*step.move(tip, after), tip.position + 1, len(step.rows), stored(step.id), *chain(*step.rows)]
+    try:
+        written = RawCursor(db).execute(_whole(len(step.rows)), values).fetchone()
+    except errors.UniqueViolation:
+        return None
+    return after if written else None
+
+
+def _write_in_parts(db: Connection, step: Step, tip: Tip, opens: bool) -> Tip | None:
+    """The same by one statement for each table, and in a new segment if it ``opens`` one."""
+    of, branch = step.of[:3], stored(step.branch)
+    try:
+        with db.pipeline():
+            db.execute("BEGIN")
             segment, first = tip.segment, tip.position + 1
             if opens:
                 segment, first = open_segment(db, step.of, tip.seq + 1, tip.place), 0
-            after = Tip(segment, first + len(step.rows) - 1, step.head.seq, raw(step.head.hash))
-            moved = _send(db, step, tip, after, first)
-            pipeline.sync()
-            if moved.rowcount == 1:
-                db.execute("COMMIT")
-                return after
-        except errors.UniqueViolation:
-            pass
-    db.rollback()
-    return None
+            after = step.behind(segment, first)
+            cursor = RawCursor(db)
+            # Its row is held from here on, so that those who come at the same time wait and see it moved.
+            cursor.execute(_MOVE, step.move(tip, after))
+            cursor.execute(_ADD_STEP + _parameters(7), (*of, segment, first, len(step.rows), stored(step.id)))
+            for position, row in enumerate(step.rows, first):
+                cursor.execute(_ADD_COMMITS + _parameters(14), (*of[:2], segment, position, *row))
+            cursor.execute(_IS_MOVED, (*of, branch, *after.place))
+            db.execute("COMMIT")
+    except (errors.UniqueViolation, errors.DivisionByZero):
+        db.rollback()
+        return None
+    return after
 
 
-def _send(db: Connection, step: Step, tip: Tip, after: Tip, first: int) -> Cursor[tuple[Any, ...]]:
-    """Everything that a step writes; what comes back is the update of the branch, which must be of one row.
+@cache
+def _whole(count: int) -> str:
+    """The statement that moves the branch and, if it moved, adds the step and ``count`` commits."""
+    moved = f"WITH moved AS ({_MOVE} RETURNING tenant, family, session, segment)"
+    step = f"{_ADD_STEP} SELECT tenant, family, session, segment, $14::integer, $15::integer, $16::text FROM moved"
+    if not count:
+        return f"{moved} {step} RETURNING 1"
+    rows = ", ".join(_row(at, 17 + at * len(_TYPES)) for at in range(count))
+    commits = f"{_ADD_COMMITS} SELECT tenant, family, segment, v.* FROM moved, (VALUES {rows}) AS v RETURNING 1"
+    return f"{moved}, step AS ({step}) {commits}"
 
-    That comes first: it holds the branch's row, so that those who come at the same time wait and see it moved.
-    """
-    of = step.of
-    row = (*of[:3], stored(step.branch))
-    moved = db.execute(_MOVE, (*after[:3], step.time, after.hash, *row, *tip))
-    db.execute(_ADD_STEP, (*of[:3], after.segment, first, len(step.rows), stored(step.id)))
-    if step.rows:
-        rows = [(*of[:2], after.segment, at, *row) for at, row in enumerate(step.rows, first)]
-        db.cursor().executemany(_ADD_COMMIT, rows)
-    return moved
+
+def _row(at: int, first: int) -> str:
+    """A row ``at`` places behind $14, the others of its values from ``$first`` on."""
+    values = (f"${number}::{type}" for number, type in enumerate(_TYPES, first))
+    return f"($14::integer + {at}, {', '.join(values)})"
+
+
+def _parameters(count: int) -> str:
+    return f" VALUES ({', '.join(f'${number}' for number in range(1, count + 1))})"
 
 
 def _rows(commits: Sequence[Commit]) -> list[tuple[Any, ...]]:
