@@ -6,8 +6,6 @@ crash leaves each call done or not done (``gc``: partly, and the log whole). Mus
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -18,7 +16,7 @@ from thinkback.model.commits import Head
 from thinkback.stores.rows import pack
 from thinkback.stores.sealed import check_tombstones, no_commit
 from thinkback.stores.sqlite_file import LogFile
-from thinkback.stores.sqlite_open import Connection, connect, naming_errors
+from thinkback.stores.sqlite_open import Connection, connect, naming_errors, new_file
 from thinkback.stores.sqlite_places import head, key
 from thinkback.stores.sqlite_reach import cut, left_over, unreached
 from thinkback.stores.sqlite_search import changing, scrub
@@ -115,25 +113,13 @@ class SqliteCare:
     def backup(self, path: str) -> None:
         """A whole copy of the log as of now, as private as the log, while others go on writing."""
         self._file.refuse_closed()
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except FileExistsError:
-            raise StoreError(
-                f"{path} exists already", details={"path": path}, next_actions=("name a file that is not there yet",)
-            ) from None
-        except OSError as error:
-            raise StoreError(
-                f"the copy {path} cannot be made ({error.strerror})",
-                details={"path": path},
-                next_actions=("check that its directory exists and that this user may write there",),
-            ) from error
-        try:
-            with naming_errors(path), closing(connect(self._file.path)) as log, closing(sqlite3.connect(path)) as copy:
-                log.backup(copy)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-            raise
+        with (
+            new_file(path),
+            naming_errors(path),
+            closing(connect(self._file.path)) as log,
+            closing(sqlite3.connect(path)) as copy,
+        ):
+            log.backup(copy)
 
     def _sweep(self) -> None:
         """Bring what was overwritten into the database, and empty the write-ahead log, which holds the old bytes."""

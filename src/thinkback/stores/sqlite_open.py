@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from thinkback.errors import CorruptLogError, StoreError
@@ -159,6 +159,29 @@ def _code(error: sqlite3.Error) -> int:
     """SQLite's primary result code; 0 for an error of the Python module itself."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[None]:
+    """An empty, private file to copy a log into, removed again if that fails. Raises ``StoreError`` if it is there."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        raise StoreError(
+            f"{path} exists already", details={"path": path}, next_actions=("name a file that is not there yet",)
+        ) from None
+    except OSError as error:
+        raise StoreError(
+            f"the copy {path} cannot be made ({error.strerror})",
+            details={"path": path},
+            next_actions=("check that its directory exists and that this user may write there",),
+        ) from error
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        raise
 
 
 def _make_private(path: str) -> None:

@@ -16,6 +16,7 @@ from thinkback.stores import Durability
 from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres import places, sessions
 from thinkback.stores.postgres.append import Appends
+from thinkback.stores.postgres.care import PostgresCare
 from thinkback.stores.postgres.connections import Pool
 from thinkback.stores.postgres.fsck import fsck
 from thinkback.stores.postgres.log import Log
@@ -44,6 +45,7 @@ class PostgresStore:
         self._log, self._schema = Log(pool, tenant), schema
         self._appends = Appends()
         self.refs = PostgresRefs(self._log)
+        self.care = PostgresCare(self._log)
         try:
             pool.run(lambda db: migrate(db, pool.shown, schema))
         except BaseException:

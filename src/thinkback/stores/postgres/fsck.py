@@ -16,7 +16,7 @@ from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
 from thinkback.stores.postgres.places import COLUMNS, given
 from thinkback.stores.postgres.schema import check
-from thinkback.stores.rows import hashes, unpack
+from thinkback.stores.rows import ERASED, hashes, unpack
 
 BATCH = 1000
 
@@ -170,4 +170,7 @@ class _Family:
                     payload = None
                 above = hashes(parents)
                 text = given(response)
-                yield Row(position, hash.hex(), above, kind, digest.hex(), time, text, block, edit.hex(), payload)
+                erased = bool(codec & ERASED)
+                yield Row(
+                    position, hash.hex(), above, kind, digest.hex(), time, text, block, edit.hex(), payload, erased
+                )

@@ -70,8 +70,12 @@ JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND 
 WHERE c.tenant = %s AND c.family = %s AND substring(c.hash FROM 1 FOR 6) = %s AND c.hash = %s
 ORDER BY g.session <> %s, c.segment LIMIT 1
 """
+# What a deleted session left to its forks is said to be of the first session of the family that is there.
 _PREFIX = f"""
-SELECT s.made, c.segment, s.id, g.base, {COLUMNS} FROM thinkback.commits AS c
+SELECT s.made, c.segment, (
+    SELECT h.id FROM thinkback.sessions AS h WHERE h.tenant = s.tenant AND h.family = s.family AND h.name IS NOT NULL
+    ORDER BY h.session <> s.session, h.session LIMIT 1
+), g.base, {COLUMNS} FROM thinkback.commits AS c
 JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND g.segment = c.segment
 JOIN thinkback.sessions AS s ON s.tenant = g.tenant AND s.family = g.family AND s.session = g.session
 WHERE c.tenant = %s AND {{}} substring(c.hash FROM 1 FOR 6) BETWEEN %s AND %s AND c.hash BETWEEN %s AND %s

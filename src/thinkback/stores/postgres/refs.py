@@ -52,7 +52,7 @@ class PostgresRefs:
         def work(db: Connection, of: Key) -> list[BranchInfo]:
             rows = db.execute(_LIST, of[:3], binary=True).fetchall()
             if not rows:
-                _session(db, of)
+                require(db, of)
             return sorted((_info(*row) for row in rows), key=lambda branch: branch.name)
 
         return self._log.run(session, work)
@@ -62,8 +62,8 @@ class PostgresRefs:
         check_text("branch name", name)
 
         def work(db: Connection, of: Key) -> BranchInfo:
-            hold(db, of)
-            created, _ = _session(db, of)
+            hold(db, of[:2])
+            created, _ = require(db, of)
             if db.execute(_ONE, (*of[:3], stored(name))).fetchone():
                 raise branch_taken(name, session)
             add_branch(db, of, name, find(db, of, at, via), created)
@@ -77,8 +77,8 @@ class PostgresRefs:
         """Point a branch elsewhere, if its head is still ``expected``."""
 
         def work(db: Connection, of: Key) -> None:
-            hold(db, of)
-            created, _ = _session(db, of)
+            hold(db, of[:2])
+            created, _ = require(db, of)
             _check(db, of, name, expected)
             tip, time = _tip(db, of, find(db, of, to, via), created)
             db.execute(_POINT, (*tip, time, *of[:3], stored(name)))
@@ -89,8 +89,8 @@ class PostgresRefs:
         """Forget the name."""
 
         def work(db: Connection, of: Key) -> None:
-            hold(db, of)
-            _, current = _session(db, of)
+            hold(db, of[:2])
+            _, current = require(db, of)
             _check(db, of, name, expected)
             if name == current:
                 raise current_branch(name, session)
@@ -102,16 +102,16 @@ class PostgresRefs:
         """Make it the branch that the session is opened on."""
 
         def work(db: Connection, of: Key) -> None:
-            hold(db, of)
+            hold(db, of[:2])
             pointer(db, of, name)
             db.execute(_SWITCH, (stored(name), *of[:3]))
 
         self._log.change(session, work)
 
 
-def hold(db: Connection, of: Key) -> None:
+def hold(db: Connection, family: tuple[str, int]) -> None:
     """Wait for, and then keep out, all others that change the shape of the family."""
-    db.execute(_HOLD, of[:2])
+    db.execute(_HOLD, family)
 
 
 def add_branch(db: Connection, of: Key, name: str, place: Place | None, created: int) -> None:
@@ -138,7 +138,7 @@ def _check(db: Connection, of: Key, name: str, expected: Head) -> None:
         raise head_moved(of.id, expected, actual)
 
 
-def _session(db: Connection, of: Key) -> tuple[int, str]:
+def require(db: Connection, of: Key) -> tuple[int, str]:
     """When the session was made, and its current branch. Raises ``NotFoundError``."""
     row = db.execute(_SESSION, of[:3]).fetchone()
     if row is None:

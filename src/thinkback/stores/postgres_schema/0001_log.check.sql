@@ -1,6 +1,7 @@
 -- What 0001 promises; each row of this query is a broken promise.
 WITH promised (type, name) AS (
     VALUES ('table', 'keys'), ('table', 'families'), ('table', 'sessions'), ('table', 'segments'),
-           ('table', 'branches'), ('table', 'commits'), ('table', 'steps'), ('index', 'commits_by_hash')
+           ('table', 'branches'), ('table', 'commits'), ('table', 'steps'), ('index', 'commits_by_hash'),
+           ('index', 'commits_that_merge')
 )
 SELECT type || ' ' || name || ' is missing' FROM promised WHERE to_regclass('thinkback.' || name) IS NULL;

@@ -88,6 +88,9 @@ ALTER TABLE thinkback.commits ALTER COLUMN payload SET STORAGE EXTERNAL;
 -- of its own family and not one page of the whole index for each commit.
 CREATE INDEX commits_by_hash ON thinkback.commits (tenant, family, substring(hash FROM 1 FOR 6));
 
+-- Few: what a removal must leave because it was merged.
+CREATE INDEX commits_that_merge ON thinkback.commits (tenant, family) WHERE length(parents) > 32;
+
 CREATE TABLE thinkback.steps (
     tenant   text    COLLATE "C" NOT NULL,
     family   bigint  NOT NULL,
