@@ -1,4 +1,4 @@
-"""Durable append to PostgreSQL: one response, one transaction, in the server's write-ahead log when the call returns."""
+"""Durable append to PostgreSQL: one response, one transaction, kept by the server when the call returns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCKS: dict[Durability, int] = {"full": 100, "normal": 300}
 
 
 def ours(url: str, durability: Durability, steps: Iterator[Step], closing: ExitStack) -> Case:
-    """The subject: responses sealed (encoded, hashed, chained) and appended, with indexes, ref, step id, compression."""
+    """The subject: responses sealed and appended, with hashes, indexes, ref, step id and compression."""
     store = open_store(url, durability)
     closing.callback(store.close)
     session = store.create_session("bench", "bench", 0).id
