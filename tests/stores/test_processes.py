@@ -12,42 +12,62 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.samples import response_step
-from thinkback.log.protocol import Store
+from tests.stores.life import change, looks
+from tests.stores.samples import put, response_step, user_step
+from thinkback.log.protocol import MAIN, Origin, Store
+from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit
 from thinkback.stores import open_store
 
 BLOCKS = 4  # commits of one step of the writer
 
 
-def _writer(*arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.stores.writer", *map(str, arguments)]
+def _process(module: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", f"tests.stores.{module}", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-def test_two_writers_and_readers_lose_nothing(log: Path) -> None:
-    """Two processes append to one session and to their own while threads read: all of it is there, in one chain."""
-    count = 40
+@pytest.mark.parametrize(("writers", "count"), [(2, 30), pytest.param(16, 60, marks=pytest.mark.soak), (16, 4)])
+def test_writers_and_readers_lose_nothing(log: Path, writers: int, count: int) -> None:
+    """Processes append to one branch, to branches of one session and to forks of it, while threads read.
+
+    Every commit is there once, each writer's in its order, in one chain a branch.
+    """
     store = open_store(log)
     store.create_session("shared", "shared", 1)
-    jobs = [("shared", "a"), ("shared", "b"), ("own", "c")]
-    writers = [_writer(log, session, name, count) for session, name in jobs]
+    trunk = put(store, "shared", user_step("trunk"))
+    jobs: list[tuple[str, str, str]] = []
+    for number in range(writers):
+        branch, fork = f"branch {number // 2}", f"fork {number}"
+        if number % 2 == 0:
+            store.refs.create("shared", branch, head_of(trunk), MAIN)
+        store.create_session(fork, fork, 1, Origin("shared", at=head_of(trunk)))
+        jobs += [("shared", MAIN, f"all {number}"), ("shared", branch, f"two {number}"), (fork, MAIN, f"own {number}")]
+    work = [[part for job in jobs[at : at + 3] for part in job] for at in range(0, len(jobs), 3)]
+    processes = [_process("writer", log, count, *arguments) for arguments in work]
     done = threading.Event()
     torn: list[str] = []
     readers = [threading.Thread(target=_read_until, args=(store, done, torn)) for _ in range(2)]
     for reader in readers:
         reader.start()
-    printed = [writer.communicate(timeout=60)[0].split() for writer in writers]
+    printed = [line for process in processes for line in process.communicate(timeout=300)[0].splitlines()]
     done.set()
     for reader in readers:
         reader.join()
-    assert [0, 0, 0] == [writer.returncode for writer in writers]
-    assert [[f"{name}-{n}" for n in range(count)] for _, name in jobs] == printed
+    assert [0] * writers == [process.returncode for process in processes]
     assert [] == torn
-    assert sorted(printed[0] + printed[1]) == sorted(_steps(store.read("shared")))
-    assert printed[2] == _steps(store.read("own"))
     assert [] == list(store.fsck())
+    stored: list[str] = []
+    for session, branch in sorted({(session, branch) for session, branch, _ in jobs}):
+        commits = store.read(session, branch=branch)
+        assert trunk == commits[:1]
+        steps = _steps(commits[1:])
+        for _, _, name in [job for job in jobs if job[:2] == (session, branch)]:
+            assert [f"{name}-{n}" for n in range(count)] == [step for step in steps if step.startswith(f"{name}-")]
+        stored += steps
+    assert sorted(printed) == sorted(stored)
+    assert len(stored) == len(set(stored)) == 3 * writers * count
     store.close()
 
 
@@ -63,14 +83,14 @@ def test_importing_the_stores_loads_no_database() -> None:
 
 
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_killed_writer_leaves_whole_steps(log: Path, durability: str) -> None:
-    """kill -9 at a random point, again and again: no torn response, and everything acknowledged is there."""
+def test_a_killed_writer_leaves_whole_changes(log: Path, durability: str) -> None:
+    """kill -9 at a random point, again and again: every change that returned is there, the last one whole or not."""
     _kill_again_and_again(log, durability, times=8, seed=random.randrange(2**32))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_killed_writer_leaves_whole_steps_for_long(log: Path, durability: str) -> None:
+def test_a_killed_writer_leaves_whole_changes_for_long(log: Path, durability: str) -> None:
     """The same, two hundred times."""
     _kill_again_and_again(log, durability, times=200, seed=random.randrange(2**32))
 
@@ -78,22 +98,28 @@ def test_a_killed_writer_leaves_whole_steps_for_long(log: Path, durability: str)
 def _kill_again_and_again(log: Path, durability: str, times: int, seed: int) -> None:
     print(f"seed {seed}")
     chance = random.Random(seed)
-    acknowledged: list[str] = []
+    mirror = open_store(":memory:")
     for life in range(times):
-        writer = _writer(log, "s", f"life{life}", 10**9, durability)
-        assert writer.stdout is not None
+        own = chance.randrange(2**32)
+        process = _process("living", log, f"life {life}", own, durability)
+        assert process.stdout is not None
+        made = 0
         for _ in range(chance.randint(1, 40)):
-            acknowledged.append(writer.stdout.readline().strip())
+            made += bool(process.stdout.readline())
         _spin(chance.uniform(0, 0.002))
-        writer.kill()
-        acknowledged += writer.stdout.read().split()
-        writer.wait()
-        writer.stdout.close()
+        process.kill()
+        made += len(process.stdout.read().splitlines())
+        process.wait()
+        process.stdout.close()
         store = open_store(log)
-        stored = _steps(store.read("s"))
         assert [] == list(store.fsck()), f"seed {seed}, life {life}"
-        assert acknowledged == [step for step in stored if step in set(acknowledged)], f"seed {seed}, life {life}"
-        assert len(stored) - len(acknowledged) <= life + 1, f"seed {seed}, life {life}"
+        same = random.Random(own)
+        for number in range(made):
+            change(same, mirror, f"life {life}-{number}")(mirror)
+        found = looks(store)
+        if found != looks(mirror):
+            change(same, mirror, f"life {life}-{made}")(mirror)
+            assert looks(mirror) == found, f"seed {seed}, life {life}, change {made}"
         store.close()
 
 
@@ -104,7 +130,7 @@ def _read_until(store: Store, done: threading.Event, torn: list[str]) -> None:
         now = store.read("shared")
         if now[: len(before)] != before:
             torn.append("history changed")
-        if len(now) % BLOCKS:
+        if len(now) % BLOCKS != 1:
             torn.append(f"{len(now)} commits")
         before = now
 

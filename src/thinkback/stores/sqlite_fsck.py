@@ -72,7 +72,7 @@ def fsck(db: Connection, schema: migrations.Schema) -> Iterator[Problem]:
 def _guarded(where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
     try:
         yield from problems
-    except (sqlite3.Error, TypeError, ValueError) as error:
+    except (sqlite3.Error, AttributeError, TypeError, ValueError) as error:  # damage gives values of any type
         yield Problem(where, f"cannot be read to its end: {error}")
 
 

@@ -1,0 +1,80 @@
+"""A life of random changes: stores that look alike and get the same chance make the same change."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tests.stores.samples import response_step, user_step
+from thinkback.log.protocol import BranchInfo, Origin, SessionInfo, Store
+from thinkback.log.seal import seal
+from thinkback.model import canonical
+from thinkback.model.commits import Commit, Erased, Head, Step
+
+Change: TypeAlias = Callable[[Store], object]
+Looks: TypeAlias = tuple[list[SessionInfo], dict[tuple[str, str], list[Commit]]]
+
+FOREVER = 10**12
+SESSIONS, BRANCHES = 5, 4  # no more than so many at once
+TOMB = canonical.encode(Erased("asked to", 1))
+KINDS = ["append"] * 10 + ["branch"] * 2 + ["fork", "fork", "switch", "move", "move", "erase", "gc", "drop", "delete"]
+
+
+def looks(store: Store) -> Looks:
+    """Everything that can be seen by names: sessions, their branches, their histories."""
+    sessions = store.list_sessions()
+    return sessions, {
+        (info.id, branch.name): store.read(info.id, branch=branch.name)
+        for info in sessions
+        for branch in store.refs.list(info.id)
+    }
+
+
+def change(chance: random.Random, store: Store, id: str) -> Change:
+    """A change that can be made to ``store`` as it is, and to any that looks like it; ``id`` names what is new."""
+    sessions = sorted(store.list_sessions(), key=lambda info: info.id)
+    if not sessions:
+        return lambda store: store.create_session(id, id, 1)
+    info = chance.choice(sessions)
+    branches = store.refs.list(info.id)
+    branch = chance.choice(branches)
+    others = [other for other in branches if other.name != info.branch]
+    match chance.choice(KINDS):
+        case "branch" if len(branches) < BRANCHES:
+            at, via = _place(chance, store, info, branch)
+            return lambda store: store.refs.create(info.id, id, at, via)
+        case "fork" if len(sessions) < SESSIONS:
+            at, via = _place(chance, store, info, branch)
+            return lambda store: store.create_session(id, id, 1, Origin(info.id, via, at, "to see"))
+        case "switch":
+            return lambda store: store.refs.switch(info.id, branch.name)
+        case "move":
+            at, via = _place(chance, store, info, branch)
+            return lambda store: store.refs.move(info.id, branch.name, branch.head, at, via)
+        case "erase" if branch.head.seq >= 0:
+            commit = chance.choice(store.read(info.id, branch=branch.name))
+            return lambda store: store.care.erase(info.id, {commit.hash: TOMB})
+        case "gc":
+            return lambda store: store.care.gc(FOREVER)
+        case "drop" if others:
+            other = chance.choice(others)
+            return lambda store: store.refs.delete(info.id, other.name, other.head)
+        case "delete" if len(sessions) > 1:
+            return lambda store: store.care.delete_session(info.id)
+        case _:
+            commits = seal(_step(chance, id), branch.head)
+            return lambda store: store.append(info.id, id, commits, branch.head, branch.name)
+
+
+def _place(chance: random.Random, store: Store, info: SessionInfo, branch: BranchInfo) -> tuple[Head, str]:
+    """A commit of the branch, or the beginning; with the branch to look on, or none."""
+    commits = store.read(info.id, branch=branch.name)
+    at = chance.choice([Head(), *(Head(commit.hash, commit.seq) for commit in commits)])
+    return at, chance.choice([branch.name, ""])
+
+
+def _step(chance: random.Random, id: str) -> Step:
+    length, time = chance.choice([1, 150]), chance.randrange(1_000)
+    thought, text = f"thought {id} " * length, f"text {id} " * length
+    return chance.choice([response_step(id, thought, text, time), user_step(id, text, time)])
