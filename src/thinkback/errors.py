@@ -101,6 +101,12 @@ class StoreError(ThinkbackError):
     kind = "store"
 
 
+class IdTakenError(StoreError):
+    """A new session was to have the id of another one, which may have been deleted."""
+
+    kind = "id-taken"
+
+
 class HeadMovedError(StoreError):
     """Another writer appended to this branch first; read again and append on top."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from thinkback.errors import CorruptLogError, HeadMovedError, NotFoundError, StoreError
+from thinkback.errors import CorruptLogError, HeadMovedError, IdTakenError, NotFoundError, StoreError
 from thinkback.model.commits import Commit, Erased, Head, decode_payload
 
 EMPTY = Head()
@@ -70,9 +70,9 @@ def head_moved(session: str, expected: Head, actual: Head) -> HeadMovedError:
     )
 
 
-def id_taken(id: str) -> StoreError:
+def id_taken(id: str) -> IdTakenError:
     """The error for a new session under the id of another one."""
-    return StoreError(
+    return IdTakenError(
         f"the session id {id} is taken by a session of another name, or by a deleted one that others stand on",
         details={"session": id},
         next_actions=("make the session with a new id",),

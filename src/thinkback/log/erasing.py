@@ -1,0 +1,173 @@
+"""Erasing: which commits somebody's wish is about, and what stands in their place.
+
+A tombstone keeps what the log and its readers need to stay whole (who answered, how it ended, what it cost) and
+nothing that anybody said. Must not: store anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias, assert_never
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.commits import (
+    Annotation,
+    BranchSummary,
+    Commit,
+    Compaction,
+    Content,
+    Erased,
+    Merge,
+    Message,
+    Payload,
+    Repair,
+    Request,
+    Response,
+    Tools,
+    TurnEnded,
+    Usage,
+    surviving,
+)
+from thinkback.model.curation import curate
+
+History: TypeAlias = Sequence[Commit]
+Rests: TypeAlias = dict[str, Payload | None]
+"""By hash, what is left of each payload that is to go; ``None`` for nothing."""
+
+# What belongs to the conversation as a whole, not to who said something in it.
+_LASTING = frozenset({"system", "tools", "merge"})
+# What stands between turns or inside one without being part of it.
+_ABOUT = frozenset({"annotation", "compaction", "branch_summary"})
+
+
+class Told(NamedTuple):
+    """A history, and the id of the session it is one of."""
+
+    session: str
+    history: History
+
+
+def tombstone(reason: str, time: int, rest: Payload | None = None) -> Erased:
+    """What stands in place of a payload of which ``rest`` is left. ``time`` is microseconds UTC."""
+    return Erased(reason, time, "" if rest is None else canonical.encode(rest).decode())
+
+
+def of_end_user(told: Sequence[Told], end_user: str) -> set[str]:
+    """The commits of every turn that was answered for ``end_user``, and of what was said about them."""
+    picked: set[str] = set()
+    for _, history in told:
+        for turn in _turns(history):
+            if any(_is_for(commit, end_user) for commit in turn):
+                picked.update(c.hash for c in turn if c.kind not in _LASTING | _ABOUT and not c.edit)
+    while more := set(about(told, picked)) - picked:
+        picked |= more
+    return picked
+
+
+def before(told: Sequence[Told], time: int) -> set[str]:
+    """The commits older than ``time``; what answers an older response goes with it."""
+    old: set[str] = set()
+    for _, history in told:
+        responses = {commit.response for commit in history if commit.kind == "response" and commit.time < time}
+        old.update(
+            commit.hash
+            for commit in history
+            if commit.kind not in ("tools", "merge") and (commit.time < time or commit.response in responses)
+        )
+    return old
+
+
+def bare(commits: Iterable[Commit], picked: set[str]) -> Rests:
+    """What is left of the ``picked`` among ``commits``, those aside that say nothing."""
+    rests: Rests = {}
+    for commit in commits:
+        if commit.hash in picked:
+            whole = surviving(commit.value)
+            rest = skeleton(whole)
+            if rest != whole and not (rest is None and isinstance(whole, Erased)):
+                rests[commit.hash] = rest
+    return rests
+
+
+def skeleton(value: Payload) -> Payload | None:
+    """What stays of a payload that is erased: no text, no carrier, no name of a person."""
+    match value:
+        case Message() | Text() | ThinkingBlock() | ToolCall() | ToolResult() | Media() | Unknown():
+            return None
+        case Content() | BranchSummary() | Erased():
+            return None
+        case Response():
+            origin = msgspec.structs.replace(value.origin, end_user="")
+            return msgspec.structs.replace(value, origin=origin, id="", message="", envelope="", error=None)
+        case Request():
+            return msgspec.structs.replace(value, params="{}")
+        case Repair():
+            return msgspec.structs.replace(value, refusal="")
+        case TurnEnded():
+            return TurnEnded(value.state)
+        case Annotation():
+            return Annotation(value.target, value.priority, value.default)
+        case Compaction():
+            return Compaction(
+                value.strategy, model=value.model, usage=value.usage, before=value.before, after=value.after
+            )
+        case Tools() | Usage() | Merge():
+            return value
+        case _:
+            assert_never(value)
+
+
+def _turns(history: History) -> Iterator[History]:
+    """The commits from a user message to the end of its turn, or to the next message after an answer."""
+    start, answered = 0, False
+    for at, commit in enumerate(history):
+        if answered and commit.kind == "user" and not commit.edit:
+            yield history[start:at]
+            start, answered = at, False
+        answered = answered or commit.kind == "response"
+        if commit.kind == "turn_ended":
+            yield history[start : at + 1]
+            start, answered = at + 1, False
+    yield history[start:]
+
+
+def _is_for(commit: Commit, end_user: str) -> bool:
+    value = surviving(commit.value)
+    return isinstance(value, Response) and value.origin.end_user == end_user
+
+
+def about(told: Sequence[Told], picked: set[str]) -> Iterator[str]:
+    """Edits, annotations, checkpoints, copies and summaries of what is ``picked``."""
+    touched: set[str] = set()
+    for session, history in told:
+        here = picked.intersection(commit.hash for commit in history)
+        if not here:
+            continue
+        touched.add(session)
+        curation = curate(history)
+        for hash in here:
+            yield from (said.hash for said in curation.mark(hash).history)
+            yield from (edit.hash for edit in curation.edits.get(hash, ()))
+        at = {commit.hash: commit.seq for commit in history}
+        for checkpoint in curation.checkpoints:
+            if any(hash in here for hash in _summarised(checkpoint.value, history, at)):
+                yield checkpoint.hash
+    for _, history in told:
+        for commit in history:
+            value = commit.value
+            if isinstance(value, Merge):
+                yield from (copy for original, copy in value.copies if original in picked)
+            elif isinstance(value, BranchSummary) and value.session in touched:
+                yield commit.hash
+
+
+def _summarised(value: Payload, history: History, at: Mapping[str, int]) -> Iterator[str]:
+    """The commits that a checkpoint speaks for, or tells in other words."""
+    if isinstance(value, Compaction):
+        yield from (hash for hash, _ in value.trimmed)
+        if value.first in at and value.last in at:
+            base = history[0].seq
+            yield from (commit.hash for commit in history[at[value.first] - base : at[value.last] - base + 1])

@@ -1,0 +1,158 @@
+"""Export: sessions as JSON Lines, Markdown, HTML or Parquet.
+
+Promises: what is meant for sharing has no reasoning, no carrier and no account in it unless it is asked for; a file is
+whole or not there; one session's branch is held at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import msgspec
+
+from thinkback.errors import NotFoundError
+from thinkback.log import exchange
+from thinkback.log.exchange import Header, Tip
+from thinkback.log.leaving import Leaving, Sharing
+from thinkback.log.lines import common
+from thinkback.log.protocol import MAIN, SessionInfo, Store
+from thinkback.model.commits import Commit, Head
+
+
+class Exported(msgspec.Struct):
+    """How much was written; of ``left_out`` commits a part was kept back."""
+
+    sessions: int = 0
+    commits: int = 0
+    left_out: int = 0
+
+
+class Chosen(NamedTuple):
+    """A session that goes into a file; ``parent`` and ``family`` are ids of others in the file.
+
+    ``fork``: of a session that another was made from, only what the other one stands on goes along, up to there.
+    """
+
+    info: SessionInfo
+    parent: str
+    family: str
+    fork: Head | None = None
+
+
+def choose(log: Store, session: str = "", family: bool = False) -> list[Chosen]:
+    """The sessions to be written, parents before children: all of the log, or one by its name or id, with what it was
+    forked from or with its whole ``family``. Raises ``NotFoundError``.
+    """
+    infos = {info.id: info for info in log.list_sessions()}
+    if not session:
+        return _in_order(infos, infos)
+    found = log.find_session(session)
+    if found is None:
+        raise NotFoundError(f"there is no session {session!r}", next_actions=("`thinkback sessions` lists them",))
+    if family:
+        return _in_order(infos, {id: info for id, info in infos.items() if info.family == found.family})
+    return _with_ancestors(log, infos, found)
+
+
+def _in_order(infos: dict[str, SessionInfo], wanted: dict[str, SessionInfo]) -> list[Chosen]:
+    """Roots by age, each followed by those that descend from it."""
+    below: dict[str, list[SessionInfo]] = {}
+    for info in sorted(wanted.values(), key=lambda info: (info.created, info.id)):
+        below.setdefault(info.parent if info.parent in infos else "", []).append(info)
+    chosen: list[Chosen] = []
+    waiting = [(info, "", info.id) for info in reversed(below.get("", ()))]
+    while waiting:
+        info, parent, root = waiting.pop()
+        chosen.append(Chosen(info, parent, root))
+        waiting += [(child, info.id, root) for child in reversed(below.get(info.id, ()))]
+    return chosen
+
+
+def _with_ancestors(log: Store, infos: dict[str, SessionInfo], info: SessionInfo) -> list[Chosen]:
+    """A session, and of those it was forked from what it stands on."""
+    above: list[tuple[SessionInfo, Head | None]] = [(info, None)]
+    histories = [list(read_branch(log, info.id, tip)) for tip in _tips(log, info)]
+    while (parent := infos.get(above[-1][0].parent)) is not None:
+        shared: Sequence[Commit] = ()
+        for tip in _tips(log, parent):
+            theirs = read_branch(log, parent.id, tip)
+            shared = max(shared, *(ours[: common(ours, theirs)] for ours in histories), key=len)
+        above.append((parent, Head(shared[-1].hash, shared[-1].seq) if shared else Head()))
+        histories = [list(shared)]
+    root = above[-1][0].id
+    parents = [below.id for below, _ in reversed(above)]
+    return [
+        Chosen(each, parent, root, fork) for (each, fork), parent in zip(reversed(above), ["", *parents], strict=False)
+    ]
+
+
+def json_lines(log: Store, chosen: Sequence[Chosen], sharing: Sharing, time: int, done: Exported) -> Iterator[bytes]:
+    """The lines of the sessions; ``done`` counts along. ``time`` (microseconds UTC) is when what is left out went."""
+    leaving = Leaving(sharing, time)
+    written: set[str] = set()
+    for number, each in enumerate(chosen, 1):
+        if not each.parent:
+            written = set()
+        header = _header(log, each, sharing, number, len(chosen))
+        yield exchange.header_line(header)
+        for tip in header.branches:
+            branch = tip.name
+            for commit in exchange.unwritten(read_branch(log, each.info.id, tip), written):
+                left = leaving.commit(commit)
+                yield exchange.commit_line(left, branch)
+                branch = ""
+                done.commits += 1
+                done.left_out += left is not commit
+        done.sessions += 1
+
+
+def _header(log: Store, chosen: Chosen, sharing: Sharing, number: int, of: int) -> Header:
+    info, fork = chosen.info, chosen.fork
+    return Header(
+        id=info.id,
+        name=info.name,
+        created=info.created,
+        family=chosen.family,
+        parent=chosen.parent,
+        purpose=info.purpose if chosen.parent else "",
+        branch=info.branch if fork is None else MAIN,
+        branches=tuple(_tips(log, info)) if fork is None else (Tip(MAIN, fork.hash, fork.seq),),
+        settings=info.settings if fork is None else {},
+        left_out=sharing.left_out,
+        number=number,
+        of=of,
+    )
+
+
+def _tips(log: Store, info: SessionInfo) -> list[Tip]:
+    """The branches of a session, the longest first: one that ends inside another has no commits of its own then."""
+    branches = sorted(log.refs.list(info.id), key=lambda branch: (-branch.head.seq, branch.name))
+    return [Tip(branch.name, branch.head.hash, branch.head.seq) for branch in branches]
+
+
+def read_branch(log: Store, session: str, tip: Tip) -> Sequence[Commit]:
+    """The history that ends at ``tip``, wherever the branch is by now."""
+    return log.read_to(session, tip.head) if tip.head else ()
+
+
+def write(to: str | os.PathLike[str] | IO[bytes], pieces: Iterable[bytes]) -> None:
+    """Write ``pieces`` to a stream, or to a file that is whole or not there, and is private as the log is."""
+    if not isinstance(to, str | os.PathLike):
+        for piece in pieces:
+            to.write(piece)
+        return
+    place = Path(to)
+    handle, half = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    try:
+        with open(handle, "wb") as file:
+            file.writelines(pieces)
+        os.replace(half, place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(half)
+        raise

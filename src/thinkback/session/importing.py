@@ -1,0 +1,218 @@
+"""Import: sessions from JSON Lines into any log.
+
+Promises: what is there already is not stored again; a response is stored whole or not at all; nothing of what is there
+is overwritten: what went another way here gets a branch of its own, and a name that is taken gets a number behind it.
+A few hundred commits are held at a time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+import msgspec
+
+from thinkback.errors import IdTakenError, NotFoundError
+from thinkback.log import exchange
+from thinkback.log.exchange import Header, Line
+from thinkback.log.lines import holds
+from thinkback.log.protocol import MAIN, Origin, SessionInfo, Store
+from thinkback.model.commits import Commit, Head
+from thinkback.session.fresh import new_id
+
+BATCH = 500
+BATCH_BYTES = 4_000_000
+EMPTY = Head()
+
+
+class ImportedSession(msgspec.Struct, frozen=True):
+    """What became of one session of the file. ``commits`` were added; ``made``: it was not there before.
+
+    ``elsewhere`` are branches that stand at another commit here: they went on, or another way.
+    """
+
+    id: str
+    name: str
+    commits: int
+    made: bool
+    elsewhere: tuple[str, ...] = ()
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """What an import did, session by session."""
+
+    sessions: tuple[ImportedSession, ...]
+
+    @property
+    def commits(self) -> int:
+        """How many commits were added."""
+        return sum(session.commits for session in self.sessions)
+
+
+def import_lines(log: Store, lines: Iterable[bytes]) -> Imported:
+    """Store what ``lines`` hold. Raises ``ExportFileError``, ``FormatVersionError``; what came before stays stored."""
+    done: list[ImportedSession] = []
+    ids: dict[str, str] = {}
+    arriving: _Arriving | None = None
+    number = 0
+    try:
+        for at, item in exchange.read(lines):
+            number = at
+            if isinstance(item, Line):
+                assert arriving is not None  # the reader wants a header first
+                arriving.take(item)
+                continue
+            if arriving is not None:
+                done.append(arriving.end())
+            arriving = _open(log, item, ids)
+        if arriving is not None:
+            done.append(arriving.end())
+    except ValueError as error:
+        raise exchange.broken(number, str(error)) from None
+    return Imported(tuple(done))
+
+
+class _Arriving:
+    """A session whose commits are coming in, one branch after the other."""
+
+    def __init__(self, log: Store, info: SessionInfo, header: Header, made: bool) -> None:
+        self._log = log
+        self._info = info
+        self._header = header
+        self._made = made
+        self._heads = {tip.name: Head(tip.head, tip.seq) for tip in header.branches}
+        self._added = 0
+        self._batch: list[Commit] = []
+        self._size = 0
+        # The branch of the file, the one that takes it here (empty while all of it is known), and nothing more to do.
+        self._wanted, self._branch, self._is_known = "", "", False
+
+    def take(self, line: Line) -> None:
+        """The next commit."""
+        commit = line.commit
+        if line.branch:
+            self._flush()
+            self._begin(line)
+        elif commit.index < 0 and (len(self._batch) >= BATCH or self._size >= BATCH_BYTES):
+            self._flush()
+        self._batch.append(commit)
+        self._size += len(commit.payload)
+
+    def end(self) -> ImportedSession:
+        """All commits are there: let the branches point where they do in the file."""
+        self._flush()
+        elsewhere = tuple(name for name in self._heads if not self._point(name))
+        if self._made:
+            self._log.refs.switch(self._info.id, self._header.branch)
+            if MAIN not in self._heads:
+                self._log.refs.delete(self._info.id, MAIN, self._branches()[MAIN])
+        return ImportedSession(self._info.id, self._info.name, self._added, self._made, elsewhere)
+
+    def _begin(self, line: Line) -> None:
+        commit = line.commit
+        above = self._find(_above(commit).hash)
+        if commit.parents and (above is None or above.seq + 1 != commit.seq):
+            raise ValueError("the commit that it follows is not in the file before it")
+        self._wanted, self._branch = line.branch, ""
+        self._is_known = self._find(self._heads[line.branch].hash) is not None
+
+    def _flush(self) -> None:
+        batch, self._batch, self._size = self._batch, [], 0
+        if self._is_known:
+            return
+        if not self._branch:
+            batch = batch[bisect_left(batch, True, key=lambda commit: self._find(commit.hash) is None) :]
+            if not batch:
+                return
+            self._branch = self._branch_at(_above(batch[0]))
+        self._log.append(self._info.id, new_id(), batch, _above(batch[0]), self._branch)
+        self._added += len(batch)
+
+    def _branch_at(self, at: Head) -> str:
+        """The branch that goes on at a commit: the one of the file's name, or that name with a number behind it."""
+        there = self._branches()
+        for name in _numbered(self._wanted):
+            if name not in there:
+                self._log.refs.create(self._info.id, name, at)
+                return name
+            if there[name] == EMPTY != at:
+                self._log.refs.move(self._info.id, name, EMPTY, at)
+                return name
+            if there[name] == at:
+                return name
+        raise AssertionError("numbers do not end")
+
+    def _point(self, name: str) -> bool:
+        """Let a branch point where it does in the file, unless it went on or another way here."""
+        head, refs, id = self._heads[name], self._log.refs, self._info.id
+        found = self._find(head.hash)
+        if head != EMPTY and (found is None or found.seq != head.seq):
+            raise ValueError(f"the commits of branch {name!r} are not in the file")
+        here = self._branches().get(name)
+        if here is None:
+            refs.create(id, name, head)
+        elif here.seq < head.seq and holds(self._log.read_to(id, head.hash), here):
+            refs.move(id, name, here, head)
+        else:
+            return here == head
+        return True
+
+    def _branches(self) -> dict[str, Head]:
+        return {branch.name: branch.head for branch in self._log.refs.list(self._info.id)}
+
+    def _find(self, hash: str) -> Commit | None:
+        """The commit of that hash in the session's family."""
+        try:
+            return self._log.find_commit(hash, self._info.id)[1]
+        except NotFoundError:
+            return None
+
+
+def _open(log: Store, header: Header, ids: dict[str, str]) -> _Arriving:
+    """The session of ``header``, made if it is not there. ``ids`` says what those before it in the file are called."""
+    if header.parent and header.parent not in ids:
+        raise ValueError("the session that it was made from is not in the file before it")
+    origin = Origin(ids[header.parent], purpose=header.purpose) if header.parent else None
+    for id in _numbered(header.id):
+        info = _with_id(log, id)
+        made = info is None
+        if info is None:
+            info = _make(log, id, header, origin)
+        if info is not None:
+            ids[header.id] = info.id
+            if made and header.settings:
+                log.write_settings(info.id, header.settings)
+            return _Arriving(log, info, header, made)
+    raise AssertionError("numbers do not end")
+
+
+def _with_id(log: Store, id: str) -> SessionInfo | None:
+    found = log.find_session(id)
+    if found is None or found.id == id:
+        return found
+    return next((info for info in log.list_sessions() if info.id == id), None)
+
+
+def _make(log: Store, id: str, header: Header, origin: Origin | None) -> SessionInfo | None:
+    """The new session; ``None`` where the id is remembered for one that was deleted."""
+    for name in _numbered(header.name):
+        taken = log.find_session(name)
+        if taken is not None and taken.name == name:
+            continue
+        try:
+            info = log.create_session(id, name, header.created, origin)
+        except IdTakenError:
+            return None
+        if info.id == id:
+            return info
+    raise AssertionError("numbers do not end")
+
+
+def _above(commit: Commit) -> Head:
+    return Head(commit.parents[0], commit.seq - 1) if commit.parents else EMPTY
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}-{number}" for number in count(2))

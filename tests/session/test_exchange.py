@@ -1,0 +1,69 @@
+"""Sessions leave a log as JSON Lines and come into another one as they were."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+
+from tests.session.histories import Move, build, moves, shape
+from thinkback.log.leaving import Sharing
+from thinkback.log.protocol import Store
+from thinkback.session.exporting import Exported, choose, json_lines
+from thinkback.session.importing import Imported, import_lines
+from thinkback.stores import open_store
+
+WHOLE = Sharing(complete=True)
+
+
+def exported(log: Store, session: str = "", sharing: Sharing = WHOLE, family: bool = False) -> bytes:
+    """The file of an export."""
+    return b"".join(json_lines(log, choose(log, session, family), sharing, 99, Exported()))
+
+
+def imported(log: Store, file: bytes) -> Imported:
+    """What an import did."""
+    return import_lines(log, io.BytesIO(file))
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(moves)
+def test_what_comes_in_is_what_went_out(sequence: list[Move]) -> None:
+    """Any log, whole or for sharing: the same sessions, families, branches, settings and hashes, and the same file."""
+    source, copy, shared = open_store(":memory:"), open_store(":memory:"), open_store(":memory:")
+    build(source, sequence)
+    file = exported(source)
+    imported(copy, file)
+    assert shape(source) == shape(copy)
+    assert file == exported(copy)
+    assert 0 == imported(copy, file).commits
+    assert shape(source) == shape(copy)
+    given_away = exported(source, sharing=Sharing())
+    imported(shared, given_away)
+    assert given_away == exported(shared, sharing=Sharing())
+    assert given_away == exported(copy, sharing=Sharing())
+    assert [] == list(shared.fsck()) == list(copy.fsck())
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(moves)
+def test_one_session_brings_what_it_stands_on(sequence: list[Move]) -> None:
+    """Each session by itself, through a SQLite file: its branches and commits, its parents as far as it needs them."""
+    source = open_store(":memory:")
+    build(source, sequence)
+    for info in source.list_sessions():
+        with tempfile.TemporaryDirectory() as place:
+            copy = open_store(Path(place) / "log.db", "normal")
+            try:
+                file = exported(source, info.id)
+                imported(copy, file)
+                assert file == exported(copy, info.id)
+                (there,) = (each for each in shape(copy) if each[0].id == info.id)
+                (here,) = (each for each in shape(source) if each[0].id == info.id)
+                assert here == there
+                assert 0 == imported(copy, file).commits
+                assert [] == list(copy.fsck())
+            finally:
+                copy.close()
