@@ -1,7 +1,7 @@
 """Where two lines meet: what one has of the other already, by which copies, and what would be new to it.
 
 A line has what it shares from the beginning, what its merges say they copied, and a response of the same id and
-content (one that was picked). Must not: copy, or judge contradictions.
+content (one that was picked or rebased), with the messages before it. Must not: copy, or judge contradictions.
 """
 
 from __future__ import annotations
@@ -101,7 +101,25 @@ def _recognised(ours: Sequence[Commit], theirs: Sequence[Commit], shared: int, k
         for commit in parts:
             if commit.seq >= shared and commit.hash not in known and _part(commit) in at:
                 found[commit.hash] = at[_part(commit)]
+        found |= _led_to(ours[: same[0].seq], theirs[shared : parts[0].seq], known)
     return found
+
+
+def _led_to(ours: Sequence[Commit], theirs: Sequence[Commit], known: dict[str, str]) -> dict[str, str]:
+    """Messages that stand before the same response here and there and say the same: a rebase names no copies."""
+    found: dict[str, str] = {}
+    before = (commit for commit in reversed(ours) if is_said(commit))
+    for commit in reversed(theirs):
+        if is_said(commit):
+            other = next(before, None)
+            if other is None or commit.hash in known or commit.response or _words(commit) != _words(other):
+                break
+            found[commit.hash] = other.hash
+    return found
+
+
+def _words(commit: Commit) -> tuple[str, str]:
+    return commit.kind, commit.digest
 
 
 def _by_response(history: Sequence[Commit], wanted: set[str]) -> dict[str, list[Commit]]:
