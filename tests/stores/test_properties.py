@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.stores.life import TOMB, change, looks
 from tests.stores.samples import ORIGIN
 from thinkback.errors import HeadMovedError, NotFoundError, StoreError
-from thinkback.log.protocol import Store
-from thinkback.log.seal import seal
+from thinkback.log.protocol import Origin, Removed, Store
+from thinkback.log.seal import head_of, seal
 from thinkback.model.blocks import Carrier, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Head, Message, Response, Step, Usage, block_draft
 from thinkback.stores import open_store
@@ -52,13 +55,28 @@ def test_payloads_survive_packing(payload: bytes) -> None:
     assert len(stored) <= len(payload)
 
 
-sessions = st.sampled_from(["a", "b", "nobody"])
+sessions = st.sampled_from(["a", "b", "c", "nobody"])
+names = st.sampled_from(["main", "x", ""])
+places = st.integers(0, 12)  # which of the commits that were ever made, the first is none
 calls = st.one_of(
     st.tuples(st.just("create"), sessions.filter(lambda s: s != "nobody"), st.sampled_from(["a", "x", "y"])),
     st.tuples(st.just("append"), sessions, st.integers(0, 5), st.booleans()),
     st.tuples(st.just("read"), sessions, st.integers(-1, 6)),
     st.tuples(st.just("settings"), sessions, st.dictionaries(st.sampled_from("kl"), texts, max_size=2)),
     st.tuples(st.just("find"), st.text("0123456789abcdef", max_size=2)),
+    st.tuples(st.just("find in"), st.text("0123456789abcdef", max_size=2), sessions),
+    st.tuples(st.just("fork"), st.sampled_from(["c", "d"]), sessions, names, places),
+    st.tuples(st.just("branch"), sessions, names, places, names),
+    st.tuples(st.just("move"), sessions, names, places, places, names),
+    st.tuples(st.just("drop"), sessions, names, places),
+    st.tuples(st.just("switch"), sessions, names),
+    st.tuples(st.just("grow"), sessions, names, places, st.integers(0, 9)),
+    st.tuples(st.just("look"), sessions, names, st.integers(-2, 4)),
+    st.tuples(st.just("look at"), sessions, places),
+    st.tuples(st.just("erase"), sessions, places),
+    st.tuples(st.just("gc"), st.integers(0, 9), st.booleans()),
+    st.tuples(st.just("delete"), sessions),
+    st.tuples(st.just("ends"), sessions),
 )
 
 
@@ -69,39 +87,93 @@ def test_every_store_answers_alike(sequence: list[tuple[str, *tuple[object, ...]
     with tempfile.TemporaryDirectory() as place:
         memory, file = open_store(":memory:"), open_store(Path(place) / "log.db", "normal")
         try:
-            heads: dict[str, list[Head]] = {}
+            heads: list[Head] = [Head()]
             for call in sequence:
-                heads_before = {session: list(known) for session, known in heads.items()}
-                expected = _answer(memory, call, heads_before)
+                expected = _answer(memory, call, list(heads))
                 assert expected == _answer(file, call, heads)
-            assert memory.list_sessions() == file.list_sessions()
+            assert looks(memory) == looks(file)
             assert [] == list(memory.fsck()) == list(file.fsck())
         finally:
             memory.close()
             file.close()
 
 
-def _answer(store: Store, call: tuple[str, *tuple[object, ...]], heads: dict[str, list[Head]]) -> object:
-    """What the store says to ``call``; ``heads`` remembers the heads that sessions had, to append on old ones too."""
+def _answer(store: Store, call: tuple[str, *tuple[object, ...]], heads: list[Head]) -> object:
+    """What the store says to ``call``; ``heads`` are those there ever were, to which this adds."""
     try:
         match call:
             case ("create", str(session), str(name)):
                 return store.create_session(session, name, 3)
             case ("append", str(session), int(number), bool(stale)):
-                known = heads.setdefault(session, [Head()])
-                head = known[0] if stale else known[-1]
-                commits = seal(Step(f"{number}", (Draft("user", Message(f"{number}")),), number), head)
-                stored = store.append(session, f"{number}", commits, head)
-                if stored:
-                    known.append(Head(commits[-1].hash, commits[-1].seq))
-                return stored
+                info = store.find_session(session)
+                return _append(store, session, "main", number, heads[0] if stale or not info else info.head, heads)
+            case ("grow", str(session), str(branch), int(at), int(number)):
+                return _append(store, session, branch, number, heads[at % len(heads)], heads)
             case ("read", str(session), int(since)):
                 return store.read(session, since)
             case ("settings", str(session), dict(values)):
-                store.write_settings(session, values)
-                return None
+                return store.write_settings(session, values)
             case ("find", str(prefix)):
                 return store.find_commit(prefix)
+            case _:
+                return _answer_of_branches(store, call, heads)
     except (HeadMovedError, NotFoundError, StoreError) as error:
         return type(error), error.message, error.details
+
+
+def _answer_of_branches(store: Store, call: tuple[str, *tuple[object, ...]], heads: list[Head]) -> object:
+    def head(at: int) -> Head:
+        return heads[at % len(heads)]
+
+    match call:
+        case ("find in", str(prefix), str(session)):
+            return store.find_commit(prefix, session)
+        case ("fork", str(session), str(parent), str(branch), int(at)):
+            return store.create_session(session, session, 5, Origin(parent, branch, head(at) if at else None))
+        case ("branch", str(session), str(name), int(at), str(via)):
+            return store.refs.create(session, name, head(at), via)
+        case ("move", str(session), str(name), int(expected), int(to), str(via)):
+            return store.refs.move(session, name, head(expected), head(to), via)
+        case ("drop", str(session), str(name), int(expected)):
+            return store.refs.delete(session, name, head(expected))
+        case ("switch", str(session), str(name)):
+            return store.refs.switch(session, name)
+        case ("look", str(session), str(name), int(since)):
+            return store.read(session, since, name), store.refs.list(session)
+        case ("look at", str(session), int(at)):
+            return store.read_to(session, head(at).hash)
+        case ("erase", str(session), int(at)):
+            return store.care.erase(session, {head(at).hash: TOMB})
+        case ("gc", int(older_than), bool(dry_run)):
+            return store.care.gc(older_than, dry_run=dry_run).commits
+        case ("delete", str(session)):
+            return store.care.delete_session(session)
+        case ("ends", str(session)):
+            return store.care.ends(session)
     raise AssertionError(call)
+
+
+def _append(store: Store, session: str, branch: str, number: int, head: Head, heads: list[Head]) -> bool:
+    commits = seal(Step(f"{number}", (Draft("user", Message(f"{number}")),), number), head)
+    stored = store.append(session, f"{number}", commits, head, branch)
+    if stored:
+        heads.append(head_of(commits))
+    return stored
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_store_lives_the_same_life(store: Store, seed: int) -> None:
+    """After each of a hundred changes of any kind, a store looks as the one in memory does and answered alike."""
+    memory = open_store(":memory:")
+    chance = random.Random(seed)
+    for number in range(100):
+        make = change(chance, memory, f"{number}")
+        expected, answer = make(memory), make(store)
+        if isinstance(expected, Removed) and isinstance(answer, Removed):  # bytes are those of the kind of store
+            assert expected.commits == answer.commits
+        else:
+            assert expected == answer
+        assert looks(memory) == looks(store)
+    for info in memory.list_sessions():
+        assert set(memory.care.ends(info.id)) == set(store.care.ends(info.id))
+    assert [] == list(memory.fsck()) == list(store.fsck())
