@@ -46,6 +46,18 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
+def database(postgres: Server) -> str:
+    """The address of a new, empty database."""
+    return postgres.make_database(f"database {next(TENANTS)}")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a log may be made that several processes open: a file, or a database."""
+    return str(tmp_path / "log.db") if request.param == "sqlite" else str(request.getfixturevalue("database"))
+
+
+@pytest.fixture
 def log(tmp_path: Path) -> Path:
     """Where a log may be made."""
     return tmp_path / "log.db"

@@ -53,7 +53,7 @@ class Server:
     def url(self, database: str = "postgres", user: str = "keeper", password: str = "") -> str:
         """The address of one of its databases."""
         secret = f":{quote(password, safe='')}" if password else ""
-        return f"postgresql://{user}{secret}@/{database}?host={self.place}"
+        return f"postgresql://{user}{secret}@/{quote(database)}?host={self.place}"
 
     def connect(self, database: str = "postgres") -> psycopg.Connection[tuple[Any, ...]]:
         """A connection of psycopg's own; each statement is a transaction."""

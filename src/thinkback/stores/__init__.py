@@ -46,11 +46,11 @@ def open_store(
 def _on_server(url: str, durability: Durability, tenant: str, connections: int) -> Store:
     try:
         from thinkback.stores.postgres import PostgresStore
-    except ModuleNotFoundError as error:
-        if error.name != "psycopg":
+    except ImportError as error:
+        if error.name not in (None, "psycopg"):  # None: it is there, and the library that it needs is not
             raise
         raise StoreError(
             "a log in PostgreSQL needs psycopg, which is not installed",
             next_actions=("install it with `pip install 'thinkback[postgres]'`",),
-        ) from None
+        ) from error
     return PostgresStore(url, durability, tenant, connections)

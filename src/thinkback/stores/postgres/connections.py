@@ -31,6 +31,7 @@ TRIES = 20
 # A server that is gone must be noticed; what the address says itself goes before these.
 _DEFAULTS: dict[str, str] = {
     "application_name": "thinkback",
+    "client_encoding": "UTF8",
     "connect_timeout": "10",
     "keepalives_idle": "30",
     "keepalives_interval": "10",
@@ -38,13 +39,13 @@ _DEFAULTS: dict[str, str] = {
     "tcp_user_timeout": "30000",
 }
 # A stopped program must not hold others up for ever. "full" asks for no more than the server does by itself, but for
-# no less than its own disk.
+# no less than its own disk. What the address's options say stays.
 _PREPARE = """
-SELECT set_config('lock_timeout', '10s', false),
-       set_config('idle_in_transaction_session_timeout', '60s', false),
-       set_config('client_encoding', 'UTF8', false),
-       CASE WHEN %s OR current_setting('synchronous_commit') = 'off'
-            THEN set_config('synchronous_commit', CASE WHEN %s THEN 'off' ELSE 'on' END, false) END
+SELECT CASE WHEN current_setting('lock_timeout') = '0' THEN set_config('lock_timeout', '10s', false) END,
+       CASE WHEN current_setting('idle_in_transaction_session_timeout') = '0'
+            THEN set_config('idle_in_transaction_session_timeout', '60s', false) END,
+       CASE WHEN %s THEN set_config('synchronous_commit', 'off', false)
+            WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END
 """
 _REPEAT = (errors.SerializationFailure, errors.DeadlockDetected)
 
@@ -250,7 +251,7 @@ def _connector(url: str, durability: Durability) -> tuple[str, Callable[[], Conn
             _unreachable(shown, error)
         try:
             _refuse_encoding(connection, shown)
-            connection.execute(_PREPARE, (durability == "normal",) * 2)
+            connection.execute(_PREPARE, (durability == "normal",))
         except BaseException:
             connection.close()
             raise
