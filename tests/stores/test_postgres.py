@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -245,6 +245,7 @@ def test_a_caller_that_gets_no_connection_is_told(database: str, monkeypatch: py
     fill(store, "s", [user_step("1")])
     _change(database, "UPDATE thinkback.commits SET time = 7")
     problems = store.fsck()
+    assert isinstance(problems, Generator)
     next(problems)
     monkeypatch.setattr(connections, "WAIT_SECONDS", 0.01)
     with pytest.raises(StoreError, match="all 1 connections"):

@@ -1,4 +1,4 @@
-"""Several processes on one file, and processes that are killed while they write."""
+"""Several processes on one log, and processes and servers that are killed while they write."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.stores.life import change, looks
+from tests.stores.postgres_server import Server
 from tests.stores.samples import put, response_step, user_step
 from thinkback.log.protocol import MAIN, Origin, Store
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit
-from thinkback.stores import open_store
+from thinkback.stores import SERVER, open_store
 
 BLOCKS = 4  # commits of one step of the writer
 
 
-def _process(module: str, *arguments: object) -> subprocess.Popen[str]:
+def _process(module: str, *arguments: object, stderr: int | None = None) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", f"tests.stores.{module}", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment)
 
 
 @pytest.mark.parametrize(("writers", "count"), [(2, 30), pytest.param(16, 60, marks=pytest.mark.soak), (16, 4)])
-def test_writers_and_readers_lose_nothing(log: Path, writers: int, count: int) -> None:
+def test_writers_and_readers_lose_nothing(place: str, writers: int, count: int) -> None:
     """Processes append to one branch, to branches of one session and to forks of it, while threads read.
 
     Every commit is there once, each writer's in its order, in one chain a branch.
     """
-    store = open_store(log)
+    store = open_store(place)
     store.create_session("shared", "shared", 1)
     trunk = put(store, "shared", user_step("trunk"))
     jobs: list[tuple[str, str, str]] = []
@@ -45,7 +46,7 @@ def test_writers_and_readers_lose_nothing(log: Path, writers: int, count: int) -
         store.create_session(fork, fork, 1, Origin("shared", at=head_of(trunk)))
         jobs += [("shared", MAIN, f"all {number}"), ("shared", branch, f"two {number}"), (fork, MAIN, f"own {number}")]
     work = [[part for job in jobs[at : at + 3] for part in job] for at in range(0, len(jobs), 3)]
-    processes = [_process("writer", log, count, *arguments) for arguments in work]
+    processes = [_process("writer", place, count, *arguments) for arguments in work]
     done = threading.Event()
     torn: list[str] = []
     readers = [threading.Thread(target=_read_until, args=(store, done, torn)) for _ in range(2)]
@@ -74,7 +75,7 @@ def test_writers_and_readers_lose_nothing(log: Path, writers: int, count: int) -
 def test_importing_the_stores_loads_no_database() -> None:
     """``thinkback.stores`` and a log in memory do without sqlite3; only a file needs it."""
     code = (
-        "import sys; from thinkback.stores import open_store; open_store(':memory:').close(); "
+        "import sys; from thinkback.stores import SERVER, open_store; open_store(':memory:').close(); "
         "print(sorted({'sqlite3', 'asyncio', 'ssl', 'zlib'} & set(sys.modules)))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -83,44 +84,96 @@ def test_importing_the_stores_loads_no_database() -> None:
 
 
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_killed_writer_leaves_whole_changes(log: Path, durability: str) -> None:
+def test_a_killed_writer_leaves_whole_changes(place: str, durability: str) -> None:
     """kill -9 at a random point, again and again: every change that returned is there, the last one whole or not."""
-    _kill_again_and_again(log, durability, times=8, seed=random.randrange(2**32))
+    _kill_again_and_again(place, durability, times=8, seed=random.randrange(2**32))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_killed_writer_leaves_whole_changes_for_long(log: Path, durability: str) -> None:
+def test_a_killed_writer_leaves_whole_changes_for_long(place: str, durability: str) -> None:
     """The same, two hundred times."""
-    _kill_again_and_again(log, durability, times=200, seed=random.randrange(2**32))
+    _kill_again_and_again(place, durability, times=200, seed=random.randrange(2**32))
 
 
-def _kill_again_and_again(log: Path, durability: str, times: int, seed: int) -> None:
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_a_killed_server_leaves_whole_changes(durability: str) -> None:
+    """An immediate stop at a random point; with ``normal`` the last changes may be gone, whole and from the end."""
+    with Server() as server:
+        _kill_again_and_again(server.url(), durability, times=4, seed=random.randrange(2**32), server=server)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_a_killed_server_leaves_whole_changes_for_long(durability: str) -> None:
+    """The same, two hundred times."""
+    with Server() as server:
+        _kill_again_and_again(server.url(), durability, times=200, seed=random.randrange(2**32), server=server)
+
+
+def _kill_again_and_again(place: str, durability: str, times: int, seed: int, server: Server | None = None) -> None:
+    """Kill a process that changes the log at ``place``, or the ``server`` under it."""
     print(f"seed {seed}")
     chance = random.Random(seed)
+    lives: list[tuple[int, int]] = []
     mirror = open_store(":memory:")
     for life in range(times):
         own = chance.randrange(2**32)
-        process = _process("living", log, f"life {life}", own, durability)
+        # A server that is killed leaves it with an error.
+        stderr = None if server is None else subprocess.DEVNULL
+        process = _process("living", place, f"life {life}", own, durability, stderr=stderr)
         assert process.stdout is not None
         made = 0
         for _ in range(chance.randint(1, 40)):
             made += bool(process.stdout.readline())
         _spin(chance.uniform(0, 0.002))
-        process.kill()
+        if server is None:
+            process.kill()
+        else:
+            server.crash()
         made += len(process.stdout.read().splitlines())
         process.wait()
         process.stdout.close()
-        store = open_store(log)
+        if server is not None:
+            server.start()
+        _settle(place)
+        store = open_store(place)
         assert [] == list(store.fsck()), f"seed {seed}, life {life}"
+        found = looks(store)
+        store.close()
         same = random.Random(own)
         for number in range(made):
             change(same, mirror, f"life {life}-{number}")(mirror)
-        found = looks(store)
         if found != looks(mirror):
             change(same, mirror, f"life {life}-{made}")(mirror)
-            assert looks(mirror) == found, f"seed {seed}, life {life}, change {made}"
-        store.close()
+            made += 1
+        while found != looks(mirror) and server is not None and durability == "normal" and made > 0:
+            made -= 1
+            mirror = _lived([*lives, (own, made)])
+        assert looks(mirror) == found, f"seed {seed}, life {life}, change {made}"
+        lives.append((own, made))
+
+
+def _lived(lives: list[tuple[int, int]]) -> Store:
+    """A log after so many changes (the second) of each life's chance (the first)."""
+    mirror = open_store(":memory:")
+    for life, (own, made) in enumerate(lives):
+        same = random.Random(own)
+        for number in range(made):
+            change(same, mirror, f"life {life}-{number}")(mirror)
+    return mirror
+
+
+def _settle(place: str) -> None:
+    """Wait until the server has noticed that a program is gone: what it was asked to do is then done or not."""
+    if not place.startswith(SERVER):
+        return
+    sql = """
+    SELECT 1 FROM pg_stat_activity WHERE application_name = 'thinkback' AND datname = current_database()
+    """
+    with psycopg.connect(place, autocommit=True) as db:
+        while db.execute(sql).fetchone():
+            pass
 
 
 def _read_until(store: Store, done: threading.Event, torn: list[str]) -> None:
