@@ -169,3 +169,29 @@ def speak(line: Line, words: list[tuple[str, int]], name: str) -> None:
             line.mark(target, Priority.SKIP)
         else:
             line.mark(target, tags=(f"{name}{at}",))
+
+
+CHANGE = st.lists(st.tuples(st.sampled_from(["turn", "edit", "edit", "skip", "tag"]), st.integers(0, 5)), max_size=5)
+
+
+@given(CHANGE, CHANGE, st.sampled_from(["ours", "theirs"]), CHANGE)
+def test_conflicts_end_as_was_chosen(
+    ours: list[tuple[str, int]], theirs: list[tuple[str, int]], winner: str, later: list[tuple[str, int]]
+) -> None:
+    """What is in conflict says afterwards what the winner said; the loser's words do not come back by themselves."""
+    line = Line()
+    line.turn("q", "a")
+    other = line.fork()
+    speak(line, ours, "ours")
+    speak(other, theirs, "theirs")
+    expected = {"ours": list(line.commits), "theirs": list(other.commits)}[winner]
+    result = line.merge(other, strategy=winner)
+    wanted, found = curate(expected), curate(line.commits)
+    for conflict in result.conflicts:
+        commit = line.commits[[c.hash for c in line.commits].index(conflict.target)]
+        skipped = conflict.kind == "skip_vs_edit" and wanted.mark(commit.hash).priority is Priority.SKIP
+        assert skipped or wanted.value(commit) == found.value(commit)
+        assert conflict.kind != "skip_vs_edit" or skipped == (found.mark(commit.hash).priority is Priority.SKIP)
+    assert "up_to_date" == line.merge(other).kind
+    speak(other, [(word, choice) for word, choice in later if word in ("turn", "tag")], "later")
+    assert () == line.merge(other).conflicts

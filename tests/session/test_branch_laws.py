@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,7 +47,9 @@ def _other(session: Session, choice: int) -> str:
 def branch(session: Session, choice: int) -> None:
     log = session.log()
     at = log[choice % len(log)].hash if log else "HEAD"
-    session.branches.branch(f"b{len(session.branches.list())}-{choice}", at, switch=choice % 2 == 0)
+    taken = {one.name for one in session.branches.list()}
+    name = next(name for name in (f"b{number}" for number in count()) if name not in taken)
+    session.branches.branch(name, at, switch=choice % 2 == 0)
 
 
 def switch(session: Session, choice: int) -> None:
