@@ -27,6 +27,17 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "log": "history",
         "show": "history",
         "why": "why",
+        "branch": "branching",
+        "switch": "branching",
+        "fork": "branching",
+        "reset": "branching",
+        "merge": "branching",
+        "cherry-pick": "branching",
+        "rebase": "branching",
+        "collapse": "branching",
+        "tree": "lookback",
+        "diff": "lookback",
+        "timeline": "lookback",
         "annotate": "curate",
         "edit": "curate",
         "restore": "curate",
@@ -65,7 +76,7 @@ class Commands(click.Group):
         module = COMMANDS.get(cmd_name)
         if module is None:
             return None
-        found = getattr(importlib.import_module(f"thinkback.cli.{module}"), f"{cmd_name}_command")
+        found = getattr(importlib.import_module(f"thinkback.cli.{module}"), f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(found, click.Command)
         return found
 

@@ -23,8 +23,11 @@ EXITS = (
     Exit(FAILED, ("error",), "anything else: a step of the demo, an unexpected failure"),
     Exit(
         2,
-        ("not-found", "setting", "rule-file", "tool", "credential"),
-        "wrong use; something not found; a setting, file or key",
+        (
+            *("not-found", "erased", "setting", "rule-file", "export-file", "tool", "credential", "missing-package"),
+            *("branch", "open-turn", "conflict", "detached", "compaction", "id-taken", "veto"),
+        ),
+        "wrong use; something not found; a setting, file, branch or key",
     ),
     Exit(3, ("provider", "wire"), "the provider answered with an error or unreadably"),
     Exit(4, ("network", "timeout"), "the provider was not reached, or fell silent"),

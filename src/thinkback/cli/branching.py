@@ -1,0 +1,260 @@
+"""``branch switch fork reset merge cherry-pick rebase collapse``: the lines of a session, as git has them.
+
+A NAME of a commit is a branch, ``HEAD``, ``main~2``, ``-`` (the branch before), ``main@{2026-11-21T10:00}``, or the
+beginning of a hash.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from thinkback.cli import exits, terminal
+from thinkback.cli.options import (
+    Place,
+    chosen,
+    db_option,
+    existing_log,
+    json_option,
+    opened,
+    place_after,
+    session_option,
+)
+
+if TYPE_CHECKING:
+    from thinkback.log.merge import MergeResult
+    from thinkback.session.session import Session
+
+SHORT_HASH = 8
+
+
+@contextmanager
+def open_line(db: str, name: str) -> Iterator[Session]:
+    """The session, standing where it was left, with its requests going where the last one went."""
+    with existing_log(db) as store:
+        info = chosen(store, name)
+        yield opened(store, info.name, place_after(Place(), store.commits(info.id)))
+
+
+@click.command("branch", short_help="List, make or delete branches.")
+@click.argument("name", required=False)
+@click.argument("at", default="HEAD")
+@click.option("--switch", is_flag=True, help="Go on there.")
+@click.option("--delete", is_flag=True, help="Forget the branch NAME.")
+@click.option("--force", is_flag=True, help="Delete also what no other branch reaches.")
+@session_option
+@db_option
+@json_option
+def branch_command(
+    name: str | None, at: str, switch: bool, delete: bool, force: bool, session: str, db: str, as_json: bool
+) -> None:
+    """List the branches of a session, or make the branch NAME at the commit AT."""
+    with open_line(db, session) as found:
+        branches = found.branches
+        if name and delete:
+            branches.delete(name, force=force)
+        elif name:
+            branches.branch(name, at, switch=switch)
+        listed, current = branches.list(), branches.current
+    if as_json:
+        terminal.print_json(
+            [
+                {"name": b.name, "head": b.head.hash or None, "commits": b.head.seq + 1, "current": b.name == current}
+                for b in listed
+            ]
+        )
+        return
+    pen = terminal.pen(sys.stdout)
+    for b in listed:
+        mark = "*" if b.name == current else " "
+        line = f"{mark} {b.name}  {b.head.hash[:SHORT_HASH] or '(empty)'}  {terminal.plural(b.head.seq + 1, 'commit')}"
+        terminal.out(pen(terminal.clean(line), *(("green",) if b.name == current else ())))
+
+
+@click.command("switch", short_help="Go on with another branch.")
+@click.argument("name")
+@session_option
+@db_option
+def switch_command(name: str, session: str, db: str) -> None:
+    """Make NAME the branch that the session goes on with."""
+    with open_line(db, session) as found:
+        found.branches.switch(name)
+        if not found.branches.current:
+            raise click.UsageError(
+                f"{name} is a commit: make a branch there with `thinkback branch NAME {name} --switch`"
+            )
+        terminal.out(f"{found.name}: {found.branches.current}")
+
+
+@click.command("fork", short_help="A new session that begins as this one.")
+@click.argument("at", default="HEAD")
+@click.option("--name", metavar="NAME", help="The new session's name.")
+@click.option("--purpose", default="", help="What it is for.")
+@click.option(
+    "--inherit",
+    type=click.Choice(("full_clone", "head_snapshot", "selective")),
+    default="full_clone",
+    help="All of the history up to AT, a summary of the context, or only the commits with --tag.",
+)
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="With selective: what to take along.")
+@session_option
+@db_option
+@json_option
+def fork_command(
+    at: str, name: str | None, purpose: str, inherit: Any, tags: tuple[str, ...], session: str, db: str, as_json: bool
+) -> None:
+    """Make a session of the same family. The one it comes from stays as it is."""
+    with open_line(db, session) as found:
+        if tags and inherit != "selective":
+            raise click.UsageError("--tag goes with --inherit selective")
+        if inherit == "full_clone":
+            child = found.branches.fork(name, at, purpose=purpose)
+        else:
+            from thinkback.session.children import spawn
+
+            child = spawn(found, name, purpose=purpose, inheritance=inherit, tags=tags)
+        told = {"name": child.name, "id": child.id, "parent": found.name, "commits": len(child.log())}
+    if as_json:
+        terminal.print_json(told)
+    else:
+        terminal.out(f"session {told['name']} with {terminal.plural(int(str(told['commits'])), 'commit')}")
+
+
+@click.command("collapse", short_help="Tell in one message what came out of a child session.")
+@click.argument("child")
+@click.option("--text", help="The words; else purpose, counts and last answer.")
+@session_option
+@db_option
+@json_option
+def collapse_command(child: str, text: str | None, session: str, db: str, as_json: bool) -> None:
+    """Add one message to the session that tells what came out of the session CHILD, which stays as it is."""
+    from thinkback.session.children import collapse
+
+    with existing_log(db) as store:
+        into = opened(store, chosen(store, session).name, Place())
+        commit = collapse(opened(store, store.find(child).name, Place()), into, text)
+    _tell([commit.hash], as_json)
+
+
+@click.command("reset", short_help="Point the current branch at another commit.")
+@click.argument("to")
+@session_option
+@db_option
+@json_option
+def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
+    """Point the current branch at the commit TO. What came after it stays in the log until `thinkback gc`."""
+    with open_line(db, session) as found:
+        before = found.log()
+        head = found.branches.reset(to)
+    if as_json:
+        terminal.print_json({"head": head.hash, "before": before[-1].hash if before else None})
+        return
+    terminal.out(f"at {head.hash[:SHORT_HASH]}, {terminal.plural(head.seq + 1, 'commit')}")
+    if before and before[-1].hash != head.hash:
+        terminal.note(f"back: thinkback reset {before[-1].hash[:12]} -s {found.name}")
+
+
+@click.command("merge", short_help="Take another branch in.")
+@click.argument("source")
+@click.option("--strategy", type=click.Choice(("auto", "ours", "theirs")), default="auto", help="Who wins a conflict.")
+@click.option("--resolve", "resolved", multiple=True, metavar="HASH=WORD", help="ours, theirs or a text; repeatable.")
+@click.option("--no-ff", is_flag=True, help="A merge commit also where the branch could just move.")
+@session_option
+@db_option
+@json_option
+def merge_command(
+    source: str, strategy: Any, resolved: tuple[str, ...], no_ff: bool, session: str, db: str, as_json: bool
+) -> None:
+    """Take the branch SOURCE into the current one.
+
+    Where both contradict each other nothing is stored, and each conflict is told; name who wins with --resolve.
+    """
+    with open_line(db, session) as found:
+        result = found.branches.merge(source, strategy, no_ff=no_ff)
+        for wanted in resolved if result.unresolved else ():
+            hash, _, word = wanted.partition("=")
+            conflict = next((c for c in result.conflicts if hash and c.target.startswith(hash.lower())), None)
+            if conflict is None or not word:
+                raise click.UsageError(
+                    f"--resolve {wanted}: give the hash of a conflict, =, and ours, theirs or a text"
+                )
+            result.resolutions[conflict.target] = word
+        if not result.stored and result.kind == "conflicts" and not result.unresolved:
+            result = found.branches.commit_merge(result)
+    if as_json:
+        terminal.print_json(_merge_json(result))
+    else:
+        _print_merge(result)
+    if result.unresolved:
+        sys.exit(exits.FAILED)
+
+
+@click.command("cherry-pick", short_help="Copy commits onto the current branch.")
+@click.argument("names", nargs=-1, required=True)
+@session_option
+@db_option
+@json_option
+def cherry_pick_command(names: tuple[str, ...], session: str, db: str, as_json: bool) -> None:
+    """Copy the commits NAMES onto the current branch; of a response, all of it with its results."""
+    with open_line(db, session) as found:
+        commits = found.branches.cherry_pick(*names)
+    _tell([commit.hash for commit in commits], as_json)
+
+
+@click.command("rebase", short_help="Put what the current branch added behind another head.")
+@click.argument("onto")
+@session_option
+@db_option
+@json_option
+def rebase_command(onto: str, session: str, db: str, as_json: bool) -> None:
+    """Copy what the current branch added since it left ONTO behind its head, and go on there."""
+    with open_line(db, session) as found:
+        commits = found.branches.rebase(onto)
+    _tell([commit.hash for commit in commits], as_json)
+
+
+def _tell(hashes: list[str], as_json: bool) -> None:
+    if as_json:
+        terminal.print_json({"commits": hashes})
+        return
+    terminal.out(f"{terminal.plural(len(hashes), 'commit')}{f', up to {hashes[-1][:SHORT_HASH]}' if hashes else ''}")
+
+
+def _merge_json(result: MergeResult) -> dict[str, object]:
+    return {
+        "kind": result.kind,
+        "stored": result.stored,
+        "branch": result.branch,
+        "base": result.base.hash or None,
+        "commits": [commit.hash for commit in result.commits],
+        "left_out": list(result.left_out),
+        "conflicts": [
+            {
+                "kind": conflict.kind,
+                "target": conflict.target,
+                "before": conflict.before,
+                "ours": conflict.ours.text,
+                "theirs": conflict.theirs.text,
+                "resolution": result.resolutions.get(conflict.target),
+            }
+            for conflict in result.conflicts
+        ],
+    }
+
+
+def _print_merge(result: MergeResult) -> None:
+    pen = terminal.pen(sys.stdout)
+    if not result.unresolved:
+        terminal.out(f"{result.kind.replace('_', ' ')}: {terminal.plural(len(result.commits), 'commit')} taken in")
+        return
+    terminal.out(f"{terminal.plural(len(result.unresolved), 'conflict')}, nothing was stored")
+    for conflict in result.unresolved:
+        terminal.out(pen(f"{conflict.kind.replace('_', ' ')} {conflict.target[:SHORT_HASH]}", "bold"))
+        for name, side in (("ours", conflict.ours), ("theirs", conflict.theirs)):
+            said = "(skipped)" if side.skipped else terminal.one_line(side.text, 60)
+            terminal.out(f"  {name}: {said}")
+    terminal.out("resolve with --resolve HASH=ours, HASH=theirs or HASH='a text', or with --strategy")
