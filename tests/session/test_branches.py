@@ -23,7 +23,8 @@ from thinkback.errors import (
     Veto,
 )
 from thinkback.log.merge import MergeResult
-from thinkback.model.commits import Commit, Priority
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Commit, Draft, Priority, Response
 from thinkback.referee import Call, Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
@@ -194,11 +195,18 @@ def test_reset(session: Session) -> None:
     assert ["q", "a", "another"] == said(session)
 
 
-def test_a_response_that_is_nowhere_whole(session: Session) -> None:
-    """Its end is on no branch: going on inside of it is refused."""
+def test_inside_a_response_that_no_branch_has(session: Session) -> None:
+    """What was left behind is still whole, and can be gone on from."""
     answer = turn(session, "more", "b")
     header = next(c for c in session.log() if c.response == answer.response)
     session.branches.reset("HEAD~4")
+    session.branches.branch("whole", header.hash, switch=True)
+    assert ["q", "a", "more", "b"] == said(session)
+
+
+def test_inside_a_response_that_is_nowhere_whole(session: Session) -> None:
+    """A program that is none of ours stored a part of one."""
+    header = session._append([Draft("response", Response(Origin("", "", ""), blocks=1), "r")])[0]
     with pytest.raises(BranchError, match="nowhere whole"):
         session.branches.branch("torn", header.hash)
 
@@ -454,11 +462,28 @@ def test_cherry_pick(store: SessionStore, session: Session) -> None:
 def test_a_response_that_was_left_behind_is_picked(session: Session) -> None:
     """From a line that no branch holds any more."""
     answer = turn(session, "more", "b")
-    end = session.log()[-1]
     session.branches.reset("HEAD~4")
-    session.branches.branch("kept", end.hash)
     session.branches.cherry_pick(answer.hash)
     assert ["q", "a", "b"] == said(session)
+
+
+def test_a_response_is_picked_from_where_it_is_whole(store: SessionStore, referee: Referee) -> None:
+    """Its result is on one branch; another, which comes first, has the call open."""
+    referee.push(Step(tool_calls=[Call("get_weather", {"city": "Oslo"}, "c1")]), Step(text="rain"))
+    session = open_session(store, referee)
+    session.commit("before")
+    session.branches.branch("other")
+    session.chat("What is the weather?", tools=[DEFINITION])
+    call = next(commit for commit in session.log() if commit.kind == "tool_call")
+    session.branches.branch("left")
+    session.branches.switch("other")
+    with pytest.raises(BranchError, match="'c1' has no result"):
+        session.branches.cherry_pick(call.hash)
+    session.branches.switch("main")
+    session.generate({"c1": "rain"})
+    session.branches.switch("other")
+    made = session.branches.cherry_pick(call.hash)
+    assert "tool_result" in [commit.kind for commit in made]
 
 
 def test_picking_again_when_somebody_is_quicker(session: Session) -> None:

@@ -56,6 +56,14 @@ def copied(
     return copies.added
 
 
+def is_whole(history: History, hash: str) -> bool:
+    """Whether the commit ``hash`` can be picked from ``history``."""
+    try:
+        return bool(_unit(history, hash))
+    except BranchError:
+        return False
+
+
 def _unit(history: History, hash: str) -> list[Commit]:
     """What goes along with the commit ``hash``; an edit or annotation that was named goes alone."""
     commit = next(commit for commit in history if commit.hash == hash)

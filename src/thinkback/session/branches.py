@@ -24,7 +24,7 @@ from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
 from thinkback.session.children import descend
 from thinkback.session.fresh import new_id
-from thinkback.session.revisions import Found, branches, family, find, find_whole, has, line_with
+from thinkback.session.revisions import Found, branches, family, find, find_whole, has, lines_with
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
@@ -139,7 +139,7 @@ class Branches:
         self._ready(changes=True)
         session = self._session
         named = [find(session, name).head for name in names]
-        picks = [(line_with(session, head), head.hash) for head in named]
+        picks = [(self._whole_line(head), head.hash) for head in named]
 
         def attempt() -> tuple[Commit, ...]:
             ours = session._line.read()
@@ -229,6 +229,11 @@ class Branches:
             self._session._line.refuse_detached()
         self._session._settle()
         self._session._refresh()
+
+    def _whole_line(self, head: Head) -> Sequence[Commit]:
+        """A history where what is picked with ``head`` is whole; else the first that holds it, for the error."""
+        lines = list(lines_with(self._session, head))
+        return next((line for line in lines if pick.is_whole(line, head.hash)), lines[0])
 
     def _move(self, expected: Head, to: Found) -> None:
         """Point the current branch at ``to``."""

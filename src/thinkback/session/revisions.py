@@ -52,26 +52,30 @@ def find_whole(session: Session, name: str) -> Found:
     found = find(session, name)
     if found.branch or not found.commits:
         return found
-    line = line_with(session, found.head)
-    commits = line[: end_of(line, found.head.seq) + 1]
-    if is_torn(commits):
-        raise BranchError(
-            f"commit {found.head.hash[:12]} stands inside a response that is nowhere whole",
-            details={"commit": found.head.hash},
-            next_actions=("take the commit before that response",),
-        )
-    return Found(commits)
+    for line in lines_with(session, found.head):
+        commits = line[: end_of(line, found.head.seq) + 1]
+        if not is_torn(commits):
+            return Found(commits)
+    raise BranchError(
+        f"commit {found.head.hash[:12]} stands inside a response that is nowhere whole",
+        details={"commit": found.head.hash},
+        next_actions=("take the commit before that response",),
+    )
 
 
-def line_with(session: Session, head: Head) -> Sequence[Commit]:
-    """A history of the session or its family that holds ``head``, one that goes on behind it if there is any."""
+def lines_with(session: Session, head: Head) -> Iterator[Sequence[Commit]]:
+    """The histories that hold ``head``: the session's own, then branches, then what no branch holds any more."""
     log = session._store.log
     if holds(session._history.commits, head):
-        return session._line.read()
+        yield session._line.read()
     for owner, branch in branches(log, session._info):
         if has(log, owner, branch, head):
-            return log.read(owner, branch=branch)
-    return log.read_to(session.id, head.hash)
+            yield log.read(owner, branch=branch)
+    for info in family(log, session._info.family):
+        for end in log.care.ends(info.id):
+            line = log.read_to(info.id, end.hash) if end.seq >= head.seq else ()
+            if holds(line, head):
+                yield line
 
 
 def branches(log: Store, of: SessionInfo) -> Iterator[tuple[str, str]]:
