@@ -50,6 +50,8 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "convert": "convert",
         "referee": "referee",
         "fsck": "history",
+        "gc": "keep",
+        "backup": "keep",
     }
 )
 

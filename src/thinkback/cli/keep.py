@@ -1,0 +1,44 @@
+"""``gc`` and ``backup``: what those do who keep a log."""
+
+from __future__ import annotations
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import db_option, existing_log, json_option
+
+DAY = 86_400_000_000
+
+
+@click.command("gc", short_help="Remove commits that no branch reaches.")
+@click.option("--older-than", metavar="DAYS", type=click.FloatRange(min=0), default=7.0, show_default=True)
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@db_option
+@json_option
+def gc_command(older_than: float, dry_run: bool, db: str, as_json: bool) -> None:
+    """Remove commits that no branch of any session reaches, once they are older than so many days.
+
+    A reset, a deleted branch and a rebase leave such commits behind; until then they can be had back by their hash.
+    """
+    from thinkback.drive.sync import now
+
+    with existing_log(db) as store:
+        removed = store.log.care.gc(now() - round(older_than * DAY), dry_run=dry_run)
+    if as_json:
+        terminal.print_json({"commits": removed.commits, "bytes": removed.bytes, "dry_run": dry_run})
+        return
+    would = "would be removed" if dry_run else "removed"
+    terminal.out(f"{terminal.plural(removed.commits, 'commit')}, {removed.bytes:,} bytes {would}")
+
+
+@click.command("backup", short_help="A whole copy of the log, while it is in use.")
+@click.argument("file", type=click.Path(dir_okay=False))
+@db_option
+def backup_command(file: str, db: str) -> None:
+    """Copy the log to FILE, which must not be there yet. Others may go on writing meanwhile.
+
+    The copy holds everything: prompts, answers, reasoning and opaque values.
+    """
+    with existing_log(db) as store:
+        store.log.care.backup(file)
+    terminal.out(f"copied to {file}")
