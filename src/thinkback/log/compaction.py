@@ -114,16 +114,21 @@ def is_empty(found: Compaction) -> bool:
     return not found.first and not found.trimmed
 
 
-def is_cooling(commits: Sequence[Commit]) -> bool:
-    """Whether the last checkpoint that nobody asked for was of little use, and fewer than ``COOLDOWN`` turns ago."""
+def is_cooling(commits: Sequence[Commit], *, trims: bool = False) -> bool:
+    """Whether the last checkpoint that nobody asked for was of little use, and fewer than ``COOLDOWN`` turns ago.
+
+    That trimming was of little use only matters to one that ``trims``.
+    """
     turns = 0
     for commit in reversed(commits):
         found = commit.value
         if commit.kind == "user" and not commit.edit:
             turns += 1
             if turns >= COOLDOWN:
-                return False
+                break
         elif isinstance(found, Compaction) and found.reason.startswith((AUTOMATIC, OVERFLOW)):
+            if not trims and found.strategy == "tool_results":
+                continue
             return is_empty(found) or found.after >= USEFUL * found.before
     return False
 

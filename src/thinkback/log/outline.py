@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from thinkback.model.blocks import ToolCall, ToolResult
-from thinkback.model.commits import Commit, Compaction, Content, Priority, TurnEnded
+from thinkback.model.commits import Commit, Compaction, Content, Priority, Response, TurnEnded
 from thinkback.model.curation import Curation, curate
 
 PieceKind: TypeAlias = Literal["system", "said", "response"]
@@ -41,7 +41,7 @@ class Run(NamedTuple):
 
 
 class Outline:
-    """``pieces`` in order and how many ``turns`` they make. ``begun``: the last turn has responses and is not over.
+    """``pieces`` in order and how many ``turns`` they make; ``begun``: the last one has a whole response and goes on.
 
     ``runs`` are what checkpoints in force summarise, in order; ``trimmed`` is hash of a result to its shorter text.
     """
@@ -55,7 +55,7 @@ class Outline:
                 grouping.take(at, commit)
         self.pieces = tuple(Piece(found.hash, found.kind, tuple(found.at), found.turn) for found in grouping.pieces)
         self.turns = grouping.turn + 1
-        self.begun = grouping.has_response and grouping.state != "completed"
+        self.begun = grouping.is_minted and grouping.state != "completed"
         self._clean = self._clean_cuts()
         self.runs = self._runs()
         self.trimmed = {hash: text for found in self.curation.checkpoints for hash, text in _trimmed(found)}
@@ -120,7 +120,7 @@ class _Grouping:
     def __init__(self) -> None:
         self.pieces: list[_Growing] = []
         self.turn = -1
-        self.has_response = False
+        self.has_response = self.is_minted = False
         self.state = ""
         self._responses: dict[str, _Growing] = {}
         self._calls: dict[str, _Growing] = {}
@@ -134,6 +134,7 @@ class _Grouping:
         elif kind == "response":
             self._open(self.state == "completed")
             self.has_response = True
+            self.is_minted = self.is_minted or (isinstance(value, Response) and value.complete)
             piece = _Growing(commit.hash, "response", at, self.turn)
             self._responses[commit.response] = piece
             self.pieces.append(piece)
@@ -153,5 +154,5 @@ class _Grouping:
     def _open(self, is_over: bool) -> None:
         if self.turn < 0 or is_over:
             self.turn += 1
-            self.has_response = False
+            self.has_response = self.is_minted = False
             self.state = ""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from thinkback.drive.sync import SyncDriver
 from thinkback.drive.tools import PythonTool
-from thinkback.errors import ToolDefinitionError
-from thinkback.model.commits import Message
+from thinkback.errors import ToolDefinitionError, Veto
+from thinkback.model.commits import Compaction, Message
 from thinkback.session import requests
 from thinkback.session.fresh import new_id, outside
 from thinkback.session.requests import Options
@@ -19,7 +19,6 @@ from thinkback.turn.ask import Ask
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator
 from thinkback.turn.machine import Turn
-from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
@@ -42,7 +41,7 @@ def ask_for(session: Session, message: Message | None, options: Options) -> tupl
     """What the turn is asked to do, and the functions that it may run."""
     functions = runnable(session, options)
     ask = Ask(
-        plan=lambda: _plan(session, options),
+        plan=lambda: session._plan(options, with_key=True),
         message=message,
         system=options.system,
         tools=requests.stamped(options.tools, session.target.endpoint.dialect),
@@ -50,6 +49,8 @@ def ask_for(session: Session, message: Message | None, options: Options) -> tupl
         max_steps=options.max_steps,
         max_retries=options.max_retries,
         keep_text=_keeps_text(session, options),
+        sends=lambda plan: session._line.hooks.run("pre_send", plan),
+        refuses=lambda found: refusal(session, found),
     )
     return ask, functions
 
@@ -86,10 +87,13 @@ def driver_of(session: Session, message: Message | None, options: Options) -> Sy
     return SyncDriver(turn, session._history, session._line, transport, functions, timeouts)
 
 
-def _plan(session: Session, options: Options) -> Plan:
-    plan = session._plan(options, with_key=True)
-    session._line.hooks.run("pre_send", plan)
-    return plan
+def refusal(session: Session, found: Compaction) -> str:
+    """Why the program's own hooks do not want this checkpoint; nothing where they do."""
+    try:
+        session._line.hooks.run("pre_compact", found)
+    except Veto as veto:
+        return veto.message
+    return ""
 
 
 def _keeps_text(session: Session, options: Options) -> bool:

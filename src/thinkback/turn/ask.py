@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from thinkback.model.commits import Message, Tool
+from thinkback.model.commits import Compaction, Message, Tool
 from thinkback.turn.plan import Plan
 
 
@@ -15,7 +15,8 @@ class Ask(msgspec.Struct):
 
     ``plan`` builds the next request from live settings; ``message`` is ``None`` to go on with what is in the log.
     ``runnable`` are the names of tools that ``RunTool`` can run. ``keep_text=False`` keeps readable reasoning out
-    of the log; it stays in memory until the turn ends.
+    of the log; it stays in memory until the turn ends. ``sends`` is told of each plan before it goes out, ``refuses``
+    says why a checkpoint must not be made (nothing: it may).
     """
 
     plan: Callable[[], Plan]
@@ -26,3 +27,5 @@ class Ask(msgspec.Struct):
     max_steps: int = 25
     max_retries: int = 3
     keep_text: bool = True
+    sends: Callable[[Plan], object] = lambda plan: None
+    refuses: Callable[[Compaction], str] = lambda found: ""

@@ -9,6 +9,7 @@ import msgspec
 
 from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, ThinkbackError
 from thinkback.model import canonical
+from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Failure, TurnState
 from thinkback.turn.dialects import dialect
 from thinkback.turn.events import NetError
@@ -81,6 +82,21 @@ def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
         },
         next_actions=("what arrived is in the log, marked incomplete", _AGAIN),
     )
+
+
+def told(result: ReadResult, plan: Plan) -> ReadResult:
+    """``result`` without the key that its error may repeat; refused as a whole where reasoning must not come and came
+    all the same.
+    """
+    response = result.response
+    error = response.error
+    if error is not None:
+        error = msgspec.structs.replace(error, message=plan.without_key(error.message))
+        response = msgspec.structs.replace(response, error=error)
+    elif plan.strict and any(isinstance(block, ThinkingBlock) for block in result.blocks):
+        error = Failure(STRICT, type="strict")
+        response = msgspec.structs.replace(response, complete=False, error=error, outcome="failed")
+    return msgspec.structs.replace(result, response=response)
 
 
 def reason_of(error: Exception | None) -> str:

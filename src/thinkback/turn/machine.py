@@ -11,14 +11,24 @@ from collections.abc import Callable, Iterable
 from itertools import takewhile
 from typing import assert_never
 
-import msgspec
-
-from thinkback.model.blocks import Block, ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import Commit, Draft, Failure, Message, Step, Tools, TurnEnded, TurnState, block_draft
+from thinkback.model.blocks import Block, ToolCall, ToolResult
+from thinkback.model.commits import (
+    Commit,
+    Compaction,
+    Draft,
+    Failure,
+    Message,
+    Step,
+    Tools,
+    TurnEnded,
+    TurnState,
+    block_draft,
+)
 from thinkback.model.deltas import Status
-from thinkback.turn import failures, held, orphans
+from thinkback.turn import failures, held, orphans, pressure
 from thinkback.turn.ask import Ask
 from thinkback.turn.dialects import ResponseReader
+from thinkback.turn.ending import state_after
 from thinkback.turn.events import (
     Append,
     Appended,
@@ -41,6 +51,7 @@ from thinkback.turn.events import (
     ToolDone,
 )
 from thinkback.turn.orphans import OpenCall
+from thinkback.turn.overflow import is_overflow
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.reading import open_reader
 from thinkback.turn.repair import next_repair
@@ -79,6 +90,7 @@ class Turn:
         self._waiting: list[OpenCall] = []
         self._pending: dict[str, Callable[[Appended], list[Command]]] = {}
         self._interrupted = False
+        self._is_warned = False
         self._ended = False
 
     def on(self, event: Event) -> list[Command]:
@@ -143,12 +155,42 @@ class Turn:
         self._reader, self._status, self._headers = None, 0, {}
         self._body.clear()
         try:
-            self._plan = self._ask.plan()
+            plan = self._plan = self._ask.plan()
+            room = self._compact(pressure.automatic(self._history, plan), now)
+            if not room:
+                self._ask.sends(plan)
         except Exception as error:  # the plan reads files and settings: whatever it raises ends the turn
             return self._end("failed", now, error)
+        warning = self._warning(plan)
+        if room:
+            return warning + room
         self._awaited = self._response = self._ids()
         self._unrecorded = True
-        return [Emit(Status("sending", self._plan.target.model)), Send(self._awaited, self._plan)]
+        return [*warning, Emit(Status("sending", plan.target.model)), Send(self._awaited, plan)]
+
+    # -- the context fills up --------------------------------------------------------------------------------------
+
+    def _warning(self, plan: Plan) -> list[Command]:
+        """Said once in a turn."""
+        if self._is_warned or not pressure.level(plan.counts, plan.wanted):
+            return []
+        self._is_warned = True
+        return [Emit(Status("filling", pressure.share(plan.counts)))]
+
+    def _compact(self, found: Compaction | None, now: int) -> list[Command]:
+        """Store a checkpoint and build the request again; nothing where there is none, or the caller refuses it."""
+        if found is None or self._ask.refuses(found):
+            return []
+        told: list[Command] = [Emit(Status("compacting", pressure.told(found)))]
+        return told + self._append(
+            [*self._record(), Draft("compaction", found)], now, lambda done: self._send(done.now)
+        )
+
+    def _make_room(self, failure: Failure, now: int) -> list[Command]:
+        """Send less, where the provider said that it was too much; nothing where that cannot be done."""
+        if not is_overflow(failure):
+            return []
+        return self._compact(pressure.after_refusal(self._history, self._sent, failure.message), now)
 
     # -- the response ----------------------------------------------------------------------------------------------
 
@@ -185,35 +227,20 @@ class Turn:
         """One transaction: the request's record, the response, its blocks, its usage, and the end if it is one."""
         self._awaited, self._unrecorded = "", False
         self._steps += 1
-        result = self._without_key(self._unless_refused(result))
+        result = failures.told(result, self._sent)
         response = self._response
         header = result.response if self._ask.keep_text else held.bare_header(result.response)
         drafts = [Draft("request", self._sent.record(), response), Draft("response", header, response)]
         drafts += [self._block_draft(block, at) for at, block in enumerate(result.blocks)]
         if result.usage is not None:
             drafts.append(Draft("provider_usage", result.usage, response))
-        state, reason = self._state_after(result, broken)
+        state, reason = state_after(result, broken, self._ask, self._steps)
+        error = result.response.error
+        if state is not None and error is not None and not result.blocks and is_overflow(error):
+            return self._append(drafts, now, lambda done: self._after_overflow(result, error, state, done))
         if state is not None:
             drafts.append(Draft("turn_ended", TurnEnded(state, reason)))
         return self._append(drafts, now, lambda done: self._after_response(result, state, done))
-
-    def _unless_refused(self, result: ReadResult) -> ReadResult:
-        """``result``, refused as a whole where reasoning must not come and came all the same."""
-        response = result.response
-        reasons = any(isinstance(block, ThinkingBlock) for block in result.blocks)
-        if not (self._sent.strict and reasons) or response.error is not None:
-            return result
-        error = Failure(failures.STRICT, type="strict")
-        refused = msgspec.structs.replace(response, complete=False, error=error, outcome="failed")
-        return msgspec.structs.replace(result, response=refused)
-
-    def _without_key(self, result: ReadResult) -> ReadResult:
-        error = result.response.error
-        if error is None:
-            return result
-        told = msgspec.structs.replace(error, message=self._sent.without_key(error.message))
-        response = msgspec.structs.replace(result.response, error=told)
-        return msgspec.structs.replace(result, response=response)
 
     def _block_draft(self, block: Block, at: int) -> Draft:
         if not self._ask.keep_text and held.is_held(block):
@@ -221,21 +248,13 @@ class Turn:
             block = held.bare(block)
         return block_draft(block, self._response, at)
 
-    def _state_after(self, result: ReadResult, broken: TurnState) -> tuple[TurnState | None, str]:
-        """The terminal state this response brings, or ``None`` when its calls are to be run."""
-        error = result.response.error
-        if error is not None:
-            empty = not result.blocks and broken == "partial_failed"
-            return ("failed" if empty else broken), error.message
-        if not any(isinstance(block, ToolCall) for block in result.blocks):
-            if result.response.outcome == "paused":
-                return ("capped", f"{self._ask.max_steps} steps") if self._steps >= self._ask.max_steps else (None, "")
-            return "completed", ""
-        if not result.response.complete:
-            return "partial_failed", f"the provider stopped the response: {result.response.finish}"
-        if self._ask.runnable and self._steps >= self._ask.max_steps:
-            return "capped", f"{self._ask.max_steps} steps"
-        return None, ""
+    def _after_overflow(self, result: ReadResult, failure: Failure, state: TurnState, done: Appended) -> list[Command]:
+        """A response that only says that the context is full."""
+        room = self._make_room(failure, done.now)
+        if room:
+            return room
+        self._responses.append((result, done.commits))
+        return self._end(state, done.now, failures.broken_off(result, state))
 
     def _after_response(self, result: ReadResult, state: TurnState | None, done: Appended) -> list[Command]:
         self._responses.append((result, done.commits))
@@ -303,6 +322,9 @@ class Turn:
         """A status that says no: repair it if it is about reasoning, wait and send again if that may help, else end."""
         self._awaited = ""
         failure = failures.read_failure(self._status, bytes(self._body), self._sent)
+        room = self._make_room(failure, now)
+        if room:
+            return room
         repair = next_repair(self._sent, failure, self._history.commits)
         if repair is not None:
             told: list[Command] = [Emit(Status("repairing", failure.message))]

@@ -39,7 +39,7 @@ class Plan:
     ``decisions`` tell for each reasoning block what was done and why, ``report`` what the provider said it did with
     them; ``controls`` what became of each setting that was asked for. ``streams``: the response is asked for as one.
     ``added_headers`` go with what is sent; ``strict``: no reasoning must come back. ``held``: it may carry reasoning
-    that is not in the log, so that it cannot be built a second time.
+    that is not in the log, so that it cannot be built a second time. ``wanted`` are the settings it was built by.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Plan:
         self.controls: tuple[Control, ...] = tuple(
             Control("tools", tool.name, "unrepresentable", reason.format(tool.dialect)) for tool in foreign
         )
+        self.wanted = Settings()
         self.settings: dict[str, str] = {}
         self.headers: dict[str, str] = {}
         self.authenticator: Authenticator | None = None
@@ -297,7 +298,7 @@ class History:
         if silenced:
             reason = f"{target.endpoint.id} refuses tools together with reasoning for {target.model}"
             plan.controls += (Control("reasoning.enabled", "true", "suppressed", reason),)
-        plan.native, plan.held = dict(params), bool(self._held)
+        plan.wanted, plan.native, plan.held = settings, dict(params), bool(self._held)
         plan.strict = settings.strict or target.endpoint.strict
         plan.added_headers = added.headers if plan.strict else merge_headers(target.rule.headers, added.headers)
         return plan
