@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, Unpack
@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from thinkback.drive.asynchronous import AsyncDriver, to_the_end
 from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport
 from thinkback.drive.threads import in_thread
-from thinkback.model.commits import Message
-from thinkback.model.deltas import Delta
+from thinkback.model.commits import Commit, Message
+from thinkback.model.deltas import Delta, Status
 from thinkback.session import asking, requests
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import busy, reply_of
 
 if TYPE_CHECKING:
+    from thinkback.session.compacting import CompactionOptions
     from thinkback.session.session import Session
 
 T = TypeVar("T")
@@ -42,6 +43,22 @@ class AsyncCalls:
         await _settle(self._session)
         await _in_store(self._session, lambda: self._session._answer(tool_results or {}, read))
         return await _finished(stream)
+
+    async def compact(
+        self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]
+    ) -> Commit:
+        """``session.compaction.run``, for a summary that a model writes."""
+        session = self._session
+        await _settle(session)
+        await _in_store(session, session._refresh)
+        compactor = session.compaction
+        asked = compactor.asked(strategy, tail, options)
+        written = None
+        if asked.wish.strategy == "model":
+            from thinkback.session.summarising import Summarising
+
+            written = await Summarising(session, asked, compactor.outline()).run_async()
+        return await _in_store(session, lambda: compactor.store(compactor.planned(asked, written)))
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> AsyncReplyStream:
         """Ask and yield deltas (``async for``)."""
@@ -94,6 +111,11 @@ class AsyncReplyStream:
             await asyncio.wrap_future(in_thread(self._authenticator.prepare, threading.Semaphore()))
         await _settle(session)
         await _in_store(session, session._refresh)
+        told: list[Status] = []
+        if self._message is not None and asking.asks_for_summaries(session, self._options):
+            from thinkback.session.summarising import before_turn_async
+
+            told = await before_turn_async(session, self._options)
         turn, functions = asking.turn_of(session, self._message, self._options)
         transport = place.transport or AsyncHttpx2Transport(place.proxy, place.verify)
         self._driver = AsyncDriver(
@@ -106,7 +128,7 @@ class AsyncReplyStream:
             session._store.executor,
         )
         session._enter(self, self._driver)
-        return _perform(self._driver, transport if place.transport is None else None)
+        return _perform(self._driver, transport if place.transport is None else None, told)
 
     @property
     def reply(self) -> Reply:
@@ -157,10 +179,14 @@ async def _settle(session: Session) -> None:
         raise busy()
 
 
-async def _perform(driver: AsyncDriver, transport: AsyncTransport | None) -> AsyncGenerator[Delta, None]:
-    """The deltas of ``driver``; a transport of our own is closed behind them. Holds no stream, so that an abandoned
-    one goes at once."""
+async def _perform(
+    driver: AsyncDriver, transport: AsyncTransport | None, told: Sequence[Delta]
+) -> AsyncGenerator[Delta, None]:
+    """What is ``told``, then the deltas of ``driver``; a transport of our own is closed behind them. Holds no stream,
+    so that an abandoned one goes at once."""
     try:
+        for delta in told:
+            yield delta
         async with aclosing(driver.run()) as deltas:
             async for delta in deltas:
                 yield delta

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from thinkback.drive.sync import SyncDriver
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ToolDefinitionError, Veto
+from thinkback.log.compaction import is_empty
 from thinkback.model.commits import Compaction, Message
 from thinkback.session import requests
 from thinkback.session.fresh import new_id, outside
@@ -88,12 +89,19 @@ def driver_of(session: Session, message: Message | None, options: Options) -> Sy
 
 
 def refusal(session: Session, found: Compaction) -> str:
-    """Why the program's own hooks do not want this checkpoint; nothing where they do."""
+    """Why the program's own hooks do not want this checkpoint; nothing where they do, or it only says why none is."""
+    if is_empty(found):
+        return ""
     try:
         session._line.hooks.run("pre_compact", found)
     except Veto as veto:
         return veto.message
     return ""
+
+
+def asks_for_summaries(session: Session, options: Options) -> bool:
+    """Whether a model is to write the summaries that nobody asks for."""
+    return session._place.is_complete and session._effective(options.settings).compaction_strategy == "model"
 
 
 def _keeps_text(session: Session, options: Options) -> bool:

@@ -75,14 +75,7 @@ class Reply:
     @property
     def usage(self) -> Usage | None:
         """Tokens summed over the turn's responses, as reported; ``None`` when nothing was."""
-        reported = [step.result.usage for step in self.steps if step.result.usage is not None]
-        if not reported:
-            return None
-        if len(reported) == 1:
-            return reported[0]
-        names = ("input", "output", "reasoning", "cached", "cache_write")
-        counts = {name: [getattr(usage, name) for usage in reported] for name in names}
-        return Usage(**{n: sum(v for v in c if v is not None) for n, c in counts.items() if set(c) != {None}})
+        return total([step.result.usage for step in self.steps if step.result.usage is not None])
 
     @property
     def tokens(self) -> TokenUse | None:
@@ -129,6 +122,15 @@ class Reply:
 
     def __repr__(self) -> str:
         return f"<Reply {self.state or 'open'}: {len(self.text)} characters, {len(self.steps)} steps>"
+
+
+def total(reported: Sequence[Usage]) -> Usage | None:
+    """Usages together; ``None`` where there are none."""
+    if len(reported) < 2:
+        return reported[0] if reported else None
+    names = ("input", "output", "reasoning", "cached", "cache_write")
+    counts = {name: [getattr(usage, name) for usage in reported] for name in names}
+    return Usage(**{n: sum(v for v in c if v is not None) for n, c in counts.items() if set(c) != {None}})
 
 
 def visible_text(blocks: Sequence[Block]) -> str:

@@ -304,6 +304,13 @@ def _request_at(commits: Sequence[Commit], name: str) -> int:
 def plan_of(record: Request, commits: Sequence[Commit]) -> Plan:
     """The plan that ``record`` describes, from the commits up to its head."""
     head = next((at for at, commit in enumerate(commits) if commit.hash == record.head), -1)
+    plan = plan_like(record, commits, History(commits[: head + 1]))
+    plan.settings = dict(record.settings)
+    return plan
+
+
+def plan_like(record: Request, commits: Sequence[Commit], history: History) -> Plan:
+    """A plan of ``history`` to where ``record`` went, with its settings and parameters; ``commits`` have its data."""
     place, basis = record.target, _basis(record, commits)
     target = Target(
         endpoint=basis.endpoint,
@@ -316,10 +323,7 @@ def plan_of(record: Request, commits: Sequence[Commit]) -> Plan:
         guessed=place["guessed"] == "true",
         on=place["on"],
     )
-    history = History(commits[: head + 1])
-    plan = history.plan(target, restore(record.settings), None, canonical.decode(record.params))
-    plan.settings = dict(record.settings)
-    return plan
+    return history.plan(target, restore(record.settings), None, canonical.decode(record.params))
 
 
 def _basis(record: Request, commits: Sequence[Commit]) -> Basis:

@@ -16,7 +16,7 @@ from thinkback.session.fresh import new_id
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import reply_of
-from thinkback.turn import dialects, events, failures, orphans
+from thinkback.turn import dialects, events, failures, orphans, pressure
 from thinkback.turn.machine import Turn
 from thinkback.turn.plan import Plan
 from thinkback.turn.retry import asked_for, is_retryable
@@ -65,6 +65,10 @@ class Wire:
         session._append(answered)
         session._append(self._opening(said, read))
         plan = session._plan(read, with_key=True)
+        found = pressure.automatic(session._history, plan)
+        if found is not None and not asking.refusal(session, found):
+            session._append([Draft("compaction", found)])
+            plan = session._plan(read, with_key=True)
         plan.authenticate(plan)
         session._planned = Planned(plan, read, said.text if said is not None else None)
         return plan
@@ -204,7 +208,7 @@ class _Ingest:
                     self._sent = self._sent or command.id
                 case events.Append():
                     self._append(command)
-                case events.Emit() if getattr(command.delta, "state", "") == "repairing":
+                case events.Emit() if getattr(command.delta, "state", "") in ("repairing", "compacting"):
                     self._refused = getattr(command.delta, "detail", "")
                 case _:
                     pass

@@ -71,6 +71,21 @@ def automatic(history: History, plan: Plan) -> Compaction | None:
 
     After one that helped little there is none for some turns.
     """
+    chosen = choice(history, plan)
+    if chosen is None:
+        return None
+    wish, found = chosen
+    reason = f"{AUTOMATIC}: {share(plan.counts)}"
+    if found is not None and found.after < USEFUL * found.before:
+        return msgspec.structs.replace(found, reason=reason)
+    before = plan.counts.effective
+    saved = f"it would save {before - found.after:,} tokens" if found is not None else "there is nothing left to take"
+    note = f"nothing was done: {saved}"
+    return Compaction(wish.strategy, before=before, after=before, reason=reason, note=note)
+
+
+def choice(history: History, plan: Plan) -> tuple[Wish, Compaction | None] | None:
+    """What is to be done before ``plan`` is sent: the wish and the best that came of it; ``None``: it is not time."""
     reached = level(plan.counts, plan.wanted)
     trims = reached == "trim"
     if reached in ("", "warn") or _is_tried(history.commits) or is_cooling(history.commits, trims=trims):
@@ -79,16 +94,9 @@ def automatic(history: History, plan: Plan) -> Compaction | None:
     if is_closed(outline, plan):
         return None
     strategy: CompactionStrategy = "tool_results" if trims else _strategy(plan.wanted)
-    keep = plan.wanted.compaction_keep_turns
-    wishes = (*_by_turns(strategy, keep), *_by_responses(strategy, outline))
+    wishes = (*_by_turns(strategy, plan.wanted.compaction_keep_turns), *_by_responses(strategy, outline))
     goal = percentages(plan.wanted.compaction_thresholds)[0] * plan.counts.limit // 100
-    found = _first(history, plan, outline, wishes, goal)
-    reason = f"{AUTOMATIC}: {share(plan.counts)}"
-    if found is not None and found.after < USEFUL * found.before:
-        return msgspec.structs.replace(found, reason=reason)
-    before = plan.counts.effective
-    saved = f"it would save {before - found.after:,} tokens" if found is not None else "there is nothing left to take"
-    return Compaction(strategy, before=before, after=before, reason=reason, note=f"nothing was done: {saved}")
+    return _first(history, plan, outline, wishes, goal) or (wishes[0], None)
 
 
 def after_refusal(history: History, plan: Plan, refusal: str) -> Compaction | None:
@@ -108,24 +116,26 @@ def after_refusal(history: History, plan: Plan, refusal: str) -> Compaction | No
     is_last = made_before == ATTEMPTS - 1
     goal = 0 if is_last else int(USEFUL * plan.counts.effective)
     found = _first(history, plan, outline, wishes, goal)
-    return None if found is None else msgspec.structs.replace(found, reason=f"{OVERFLOW}: {refusal}")
+    return None if found is None else msgspec.structs.replace(found[1], reason=f"{OVERFLOW}: {refusal}")
 
 
-def _first(history: History, plan: Plan, outline: Outline, wishes: Iterable[Wish], goal: int) -> Compaction | None:
+def _first(
+    history: History, plan: Plan, outline: Outline, wishes: Iterable[Wish], goal: int
+) -> tuple[Wish, Compaction] | None:
     """The first checkpoint that leaves at most ``goal`` tokens, else the one that leaves the fewest.
 
     ``None`` where none makes the request smaller.
     """
     before = plan.counts.effective
-    best: Compaction | None = None
+    best: tuple[Wish, Compaction] | None = None
     for wish in wishes:
         try:
             found = made(outline, wish)
             after = trial(history, plan, found).counts.effective
         except (CompactionRefused, ReplayRefused):
             continue
-        if after < (best.after if best is not None else before):
-            best = msgspec.structs.replace(found, before=before, after=after)
+        if after < (best[1].after if best is not None else before):
+            best = wish, msgspec.structs.replace(found, before=before, after=after)
             if after <= goal:
                 break
     return best

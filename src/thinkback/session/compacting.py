@@ -1,0 +1,240 @@
+"""``session.compaction``: say a long history in fewer words, durably and visibly; nothing is deleted.
+
+Promises: a checkpoint makes the next request smaller, or it is refused; what it would do can be seen before. Where
+reasoning is bound to what stands before it, none is made while a turn is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, get_args
+
+import msgspec
+
+from thinkback.errors import CompactionRefused, ReplayRefused, SettingError
+from thinkback.log.compaction import TRIM_TO, Wish, checkpoint, cut
+from thinkback.log.outline import Outline
+from thinkback.log.strategies import made
+from thinkback.model.commits import Commit, Compaction, CompactionStrategy, Draft, Request
+from thinkback.model.plan import Counts
+from thinkback.model.target import Decision
+from thinkback.session import requests
+from thinkback.session.requests import Options
+from thinkback.turn import pressure
+from thinkback.turn.plan import Plan
+
+if TYPE_CHECKING:
+    from thinkback.session.session import Session
+    from thinkback.session.summarising import Written
+
+_STRATEGIES: tuple[CompactionStrategy, ...] = get_args(CompactionStrategy)
+
+
+class CompactionOptions(TypedDict, total=False):
+    """What ``plan`` and ``run`` take besides strategy and tail; ``Compactor.run`` says what each means."""
+
+    head: int
+    responses: int
+    text: str
+    size: int
+    endpoint: str
+    model: str
+    reason: str
+
+
+class Asked(NamedTuple):
+    """A checkpoint that somebody asked for: what it is to do, who writes it, and why."""
+
+    wish: Wish
+    endpoint: str
+    model: str
+    reason: str
+
+
+class CompactionPlan(msgspec.Struct, frozen=True):
+    """What a checkpoint does, or would do. ``covered`` are the hashes of what the summary stands for: messages and
+    ``response`` commits. ``unbound`` are the carriers that stay and can no longer go along, with the reason.
+
+    ``estimated``: the summary is one from the log alone; the model that is to write it was not asked.
+    """
+
+    checkpoint: Compaction
+    covered: tuple[str, ...]
+    before: Counts
+    after: Counts
+    unbound: tuple[Decision, ...] = ()
+    estimated: bool = False
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Hashes of what goes word for word behind the summary."""
+        return self.checkpoint.kept
+
+    @property
+    def trimmed(self) -> tuple[str, ...]:
+        """Hashes of the tool results that go out shorter."""
+        return tuple(hash for hash, _ in self.checkpoint.trimmed)
+
+
+class Compactor:
+    """Checkpoints of one session. They are commits: they branch, travel in time and can be looked at like any other."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def plan(
+        self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]
+    ) -> CompactionPlan:
+        """What ``run`` would do; nothing is stored, and no model is asked. Arguments and errors as there."""
+        self._session._settle()
+        self._session._refresh()
+        return self.planned(self.asked(strategy, tail, options))
+
+    def run(self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]) -> Commit:
+        """Make a checkpoint; returns its commit.
+
+        ``strategy`` is deterministic, model, manual, sliding_window, tool_results or middle_out (unset: manual with
+        ``text``, else the setting ``compaction.strategy``). The last ``tail`` turns stay (unset:
+        ``compaction.keepTurns``), with middle_out the first ``head`` too; of a turn under way the last ``responses``.
+        ``text`` is the summary by hand, ``size`` what is left of a long result, in characters. ``endpoint`` and
+        ``model`` name who writes the summary, ``reason`` is kept with it.
+
+        Raises ``CompactionRefused`` where it would make nothing smaller, lose what is IMPORTANT, or break the turn
+        under way; ``Veto`` where a ``pre_compact`` hook refuses; ``NotFoundError`` without an endpoint to plan for,
+        ``CredentialError`` without a key for the model that is to write.
+        """
+        self._session._settle()
+        self._session._refresh()
+        asked = self.asked(strategy, tail, options)
+        written = None
+        if asked.wish.strategy == "model":
+            from thinkback.session.summarising import Summarising
+
+            written = Summarising(self._session, asked, self.outline()).run()
+        return self.store(self.planned(asked, written))
+
+    def list(self) -> list[Commit]:
+        """The checkpoints of the current branch, oldest first."""
+        self._session._refresh()
+        return [commit for commit in self._session._history.commits if isinstance(commit.value, Compaction)]
+
+    # -- for the session itself ------------------------------------------------------------------------------------
+
+    def asked(self, strategy: str | None, tail: int | None, options: CompactionOptions) -> Asked:
+        """What the arguments say. Raises ``SettingError`` for a strategy or a number that cannot be."""
+        settings = self._session.settings
+        text = options.get("text", "")
+        name = strategy or ("manual" if text else settings.compaction_strategy)
+        if name not in _STRATEGIES:
+            raise SettingError(
+                f"there is no strategy {name!r}",
+                details={"key": "strategy", "value": name, "allowed": _STRATEGIES},
+                next_actions=(f"use one of {', '.join(_STRATEGIES)}",),
+            )
+        wish = Wish(
+            name,
+            tail=settings.compaction_keep_turns if tail is None else tail,
+            head=options.get("head", 1),
+            responses=options.get("responses", 0),
+            text=text,
+            size=options.get("size", TRIM_TO),
+        )
+        for key in ("tail", "head", "responses", "size"):
+            value = getattr(wish, key)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise SettingError(f"{key} must be a whole number from 0, not {value!r}", details={"key": key})
+        who = (options.get("endpoint", ""), options.get("model", ""))
+        return Asked(wish, *who, options.get("reason", ""))
+
+    def planned(self, asked: Asked, written: Written | None = None) -> CompactionPlan:
+        """What comes of it, with the summary that a model has written where it has."""
+        base = self._base()
+        outline = self._outline(base)
+        plan = self._planned(base, outline, asked, written)
+        if plan.after.effective >= plan.before.effective and written is not None and written.text:
+            note = f"the summary by {written.model} is no shorter than what it stands for"
+            plan = self._planned(base, outline, asked, written._replace(text="", note=note))
+        if plan.after.effective >= plan.before.effective:
+            raise CompactionRefused(
+                f"the next request would not be smaller: {plan.before.effective:,} tokens before, "
+                f"{plan.after.effective:,} after",
+                details={"before": plan.before.effective, "after": plan.after.effective},
+                next_actions=("keep fewer turns", "or go on: there is nothing to gain yet"),
+            )
+        return plan
+
+    def store(self, plan: CompactionPlan) -> Commit:
+        """Make the checkpoint of ``plan``, if no hook refuses."""
+        session = self._session
+        session._line.hooks.run("pre_compact", plan.checkpoint)
+        return session._append([Draft("compaction", plan.checkpoint)])[0]
+
+    def _base(self) -> Plan:
+        """The next request; without an endpoint, one to where the last request went."""
+        session = self._session
+        commits = session._history.commits
+        last = next((commit.value for commit in reversed(commits) if isinstance(commit.value, Request)), None)
+        if session._place.is_complete or last is None:
+            return session._plan(Options())
+        return requests.plan_like(last, commits, session._history)
+
+    def outline(self) -> Outline:
+        """The history to be cut. Raises ``CompactionRefused`` where that must wait."""
+        return self._outline(self._base())
+
+    def _outline(self, base: Plan) -> Outline:
+        outline = Outline(self._session._history.commits)
+        if pressure.is_closed(outline, base):
+            raise CompactionRefused(
+                f"{base.target.model} binds its reasoning to what stands before it, and a turn is under way",
+                details={"rule": base.target.rule.id, "model": base.target.model},
+                next_actions=("let the turn end first", "or interrupt it by asking something new"),
+            )
+        return outline
+
+    def _planned(self, base: Plan, outline: Outline, asked: Asked, written: Written | None) -> CompactionPlan:
+        wish, before = asked.wish, base.counts
+        found = cut(outline, wish) if wish.strategy != "tool_results" else None
+        if written is not None and written.text:
+            payload = checkpoint(outline, wish, found, written.text)
+        else:
+            payload = made(outline, wish)
+        if written is not None:
+            # What a model did not write is not said to be its own.
+            strategy: CompactionStrategy = "model" if written.text else "deterministic"
+            said = {"strategy": strategy, "model": written.model, "usage": written.usage, "note": written.note}
+            payload = msgspec.structs.replace(payload, **said)
+        after = self._tried(base, payload)
+        payload = msgspec.structs.replace(
+            payload, before=before.effective, after=after.counts.effective, reason=asked.reason
+        )
+        pieces = found.covered if found is not None else ()
+        inside = {outline.commits[at].hash for piece in pieces for at in piece.at}
+        return CompactionPlan(
+            payload,
+            tuple(piece.hash for piece in pieces),
+            before,
+            after.counts,
+            _unbound(base, after, inside),
+            estimated=wish.strategy == "model" and written is None,
+        )
+
+    def _tried(self, base: Plan, payload: Compaction) -> Plan:
+        try:
+            return pressure.trial(self._session._history, base, payload)
+        except ReplayRefused as error:
+            raise CompactionRefused(
+                f"the next request could not be built: {error.message}",
+                details=error.details,
+                next_actions=("keep more turns", *error.next_actions),
+            ) from error
+
+
+def _unbound(before: Plan, after: Plan, covered: Set[str]) -> tuple[Decision, ...]:
+    """The carriers that went along and no longer do, those of what is summarised aside."""
+    went = {(found.block, found.what) for found in before.decisions if found.action != "drop"}
+    return tuple(
+        found
+        for found in after.decisions
+        if found.action == "drop" and (found.block, found.what) in went and found.block not in covered
+    )
