@@ -77,7 +77,8 @@ def _guarded(where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
 
 
 def _file_problems(db: Connection) -> Iterator[Problem]:
-    for (what,) in db.execute("PRAGMA quick_check"):
+    # Not quick_check: what may be removed is looked up in indexes.
+    for (what,) in db.execute("PRAGMA integrity_check"):
         if what != "ok":
             yield Problem("file", what)
     for table, row, *_ in db.execute("PRAGMA foreign_key_check"):
