@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import append, clients, ingest, plan, postgres, readers, start, tags
+from bench import append, clients, ingest, plan, postgres, readers, search, start, tags
 from bench.measure import Figure, Group
 
 GROUPS: tuple[Group, ...] = (
@@ -25,6 +25,7 @@ GROUPS: tuple[Group, ...] = (
     append.GROUP,
     postgres.GROUP,
     plan.GROUP,
+    search.GROUP,
 )
 LATEST = Path(__file__).parent / "latest.json"
 _ROW = "{:<22} {:>9} {:<12} {:>8} {:>9} {:>6}  {:<5} {}"

@@ -113,11 +113,5 @@ def _rate(durability: Durability, quick: bool) -> Figure:
     )
 
 
-def _search_lag(quick: bool) -> Figure:
-    """There is no index that could lag."""
-    note = "not applicable: this version has no search index"
-    return Figure("append.search_lag", None, "", aim="search index lag", note=note)
-
-
 # NORMAL is there for comparison.
-GROUP = Group("append", (partial(_rate, "full"), partial(_rate, "normal"), _search_lag))
+GROUP = Group("append", (partial(_rate, "full"), partial(_rate, "normal")))

@@ -53,7 +53,8 @@ _DENSE = re.compile(
     "\U00020000-\U0003ffff]"
 )
 # Letters and digits, and the vowel signs of scripts whose words would fall apart without them.
-_WORD = re.compile("[\\w\u0900-\u0963\u0966-\u0eff\u1000-\u109f\u1780-\u17ff]+")
+_LETTER = "[\\w\u0900-\u0963\u0966-\u0eff\u1000-\u109f\u1780-\u17ff]"
+_WORD = re.compile(f"({_LETTER}{{1,{LONGEST_WORD}}}){_LETTER}*")
 # Accents, and the points of Hebrew and Arabic.
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u065f\u0670]+")
 _PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
@@ -195,7 +196,7 @@ def words(text: str) -> list[str]:
     if not text.isascii():
         plain = _MARKS.sub("", unicodedata.normalize("NFKD", text))
         text = _DENSE.sub(r" \g<0> ", unicodedata.normalize("NFC", plain.casefold()))
-    return [word[:LONGEST_WORD] for word in _WORD.findall(text.casefold().replace("_", " "))]
+    return _WORD.findall(text.casefold().replace("_", " "))
 
 
 def phrases(text: str) -> Phrases:

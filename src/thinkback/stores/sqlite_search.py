@@ -39,10 +39,11 @@ SELECT coalesce(max(arrival), 0) FROM (
 )
 """
 _COUNT = "SELECT count(*) FROM commits INDEXED BY commits_by_arrival WHERE arrival > ? AND arrival <= ?"
-_COMMITS = f"""
-SELECT arrival, c.segment, s.family, kind, response, {COLUMNS} FROM commits AS c
-JOIN segments AS g ON g.segment = c.segment JOIN sessions AS s ON s.session = g.session
+_COLUMNS = f"c.arrival, c.segment, s.family, kind, response, {COLUMNS}"
+_FROM = """
+FROM commits AS c JOIN segments AS g ON g.segment = c.segment JOIN sessions AS s ON s.session = g.session
 """
+_COMMITS = f"SELECT {_COLUMNS} {_FROM}"
 _NEW = f"{_COMMITS} WHERE arrival > ? AND kind NOT IN ({', '.join(repr(k) for k in sorted(searching.UNREAD))})"
 _ONE = f"{_COMMITS} WHERE arrival = ?"
 _PIECES = "SELECT arrival FROM commits WHERE segment = ? AND response IN (SELECT value FROM json_each(?))"
@@ -58,9 +59,9 @@ _DROP_WORDS = "INSERT INTO search_words (search_words, rowid, words) VALUES ('de
 _ADD_LABEL = "INSERT INTO search_labels (models, tools) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _LABEL = "SELECT label FROM search_labels WHERE models = ? AND tools = ?"
 _ADD_ENTRY = "INSERT INTO search_entries (arrival, label, tokens, priority) VALUES (?, ?, ?, ?)"
-_ENTRY = """
-SELECT l.models, l.tools, e.tokens, e.priority FROM search_entries AS e
-JOIN search_labels AS l ON l.label = e.label WHERE e.arrival = ?
+_ENTRY = f"""
+SELECT l.models, l.tools, e.tokens, e.priority, {_COLUMNS} {_FROM}
+JOIN search_entries AS e ON e.arrival = c.arrival JOIN search_labels AS l ON l.label = e.label WHERE c.arrival = ?
 """
 _ADD_TIME = """
 INSERT INTO search_times (zone, first, last) VALUES (?1, ?2, ?2)
@@ -80,10 +81,11 @@ SELECT segment, max(position) FROM reached GROUP BY segment
 
 
 class _Indexed(NamedTuple):
-    """An entry, and the segment of its commit."""
+    """An entry, the segment of its commit, and what the index holds of it: its filters, then its words."""
 
     entry: Entry
     segment: int
+    words: str
 
 
 class _Piece(NamedTuple):
@@ -113,10 +115,11 @@ class SqliteSearch:
             if piece.commits == 0:
                 return 0
             reading = searching.read(piece.placed)
+            new = [_to_index(entry, piece.segments[entry.arrival]) for entry in reading.entries]
             with self._file.write() as db:
                 # Whoever filled or erased meanwhile made this piece worthless.
                 if db.execute(_STATE).fetchone() == state:
-                    _add(db, [_Indexed(entry, piece.segments[entry.arrival]) for entry in reading.entries])
+                    _add(db, new)
                     for said in reading.said:
                         _prioritise(db, said)
                     db.execute("UPDATE search_state SET arrival = ?", (piece.until,))
@@ -154,14 +157,14 @@ def changing(db: Connection, arrivals: Iterable[int]) -> Iterator[None]:
         yield
         return
     touched = [arrival for arrival in _with_responses(db, arrivals) if arrival <= until]
-    before = {arrival: indexed for arrival in touched if (indexed := _indexed(db, arrival)) is not None}
+    before = {arrival: _to_index(*found) for arrival in touched if (found := _entry(db, arrival)) is not None}
     _drop(db, before.values())
     yield
     _, left = _placed([row for arrival in touched for row in db.execute(_ONE, (arrival,)).fetchall()])
     for entry in searching.read(left).entries:
         if entry.arrival in before:
             was = before[entry.arrival]
-            _add(db, [_Indexed(msgspec.structs.replace(entry, priority=was.entry.priority), was.segment)])
+            _add(db, [_to_index(msgspec.structs.replace(entry, priority=was.entry.priority), was.segment)])
     # The numbers of commits that were removed from the end are given to others.
     db.execute(
         "UPDATE search_state SET changes = changes + 1, dropped = dropped OR ?, "
@@ -216,14 +219,13 @@ def _placed(rows: list[tuple[Any, ...]]) -> tuple[dict[int, int], list[Placed]]:
     return segments, [Placed(row[0], row[2], commit) for row, commit in zip(rows, commits, strict=True)]
 
 
-def _indexed(db: Connection, arrival: int) -> _Indexed | None:
-    """What the index has of a commit."""
+def _entry(db: Connection, arrival: int) -> tuple[Entry, int] | None:
+    """The entry of a commit, where it has one, and the segment."""
     row = db.execute(_ENTRY, (arrival,)).fetchone()
     if row is None:
         return None
-    models, tools, tokens, priority = row
-    _, segment, *_ = stored = db.execute(_ONE, (arrival,)).fetchone()
-    ((_, _, commit),) = _placed([stored])[1]
+    models, tools, tokens, priority, *stored = row
+    segments, ((_, _, commit),) = _placed([tuple(stored)])
     entry = Entry(
         arrival,
         commit.hash,
@@ -236,14 +238,14 @@ def _indexed(db: Connection, arrival: int) -> _Indexed | None:
         tokens,
         Priority(priority),
     )
-    return _Indexed(entry, segment)
+    return entry, segments[arrival]
 
 
 def _add(db: Connection, new: list[_Indexed]) -> None:
     labels: dict[tuple[str, str], int] = {}
     rows: list[tuple[int, int, int, str]] = []
     times: dict[int, tuple[int, int]] = {}
-    for entry, _ in new:
+    for entry, _, _ in new:
         names = canonical.encode(entry.models).decode(), canonical.encode(entry.tools).decode()
         if names not in labels:
             db.execute(_ADD_LABEL, names)
@@ -252,13 +254,13 @@ def _add(db: Connection, new: list[_Indexed]) -> None:
         first, last = times.get(entry.arrival // ZONE, (entry.time, entry.time))
         times[entry.arrival // ZONE] = min(first, entry.time), max(last, entry.time)
     db.executemany(_ADD_ENTRY, rows)
-    db.executemany(_ADD_WORDS, [(entry.arrival, _words(entry, segment)) for entry, segment in new])
+    db.executemany(_ADD_WORDS, [(entry.arrival, words) for entry, _, words in new])
     db.executemany(_ADD_TIME, [(zone, time) for zone, span in times.items() for time in span])
 
 
 def _drop(db: Connection, old: Iterable[_Indexed]) -> None:
-    for entry, segment in old:
-        db.execute(_DROP_WORDS, (entry.arrival, _words(entry, segment)))
+    for entry, _, words in old:
+        db.execute(_DROP_WORDS, (entry.arrival, words))
         db.execute("DELETE FROM search_entries WHERE arrival = ?", (entry.arrival,))
 
 
@@ -272,12 +274,13 @@ def _prioritise(db: Connection, said: Said) -> None:
             break
     else:
         return
-    indexed = _indexed(db, arrival)
-    if indexed is not None:
+    found = _entry(db, arrival)
+    if found is not None:
+        entry, segment = found
         ((_, _, commit),) = _placed([db.execute(_ONE, (arrival,)).fetchone()])[1]
         priority = said.priority or searching.own_priority(commit.value)
-        _drop(db, [indexed])
-        _add(db, [indexed._replace(entry=msgspec.structs.replace(indexed.entry, priority=priority))])
+        _drop(db, [_to_index(entry, segment)])
+        _add(db, [_to_index(msgspec.structs.replace(entry, priority=priority), segment)])
 
 
 def _empty(db: Connection) -> None:
@@ -333,21 +336,23 @@ def _bounds(db: Connection, query: Query) -> tuple[int, int] | None:
 
 def _match(query: Query, wanted: Phrases, reached: dict[int, int] | None) -> str | None:
     """What FTS5 is asked for: phrases and filters, all in quotation marks; empty for anything, ``None`` for nothing."""
-    parts = [f'"{" ".join(phrase)}"' for phrase in wanted]
-    if query.kinds:
-        parts.append(_any(_kind(kind) for kind in query.kinds))
-    if query.model:
-        parts.append(_any([_name("m", query.model)]))
-    if query.tool:
-        parts.append(_any([_name("t", query.tool)]))
-    if query.priority is not None and query.priority != Priority.NORMAL:
-        parts.append(_any([_priority(query.priority)]))
+    # What few entries have comes first: the rest is looked up only there.
+    parts: list[str] = []
     if reached is not None:
         parts.append(_any(_segment(segment) for segment in sorted(reached)))
+    if query.priority is not None and query.priority != Priority.NORMAL:
+        parts.append(_any([_priority(query.priority)]))
+    parts += [f'"{" ".join(phrase)}"' for phrase in wanted]
+    if query.tool:
+        parts.append(_any([_name("t", query.tool)]))
+    if query.model:
+        parts.append(_any([_name("m", query.model)]))
     if query.min_tokens is not None or query.max_tokens is not None:
         least = max(0, query.min_tokens or 0)
         most = _MOST_TOKENS if query.max_tokens is None else min(_MOST_TOKENS, max(0, query.max_tokens))
         parts.append(_any(_size(1 << bits >> 1) for bits in range(least.bit_length(), most.bit_length() + 1)))
+    if query.kinds:
+        parts.append(_any(_kind(kind) for kind in query.kinds))
     return None if "" in parts else " AND ".join(parts)
 
 
@@ -356,14 +361,13 @@ def _any(filters: Iterable[str]) -> str:
     return f"({said})" if said else ""
 
 
-def _words(entry: Entry, segment: int) -> str:
-    """What the index holds of an entry: its filters, then its words."""
+def _to_index(entry: Entry, segment: int) -> _Indexed:
     filters = [_kind(entry.kind), _segment(segment), _size(entry.tokens)]
     filters += [_name("m", model) for model in entry.models]
     filters += [_name("t", tool) for tool in entry.tools]
     if entry.priority != Priority.NORMAL:
         filters.append(_priority(entry.priority))
-    return f"{' '.join(filters)}{searching.joined(entry.text)}"
+    return _Indexed(entry, segment, f"{' '.join(filters)}{searching.joined(entry.text)}")
 
 
 def _kind(kind: str) -> str:
@@ -390,6 +394,6 @@ def _name(of: str, name: str) -> str:
 
 
 def _hit(db: Connection, arrival: int, wanted: Phrases) -> Hit:
-    indexed = _indexed(db, arrival)
-    assert indexed is not None
-    return searching.hit(sqlite_places.owner(db, arrival), indexed.entry, wanted)
+    found = _entry(db, arrival)
+    assert found is not None
+    return searching.hit(sqlite_places.owner(db, arrival), found[0], wanted)
