@@ -14,13 +14,15 @@ from typing import get_args
 
 import pytest
 
-from tests.stores.samples import fill, response_step, user_step
+from tests.stores.samples import fill, put, put_on, response_step, user_step
+from thinkback.log.protocol import MAIN, Origin
+from thinkback.log.seal import head_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Text
-from thinkback.model.commits import KIND_OF, Commit, Message, Payload
+from thinkback.model.commits import KIND_OF, Commit, Draft, Erased, Merge, Message, Payload, Step
 from thinkback.stores import open_store
 from thinkback.stores.migrations import NEWEST
-from thinkback.stores.rows import COMPRESS_OVER
+from thinkback.stores.rows import COMPRESS_OVER, pack
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text("utf-8")
 
@@ -87,28 +89,51 @@ def test_every_payload_is_described() -> None:
         assert kind == described[tags[block]]
 
 
-def test_a_program_with_sqlite_and_hashlib_can_read_a_log(db: sqlite3.Connection, commits: list[Commit]) -> None:
-    """A reader written from the document alone finds the same commits, hashes, texts and sequence numbers."""
-    segment, position = db.execute("SELECT segment, position FROM branches WHERE name = 'main'").fetchone()
-    (base,) = db.execute("SELECT base FROM segments WHERE segment = ?", (segment,)).fetchone()
-    found = []
-    rows = db.execute(
-        "SELECT position, hash, parents, kind, digest, time, response, block, edit, codec, payload FROM commits "
-        "WHERE segment = ? AND position <= ? ORDER BY position",
-        (segment, position),
-    )
-    for at, stored, parents, kind, digest, time, response, block, edit, codec, payload in rows:
-        payload = zlib.decompress(payload) if codec == 1 else payload
-        assert hashlib.sha256(payload).digest() == digest
-        joined = ",".join(parents[n : n + 32].hex() for n in range(0, len(parents), 32))
-        lines = ["1", joined, kind, digest.hex(), edit.hex(), response, str(block), str(time)]
-        assert hashlib.sha256("\n".join(lines).encode()).digest() == stored
-        value = json.loads(payload)
-        found.append((base + at, stored.hex(), value["type"], value.get("text")))
+def test_a_program_with_sqlite_and_hashlib_can_read_a_log(log: Path, commits: list[Commit]) -> None:
+    """A reader written from the document alone finds a fork's commits, hashes, texts and sequence numbers.
+
+    The fork is of a branch, has merged another, stands on its second one, and two of its payloads were erased.
+    """
+    with closing(open_store(log)) as store:
+        store.create_session("f", "fork", 9, Origin("s", at=head_of(commits[:4])))
+        store.refs.create("f", "other", head_of(commits[:4]), MAIN)
+        theirs = put_on(store, "f", "other", user_step("4", "taken in"))
+        merge = Draft("merge", Merge("other", theirs[0].hash, commits[3].hash), parents=(theirs[0].hash,))
+        put(store, "f", Step("merge", (Draft(theirs[0].kind, theirs[0].value), merge), 5))
+        store.refs.create("f", "second", store.refs.list("f")[0].head, MAIN)
+        store.refs.switch("f", "second")
+        put_on(store, "f", "second", user_step("5", "on the second branch"))
+        tombs = [canonical.encode(Erased("asked to", 7, text)) for text in ("", "left " * 200)]
+        store.care.erase("f", {commits[0].hash: tombs[0], commits[2].hash: tombs[1]})
+        expected = store.read("f", branch="second")
+    code = re.search(r"^## Reading a session$.*?^```sql\n(.*?)^```", DOCUMENT, re.M | re.S)
+    assert code is not None
+    with closing(sqlite3.connect(log)) as db:
+        found = []
+        for seq, stored, codec, payload in db.execute(code[1], {"name": "fork"}):
+            payload = zlib.decompress(payload) if codec in (1, 3) else payload
+            parents, kind, digest, time, response, block, edit = db.execute(
+                "SELECT parents, kind, digest, time, response, block, edit FROM commits WHERE hash = ?", (stored,)
+            ).fetchone()
+            assert (hashlib.sha256(payload).digest() == digest) == (codec in (0, 1))
+            joined = ",".join(parents[n : n + 32].hex() for n in range(0, len(parents), 32))
+            lines = ["1", joined, kind, digest.hex(), edit.hex(), response, str(block), str(time)]
+            assert hashlib.sha256("\n".join(lines).encode()).digest() == stored
+            value = json.loads(payload)
+            found.append((seq, stored.hex(), value["type"], value.get("text")))
     assert [
         (commit.seq, commit.hash, commit.value.__struct_config__.tag, getattr(commit.value, "text", None))
-        for commit in commits
+        for commit in expected
     ] == found
+    assert ["erased", "response", "erased"] == [type for _, _, type, _ in found[:3]]
+
+
+def test_every_codec_is_described() -> None:
+    """The document's table has the codecs that are written, and no others."""
+    section = DOCUMENT[DOCUMENT.index("## Payloads") : DOCUMENT.index("## Hashes")]
+    described = [int(codec) for codec in re.findall(r"^\| (\d) \|", section, re.M)]
+    written = {pack(payload, erased)[0] for payload in (b"short", b"long" * 500) for erased in (False, True)}
+    assert sorted(written) == described
 
 
 def test_the_recipe_in_the_document_is_the_one_that_is_used(commits: list[Commit]) -> None:

@@ -112,7 +112,8 @@ def _answer(store: Store, call: tuple[str, *tuple[object, ...]], heads: list[Hea
             case ("read", str(session), int(since)):
                 return store.read(session, since)
             case ("settings", str(session), dict(values)):
-                return store.write_settings(session, values)
+                store.write_settings(session, values)
+                return None
             case ("find", str(prefix)):
                 return store.find_commit(prefix)
             case _:
@@ -133,11 +134,11 @@ def _answer_of_branches(store: Store, call: tuple[str, *tuple[object, ...]], hea
         case ("branch", str(session), str(name), int(at), str(via)):
             return store.refs.create(session, name, head(at), via)
         case ("move", str(session), str(name), int(expected), int(to), str(via)):
-            return store.refs.move(session, name, head(expected), head(to), via)
+            store.refs.move(session, name, head(expected), head(to), via)
         case ("drop", str(session), str(name), int(expected)):
-            return store.refs.delete(session, name, head(expected))
+            store.refs.delete(session, name, head(expected))
         case ("switch", str(session), str(name)):
-            return store.refs.switch(session, name)
+            store.refs.switch(session, name)
         case ("look", str(session), str(name), int(since)):
             return store.read(session, since, name), store.refs.list(session)
         case ("look at", str(session), int(at)):
@@ -150,7 +151,9 @@ def _answer_of_branches(store: Store, call: tuple[str, *tuple[object, ...]], hea
             return store.care.delete_session(session)
         case ("ends", str(session)):
             return store.care.ends(session)
-    raise AssertionError(call)
+        case _:
+            raise AssertionError(call)
+    return None
 
 
 def _append(store: Store, session: str, branch: str, number: int, head: Head, heads: list[Head]) -> bool:
