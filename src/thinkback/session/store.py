@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, Unpack, get_args
 
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.drafting import ContentType
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from thinkback.drive.auth import Keyring
     from thinkback.drive.http import AsyncTransport, Httpx2Transport, Timeouts, Transport, Verify
     from thinkback.rules import Rulebook
+    from thinkback.session.search import Filters, Found
     from thinkback.session.session import Session
 
 
@@ -169,6 +170,17 @@ class SessionStore:
         """The commits of a session's current branch, oldest first."""
         info = self.find(session)
         return self.log.read(info.id, branch=info.branch)
+
+    def search(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[Found]:
+        """What was said and thought in all sessions, or in that of a name or id; as ``session.search``."""
+        from thinkback.session.search import search
+
+        return search(self.log, text, self.find(session).id if session else "", **filters)
+
+    def find_reasoning(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[Found]:
+        """The same among reasoning alone."""
+        filters["kinds"] = ("reasoning",)
+        return self.search(text, session=session, **filters)
 
     def fsck(self) -> list[Problem]:
         """Every disagreement between what is stored and its hashes; an empty list is a clean log."""
