@@ -1,7 +1,8 @@
 """Export: sessions as JSON Lines, Markdown, HTML or Parquet.
 
 Promises: what is meant for sharing has no reasoning, no carrier and no account in it unless it is asked for; a file is
-whole or not there; one session's branch is held at a time.
+whole or not there; one branch is held at a time. JSON Lines and Parquet hold every branch, Markdown and HTML the
+current one.
 """
 
 from __future__ import annotations
@@ -11,17 +12,23 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from thinkback.errors import NotFoundError
+from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log import exchange
 from thinkback.log.exchange import Header, Tip
 from thinkback.log.leaving import Leaving, Sharing
 from thinkback.log.lines import common
 from thinkback.log.protocol import MAIN, SessionInfo, Store
+from thinkback.log.transcript import Entry, transcript
 from thinkback.model.commits import Commit, Head
+
+Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
+FORMATS = ("jsonl", "markdown", "html", "parquet")
+ENDINGS = {".jsonl": "jsonl", ".md": "markdown", ".html": "html", ".parquet": "parquet"}
+SHARED = Sharing()
 
 
 class Exported(msgspec.Struct):
@@ -140,7 +147,117 @@ def read_branch(log: Store, session: str, tip: Tip) -> Sequence[Commit]:
     return log.read_to(session, tip.head) if tip.head else ()
 
 
-def write(to: str | os.PathLike[str] | IO[bytes], pieces: Iterable[bytes]) -> None:
+def export(
+    log: Store,
+    to: Target,
+    time: int,
+    *,
+    session: str = "",
+    family: bool = False,
+    format: str = "",
+    sharing: Sharing = SHARED,
+    history: bool = False,
+) -> Exported:
+    """Write sessions in a format, that of the file's ending if none is named. ``history``: with what edits and
+    checkpoints replaced. ``time`` is now, microseconds UTC.
+    """
+    wanted = format or _format_of(to)
+    chosen = choose(log, session, family)
+    done = Exported()
+    if wanted == "jsonl":
+        write(to, json_lines(log, chosen, sharing, time, done))
+        return done
+    whole = [each for each in chosen if each.fork is None]
+    leaving = Leaving(sharing, time)
+    if wanted == "parquet":
+        from thinkback.session import parquet
+
+        parquet.write(_path(to), _rows(log, whole, leaving, history, sharing.complete, done))
+    else:
+        pages = {"markdown": _markdown, "html": _page}[wanted]
+        title = whole[0].info.name if len(whole) == 1 else "thinkback"
+        text = pages(title, _transcripts(log, whole, leaving, history, done))
+        write(to, (piece.encode("utf-8", "replace") for piece in text))
+    return done
+
+
+def _format_of(to: Target) -> str:
+    """The format that a file's ending names; a stream gets JSON Lines."""
+    ending = Path(to).suffix.lower() if isinstance(to, str | os.PathLike) else ".jsonl"
+    if ending not in ENDINGS:
+        raise NotFoundError(
+            f"no format is known by the ending {ending!r}",
+            next_actions=(f"use one of {', '.join(ENDINGS)}", f"or name a format: {', '.join(FORMATS)}"),
+        )
+    return ENDINGS[ending]
+
+
+def _path(to: Target) -> str:
+    if not isinstance(to, str | os.PathLike):
+        raise ThinkbackError("Parquet is written to a file, not to a stream", next_actions=("name a file",))
+    return os.fspath(to)
+
+
+def _transcripts(
+    log: Store, chosen: Sequence[Chosen], leaving: Leaving, history: bool, done: Exported
+) -> Iterator[tuple[SessionInfo, Iterator[Entry]]]:
+    """What people read of each session: its current branch."""
+    for each in chosen:
+        info = each.info
+        line = _leaving(log.read_to(info.id, info.head.hash) if info.head.hash else (), leaving, done)
+        done.sessions += 1
+        yield info, transcript(line, history)
+
+
+def _markdown(title: str, told: Iterable[tuple[SessionInfo, Iterator[Entry]]]) -> Iterator[str]:
+    from thinkback.session import markdown
+
+    for info, entries in told:
+        yield from markdown.opening(info, info.branch)
+        for said in entries:
+            yield from markdown.entry(said)
+
+
+def _page(title: str, told: Iterable[tuple[SessionInfo, Iterator[Entry]]]) -> Iterator[str]:
+    from thinkback.session import page
+
+    start, end = page.ends(title)
+    yield start
+    for info, entries in told:
+        yield from page.opening(info, info.branch)
+        for said in entries:
+            yield from page.entry(said)
+    yield end
+
+
+def _rows(
+    log: Store, chosen: Sequence[Chosen], leaving: Leaving, history: bool, whole: bool, done: Exported
+) -> Iterator[dict[str, Any]]:
+    """Each commit once, on the first branch that has it."""
+    from thinkback.session.parquet import rows
+
+    written: set[str] = set()
+    for each in chosen:
+        if not each.parent:
+            written = set()
+        for tip in _tips(log, each.info):
+            line = read_branch(log, each.info.id, tip)
+            new = len(exchange.unwritten(line, written))
+            shared = len(line) - new
+            told = [*map(leaving.commit, line[:shared]), *_leaving(line[shared:], leaving, done)]
+            yield from rows(each.info, tip.name, told, told[shared:], history, whole)
+        done.sessions += 1
+
+
+def _leaving(line: Sequence[Commit], leaving: Leaving, done: Exported) -> list[Commit]:
+    """The commits as they leave, counted."""
+    left = [leaving.commit(commit) for commit in line]
+    done.commits += len(left)
+    done.left_out += sum(one is not other for one, other in zip(line, left, strict=True))
+    return left
+
+
+def write(to: Target, pieces: Iterable[bytes]) -> None:
     """Write ``pieces`` to a stream, or to a file that is whole or not there, and is private as the log is."""
     if not isinstance(to, str | os.PathLike):
         for piece in pieces:

@@ -7,6 +7,7 @@ A few hundred commits are held at a time.
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import count
@@ -48,6 +49,17 @@ class Imported(msgspec.Struct, frozen=True):
     def commits(self) -> int:
         """How many commits were added."""
         return sum(session.commits for session in self.sessions)
+
+
+def import_file(log: Store, source: str | os.PathLike[str] | Iterable[bytes]) -> Imported:
+    """Store what a file holds, or lines; as ``import_lines``. Raises ``NotFoundError`` for a file that is not there."""
+    if not isinstance(source, str | os.PathLike):
+        return import_lines(log, source)
+    if not os.path.isfile(source):
+        name = os.fspath(source)
+        raise NotFoundError(f"there is no file {name}", details={"path": name}, next_actions=("check its name",))
+    with open(source, "rb") as file:
+        return import_lines(log, file)
 
 
 def import_lines(log: Store, lines: Iterable[bytes]) -> Imported:

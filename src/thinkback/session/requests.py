@@ -12,10 +12,17 @@ import msgspec
 from thinkback.compile import translate
 from thinkback.drive.http import Timeouts
 from thinkback.drive.tools import PythonTool, inline, offered, result_text
-from thinkback.errors import CorruptLogError, NotFoundError, SettingError, ThinkbackError, UnsupportedContent
+from thinkback.errors import (
+    CorruptLogError,
+    ErasedError,
+    NotFoundError,
+    SettingError,
+    ThinkbackError,
+    UnsupportedContent,
+)
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ToolResult, Unknown
-from thinkback.model.commits import Commit, Draft, Message, Request, Tool
+from thinkback.model.commits import Commit, Draft, Erased, Message, Request, Tool, surviving
 from thinkback.model.target import Basis, Target, merge
 from thinkback.session.place import Place as Place
 from thinkback.session.place import Rulebook as Rulebook
@@ -263,15 +270,26 @@ def rebuild(commits: Sequence[Commit], request: str = "") -> Plan:
     Without a name it is the last one. The history may end with the request: what came later plays no part.
 
     Raises ``NotFoundError`` where that cannot be done, because there was none or it carried reasoning that was not
-    kept, and ``CorruptLogError`` when the bytes are not those whose digest was stored.
+    kept, ``ErasedError`` where commits were erased since, and ``CorruptLogError`` when the bytes are not those whose
+    digest was stored.
     """
     at = _request_at(commits, request)
-    record = commits[at].value
-    assert isinstance(record, Request)
-    plan = plan_of(record, commits)
-    if plan.record().sent_digest == record.sent_digest:
+    record = surviving(commits[at].value)
+    erased = [commit.hash for commit in commits[: at + 1] if isinstance(commit.value, Erased)]
+    if not isinstance(record, Request) or commits[at].hash in erased:
+        raise _erased(commits[at].hash, erased)
+    try:
+        plan = plan_of(record, commits)
+        is_same = plan.record().sent_digest == record.sent_digest
+    except ThinkbackError as error:
+        if not erased:
+            raise
+        raise _erased(commits[at].hash, erased) from error
+    if is_same:
         plan.answered(report_of(commits[at].response, commits), commits)
         return plan
+    if erased:
+        raise _erased(commits[at].hash, erased)
     if "held" in record.target:
         raise NotFoundError(
             "the request carried reasoning that was not kept, so it cannot be built again",
@@ -282,6 +300,14 @@ def rebuild(commits: Sequence[Commit], request: str = "") -> Plan:
         "the rebuilt request differs from the one that was sent",
         details={"request": commits[at].hash},
         next_actions=("run `thinkback fsck`; if it is clean, the program that sent it built it differently",),
+    )
+
+
+def _erased(request: str, commits: Sequence[str]) -> ErasedError:
+    return ErasedError(
+        "the request cannot be built again: commits it was built from were erased since",
+        details={"request": request, "commits": list(commits)},
+        next_actions=("its record still says where it went and with which settings",),
     )
 
 
@@ -328,8 +354,9 @@ def plan_like(record: Request, commits: Sequence[Commit], history: History) -> P
 
 def _basis(record: Request, commits: Sequence[Commit]) -> Basis:
     """The data ``record`` was built by: its own, or that of the earlier request which has it."""
-    requests = (commit.value for commit in commits if isinstance(commit.value, Request))
-    found = next((r.basis for r in requests if r.basis and r.basis_digest == record.basis_digest), "")
+    requests = (surviving(commit.value) for commit in commits if commit.kind == "request")
+    bases = (r.basis for r in requests if isinstance(r, Request) and r.basis_digest == record.basis_digest)
+    found = next(filter(None, bases), "")
     if not found:
         raise CorruptLogError(
             "the data that the request was built by is not in the log",

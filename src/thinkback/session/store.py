@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Unpack, get_args
+from typing import IO, TYPE_CHECKING, Literal, get_args
 
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.drafting import ContentType
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from thinkback.drive.auth import Keyring
     from thinkback.drive.http import AsyncTransport, Httpx2Transport, Timeouts, Transport, Verify
     from thinkback.rules import Rulebook
-    from thinkback.session.search import Filters, Found
+    from thinkback.session.erasing import StoreCare
+    from thinkback.session.exporting import Exported
+    from thinkback.session.importing import Imported
     from thinkback.session.session import Session
 
 
@@ -43,7 +45,7 @@ def open(
     log. ``rules`` (file name to TOML text) and ``settings`` replace the user's own files. Raises ``StoreError``,
     ``FormatVersionError``, ``RuleFileError``.
     """
-    return SessionStore(open_store(path, durability, tenant, connections), commit_reasoning, rules, settings)
+    return SessionStore(open_store(path, durability, tenant, connections), commit_reasoning, rules, settings, tenant)
 
 
 class SessionStore:
@@ -55,8 +57,10 @@ class SessionStore:
         commit_reasoning: bool,
         rules: Mapping[str, str] | None,
         settings: Mapping[str, object] | None,
+        tenant: str = "default",
     ) -> None:
         self.log = log
+        self.tenant = tenant
         self.commit_reasoning = commit_reasoning
         self.content_types: dict[str, ContentType] = {}
         self._rules = rules
@@ -171,20 +175,57 @@ class SessionStore:
         info = self.find(session)
         return self.log.read(info.id, branch=info.branch)
 
-    def search(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[Found]:
-        """What was said and thought in all sessions, or in that of a name or id; as ``session.search``."""
-        from thinkback.session.search import search
-
-        return search(self.log, text, self.find(session).id if session else "", **filters)
-
-    def find_reasoning(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[Found]:
-        """The same among reasoning alone."""
-        filters["kinds"] = ("reasoning",)
-        return self.search(text, session=session, **filters)
-
     def fsck(self) -> list[Problem]:
         """Every disagreement between what is stored and its hashes; an empty list is a clean log."""
         return list(self.log.fsck())
+
+    def export(
+        self,
+        to: str | os.PathLike[str] | IO[bytes],
+        *,
+        session: str = "",
+        family: bool = False,
+        format: str = "",
+        with_reasoning: bool = False,
+        with_carriers: bool = False,
+        with_history: bool = False,
+        complete: bool = False,
+    ) -> Exported:
+        """Write the log, one ``session``, or its whole ``family`` to a file or stream; returns how much that was.
+
+        ``format`` is jsonl (which ``import_`` reads), markdown, html or parquet; without it the file's ending says.
+        What nobody said stays here: reasoning, carriers and accounts go along where they are asked for, everything with
+        ``complete``, as for a copy of one's own. ``with_history`` shows what edits and checkpoints replaced.
+        Raises ``NotFoundError``, ``MissingPackageError``.
+        """
+        from thinkback.drive.sync import now
+        from thinkback.log.leaving import Sharing
+        from thinkback.session import exporting
+
+        sharing = Sharing(with_reasoning, with_carriers, complete)
+        return exporting.export(
+            self.log, to, now(), session=session, family=family, format=format, sharing=sharing, history=with_history
+        )
+
+    def import_(self, source: str | os.PathLike[str] | Iterable[bytes]) -> Imported:
+        """Take in what ``export`` wrote as jsonl (a file, or its lines); what is there already stays as it is.
+
+        Raises ``ExportFileError`` with the line that was changed or is missing, ``FormatVersionError``.
+        """
+        from thinkback.session.importing import import_file
+
+        return import_file(self.log, source)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """A whole copy of the log as of now, while others go on writing. Raises ``StoreError`` if ``path`` exists."""
+        self.log.care.backup(os.fspath(path))
+
+    @property
+    def care(self) -> StoreCare:
+        """``delete_session``, ``purge`` and ``redact``."""
+        from thinkback.session.erasing import StoreCare
+
+        return StoreCare(self.log, self.tenant)
 
     @property
     def executor(self) -> ThreadPoolExecutor:

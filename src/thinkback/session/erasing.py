@@ -1,0 +1,205 @@
+"""``store.care``: forgetting sessions, people, times and words; each can be asked first what it would take.
+
+Promises: what is erased is gone wherever the family holds it, on a branch or not, and the chain of hashes verifies as
+before. A session that is open goes on with what it has read: open it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import msgspec
+
+from thinkback.drive.sync import now
+from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.log import erasing
+from thinkback.log.erasing import Rests, Told
+from thinkback.log.protocol import SessionInfo, Store
+from thinkback.log.redacting import redacted
+from thinkback.model import canonical
+from thinkback.model.commits import Commit
+
+
+class Gone(msgspec.Struct, frozen=True):
+    """A commit that loses its payload or goes itself. ``whole``: nothing of what it said is left."""
+
+    session: str
+    hash: str
+    kind: str
+    seq: int
+    time: int
+    whole: bool
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """What was erased, or would be. ``sessions`` are the names of all that lose something: forks share what they stand
+    on, so that it is gone for them too. A commit is listed with the first of them.
+    """
+
+    commits: tuple[Gone, ...]
+    sessions: tuple[str, ...]
+    dry_run: bool
+
+
+class StoreCare:
+    """Erasing in one log."""
+
+    def __init__(self, log: Store, tenant: str) -> None:
+        self._log = log
+        self._tenant = tenant
+
+    def delete_session(self, name: str, *, dry_run: bool = False) -> Erasure:
+        """Forget a session with its branches, and every commit that no other session stands on.
+
+        Raises ``NotFoundError``.
+        """
+        info = self._log.find_session(name)
+        if info is None:
+            raise NotFoundError(f"there is no session {name!r}", next_actions=("`thinkback sessions` lists them",))
+        others = [each for each in self._log.list_sessions() if each.family == info.family and each.id != info.id]
+        held = {commit.hash for told in _told(self._log, others) for commit in told.history}
+        own = _by_hash(_told(self._log, [info]))
+        gone = tuple(_gone(info, commit, True) for hash, commit in own.items() if hash not in held)
+        if not dry_run:
+            self._log.care.delete_session(info.id)
+        return Erasure(gone, (info.name,), dry_run)
+
+    def purge(
+        self,
+        *,
+        end_user: str = "",
+        before: datetime | int | None = None,
+        tenant: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> Erasure:
+        """Erase what was said to, by and for ``end_user``, or before a time (microseconds UTC), or both: of that user
+        before that time. ``tenant`` alone deletes every session of the tenant that this log was opened for.
+
+        Of a turn for the end user everything goes that was said in it, with what was said about that later.
+        Raises ``ThinkbackError`` for another tenant, or where nothing is named.
+        """
+        if tenant and tenant != self._tenant:
+            raise ThinkbackError(
+                f"this log was opened for the tenant {self._tenant!r}, not {tenant!r}",
+                details={"tenant": tenant},
+                next_actions=(f"open it with tenant={tenant!r}",),
+            )
+        if not end_user and before is None:
+            if not tenant:
+                raise ThinkbackError("nothing to purge was named", next_actions=("give end_user=, before= or tenant=",))
+            return self._delete_all(dry_run)
+        time = None if before is None else _microseconds(before)
+        erasures = []
+        for family in _families(self._log):
+            told = list(_told(self._log, family))
+            picked = erasing.of_end_user(told, end_user) if end_user else None
+            if time is not None:
+                old = erasing.before(told, time)
+                picked = old if picked is None else picked & old
+            rests = erasing.bare(_by_hash(told).values(), picked or set())
+            erasures.append(self._erase(family, told, rests, reason or "purged", dry_run))
+        return _joined(erasures, dry_run)
+
+    def redact(
+        self, hash: str, pattern: str | re.Pattern[str], *, session: str = "", reason: str = "", dry_run: bool = False
+    ) -> Erasure:
+        """Take what ``pattern`` matches out of a commit (a prefix of its hash), of its copies and edits, and of what
+        was said about it; the carriers of a response that loses something go.
+
+        Raises ``NotFoundError``, and ``ThinkbackError`` for a pattern that is none.
+        """
+        try:
+            wanted = re.compile(pattern)
+        except re.error as error:
+            raise ThinkbackError(
+                f"{pattern!r} is no regular expression: {error}", next_actions=("escape it with re.escape",)
+            ) from None
+        within = self._log.find_session(session) if session else None
+        if session and within is None:
+            raise NotFoundError(f"there is no session {session!r}", next_actions=("`thinkback sessions` lists them",))
+        owner, commit = self._log.find_commit(hash, within.id if within else "")
+        family = next(each for each in _families(self._log) if any(info.id == owner for info in each))
+        told = [*_told(self._log, family), Told(owner, self._log.read_to(owner, commit.hash))]
+        return self._erase(family, told, redacted(told, commit, wanted), reason or "redacted", dry_run)
+
+    def _erase(
+        self, family: Sequence[SessionInfo], told: Sequence[Told], rests: Rests, reason: str, dry_run: bool
+    ) -> Erasure:
+        """Put tombstones in place of what is to go."""
+        if rests and not dry_run:
+            time = now()
+            stones = {hash: erasing.tombstone(reason, time, rest) for hash, rest in rests.items()}
+            self._log.care.erase(family[0].id, {hash: canonical.encode(stone) for hash, stone in stones.items()})
+        names = {info.id: info for info in family}
+        losing: dict[str, str] = {}
+        gone: dict[str, Gone] = {}
+        for session, history in told:
+            for commit in history:
+                if commit.hash in rests:
+                    info = names[session]
+                    losing[session] = info.name
+                    if commit.hash not in gone:
+                        gone[commit.hash] = _gone(info, commit, rests[commit.hash] is None)
+        return Erasure(tuple(gone.values()), tuple(losing.values()), dry_run)
+
+    def _delete_all(self, dry_run: bool) -> Erasure:
+        """Every session; what forks share goes with the last of them."""
+        erasures = []
+        for family in _families(self._log):
+            commits = _by_hash(_told(self._log, family))
+            if not dry_run:
+                for info in family:
+                    self._log.care.delete_session(info.id)
+            gone = tuple(_gone(family[0], commit, True) for commit in commits.values())
+            erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run))
+        return _joined(erasures, dry_run)
+
+
+def _families(log: Store) -> list[list[SessionInfo]]:
+    """The sessions by family, the oldest first."""
+    families: dict[str, list[SessionInfo]] = {}
+    for info in sorted(log.list_sessions(), key=lambda info: (info.created, info.id)):
+        families.setdefault(info.family, []).append(info)
+    return list(families.values())
+
+
+def _told(log: Store, sessions: Sequence[SessionInfo]) -> Iterator[Told]:
+    """Every history of ``sessions``: of their branches, of what no branch reaches, of what was merged from elsewhere.
+
+    One that another of the same session begins with is part of that.
+    """
+    for info in sessions:
+        heads = {branch.head for branch in log.refs.list(info.id)} | set(log.care.ends(info.id))
+        waiting = [head.hash for head in sorted(heads, key=lambda head: head.seq) if head.hash]
+        seen: set[str] = set()
+        while waiting:
+            hash = waiting.pop()
+            if hash in seen:
+                continue
+            try:
+                history = log.read_to(info.id, hash)
+            except NotFoundError:  # the other side of a merge may be gone
+                continue
+            seen.update(commit.hash for commit in history)
+            waiting += [parent for commit in history for parent in commit.parents[1:]]
+            yield Told(info.id, history)
+
+
+def _by_hash(told: Iterator[Told] | Sequence[Told]) -> dict[str, Commit]:
+    return {commit.hash: commit for _, history in told for commit in history}
+
+
+def _gone(info: SessionInfo, commit: Commit, whole: bool) -> Gone:
+    return Gone(info.name, commit.hash, commit.kind, commit.seq, commit.time, whole)
+
+
+def _joined(erasures: Sequence[Erasure], dry_run: bool) -> Erasure:
+    commits = tuple(commit for erasure in erasures for commit in erasure.commits)
+    return Erasure(commits, tuple(name for erasure in erasures for name in erasure.sessions), dry_run)
+
+
+def _microseconds(time: datetime | int) -> int:
+    return time if isinstance(time, int) else round(time.timestamp() * 1_000_000)

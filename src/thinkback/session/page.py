@@ -1,0 +1,73 @@
+"""Transcripts as one HTML file: nothing is fetched, nothing runs, and no text is ever markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+from importlib import resources
+from string import Template
+from typing import assert_never
+
+from thinkback.log.protocol import SessionInfo
+from thinkback.log.transcript import Entry, Piece
+from thinkback.session.ink import clean, iso
+
+_IMAGE = re.compile(r"image/(png|jpeg|gif|webp)( .*)?", re.DOTALL)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_BODY = "$body"
+
+
+def ends(title: str) -> tuple[str, str]:
+    """What comes before all sessions, and after them."""
+    text = resources.files("thinkback.session").joinpath("templates", "page.html").read_text("utf-8")
+    start, end = text.split(_BODY)
+    return Template(start).substitute(title=_text(title)), end
+
+
+def opening(info: SessionInfo, branch: str) -> Iterator[str]:
+    """What opens a session."""
+    yield f"<header><h1>{_text(info.name)}</h1>"
+    yield f"<p>Session <code>{_text(info.id)}</code>, branch <code>{_text(branch)}</code></p></header>\n"
+
+
+def entry(said: Entry) -> Iterator[str]:
+    """An entry as an article."""
+    words = [said.role.capitalize(), said.title, *said.marks]
+    shown = "".join(f"<span>{_text(word)}</span> " for word in words if word)
+    yield f'<article class="{said.role}"><h2>{shown}<time>{iso(said.time)}</time></h2>\n'
+    for piece in said.pieces:
+        yield from _piece(piece)
+    if said.inside:
+        yield "<details><summary>It stands for</summary>\n"
+        for each in said.inside:
+            yield from entry(each)
+        yield "</details>\n"
+    yield "</article>\n"
+
+
+def _piece(piece: Piece) -> Iterator[str]:
+    label, text = _text(piece.label), _text(piece.text)
+    match piece.form:
+        case "text":
+            yield f'<div dir="auto">{text}</div>\n'
+        case "reasoning":
+            yield f'<details class="reasoning"><summary>Reasoning</summary><div dir="auto">{text}</div></details>\n'
+        case "code":
+            yield f"<h3>{label}</h3><pre>\n{text}</pre>\n"
+        case "media" if _IMAGE.fullmatch(piece.label) and _BASE64.fullmatch(piece.text):
+            yield f'<img alt="{label}" src="data:{_text(piece.label.split()[0])};base64,{piece.text}">\n'
+        case "media":
+            where = text if ":" in piece.text[:8] else f"{len(piece.text)} characters"
+            yield f"<p><em>{label} ({where})</em></p>\n"
+        case "note":
+            yield f"<p><em>{text}</em></p>\n"
+        case _:
+            assert_never(piece.form)
+    for before in piece.before:
+        yield f'<details class="before"><summary>Before</summary><div dir="auto">{_text(before)}</div></details>\n'
+
+
+def _text(text: str) -> str:
+    """``text`` as characters of a page, and nothing else."""
+    return escape(clean(text.replace("\r\n", "\n")))

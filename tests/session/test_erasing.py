@@ -1,0 +1,230 @@
+"""What is erased is gone: from the log, from its files, from forks, from search; and the chain verifies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import thinkback
+from tests.acceptance.hosts import ask_and_call, talk
+from tests.conformance.moves import PLACES, TOOLS
+from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.log.protocol import Origin, Query
+from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
+from thinkback.model.commits import Erased, Head, Message, surviving
+from thinkback.referee import Referee
+from thinkback.referee import Step as Scripted
+from thinkback.session.session import Session
+from thinkback.session.store import SessionStore
+
+ANTHROPIC = next(place for place in PLACES if place.dialect == "anthropic")
+RESPONSES = next(place for place in PLACES if place.dialect == "openai-responses")
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SessionStore]:
+    """A log of each kind."""
+    with thinkback.open(":memory:" if request.param == "memory" else tmp_path / "log.db") as opened:
+        yield opened
+
+
+def found(store: SessionStore, text: str) -> int:
+    """How many commits search finds."""
+    while store.log.search.fill():
+        pass
+    return len(store.log.search.find(Query(text)))
+
+
+def on_disk(tmp_path: Path, text: str) -> bool:
+    """Whether any file of the log has the text in it."""
+    return any(text.encode() in file.read_bytes() for file in tmp_path.rglob("log.db*"))
+
+
+def said(store: SessionStore, name: str = "talk") -> str:
+    """All that a session says anywhere in its payloads."""
+    return "\n".join(commit.payload.decode() for commit in store.commits(name))
+
+
+def two_people(store: SessionStore, referee: Referee) -> Session:
+    """A conversation with two end users, one after the other."""
+    session = talk(store, referee, ANTHROPIC)
+    for person in ("xenia", "yorick"):
+        referee.push(Scripted(reasoning=f"{person}-thought", text=f"{person}-answer"))
+        session.chat(f"{person}-question", params={"metadata": {"user_id": f"user-{person}"}})
+    return session
+
+
+def test_a_person_is_forgotten(kept: SessionStore, referee: Referee, tmp_path: Path) -> None:
+    """Question, reasoning, answer and who it was for; the other person's turn is as it was."""
+    two_people(kept, referee)
+    assert (1, 1, 1) == tuple(found(kept, f"xenia-{word}") for word in ("question", "thought", "answer"))
+    before = [commit.hash for commit in kept.commits("talk")]
+    listed = kept.care.purge(end_user="user-xenia", dry_run=True)
+    assert [] == [commit for commit in kept.commits("talk") if isinstance(commit.value, Erased)]
+    done = kept.care.purge(end_user="user-xenia")
+    assert (listed.commits, listed.sessions, ("talk",)) == (done.commits, done.sessions, done.sessions)
+    assert {"user", "request", "response", "reasoning", "assistant"} == {gone.kind for gone in done.commits}
+    assert "xenia" not in said(kept)
+    assert [True] * 4 == [f"yorick-{word}" in said(kept) for word in ("question", "thought", "answer")] + [
+        "user-yorick" in said(kept)
+    ]
+    assert (before, []) == ([commit.hash for commit in kept.commits("talk")], kept.fsck())
+    assert [0, 1] == [found(kept, f"{person}-thought") for person in ("xenia", "yorick")]
+    assert not on_disk(tmp_path, "xenia-thought")
+    assert () == kept.care.purge(end_user="user-xenia").commits
+
+
+def test_what_was_said_about_it_goes_too(kept: SessionStore, referee: Referee) -> None:
+    """Edits and notes, wherever they stand; a mark without words stays."""
+    session = two_people(kept, referee)
+    question = next(c for c in session.log() if isinstance(c.value, Message) and c.value.text == "xenia-question")
+    with pytest.warns(UserWarning, match="voids"):
+        session.commit("xenia-edited", edit=question.hash)
+    session.annotate(question.hash, "important", reason="xenia-reason")
+    session.annotate(question.hash, "pinned")
+    done = kept.care.purge(end_user="user-xenia")
+    assert "xenia" not in said(kept)
+    assert 1 == sum(gone.kind == "annotation" for gone in done.commits)
+
+
+def test_forks_lose_it_too(kept: SessionStore, referee: Referee) -> None:
+    """What a fork stands on is the same row; both are named."""
+    session = two_people(kept, referee)
+    info = kept.find("talk")
+    kept.log.create_session("fork", "fork", 9, Origin(session.id, at=info.head))
+    done = kept.care.purge(end_user="user-xenia")
+    assert {"talk", "fork"} == set(done.sessions)
+    assert "xenia" not in said(kept, "fork")
+
+
+def test_what_no_branch_reaches_is_forgotten_too(kept: SessionStore, referee: Referee, tmp_path: Path) -> None:
+    """A reset does not hide anything from those who are asked to forget."""
+    session = two_people(kept, referee)
+    head = kept.find("talk").head
+    kept.log.refs.move(session.id, "main", head, Head())
+    done = kept.care.purge(end_user="user-xenia")
+    assert 5 <= len(done.commits)
+    assert "xenia" not in "\n".join(c.payload.decode() for c in kept.log.read_to(session.id, head.hash))
+
+
+def test_old_things_are_forgotten(kept: SessionStore, referee: Referee) -> None:
+    """Whole turns before a time; a time may be a number or a date."""
+    session = two_people(kept, referee)
+    second = next(c for c in session.log() if isinstance(c.value, Message) and c.value.text == "yorick-question")
+    moment = datetime.fromtimestamp(second.time / 1_000_000, UTC)
+    assert kept.care.purge(before=second.time, dry_run=True) == kept.care.purge(before=moment, dry_run=True)
+    kept.care.purge(before=second.time)
+    text = said(kept)
+    assert [False, True] == ["xenia-" in text, "yorick-answer" in text]
+    assert [] == kept.fsck()
+
+
+def test_both_conditions_must_hold(kept: SessionStore, referee: Referee) -> None:
+    """Of one person, before a time."""
+    session = two_people(kept, referee)
+    first = session.log()[0]
+    assert () == kept.care.purge(end_user="user-yorick", before=first.time).commits
+
+
+def test_words_are_taken_out(kept: SessionStore, referee: Referee, tmp_path: Path) -> None:
+    """Of the text, of what repeats it verbatim, of arguments; the carriers of that response go, others stay."""
+    session = talk(kept, referee, ANTHROPIC)
+    referee.push(Scripted(reasoning="The code is s3cret-77, I must look.", text="Looking for s3cret-77."))
+    session.chat("Look!")
+    session.chat("And now?")
+    first, second = (c for c in session.log() if isinstance(c.value, ThinkingBlock))
+    assert 2 == found(kept, "77")
+    done = kept.care.redact(first.hash[:16], r"s3cret-\d+")
+    assert ("talk",) == done.sessions
+    now = {commit.hash: commit.value for commit in kept.commits("talk")}
+    thought = surviving(now[first.hash])
+    assert isinstance(thought, ThinkingBlock)
+    assert ("The code is [redacted], I must look.", "", ()) == (thought.thought, thought.signature, thought.carriers)
+    assert second.value == now[second.hash]
+    answer = next(v for v in map(surviving, now.values()) if isinstance(v, Text))
+    assert "Looking for s3cret-77." == answer.text
+    assert (1, []) == (found(kept, "77"), kept.fsck())
+    text = next(c for c in kept.commits("talk") if isinstance(surviving(c.value), Text))
+    kept.care.redact(text.hash, "s3cret-77")
+    assert (0, False) == (found(kept, "77"), "s3cret" in said(kept))
+    assert not on_disk(tmp_path, "s3cret")
+    assert () == kept.care.redact(text.hash, "s3cret-77").commits
+
+
+def test_words_are_taken_out_of_arguments(kept: SessionStore, referee: Referee) -> None:
+    """However they are spelled in there."""
+    session = talk(kept, referee, RESPONSES)
+    reply = ask_and_call(session, referee)
+    session.generate({call.id: "Oslo is sunny" for call in reply.tool_calls}, tools=TOOLS)
+    call = next(c for c in session.log() if isinstance(c.value, ToolCall))
+    kept.care.redact(call.hash, "O[s]lo")
+    left = next(v for v in map(surviving, (c.value for c in kept.commits("talk"))) if isinstance(v, ToolCall))
+    assert ('{"city":"[redacted]"}', (), "") == (left.arguments, left.carriers, left.wire)
+    assert [] == kept.fsck()
+
+
+def test_copies_and_edits_lose_the_words_too(kept: SessionStore) -> None:
+    """What was said about a message, what it says now, and what it said at first."""
+    session = kept.session("notes")
+    first = session.commit("My number is 5551234.")
+    session.commit("My number is 555 1234, really.", edit=first.hash)
+    session.annotate(first.hash, "pinned", reason="has 5551234", metadata={"number": 5551234})
+    done = kept.care.redact(first.hash, r"555 ?1234", dry_run=True)
+    assert (3, True) == (len(done.commits), "5551234" in said(kept, "notes"))
+    kept.care.redact(first.hash, r"555 ?1234", session="notes", reason="a number")
+    assert [False, False] == ["5551234" in said(kept, "notes"), "555 1234" in said(kept, "notes")]
+    stones = [c.value for c in kept.commits("notes") if isinstance(c.value, Erased)]
+    assert {"a number"} == {stone.reason for stone in stones}
+
+
+def test_a_deleted_session_is_gone(kept: SessionStore, referee: Referee, tmp_path: Path) -> None:
+    """With all that nothing else stands on, and from the files; a fork keeps what it has."""
+    session = two_people(kept, referee)
+    kept.session("other").commit("something else")
+    listed = kept.care.delete_session("talk", dry_run=True)
+    assert len(session.log()) == len(listed.commits)
+    assert "talk" in {info.name for info in kept.sessions()}
+    kept.care.delete_session("talk")
+    assert ["other"] == [info.name for info in kept.sessions()]
+    assert ([], 0, False) == (kept.fsck(), found(kept, "xenia-answer"), on_disk(tmp_path, "xenia-answer"))
+
+
+def test_a_fork_keeps_what_it_stands_on(kept: SessionStore, referee: Referee) -> None:
+    """Only what came after the fork goes with the session it was made from."""
+    session = two_people(kept, referee)
+    log = session.log()
+    middle = next(c for c in log if c.kind == "turn_ended")
+    kept.log.create_session("fork", "fork", 9, Origin(session.id, at=Head(middle.hash, middle.seq)))
+    gone = kept.care.delete_session("talk").commits
+    assert [commit.hash for commit in log if commit.seq > middle.seq] == [each.hash for each in gone]
+    assert ([], middle.seq + 1) == (kept.fsck(), len(kept.commits("fork")))
+
+
+def test_a_tenant_is_forgotten(kept: SessionStore, referee: Referee) -> None:
+    """Every session; another tenant than the log's own is refused."""
+    two_people(kept, referee)
+    kept.session("other").commit("something else")
+    with pytest.raises(ThinkbackError, match="not 'somebody'"):
+        kept.care.purge(tenant="somebody")
+    listed = kept.care.purge(tenant="default", dry_run=True)
+    assert listed.commits == kept.care.purge(tenant="default").commits
+    assert ([], []) == (kept.sessions(), kept.fsck())
+
+
+def test_what_cannot_be_erased_is_told(kept: SessionStore) -> None:
+    """Nothing named, nobody there, no pattern."""
+    kept.session("talk").commit("hello")
+    with pytest.raises(ThinkbackError, match="nothing to purge"):
+        kept.care.purge()
+    with pytest.raises(NotFoundError):
+        kept.care.delete_session("nobody")
+    with pytest.raises(NotFoundError):
+        kept.care.redact("ffff", "x")
+    with pytest.raises(NotFoundError):
+        kept.care.redact("ffff", "x", session="nobody")
+    with pytest.raises(ThinkbackError, match="no regular expression"):
+        kept.care.redact("ffff", "(")
+    assert () == kept.care.purge(end_user="nobody").commits

@@ -1,0 +1,125 @@
+"""What is shared: nothing opaque, nobody's account, no reasoning, in any format, unless it is asked for."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.acceptance.hosts import ask_and_call, talk
+from tests.conformance.moves import PLACES, TOOLS, Place
+from thinkback.errors import ProviderError
+from thinkback.log.leaving import REASON
+from thinkback.model.blocks import Block, ThinkingBlock, carriers_of
+from thinkback.model.commits import Erased, Message, Request, Response
+from thinkback.referee import HttpError, Referee
+from thinkback.referee import Step as Scripted
+from thinkback.session.store import SessionStore
+
+ACCOUNT = "org-acct-77231"
+SAID = "How is the weather?"
+ANSWER = "It-is-sunny."
+THOUGHT = "I-must-look-at-the-map."
+FORMATS = ("jsonl", "markdown", "html", "parquet")
+
+
+@pytest.fixture(params=PLACES, ids=lambda place: place.dialect)
+def spoken(request: pytest.FixtureRequest, store: SessionStore, referee: Referee) -> SessionStore:
+    """A log with a conversation of one dialect: a call, its result, an answer, a request that failed."""
+    place: Place = request.param
+    more = {} if place.dialect == "bedrock" else {"account": ACCOUNT}
+    session = talk(store, referee, place, **more)
+    reply = ask_and_call(session, referee, THOUGHT)
+    referee.push(Scripted(reasoning=THOUGHT, text=ANSWER))
+    session.generate({call.id: "sunny" for call in reply.tool_calls}, tools=TOOLS)
+    referee.push(Scripted(fault=HttpError(404)))
+    with pytest.raises(ProviderError):
+        session.chat("And tomorrow?")
+    return store
+
+
+def secrets(store: SessionStore) -> Iterator[str]:
+    """Every opaque value and account in the log."""
+    for commit in store.commits("talk"):
+        value: Any = commit.value
+        if isinstance(value, Block):
+            yield from (carrier.value for carrier in carriers_of(value) if carrier.kind != "phase")
+        if isinstance(value, Response):
+            yield from filter(None, [value.origin.account, value.origin.endpoint, value.id])
+        if isinstance(value, Request):
+            yield from (value.target["account"], value.target["base_url"])
+
+
+def exported(store: SessionStore, place: Path, format: str, **asked: Any) -> str:
+    """What a file of a format says."""
+    file = place / f"talk.{format}"
+    store.export(file, format=format, **asked)
+    if format != "parquet":
+        return file.read_text("utf-8")
+    with duckdb.connect(":memory:") as db:
+        found = db.execute("SELECT * FROM read_parquet(?)", [str(file)]).fetchall()
+    return file.read_bytes().decode("latin-1") + repr(found)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_nothing_opaque_and_no_account_leaves(spoken: SessionStore, tmp_path: Path, format: str) -> None:
+    """Not one carrier, account, address or thought is in the file; everything that was said is."""
+    hidden = [*secrets(spoken), THOUGHT]
+    assert 3 < len(hidden)
+    text = exported(spoken, tmp_path, format)
+    assert [] == [value for value in hidden if value and value in text]
+    assert [True, True] == [SAID in text, ANSWER in text]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_reasoning_goes_along_where_it_is_asked_for(spoken: SessionStore, tmp_path: Path, format: str) -> None:
+    """Its text, and still nothing opaque."""
+    has_text = any(isinstance(c.value, ThinkingBlock) and THOUGHT in c.value.thought for c in spoken.commits("talk"))
+    text = exported(spoken, tmp_path, format, with_reasoning=True)
+    assert has_text == (THOUGHT in text)
+    assert [] == [value for value in secrets(spoken) if value and value in text]
+
+
+def test_everything_goes_along_where_everything_is_asked_for(spoken: SessionStore, tmp_path: Path) -> None:
+    """A private copy has each of them, so that the other tests look for what can be found."""
+    text = exported(spoken, tmp_path, "jsonl", complete=True)
+    assert [] == [value for value in secrets(spoken) if value not in text]
+
+
+def test_carriers_go_along_where_they_are_asked_for(spoken: SessionStore, tmp_path: Path) -> None:
+    """Carriers and the address they are for, but neither the account nor what was thought."""
+    text = exported(spoken, tmp_path, "jsonl", with_carriers=True)
+    carriers = {
+        carrier.value
+        for commit in spoken.commits("talk")
+        if isinstance(commit.value, Block)
+        for carrier in carriers_of(commit.value)
+    }
+    assert [] == [value for value in carriers if value not in text]
+    assert [] == [value for value in (ACCOUNT, THOUGHT) if value in text]
+
+
+def test_what_was_left_out_stands_as_a_tombstone(spoken: SessionStore, tmp_path: Path) -> None:
+    """The chain verifies in the log it comes to; what was said is whole, the rest says why it is not."""
+    import thinkback
+
+    exported(spoken, tmp_path, "jsonl")
+    with thinkback.open(tmp_path / "copy.db") as copy:
+        copy.import_(tmp_path / "talk.jsonl")
+        assert [] == copy.fsck()
+        there, here = copy.commits("talk"), spoken.commits("talk")
+        assert [commit.hash for commit in here] == [commit.hash for commit in there]
+        assert {REASON} == {commit.value.reason for commit in there if isinstance(commit.value, Erased)}
+        assert SAID in {commit.value.text for commit in there if isinstance(commit.value, Message)}
+
+
+def test_a_stream_takes_the_lines(spoken: SessionStore, tmp_path: Path) -> None:
+    """What goes to a stream is what goes to a file, and says how much that was."""
+    stream = io.BytesIO()
+    done = spoken.export(stream, session="talk", complete=True)
+    assert (1, len(spoken.commits("talk")), 0) == (done.sessions, done.commits, done.left_out)
+    assert exported(spoken, tmp_path, "jsonl", complete=True) == stream.getvalue().decode()
