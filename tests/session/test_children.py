@@ -10,7 +10,8 @@ from tests.log.build import texts
 from tests.session.chats import DEFINITION, open_session
 from tests.session.test_branches import said, session, turn
 from thinkback.errors import BranchError, OpenTurnError, UnsupportedContent
-from thinkback.model.commits import BranchSummary, Commit, Priority
+from thinkback.model.blocks import Origin, Text
+from thinkback.model.commits import BranchSummary, Commit, Compaction, Draft, Priority, Response, block_draft
 from thinkback.referee import Call, Referee, Step
 from thinkback.session.children import collapse, neutral, spawn, timeline
 from thinkback.session.session import Session
@@ -174,6 +175,21 @@ def test_roles_of_what_is_told(store: SessionStore) -> None:
     child = spawn(session)
     collapse(child, session, "done")
     assert ["assistant", "user"] == [message["role"] for message in neutral(session.log())]
+
+
+def test_what_is_told_is_what_a_model_would_be_told(parent: Session) -> None:
+    """A checkpoint's summary instead of its run, what it kept word for word; nothing of what never completed."""
+    first, last = parent.log()[1], parent.log()[4]
+    kept = next(commit for commit in parent.log() if texts([commit]) == ["a1"])
+    header = next(commit for commit in parent.log() if commit.response == kept.response)
+    run = Compaction("manual", "In short.", first.hash, last.hash, (header.hash,))
+    parent._append([Draft("compaction", run)])
+    cut = [
+        Draft("response", Response(Origin("", "", ""), complete=False, blocks=1), "r"),
+        block_draft(Text("cu"), "r", 0),
+    ]
+    parent._append(cut)
+    assert ["Be brief.", "In short.", "a1", "q2", "a2"] == [message["content"] for message in neutral(parent.log())]
 
 
 def test_timeline(store: SessionStore, parent: Session) -> None:

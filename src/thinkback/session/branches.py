@@ -6,7 +6,7 @@ Names of commits are as in git (``log.names``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, get_args
 
@@ -19,7 +19,7 @@ from thinkback.log.diff import Compared, Diff, compare, diff
 from thinkback.log.lines import common
 from thinkback.log.merge import MergeResult, Strategy, merge
 from thinkback.log.names import PREVIOUS, check_branch
-from thinkback.log.protocol import BranchInfo, Origin
+from thinkback.log.protocol import BranchInfo, Origin, SessionInfo
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
 from thinkback.session.children import descend
@@ -199,21 +199,28 @@ class Branches:
         seen: dict[tuple[str, str], Sequence[Commit]] = {}
         members = family(self._log, self._session._info.family)
         names = {info.id: info.name for info in members}
-        nodes = []
-        for info in members:
-            nodes_of = []
-            for branch in sorted(self._log.refs.list(info.id), key=lambda one: one.name != info.branch):
-                line = self._log.read(info.id, branch=branch.name)
-                shared = {place: common(line, other) for place, other in seen.items()}
-                parent = max(shared, key=shared.__getitem__, default=None)
-                fork = Head() if parent is None else head_of(line[: shared[parent]])
-                nodes_of.append(BranchNode(branch.name, branch.head, fork, parent if fork.hash else None))
-                seen[info.name, branch.name] = line
-            parent_name = names.get(info.parent, info.parent)
-            nodes.append(
-                SessionNode(info.name, info.id, parent_name, info.purpose, info.created, info.branch, tuple(nodes_of))
+        return tuple(
+            SessionNode(
+                info.name,
+                info.id,
+                names.get(info.parent, info.parent),
+                info.purpose,
+                info.created,
+                info.branch,
+                tuple(self._leaves(info, seen)),
             )
-        return tuple(nodes)
+            for info in members
+        )
+
+    def _leaves(self, info: SessionInfo, seen: dict[tuple[str, str], Sequence[Commit]]) -> Iterator[BranchNode]:
+        """A session's branches, the current one first; ``seen`` are the lines of those that were listed before."""
+        for branch in sorted(self._log.refs.list(info.id), key=lambda one: one.name != info.branch):
+            line = self._log.read(info.id, branch=branch.name)
+            shared = {place: common(line, other) for place, other in seen.items()}
+            parent = max(shared, key=shared.__getitem__, default=None)
+            fork = Head() if parent is None else head_of(line[: shared[parent]])
+            yield BranchNode(branch.name, branch.head, fork, parent if fork.hash else None)
+            seen[info.name, branch.name] = line
 
     def diff(self, old: str, new: str = "HEAD") -> Diff:
         """What is said differently at ``new``; ``log.diff.render`` makes lines of it."""
