@@ -192,3 +192,13 @@ def test_the_next_request_begins_with_the_last(speech: str) -> None:
         assert body.startswith(last)
         last = body
     assert ["SIG0", "SIG1", "SIG2", "SIG4", "SIG5"] == sent(plan)
+
+
+def test_what_was_copied_from_another_line_stays_away() -> None:
+    """It names a record of its request that is not here; what nobody has a record of is where it was vouched for."""
+    for record, expected in (("", ["SIG0", "SIG5"]), ("resp of another line", [])):
+        talk = turns(1).user("b")
+        talk.reply(thought(ANTHROPIC, "t5", "SIG5"), say("c"), origin=origin(ANTHROPIC, request=record))
+        plan = talk.end().user("d").plan(HERE)
+        assert expected == sent(plan)
+        assert bool(record) == any("copied here from another line" in reason for reason in reasons(plan))

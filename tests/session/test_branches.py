@@ -10,7 +10,7 @@ import pytest
 
 import thinkback
 from tests.log.build import texts
-from tests.session.chats import DEFINITION, get_weather, kinds, open_session
+from tests.session.chats import DEFINITION, KEY, get_weather, kinds, open_session, refusals, statuses
 from thinkback.drive.hooks import Hooks
 from thinkback.errors import (
     BranchError,
@@ -568,3 +568,28 @@ def test_tree(session: Session) -> None:
     assert session.log()[3].hash == other.fork.hash
     assert (("chat", "try"), other.head) == (leaf.branches[0].parent, leaf.branches[0].fork)
     assert session.branches.tree() == child.branches.tree()
+
+
+def bound_talk(store: SessionStore, referee: Referee) -> Session:
+    """Reasoning that is bound to what stood before it, on two branches; the session is on ``main``."""
+    url = referee.base_url("anthropic")
+    session = store.session("bound", endpoint="anthropic", model="claude-opus-5-5", base_url=url, api_key=KEY)
+    session.chat("first")
+    session.branches.branch("try", switch=True)
+    session.chat("there")
+    session.branches.switch("main")
+    session.chat("here")
+    return session
+
+
+@pytest.mark.parametrize("operation", ["merge", "cherry_pick", "rebase"])
+def test_what_is_bound_to_another_line_is_not_sent(store: SessionStore, referee: Referee, operation: str) -> None:
+    """A copy stands behind other words than it was made behind: it stays away, with the reason, before any refusal."""
+    session = bound_talk(store, referee)
+    getattr(session.branches, operation)("try")
+    reply = session.chat("and now?")
+    assert [] == refusals(referee)
+    assert {200} == set(statuses(referee))
+    assert any("copied here from another line" in decision.reason for decision in reply.decisions)
+    session.chat("and later?")
+    assert [] == refusals(referee)

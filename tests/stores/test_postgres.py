@@ -372,7 +372,7 @@ def test_a_server_that_takes_no_long_statements_gets_short_ones(store: PostgresS
     _change(database, "CREATE RULE refuse AS ON INSERT TO thinkback.steps WHERE false DO INSTEAD NOTHING")
     with _admin(database) as db, pytest.raises(errors.FeatureNotSupported):
         db.execute(
-            "WITH step AS (INSERT INTO thinkback.steps VALUES ('t', 1, 1, 1, 1, 1, 'x') RETURNING 1) SELECT * FROM step"
+            "WITH step AS (INSERT INTO thinkback.steps VALUES ('t', 1, 1, 1, 1, 1, now(), 'x') RETURNING 1) TABLE step"
         )
     for n in range(2, 5):
         commits += put(store, "s", response_step(f"{n}"))

@@ -58,7 +58,8 @@ class Prefix:
     def against(self, unit: ResponseUnit, number: int, messages: int, policy: Policy) -> str:
         """Why reasoning that is bound to its prefix must stay away, or nothing; ``messages`` stand before it.
 
-        Without a record (an adopted history) whoever vouched for it vouched for its place.
+        Without a record (an adopted history) whoever vouched for it vouched for its place; one that names a record
+        which is not here was copied from another line.
         """
         if not policy.rule.prefix_bound or not unit.opaque or not policy.verdict(unit.header.origin).carriers:
             return ""
@@ -70,6 +71,8 @@ class Prefix:
                 return "it is bound to its prefix, and the tools differ from those it was made with"
             if minted.messages != self._digest():
                 return f"it is bound to its prefix, and a message from index {self.known} on differs"
+        elif unit.header.origin.request:
+            return "it is bound to its prefix, and was copied here from another line"
         self.known = messages
         return _GAP if number < self._floor else ""
 

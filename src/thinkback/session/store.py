@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Literal, get_args
+from typing import IO, TYPE_CHECKING, Literal, Unpack, get_args
 
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.drafting import ContentType
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from thinkback.session.erasing import StoreCare
     from thinkback.session.exporting import Exported
     from thinkback.session.importing import Imported
+    from thinkback.session.search import Filters, Found
     from thinkback.session.session import Session
 
 
@@ -174,6 +175,17 @@ class SessionStore:
         """The commits of a session's current branch, oldest first."""
         info = self.find(session)
         return self.log.read(info.id, branch=info.branch)
+
+    def search(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[Found]:
+        """What was said and thought in all sessions, or in that of a name or id; as ``session.search``."""
+        from thinkback.session.search import search
+
+        return search(self.log, text, self.find(session).id if session else "", **filters)
+
+    def find_reasoning(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[Found]:
+        """The same among reasoning alone."""
+        filters["kinds"] = ("reasoning",)
+        return self.search(text, session=session, **filters)
 
     def fsck(self) -> list[Problem]:
         """Every disagreement between what is stored and its hashes; an empty list is a clean log."""

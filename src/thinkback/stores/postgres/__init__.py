@@ -22,6 +22,7 @@ from thinkback.stores.postgres.fsck import fsck
 from thinkback.stores.postgres.log import Log
 from thinkback.stores.postgres.refs import PostgresRefs
 from thinkback.stores.postgres.schema import NEWEST, migrate
+from thinkback.stores.postgres.search import PostgresSearch
 from thinkback.stores.sealed import check_sealed, check_text, prefix_range
 
 
@@ -45,6 +46,7 @@ class PostgresStore:
         self._log, self._schema = Log(pool, tenant), schema
         self._appends = Appends()
         self.refs = PostgresRefs(self._log)
+        self.search = PostgresSearch(self._log)
         self.care = PostgresCare(self._log)
         try:
             pool.run(lambda db: migrate(db, pool.shown, schema))

@@ -33,6 +33,11 @@ WHERE tenant = $6 AND family = $7 AND session = $8 AND name = $9
   AND segment = $10 AND position = $11 AND seq = $12 AND hash = $13
 """
 _ADD_STEP = "INSERT INTO thinkback.steps (tenant, family, session, segment, position, commits, id)"
+_ADD_UNSEARCHED = "INSERT INTO thinkback.unsearched (tenant, stored, family, segment, position, commits)"
+_OF_STEP = """
+SELECT tenant, stored, family, segment, position, commits FROM thinkback.steps
+WHERE tenant = $1 AND family = $2 AND session = $3 AND id = $4
+"""
 _ADD_COMMITS = """
 INSERT INTO thinkback.commits (tenant, family, segment, position, hash, parents, kind, digest, time, response, block,
                                edit, codec, payload)
@@ -168,6 +173,8 @@ def _write_in_parts(db: Connection, step: Step, tip: Tip, opens: bool) -> Tip | 
             # Its row is held from here on, so that those who come at the same time wait and see it moved.
             cursor.execute(_MOVE, step.move(tip, after))
             cursor.execute(_ADD_STEP + _parameters(7), (*of, segment, first, len(step.rows), stored(step.id)))
+            if step.rows:
+                cursor.execute(_ADD_UNSEARCHED + _OF_STEP, (*of, stored(step.id)))
             for position, row in enumerate(step.rows, first):
                 cursor.execute(_ADD_COMMITS + _parameters(14), (*of[:2], segment, position, *row))
             cursor.execute(_IS_MOVED, (*of, branch, *after.place))
@@ -186,8 +193,10 @@ def _whole(count: int) -> str:
     if not count:
         return f"{moved} {step} RETURNING 1"
     rows = ", ".join(_row(at, 17 + at * len(_TYPES)) for at in range(count))
+    step += " RETURNING tenant, stored, family, segment, position, commits"
+    unsearched = f"{_ADD_UNSEARCHED} SELECT * FROM step"
     commits = f"{_ADD_COMMITS} SELECT tenant, family, segment, v.* FROM moved, (VALUES {rows}) AS v RETURNING 1"
-    return f"{moved}, step AS ({step}) {commits}"
+    return f"{moved}, step AS ({step}), unsearched AS ({unsearched}) {commits}"
 
 
 def _row(at: int, first: int) -> str:

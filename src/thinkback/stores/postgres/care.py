@@ -11,18 +11,20 @@ from functools import partial
 
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Head
+from thinkback.stores.postgres import index
 from thinkback.stores.postgres.backup import copy_to_file
 from thinkback.stores.postgres.connections import Connection, transaction
 from thinkback.stores.postgres.log import Log
-from thinkback.stores.postgres.places import SHORT, Key, raw
-from thinkback.stores.postgres.reach import Family, Spare, cut, left_over, unreached
+from thinkback.stores.postgres.places import SHORT, Family, Key, raw
+from thinkback.stores.postgres.reach import Spare, cut, left_over, unreached
 from thinkback.stores.postgres.refs import hold, require
+from thinkback.stores.reach import Place
 from thinkback.stores.rows import pack
 from thinkback.stores.sealed import check_tombstones, no_commit
 
 _ERASE = """
 UPDATE thinkback.commits SET codec = %s, payload = %s
-WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash = %s
+WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash = %s RETURNING segment, position
 """
 _ENDS = """
 SELECT c.hash, g.base + c.position FROM thinkback.segments AS g
@@ -79,11 +81,15 @@ class PostgresCare:
 
         def work(db: Connection, of: Key) -> int:
             require(db, of)
+            index.hold(db, of.tenant)
+            erased: list[Place] = []
             for hash, payload in payloads.items():
                 wanted = raw(hash)
-                packed = pack(payload, erased=True)
-                if not db.execute(_ERASE, (*packed, *of[:2], wanted[:SHORT], wanted)).rowcount:
+                found = db.execute(_ERASE, (*pack(payload, erased=True), *of[:2], wanted[:SHORT], wanted)).fetchall()
+                if not found:
                     raise no_commit(hash, session)
+                erased += found
+            index.renew(db, of[:2], erased)
             return len(payloads)
 
         return self._log.change(session, work)
@@ -103,6 +109,7 @@ class PostgresCare:
         def work(db: Connection, of: Key) -> int:
             hold(db, of[:2])
             require(db, of)
+            index.hold(db, of.tenant)
             for (name,) in db.execute(_NAME, of[:3]).fetchall():
                 db.execute(_UNNAME, (of.tenant, name))
             for sql in _FORGET:
@@ -122,7 +129,10 @@ class PostgresCare:
             with transaction(db):
                 hold(db, of)
                 spares = unreached(db, of, older_than)
-                return spares if dry_run else _remove(db, of, spares)
+                if dry_run:
+                    return spares
+                index.hold(db, tenant)
+                return _remove(db, of, spares)
 
         run = self._log.pool.run
         removed = [spare for of in run(suspects) for spare in run(partial(collect, of=of))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from thinkback.errors import StoreError
 from thinkback.log.protocol import SessionInfo
@@ -27,6 +27,9 @@ from thinkback.stores.sealed import (
 )
 
 EMPTY = Head()
+Family: TypeAlias = tuple[str, int]
+"""A tenant and the number of a family."""
+
 COLUMNS = "c.position, c.hash, c.parents, c.kind, c.digest, c.time, c.response, c.block, c.edit, c.codec, c.payload"
 SHORT = 6
 """Bytes of a hash that the index holds."""
@@ -71,11 +74,12 @@ WHERE c.tenant = %s AND c.family = %s AND substring(c.hash FROM 1 FOR 6) = %s AN
 ORDER BY g.session <> %s, c.segment LIMIT 1
 """
 # What a deleted session left to its forks is said to be of the first session of the family that is there.
-_PREFIX = f"""
-SELECT s.made, c.segment, (
+OWNER = """(
     SELECT h.id FROM thinkback.sessions AS h WHERE h.tenant = s.tenant AND h.family = s.family AND h.name IS NOT NULL
     ORDER BY h.session <> s.session, h.session LIMIT 1
-), g.base, {COLUMNS} FROM thinkback.commits AS c
+)"""
+_PREFIX = f"""
+SELECT s.made, c.segment, {OWNER}, g.base, {COLUMNS} FROM thinkback.commits AS c
 JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND g.segment = c.segment
 JOIN thinkback.sessions AS s ON s.tenant = g.tenant AND s.family = g.family AND s.session = g.session
 WHERE c.tenant = %s AND {{}} substring(c.hash FROM 1 FOR 6) BETWEEN %s AND %s AND c.hash BETWEEN %s AND %s

@@ -1,7 +1,8 @@
 """What a family of a PostgreSQL log can spare, and taking it out: ends of segments, with the steps that brought them.
 
-To be called by whoever holds the family's row. Appends that extend a segment go on meanwhile, so what a segment ends
-with is read first: branches only grow from there, and nothing behind that end is touched.
+To be called by whoever holds the family's row; to take something out, the index too. Appends that extend a segment go
+on meanwhile, so what a segment ends with is read first: branches only grow from there, and nothing behind that end is
+touched.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from thinkback.stores.postgres import index
 from thinkback.stores.postgres.connections import Connection
+from thinkback.stores.postgres.places import Family
 from thinkback.stores.reach import Cut, Place, Reach, Run
 from thinkback.stores.rows import hashes
 
@@ -53,8 +56,6 @@ WHERE {_OF} AND position <= %s AND position + commits > %s + 1 AND commits > 0
 """
 _REMOVE = f"DELETE FROM thinkback.segments WHERE {_OF}"
 
-Family = tuple[str, int]
-
 
 class Spare(NamedTuple):
     """A cut, the end that was seen, and how many commits with how many stored bytes are between them."""
@@ -93,6 +94,7 @@ def cut(db: Connection, of: Family, spare: Spare) -> None:
     db.execute(_SHORTEN, (after, *of, segment, after, after))
     if last is None:
         db.execute(_REMOVE, (*of, segment))
+    index.cut(db, of, segment, after)
 
 
 def _runs(db: Connection, of: Family) -> tuple[dict[int, Run], list[int]]:

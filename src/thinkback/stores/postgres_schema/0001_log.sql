@@ -98,6 +98,45 @@ CREATE TABLE thinkback.steps (
     segment  integer NOT NULL,
     position integer NOT NULL,
     commits  integer NOT NULL,
+    stored   timestamptz NOT NULL DEFAULT clock_timestamp(),
     id       text    COLLATE "C" NOT NULL,
     PRIMARY KEY (tenant, family, session, id)
 );
+
+-- What the search index lacks: a row comes with each step, in its transaction, and goes when the index has it. So
+-- nothing is left out, in whatever order transactions end.
+CREATE TABLE thinkback.unsearched (
+    tenant   text    COLLATE "C" NOT NULL,
+    stored   timestamptz NOT NULL,
+    family   bigint  NOT NULL,
+    segment  integer NOT NULL,
+    position integer NOT NULL,
+    commits  integer NOT NULL,
+    PRIMARY KEY (tenant, stored, family, segment, position)
+);
+
+-- How far the index has numbered its entries, and in which form they are. Its row is the lock of the index.
+CREATE TABLE thinkback.searched (
+    tenant  text    COLLATE "C" NOT NULL PRIMARY KEY,
+    form    integer NOT NULL,
+    arrival bigint  NOT NULL
+);
+
+-- `words` holds the words of a commit's text, and words that no text has for its tenant, family, kind, models and tools.
+CREATE TABLE thinkback.entries (
+    tenant   text    COLLATE "C" NOT NULL,
+    family   bigint  NOT NULL,
+    segment  integer NOT NULL,
+    position integer NOT NULL,
+    arrival  bigint  NOT NULL,
+    time     bigint  NOT NULL,
+    tokens   integer NOT NULL,
+    priority text    COLLATE "C" NOT NULL,
+    names    text    COLLATE "C" NOT NULL,
+    words    tsvector NOT NULL,
+    PRIMARY KEY (tenant, family, segment, position)
+);
+
+CREATE INDEX entries_by_arrival ON thinkback.entries (tenant, arrival);
+
+CREATE INDEX entries_by_word ON thinkback.entries USING gin (words);

@@ -1,0 +1,154 @@
+"""``session.search``: full-text search in what was said and thought.
+
+A search sees what was stored before it: it fills the index first, in transactions of bounded size.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack, get_args
+
+from thinkback.errors import ThinkbackError
+from thinkback.log.protocol import Hit, Query, Store
+from thinkback.model.commits import Commit, Kind, Priority
+
+if TYPE_CHECKING:
+    from thinkback.session.session import Session
+
+# Commits in a transaction of the index: few enough that nobody waits long for it.
+BATCH = 2000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+Time: TypeAlias = datetime | date | str | int
+
+
+class Filters(TypedDict, total=False):
+    """What a search may be narrowed by; all that is given must hold.
+
+    ``kinds`` are those of commits (``reasoning``, ``user``, ``tool_call`` ...); ``model`` is the served or requested
+    one; ``tool`` one that the same response called after it (of a call or result: its own). ``since`` is inside,
+    ``until`` is not: a ``datetime``, ISO 8601 text (local time where it names no zone), or microseconds UTC.
+    Tokens are estimated. ``before`` is the last hit of the page before this one, of at most ``limit`` (50) hits.
+    """
+
+    kinds: Sequence[str]
+    model: str
+    tool: str
+    priority: Priority | str | None
+    since: Time | None
+    until: Time | None
+    min_tokens: int | None
+    max_tokens: int | None
+    limit: int
+    before: Found | None
+
+
+class Found:
+    """A hit of a search; ``commit`` is read from the log when it is asked for."""
+
+    __slots__ = ("_log", "hit")
+
+    def __init__(self, log: Store, hit: Hit) -> None:
+        self._log = log
+        self.hit = hit
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that was found. Raises ``NotFoundError`` if it was removed meanwhile."""
+        return self._log.find_commit(self.hit.hash, self.hit.session)[1]
+
+    def __repr__(self) -> str:
+        return f"<Found {self.hit.kind} {self.hit.hash[:12]} in {self.hit.session}: {self.hit.excerpt!r}>"
+
+
+class Search:
+    """Search in one session: all that its branches reach, with what it shares with the session it was forked from."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __call__(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[Found]:
+        """The commits that hold all words of ``text``, ``"words in quotes"`` side by side, newest first.
+
+        ``everywhere`` looks in all sessions. Raises ``ThinkbackError`` for a filter that says nothing.
+        """
+        session = self._session
+        return search(session._store.log, text, "" if everywhere else session.id, **filters)
+
+    def reasoning(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[Found]:
+        """The same among reasoning alone."""
+        filters["kinds"] = ("reasoning",)
+        return self(text, everywhere=everywhere, **filters)
+
+
+def search(log: Store, text: str = "", session: str = "", **filters: Unpack[Filters]) -> list[Found]:
+    """What is found in ``log``, in one session (by id) or in all of them."""
+    query = _query(text, session, **filters)
+    while log.search.fill(BATCH):
+        pass
+    return [Found(log, hit) for hit in log.search.find(query)]
+
+
+def _query(
+    text: str,
+    session: str,
+    *,
+    kinds: Sequence[str] = (),
+    model: str = "",
+    tool: str = "",
+    priority: Priority | str | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
+    min_tokens: int | None = None,
+    max_tokens: int | None = None,
+    limit: int = 50,
+    before: Found | None = None,
+) -> Query:
+    known = get_args(Kind)
+    wanted = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    for kind in wanted:
+        _check("kind", kind, known)
+    if priority is not None:
+        _check("priority", priority, tuple(Priority))
+    return Query(
+        text,
+        wanted,
+        session,
+        model,
+        tool,
+        None if priority is None else Priority(priority),
+        _microseconds(since),
+        _microseconds(until),
+        min_tokens,
+        max_tokens,
+        limit,
+        None if before is None else before.hit.arrival,
+    )
+
+
+def _check(what: str, word: str, known: Sequence[str]) -> None:
+    if word not in known:
+        close = difflib.get_close_matches(word, known, 1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+        raise ThinkbackError(f"there is no {what} {word!r}", details={what: word}, next_actions=(hint,))
+
+
+def _microseconds(time: Time | None) -> int | None:
+    if time is None or isinstance(time, int):
+        return time
+    try:
+        moment = datetime.fromisoformat(time) if isinstance(time, str) else time
+    except ValueError:
+        raise ThinkbackError(
+            f"{time!r} is no time",
+            details={"time": time},
+            next_actions=("say it as 2026-07-01 or 2026-07-01T12:30:00Z",),
+        ) from None
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
+    # Exact, where a float of seconds is not.
+    return (moment.astimezone(UTC) - _EPOCH) // _MICROSECOND

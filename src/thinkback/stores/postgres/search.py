@@ -1,0 +1,237 @@
+"""Search in a PostgreSQL log: filling the index from what was stored since, and finding in it.
+
+Promises: what is searched for is never read as syntax; nothing that was stored is left out, whatever order transactions
+end in; one caller fills at a time and appends never wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from thinkback.log import searching
+from thinkback.log.protocol import Hit, Query
+from thinkback.log.searching import Entry, Phrases, Placed
+from thinkback.model import canonical
+from thinkback.model.commits import Annotation, Commit
+from thinkback.model.curation import ABOUT
+from thinkback.stores.postgres import index
+from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
+from thinkback.stores.postgres.index import Indexed
+from thinkback.stores.postgres.log import Log
+from thinkback.stores.postgres.places import COLUMNS, OWNER, SHORT, Family, Key, commits_of, given, raw
+
+_NEXT = """
+SELECT stored, family, segment, position, commits FROM thinkback.unsearched WHERE tenant = %s
+ORDER BY stored, family, segment, position LIMIT %s
+"""
+_TAKEN = """
+DELETE FROM thinkback.unsearched WHERE tenant = %s AND stored = %s AND family = %s AND segment = %s AND position = %s
+"""
+_RANGE = f"""
+SELECT {COLUMNS} FROM thinkback.commits AS c
+WHERE tenant = %s AND family = %s AND segment = %s AND position BETWEEN %s AND %s
+  AND kind NOT IN ({", ".join(repr(kind) for kind in sorted(searching.UNREAD))}) ORDER BY position
+"""
+_HASHED = f"""
+SELECT {COLUMNS} FROM thinkback.commits AS c
+WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash = %s LIMIT 1
+"""
+_ADVANCE = "UPDATE thinkback.searched SET arrival = %s WHERE tenant = %s"
+_FORM = "SELECT form FROM thinkback.searched WHERE tenant = %s"
+# How far the branches of a session reach into each segment.
+_REACHED = """
+WITH RECURSIVE reached (segment, position) AS (
+    SELECT segment, position FROM thinkback.branches
+    WHERE tenant = %(tenant)s AND family = %(family)s AND session = %(session)s
+    UNION
+    SELECT g.parent_segment, g.parent_position FROM reached AS r JOIN thinkback.segments AS g
+      ON g.tenant = %(tenant)s AND g.family = %(family)s AND g.segment = r.segment
+    WHERE g.parent_segment IS NOT NULL
+)
+SELECT segment, max(position) FROM reached GROUP BY segment
+"""
+_FIND = f"""
+SELECT e.arrival, e.segment, e.tokens, e.priority, e.names, e.unsure, {OWNER}, {COLUMNS} FROM (
+    SELECT tenant, family, segment, position, arrival, tokens, priority, names, words @@ %s::tsquery AS unsure
+    FROM thinkback.entries WHERE tenant = %s AND words @@ %s::tsquery {{}} ORDER BY arrival DESC LIMIT %s
+) AS e
+JOIN thinkback.commits AS c
+  ON c.tenant = e.tenant AND c.family = e.family AND c.segment = e.segment AND c.position = e.position
+JOIN thinkback.segments AS g ON g.tenant = e.tenant AND g.family = e.family AND g.segment = e.segment
+JOIN thinkback.sessions AS s ON s.tenant = e.tenant AND s.family = e.family AND s.session = g.session
+ORDER BY e.arrival DESC
+"""
+
+
+class _Run(NamedTuple):
+    """What one step stored."""
+
+    stored: object
+    family: int
+    segment: int
+    position: int
+    commits: int
+
+
+class PostgresSearch:
+    """The index of one log."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def fill(self, limit: int = 5000) -> int:
+        """Take in steps until they have ``limit`` commits."""
+
+        def work(db: Connection) -> int:
+            if limit < 1:
+                return 0
+            with transaction(db):
+                return _fill(db, self._log.tenant, limit)
+
+        return self._log.pool.run(work)
+
+    def find(self, query: Query) -> list[Hit]:
+        """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
+        if query.session:
+            return self._log.read(query.session, lambda db, of: _find(db, of, query))
+
+        def work(db: Connection) -> list[Hit]:
+            with transaction(db, SNAPSHOT):
+                return _find(db, (self._log.tenant,), query)
+
+        return self._log.pool.run(work)
+
+    def rebuild(self) -> None:
+        """Empty the index."""
+
+        def work(db: Connection) -> None:
+            with transaction(db):
+                index.hold(db, self._log.tenant)
+                index.empty(db, self._log.tenant)
+
+        self._log.pool.run(work)
+
+
+def _fill(db: Connection, tenant: str, limit: int) -> int:
+    arrival = index.hold(db, tenant)
+    runs = list(_next(db, tenant, limit))
+    places: list[tuple[int, int, int]] = []
+    for run in runs:
+        places += ((run.family, run.segment, run.position + at) for at in range(run.commits))
+    commits = _stored(db, tenant, runs)
+    placed = [Placed(at, place[0], commits[place]) for at, place in enumerate(places, arrival + 1) if place in commits]
+    reading = searching.read([*_above(db, tenant, placed), *placed])
+    new = [(places[entry.arrival - arrival - 1], entry) for entry in reading.entries if entry.arrival > arrival]
+    index.add(db, (Indexed((tenant, place[0]), place[1:], entry) for place, entry in new))
+    for said in reading.said:
+        index.prioritise(db, (tenant, places[said.arrival - arrival - 1][0]), said)
+    db.cursor().executemany(_TAKEN, [(tenant, *run[:4]) for run in runs])
+    db.execute(_ADVANCE, (arrival + len(places), tenant))
+    return len(places)
+
+
+def _next(db: Connection, tenant: str, limit: int) -> Iterator[_Run]:
+    """The steps that were stored first of those that are not in the index."""
+    found = 0
+    for row in db.execute(_NEXT, (tenant, limit)).fetchall():
+        if found >= limit:
+            break
+        run = _Run(*row)
+        found += run.commits
+        yield run
+
+
+def _stored(db: Connection, tenant: str, runs: list[_Run]) -> dict[tuple[int, int, int], Commit]:
+    """The commits of these steps that say something, by (family, segment, position). Their ``seq`` is not set."""
+    ranges: dict[tuple[int, int], list[int]] = {}
+    joined: list[tuple[int, int, list[int]]] = []
+    for run in runs:
+        ends = ranges.get((run.family, run.segment))
+        if ends is None or ends[1] + 1 != run.position:
+            ends = ranges[run.family, run.segment] = [run.position, run.position]
+            joined.append((run.family, run.segment, ends))
+        ends[1] = run.position + run.commits - 1
+    with db.pipeline():
+        cursors = [
+            db.execute(_RANGE, (tenant, family, segment, *ends), binary=True) for family, segment, ends in joined
+        ]
+    found: dict[tuple[int, int, int], Commit] = {}
+    for (family, segment, _), cursor in zip(joined, cursors, strict=True):
+        rows = cursor.fetchall()
+        for row, commit in zip(rows, commits_of(rows, 0), strict=True):
+            found[family, segment, row[0]] = commit
+    return found
+
+
+def _above(db: Connection, tenant: str, placed: list[Placed]) -> Iterator[Placed]:
+    """Annotations and the like from earlier pieces that an annotation without a target looks past."""
+    known = {(at.family, at.commit.hash) for at in placed}
+    for _, family, commit in placed:
+        if not isinstance(commit.value, Annotation) or commit.value.target:
+            continue
+        while commit.kind in ABOUT and commit.parents and (family, commit.parents[0]) not in known:
+            hash = raw(commit.parents[0])
+            rows = db.execute(_HASHED, (tenant, family, hash[:SHORT], hash), binary=True).fetchall()
+            if not rows or rows[0][3] not in ABOUT:
+                break
+            (commit,) = commits_of(rows, 0)
+            known.add((family, commit.hash))
+            yield Placed(0, family, commit)
+
+
+def _find(db: Connection, of: Key | tuple[str], query: Query) -> list[Hit]:
+    reached: dict[int, int] | None = None
+    family: Family | tuple[str] = (of[0],)
+    if isinstance(of, Key):
+        reached = dict(db.execute(_REACHED, of._asdict()).fetchall())
+        family = of[:2]
+    if searching.is_hopeless(query) or db.execute(_FORM, of[:1]).fetchone() != (searching.FORM,):
+        return []
+    wanted = searching.phrases(query.text)
+    are_joined = any(len(phrase) > 1 for phrase in wanted)
+    hits: list[Hit] = []
+    for segment, unsure, session, entry, position in _entries(db, family, query, wanted):
+        if len(hits) >= query.limit:
+            break
+        if reached is not None and reached.get(segment, -1) < position:
+            continue
+        if (unsure or are_joined) and not searching.holds(searching.joined(entry.text), wanted):
+            continue
+        hits.append(searching.hit(session, entry, wanted))
+    return hits
+
+
+def _entries(
+    db: Connection, of: Family | tuple[str], query: Query, wanted: Phrases
+) -> Iterator[tuple[int, bool, str, Entry, int]]:
+    """What the index finds, newest first, page by page as far as somebody asks for them."""
+    conditions: list[tuple[str, object]] = [
+        ("AND family = %s", of[1] if len(of) > 1 else None),
+        ("AND time >= %s", query.since),
+        ("AND time < %s", query.until),
+        ("AND tokens >= %s", query.min_tokens),
+        ("AND tokens <= %s", query.max_tokens),
+    ]
+    given_ones = [(sql, value) for sql, value in conditions if value is not None]
+    asked = index.question(of, query, wanted)
+    before, size = query.before, max(0, query.limit)
+    while size:
+        bounds = given_ones if before is None else [*given_ones, ("AND arrival < %s", before)]
+        sql = _FIND.format(" ".join(text for text, _ in bounds))
+        values = (f"'{index.ANY}'", of[0], asked, *(value for _, value in bounds), size)
+        rows = db.execute(sql, values, binary=True).fetchall()
+        for row in rows:
+            yield _found(row)
+        if len(rows) < size:
+            return
+        before, size = rows[-1][0], size * 4
+
+
+def _found(row: tuple[Any, ...]) -> tuple[int, bool, str, Entry, int]:
+    arrival, segment, tokens, _, names, unsure, owner, *stored = row
+    (commit,) = commits_of([tuple(stored)], 0)
+    models, tools = canonical.decode(names, tuple[tuple[str, ...], tuple[str, ...]])
+    text = searching.readable(commit.value) or ""
+    entry = Entry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens)
+    return segment, unsure, given(owner), entry, stored[0]
