@@ -16,16 +16,16 @@ import pytest
 from tests.stores.samples import fill, put, response_step, user_step
 from tests.stores.test_migrations import format_1
 from thinkback.errors import StoreError
-from thinkback.log.protocol import MAIN, Origin
+from thinkback.log.protocol import MAIN, Origin, Removed
 from thinkback.log.seal import head_of
 from thinkback.model import canonical
-from thinkback.model.commits import Commit, Erased
+from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores import open_store
 from thinkback.stores.rows import pack
 from thinkback.stores.sqlite import SqliteStore
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import connect
-from thinkback.stores.sqlite_reach import cut, unreached
+from thinkback.stores.sqlite_reach import cut, pieces, unreached
 
 TOMB = canonical.encode(Erased("asked to", 9_000))
 FOREVER = 10**9
@@ -191,14 +191,32 @@ def test_a_place_that_is_taken_again_is_not_cut(log: Path) -> None:
         (spare,) = unreached(db, FOREVER)
     store.refs.create("s", "c", head_of(commits[:7]))
     with file.write() as db:
-        assert not cut(db, spare, FOREVER)
+        assert Removed(0, 0) == cut(db, spare.cut, FOREVER)
     store.refs.delete("s", "c", head_of(commits[:7]))
     with file.write() as db:
-        assert not cut(db, spare, 1_000)
-        assert cut(db, spare, FOREVER)
+        assert Removed(0, 0) == cut(db, spare.cut, 1_000)
+        assert Removed(spare.commits, spare.bytes) == cut(db, spare.cut, FOREVER)
     assert commits[:5] == store.read("s")
     assert [] == list(store.fsck())
     file.close()
+    store.close()
+
+
+def test_a_long_end_is_cut_in_pieces(log: Path) -> None:
+    """Each piece leaves whole responses and whole steps, whichever is the last that was made."""
+    store = SqliteStore(str(log), "normal")
+    commits = fill(store, "s", [response_step(f"{number}") for number in range(10)])
+    store.refs.move("s", MAIN, head_of(commits), Head())
+    with store._file.read() as db:
+        (spare,) = unreached(db, FOREVER)
+        planned = pieces(db, spare, 7)
+    left = []
+    for piece in planned:
+        with store._file.write() as db:
+            cut(db, piece)
+        assert [] == list(store.fsck())
+        left.append([head.seq for head in store.care.ends("s")])
+    assert [[34], [27], [22], [14], [6], []] == left
     store.close()
 
 

@@ -241,6 +241,9 @@ class Store(Protocol):
     def find_commit(self, prefix: str, session: str = "") -> tuple[str, Commit]:
         """(session id, commit) of a hash prefix; with ``session``, among the commits of its family alone.
 
+        Of a commit that stands several times it is the one stored first; what a deleted session left to its forks is
+        said to be of the first session of the family that is there.
+
         Raises ``NotFoundError`` for none or several.
         """
         ...

@@ -36,11 +36,13 @@ class MemoryStore:
         check_text("session id", id)
         check_text("session name", name)
         with self._log.lock:
-            session = self._log.named(name)
+            self._log.refuse_closed()
+            session = self._log.names.get(name)
             if session is None:
                 if id in self._log.sessions or id in self._log.gone:
                     raise id_taken(id)
-                session = self._log.sessions[id] = self._made(id, name, time, origin)
+                session = self._made(id, name, time, origin)
+                self._log.sessions[id] = self._log.names[name] = session
             return session.info()
 
     def _made(self, id: str, name: str, time: int, origin: Origin | None) -> Session:
@@ -54,7 +56,8 @@ class MemoryStore:
         """The session of that name or id; a name wins."""
         check_text("session name", name)
         with self._log.lock:
-            session = self._log.named(name) or self._log.sessions.get(name)
+            self._log.refuse_closed()
+            session = self._log.names.get(name) or self._log.sessions.get(name)
             return session.info() if session else None
 
     def list_sessions(self) -> list[SessionInfo]:

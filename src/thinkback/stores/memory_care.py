@@ -49,7 +49,7 @@ class MemoryCare:
         """Forget the session with its branches; returns how many commits went with it."""
         with self._log.lock:
             found = self._log.session(session)
-            del self._log.sessions[session]
+            del self._log.sessions[session], self._log.names[found.name]
             self._log.gone[session] = found
             ends = [
                 (at, len(segment.commits) - 1)

@@ -106,6 +106,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.sessions: dict[str, Session] = {}
+        self.names: dict[str, Session] = {}
         self.gone: dict[str, Session] = {}
         self.segments: list[Segment] = []
         self.arrived = 0
@@ -118,11 +119,6 @@ class MemoryLog:
             return self.sessions[id]
         except KeyError:
             raise no_session(id) from None
-
-    def named(self, name: str) -> Session | None:
-        """The session of that name."""
-        self.refuse_closed()
-        return next((session for session in self.sessions.values() if session.name == name), None)
 
     def places(self, family: str | None = None) -> Iterator[Place]:
         """Where commits stand, of one family or of all."""
@@ -164,6 +160,7 @@ class MemoryLog:
         """Forget everything."""
         self._closed = True
         self.sessions.clear()
+        self.names.clear()
         self.segments.clear()
 
     def refuse_closed(self) -> None:

@@ -18,7 +18,7 @@ from thinkback.stores.sealed import check_tombstones, no_commit
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection, connect, naming_errors, new_file
 from thinkback.stores.sqlite_places import head, key
-from thinkback.stores.sqlite_reach import cut, left_over, unreached
+from thinkback.stores.sqlite_reach import cut, left_over, pieces, unreached
 from thinkback.stores.sqlite_search import changing, scrub
 
 _FAMILY = """
@@ -48,7 +48,7 @@ RETURNING session
 """
 _UNSWEPT = "SELECT max(unswept) FROM migrations"
 _SWEPT = "UPDATE migrations SET unswept = 0"
-_CUTS_AT_ONCE = 50
+_AT_ONCE = 5_000  # commits, so that nobody waits long for the lock
 
 
 class SqliteCare:
@@ -90,7 +90,7 @@ class SqliteCare:
                 db.execute(sql, (of.session,))
             spares = left_over(db, of.family)
             for spare in spares:
-                cut(db, spare)
+                cut(db, spare.cut)
             scrub(db)
             _bury(db)
         self._sweep()
@@ -100,15 +100,17 @@ class SqliteCare:
         """Remove commits that no branch reaches and that are older than that; others may write meanwhile."""
         with self._file.read() as db:
             spares = unreached(db, older_than)
-        if not dry_run:
-            done = []
-            for at in range(0, len(spares), _CUTS_AT_ONCE):
-                with self._file.write() as db:
-                    done += [spare for spare in spares[at : at + _CUTS_AT_ONCE] if cut(db, spare, older_than)]
-            spares = done
+            planned = [piece for spare in spares for piece in pieces(db, spare, _AT_ONCE)]
+        if dry_run:
+            return Removed(sum(spare.commits for spare in spares), sum(spare.bytes for spare in spares))
+        commits = size = 0
+        for piece in planned:
             with self._file.write() as db:
-                _bury(db)
-        return Removed(sum(spare.commits for spare in spares), sum(spare.bytes for spare in spares))
+                removed = cut(db, piece, older_than)
+            commits, size = commits + removed.commits, size + removed.bytes
+        with self._file.write() as db:
+            _bury(db)
+        return Removed(commits, size)
 
     def backup(self, path: str) -> None:
         """A whole copy of the log as of now, as private as the log, while others go on writing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from thinkback.log.protocol import Removed
 from thinkback.stores.reach import Cut, Place, Reach, Run
 from thinkback.stores.rows import hashes
 from thinkback.stores.sqlite_open import Connection
@@ -94,20 +95,29 @@ def left_over(db: Connection, family: int) -> list[Spare]:
     return _spares(db, reach)
 
 
-def cut(db: Connection, spare: Spare, older_than: int | None = None) -> bool:
-    """Take it out, if it is still spare."""
+def pieces(db: Connection, spare: Spare, most: int) -> list[Cut]:
+    """Cuts that together are this one, the end first, each of about ``most`` commits."""
     segment, last = spare.cut
+    first = -1 if last is None else last
+    ends = range(first + most, first + spare.commits, most)
+    return [*(Cut(segment, _whole(db, segment, end)) for end in reversed(ends)), spare.cut]
+
+
+def cut(db: Connection, where: Cut, older_than: int | None = None) -> Removed:
+    """Take that out, if it is still spare; what was taken out."""
+    segment, last = where
     after = -1 if last is None else last
     ((needed,),) = db.execute(_IS_NEEDED, (segment, -2 if last is None else after, older_than)).fetchall()
     if needed:
-        return False
+        return Removed(0, 0)
+    removed = _size(db, segment, after)
     with changing(db, [arrival for (arrival,) in db.execute(_ARRIVALS, (segment, after))]):
         for sql in _TRUNCATE:
             db.execute(sql, (segment, after))
     if last is None:
         for sql in _REMOVE:
             db.execute(sql, (segment,))
-    return True
+    return removed
 
 
 def _reach(
@@ -152,10 +162,19 @@ def _younger(db: Connection, reach: Reach, older_than: int) -> Iterator[Place]:
 def _spares(db: Connection, reach: Reach) -> list[Spare]:
     spares: list[Spare] = []
     for segment, last in reach.cuts():
-        if last is not None and last >= 0:
-            ((whole,),) = db.execute(_WHOLE, (segment, last)).fetchall()
-            last = last if whole is None else whole
-        ((commits, size),) = db.execute(_SIZE, (segment, -1 if last is None else last)).fetchall()
-        if commits or last is None:
-            spares.append(Spare(Cut(segment, last), commits, size))
+        if last is not None:
+            last = _whole(db, segment, last)
+        removed = _size(db, segment, -1 if last is None else last)
+        if removed.commits or last is None:
+            spares.append(Spare(Cut(segment, last), removed.commits, removed.bytes))
     return spares
+
+
+def _whole(db: Connection, segment: int, last: int) -> int:
+    """Where the response ends that is begun at ``last`` or before."""
+    ((end,),) = db.execute(_WHOLE, (segment, last)).fetchall()
+    return last if end is None else int(end)
+
+
+def _size(db: Connection, segment: int, after: int) -> Removed:
+    return Removed(*db.execute(_SIZE, (segment, after)).fetchone())
