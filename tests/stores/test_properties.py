@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import secrets
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.stores.life import TOMB, change, looks
+from tests.stores.postgres_server import Server
 from tests.stores.samples import ORIGIN
 from thinkback.errors import HeadMovedError, NotFoundError, StoreError
 from thinkback.log.protocol import Origin, Removed, Store
@@ -82,20 +85,22 @@ calls = st.one_of(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(calls, max_size=25))
-def test_every_store_answers_alike(sequence: list[tuple[str, *tuple[object, ...]]]) -> None:
-    """Any sequence of calls is answered by the SQLite file as by the memory, errors included."""
-    with tempfile.TemporaryDirectory() as place:
-        memory, file = open_store(":memory:"), open_store(Path(place) / "log.db", "normal")
-        try:
-            heads: list[Head] = [Head()]
-            for call in sequence:
-                expected = _answer(memory, call, list(heads))
-                assert expected == _answer(file, call, heads)
-            assert looks(memory) == looks(file)
-            assert [] == list(memory.fsck()) == list(file.fsck())
-        finally:
-            memory.close()
-            file.close()
+def test_every_store_answers_alike(postgres: Server, sequence: list[tuple[str, *tuple[object, ...]]]) -> None:
+    """Any sequence of calls is answered by a SQLite file and by PostgreSQL as by the memory, errors included."""
+    with (
+        tempfile.TemporaryDirectory() as place,
+        closing(open_store(":memory:")) as memory,
+        closing(open_store(Path(place) / "log.db", "normal")) as file,
+        closing(open_store(postgres.url(), "normal", tenant=secrets.token_hex(8))) as server,
+    ):
+        heads: list[Head] = [Head()]
+        for call in sequence:
+            before = list(heads)
+            expected = _answer(memory, call, heads)
+            assert expected == _answer(file, call, list(before))
+            assert expected == _answer(server, call, list(before))
+        assert looks(memory) == looks(file) == looks(server)
+        assert [] == list(memory.fsck()) == list(file.fsck()) == list(server.fsck())
 
 
 def _answer(store: Store, call: tuple[str, *tuple[object, ...]], heads: list[Head]) -> object:

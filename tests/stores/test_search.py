@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.stores.postgres_server import Server
 from tests.stores.samples import fill, put, response_step, user_step
 from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.protocol import Hit, Origin, Query, Store
@@ -361,12 +363,13 @@ queries = st.builds(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.sampled_from("st"), steps, st.integers(0, 3)), max_size=12), st.lists(queries, max_size=6))
-def test_every_store_finds_the_same(log: list[tuple[str, Step, int]], asked: list[Query]) -> None:
-    """Any text, log and query is answered by the SQLite file as by looking at every commit."""
+def test_every_store_finds_the_same(postgres: Server, log: list[tuple[str, Step, int]], asked: list[Query]) -> None:
+    """Any text, log and query is answered by a SQLite file and by PostgreSQL as by looking at every commit."""
     with tempfile.TemporaryDirectory() as place:
         memory, file = open_store(":memory:"), open_store(Path(place) / "log.db", "normal")
-        with closing(memory), closing(file):
-            for store in (memory, file):
+        server = open_store(postgres.url(), "normal", tenant=secrets.token_hex(8))
+        with closing(memory), closing(file), closing(server):
+            for store in (memory, file, server):
                 for session in "st":
                     store.create_session(session, session, 1)
                 for at, (session, made, limit) in enumerate(log):
@@ -376,4 +379,5 @@ def test_every_store_finds_the_same(log: list[tuple[str, Step, int]], asked: lis
             assert [] == list(file.fsck())
             for query in asked:
                 expected = [msgspec.structs.replace(hit, arrival=0) for hit in memory.search.find(query)]
-                assert expected == [msgspec.structs.replace(hit, arrival=0) for hit in file.search.find(query)]
+                for store in (file, server):
+                    assert expected == [msgspec.structs.replace(hit, arrival=0) for hit in store.search.find(query)]

@@ -124,7 +124,7 @@ def _fill(db: Connection, tenant: str, limit: int) -> int:
     reading = searching.read([*_above(db, tenant, placed), *placed])
     new = [(places[entry.arrival - arrival - 1], entry) for entry in reading.entries if entry.arrival > arrival]
     index.add(db, (Indexed((tenant, place[0]), place[1:], entry) for place, entry in new))
-    for said in reading.said:
+    for said in (said for said in reading.said if said.arrival > arrival):
         index.prioritise(db, (tenant, places[said.arrival - arrival - 1][0]), said)
     db.cursor().executemany(_TAKEN, [(tenant, *run[:4]) for run in runs])
     db.execute(_ADVANCE, (arrival + len(places), tenant))
