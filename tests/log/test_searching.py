@@ -239,6 +239,15 @@ def test_what_is_left_of_an_erased_call_is_searched_for() -> None:
     assert ("bash\nkey: ***", ("bash",)) == (found.text, found.tools)
 
 
+def test_what_is_left_of_erased_reasoning_has_its_share_of_the_tokens() -> None:
+    """What the provider counted is counted for what is still there."""
+    rest = canonical.encode(ThinkingBlock("the key is ***")).decode()
+    thought = Draft("reasoning", Erased("asked", 1, rest), "r", 0)
+    usage = Draft("provider_usage", Usage(1, 9, 7), "r")
+    (found,) = entries(Draft("response", Response(ORIGIN), "r"), thought, usage)
+    assert 7 == found.tokens
+
+
 def test_an_annotation_gives_a_commit_its_priority() -> None:
     """The last one wins, whether it names the commit or follows it; its own priority comes back."""
     user = Draft("user", Message("why"))

@@ -114,7 +114,7 @@ class _Answer:
         self._thought = self._other = 0
 
     def take(self, commit: Commit) -> None:
-        match commit.value:
+        match surviving(commit.value):
             case Response(origin=origin):
                 names = (origin.served_model, origin.requested_model)
                 self.models = tuple(dict.fromkeys(name for name in names if name))

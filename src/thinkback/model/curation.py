@@ -5,7 +5,7 @@ Pure and cheap where there is none of it. Who decides what follows from it is co
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -91,7 +91,7 @@ def curate(commits: Sequence[Commit]) -> Curation:
     return curation
 
 
-def matching(commits: Sequence[Commit], kinds: Container[str], tags: frozenset[str]) -> list[Commit]:
+def matching(commits: Sequence[Commit], kinds: Collection[str], tags: frozenset[str]) -> list[Commit]:
     """The commits of ``kinds`` (none: of any) that have all ``tags``."""
     found = [commit for commit in commits if not kinds or commit.kind in kinds]
     if not tags:

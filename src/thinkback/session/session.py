@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack, overload
 
 from thinkback.drive.hooks import Hook, Hooks
@@ -171,7 +171,7 @@ class Session:
         """``with session.batch() as batch``: ``commit``, ``reasoning`` and ``annotate`` as one step, or none of it."""
         return Batch(self)
 
-    def log(self, *, kinds: Container[str] = (), tags: Iterable[str] = ()) -> list[Commit]:
+    def log(self, *, kinds: Collection[str] = (), tags: Iterable[str] = ()) -> list[Commit]:
         """The commits of the current branch, oldest first; of ``kinds`` and with all of ``tags`` if given."""
         self._refresh()
         return matching(self._history.commits, kinds, frozenset(tags))
