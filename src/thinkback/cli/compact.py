@@ -1,0 +1,111 @@
+"""``compact``: say the earlier part of a conversation in fewer words; nothing is deleted."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.branching import SHORT_HASH, open_line
+from thinkback.cli.options import db_option, json_option
+
+if TYPE_CHECKING:
+    from thinkback.model.commits import Commit
+    from thinkback.session.compacting import CompactionOptions, CompactionPlan
+
+STRATEGIES = ("deterministic", "model", "manual", "sliding_window", "tool_results", "middle_out")
+
+
+@click.command("compact", short_help="Say the earlier part of a session in fewer words.")
+@click.argument("session", default="")
+@click.option("--strategy", type=click.Choice(STRATEGIES), help="How; else the setting compaction.strategy.")
+@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="The last N turns stay as they are.")
+@click.option("--head", type=click.IntRange(min=0), metavar="N", help="With middle_out: the first N turns stay too.")
+@click.option(
+    "--size", type=click.IntRange(min=0), metavar="N", help="With tool_results: characters that stay of each."
+)
+@click.option("--text", help="The summary, by hand.")
+@click.option("--endpoint", help="With model: who writes the summary.")
+@click.option("--model", help="With model: which model writes it.")
+@click.option("--list", "lists", is_flag=True, help="Show the checkpoints there are.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@db_option
+@json_option
+def compact_command(
+    session: str,
+    strategy: str | None,
+    tail: int | None,
+    lists: bool,
+    dry_run: bool,
+    db: str,
+    as_json: bool,
+    **given: object,
+) -> None:
+    """Make a checkpoint: from here on, requests say a summary instead of the earlier part of SESSION.
+
+    The commits stay, and the checkpoint is one itself. What is PINNED goes word for word behind the summary, what is
+    IMPORTANT must survive in it; no call is parted from its result, and no reasoning from its call.
+    """
+    with open_line(db, session) as found:
+        if lists:
+            _list(found.compaction.list(), as_json)
+            return
+        options: CompactionOptions = {key: value for key, value in given.items() if value is not None}  # type: ignore[assignment]
+        plan = found.compaction.plan(strategy, tail, **options)
+        commit = None if dry_run else found.compaction.run(strategy, tail, **options)
+    if as_json:
+        terminal.print_json(_as_json(plan, commit))
+        return
+    _print(plan, commit)
+
+
+def _list(commits: list[Commit], as_json: bool) -> None:
+    from thinkback.session.wording import first_words
+
+    if as_json:
+        from thinkback.cli.payloads import concealed
+
+        terminal.print_json([{"hash": c.hash, "time": terminal.iso(c.time), **concealed(c)} for c in commits])
+        return
+    pen = terminal.pen(sys.stdout)
+    for commit in commits:
+        words = terminal.one_line(first_words(commit.value), 60)
+        terminal.out(f"{pen(commit.hash[:SHORT_HASH], 'yellow')}  {terminal.clock(commit.time)}  {words}")
+
+
+def _as_json(plan: CompactionPlan, commit: Commit | None) -> dict[str, object]:
+    return {
+        "hash": commit.hash if commit is not None else None,
+        "strategy": plan.checkpoint.strategy,
+        "summary": plan.checkpoint.summary,
+        "covered": list(plan.covered),
+        "kept": list(plan.kept),
+        "trimmed": list(plan.trimmed),
+        "effective_before": plan.before.effective,
+        "effective_after": plan.after.effective,
+        "unbound": [{"block": d.block, "what": d.what, "reason": d.reason} for d in plan.unbound],
+        "estimated": plan.estimated,
+    }
+
+
+def _print(plan: CompactionPlan, commit: Commit | None) -> None:
+    pen = terminal.pen(sys.stdout)
+    before, after = plan.before.effective, plan.after.effective
+    estimated = ", estimated" if plan.estimated else ""
+    terminal.out(pen(f"{plan.checkpoint.strategy}: {before:,} tokens become {after:,}{estimated}", "bold"))
+    for count, what in (
+        (plan.covered, "said in the summary"),
+        (plan.kept, "kept word for word"),
+        (plan.trimmed, "trimmed"),
+    ):
+        if count:
+            terminal.out(f"  {len(count)} {what}")
+    for decision in plan.unbound:
+        terminal.out(
+            pen(terminal.clean(f"  drops the {decision.what} of {decision.block[:8]}: {decision.reason}"), "dim")
+        )
+    if plan.checkpoint.summary:
+        terminal.out(terminal.wrap(plan.checkpoint.summary, 2))
+    terminal.out(f"checkpoint {commit.hash[:SHORT_HASH]}" if commit is not None else "nothing was stored: --dry-run")
