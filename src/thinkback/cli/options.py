@@ -27,7 +27,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 DIALECTS = "\b\n" + textwrap.fill(f"Dialects: {', '.join(MAKERS)}.", 76, break_on_hyphens=False)
 """A paragraph for help that names the wire formats."""
 
-db_option = click.option("--db", metavar="PATH", default="", help="The log's file instead of the default one.")
+db_option = click.option(
+    "--db", metavar="PATH", default="", help="The log's file, or postgresql://..., instead of the default one."
+)
 session_option = click.option(
     "--session", "-s", metavar="NAME", default="", help="The session instead of the one used last."
 )
@@ -94,7 +96,7 @@ def existing_log(db: str) -> Iterator[SessionStore]:
     import thinkback
 
     path = log_path(db)
-    if not os.path.exists(path):
+    if "://" not in path and not os.path.exists(path):
         raise NotFoundError(f"there is no log at {path}", next_actions=("`thinkback run` begins one", "or give --db"))
     with thinkback.open(path) as store:
         yield store

@@ -1,0 +1,114 @@
+"""``delete``, ``purge`` and ``redact``: what was said is erased; the hashes of what stays still verify."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import db_option, existing_log, json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from thinkback.session.erasing import Erasure
+
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would go.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+reason_option = click.option("--reason", default="", help="Why; it stands in the place of what is gone.")
+_SHOWN = 10
+
+
+@click.command("delete", short_help="Delete a session.")
+@click.argument("session")
+@dry_run_option
+@yes_option
+@db_option
+@json_option
+def delete_command(session: str, dry_run: bool, yes: bool, db: str, as_json: bool) -> None:
+    """Delete SESSION with its branches. What other sessions stand on stays with them."""
+    with existing_log(db) as store:
+        _do(lambda dry: store.care.delete_session(session, dry_run=dry), dry_run, yes, as_json)
+
+
+@click.command("purge", short_help="Erase what was said for somebody, or before a time.")
+@click.option("--end-user", default="", metavar="ID", help="Every turn that was for this end user.")
+@click.option("--before", metavar="TIME", help="Everything said before this time, as 2026-07-01.")
+@click.option("--tenant", default="", help="Every session of this tenant.")
+@reason_option
+@dry_run_option
+@yes_option
+@db_option
+@json_option
+def purge_command(
+    end_user: str, before: str | None, tenant: str, reason: str, dry_run: bool, yes: bool, db: str, as_json: bool
+) -> None:
+    """Erase what was said, in the log and its search index; a note of when and why stays in its place."""
+    try:
+        moment = datetime.fromisoformat(before) if before else None
+    except ValueError:
+        raise click.UsageError(f"--before: {before!r} is no time; say it as 2026-07-01 or 2026-07-01T12:30") from None
+    with existing_log(db) as store:
+        _do(
+            lambda dry: store.care.purge(
+                end_user=end_user, before=moment, tenant=tenant, reason=reason or "purged", dry_run=dry
+            ),
+            dry_run,
+            yes,
+            as_json,
+        )
+
+
+@click.command("redact", short_help="Take words out of a commit.")
+@click.argument("hash")
+@click.option("--pattern", required=True, metavar="REGEX", help="What goes, as a regular expression.")
+@click.option("--session", "-s", default="", metavar="NAME", help="The session that the commit is looked for in.")
+@reason_option
+@dry_run_option
+@yes_option
+@db_option
+@json_option
+def redact_command(
+    hash: str, pattern: str, session: str, reason: str, dry_run: bool, yes: bool, db: str, as_json: bool
+) -> None:
+    """Take what matches out of the commit HASH, its copies and edits. Opaque values of its response go with it."""
+    with existing_log(db) as store:
+        _do(
+            lambda dry: store.care.redact(hash, pattern, session=session, reason=reason or "redacted", dry_run=dry),
+            dry_run,
+            yes,
+            as_json,
+        )
+
+
+def _do(erase: Callable[[bool], Erasure], dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Say what goes, ask, and erase it: there is no way back."""
+    erasure = erase(True)
+    if not dry_run and erasure.commits:
+        if not yes:
+            _tell(erasure)
+            if not click.confirm("This cannot be taken back. Erase it?", err=True):
+                raise click.Abort
+        erasure = erase(False)
+    elif not dry_run:
+        erasure = erase(False)
+    if as_json:
+        import msgspec
+
+        terminal.print_json(msgspec.to_builtins(erasure))
+        return
+    where = f" of {', '.join(erasure.sessions)}" if erasure.sessions else ""
+    would = "would be erased" if erasure.dry_run else "erased"
+    terminal.out(terminal.clean(f"{terminal.plural(len(erasure.commits), 'commit')}{where} {would}"))
+    if dry_run:
+        _tell(erasure)
+
+
+def _tell(erasure: Erasure) -> None:
+    for gone in erasure.commits[:_SHOWN]:
+        part = "" if gone.whole else ", in part"
+        terminal.note(f"{gone.hash[:8]}  {gone.kind}  {terminal.clock(gone.time)}  {gone.session}{part}")
+    if len(erasure.commits) > _SHOWN:
+        terminal.note(f"and {len(erasure.commits) - _SHOWN} more")

@@ -1,0 +1,88 @@
+"""``export`` and ``import``: sessions to files and back. What is meant for sharing says no more than it must."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import db_option, existing_log, json_option, log_path
+
+FORMATS = ("jsonl", "markdown", "html", "parquet")
+
+
+@click.command("export", short_help="Write sessions to a file.")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--session", "-s", default="", metavar="NAME", help="Only this session, with what it was forked from.")
+@click.option("--family", is_flag=True, help="With --session: all sessions that forked from one another.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Else the ending of FILE says it.")
+@click.option("--with-reasoning", is_flag=True, help="Reasoning goes along.")
+@click.option("--with-carriers", is_flag=True, help="Opaque values and accounts go along.")
+@click.option("--with-history", is_flag=True, help="Show what edits and checkpoints replaced.")
+@click.option("--complete", is_flag=True, help="Everything goes along, as for a copy of your own.")
+@db_option
+@json_option
+def export_command(
+    file: str,
+    session: str,
+    family: bool,
+    form: str | None,
+    with_reasoning: bool,
+    with_carriers: bool,
+    with_history: bool,
+    complete: bool,
+    db: str,
+    as_json: bool,
+) -> None:
+    """Write the log, or one session, to FILE (`-` is standard output) as JSON Lines, Markdown, HTML or Parquet.
+
+    Reasoning, opaque values and accounts stay here unless they are asked for; hashes still verify. `thinkback import`
+    reads JSON Lines.
+    """
+    if family and not session:
+        raise click.UsageError("--family goes with --session")
+    with existing_log(db) as store:
+        done = store.export(
+            sys.stdout.buffer if file == "-" else file,
+            session=session,
+            family=family,
+            format=form or ("jsonl" if file == "-" else ""),
+            with_reasoning=with_reasoning,
+            with_carriers=with_carriers,
+            with_history=with_history,
+            complete=complete,
+        )
+    if file == "-":
+        return
+    if as_json:
+        terminal.print_json({"sessions": done.sessions, "commits": done.commits, "left_out": done.left_out})
+        return
+    terminal.out(f"{terminal.plural(done.sessions, 'session')}, {terminal.plural(done.commits, 'commit')} to {file}")
+    if done.left_out:
+        terminal.note(f"of {terminal.plural(done.left_out, 'commit')} something was kept back")
+
+
+@click.command("import", short_help="Read sessions from a file.")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@db_option
+@json_option
+def import_command(file: str, db: str, as_json: bool) -> None:
+    """Take in the sessions of FILE (`-` is standard input), JSON Lines as `thinkback export` writes them.
+
+    Every hash is checked; what is there already stays as it is.
+    """
+    import thinkback
+
+    with thinkback.open(log_path(db)) as store:
+        done = store.import_(sys.stdin.buffer if file == "-" else file)
+    if as_json:
+        import msgspec
+
+        terminal.print_json(msgspec.to_builtins(done.sessions))
+        return
+    for session in done.sessions:
+        made = "new" if session.made else "was here"
+        elsewhere = f", its own way here: {', '.join(session.elsewhere)}" if session.elsewhere else ""
+        told = f"{session.name}: {terminal.plural(session.commits, 'commit')} added, {made}{elsewhere}"
+        terminal.out(terminal.clean(told))

@@ -1,0 +1,68 @@
+"""``search``: what was said and thought, by words, phrases, and what else is known of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import db_option, existing_log, json_option
+
+SHORT_HASH = 8
+
+
+@click.command("search", short_help="Find what was said and thought.")
+@click.argument("text", default="")
+@click.option("--reasoning", is_flag=True, help="Only in reasoning.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only commits of this kind; may be repeated.")
+@click.option("--model", default="", metavar="NAME", help="The model that answered, as asked for or as served.")
+@click.option("--tool", default="", metavar="NAME", help="A tool that the same response called.")
+@click.option("--priority", type=click.Choice(("skip", "normal", "important", "pinned")), help="As annotated.")
+@click.option("--since", metavar="TIME", help="From this time on, as 2026-07-01 or 2026-07-01T12:30:00Z.")
+@click.option("--until", metavar="TIME", help="Before this time.")
+@click.option("--min-tokens", type=click.IntRange(min=0), metavar="N", help="At least so long, estimated.")
+@click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="At most so long, estimated.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="At most so many."
+)
+@click.option("--session", "-s", default="", metavar="NAME", help="Only in this session.")
+@db_option
+@json_option
+def search_command(text: str, reasoning: bool, session: str, db: str, as_json: bool, **given: Any) -> None:
+    """Find the commits that hold all words of TEXT, "words in quotes" side by side, the newest first."""
+    filters = {name: value for name, value in given.items() if value not in (None, "", ())}
+    with existing_log(db) as store:
+        names = {info.id: info.name for info in store.sessions()}
+        look = store.find_reasoning if reasoning else store.search
+        hits = [found.hit for found in look(text, session=session, **filters)]
+    if as_json:
+        terminal.print_json([{**_as_json(hit), "session": names.get(hit.session, hit.session)} for hit in hits])
+        return
+    pen = terminal.pen(sys.stdout)
+    for hit in hits:
+        thought = hit.kind == "reasoning"
+        kind = terminal.pad("[reasoning]" if thought else hit.kind, 12)
+        place = terminal.clean(names.get(hit.session, hit.session))
+        by = f"  {terminal.clean(hit.model)}" if hit.model else ""
+        then = f" -> {terminal.clean(hit.tool)}" if hit.tool else ""
+        head = f"{kind}  {terminal.clock(hit.time)}  {place}{by}{then}"
+        terminal.out(
+            f"{pen(hit.hash[:SHORT_HASH], 'yellow')}  {pen(head, *(('dim', 'cyan') if thought else ('dim',)))}"
+        )
+        terminal.out(pen(terminal.wrap(" ".join(hit.excerpt.split()), 2), *(("dim",) if thought else ())))
+    if not hits:
+        terminal.note("nothing was found")
+
+
+def _as_json(hit: Any) -> dict[str, object]:
+    return {
+        "hash": hit.hash,
+        "kind": hit.kind,
+        "time": terminal.iso(hit.time),
+        "model": hit.model or None,
+        "tool": hit.tool or None,
+        "tokens": hit.tokens,
+        "excerpt": hit.excerpt,
+    }

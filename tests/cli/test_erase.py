@@ -1,0 +1,39 @@
+"""``delete``, ``purge`` and ``redact`` from the command line: said first, asked for, gone."""
+
+from __future__ import annotations
+
+from tests.cli.command import Command
+
+
+def test_a_session_is_deleted(talked: Command) -> None:
+    """After a yes; a dry run changes nothing."""
+    assert "would be erased" in talked("delete", "talk", "--dry-run").out
+    assert 130 == talked("delete", "talk").code
+    assert 0 == talked("delete", "talk", "--yes").code
+    assert ([], 0) == (talked("sessions", "--json").json, talked("fsck").code)
+    assert 2 == talked("delete", "talk", "--yes").code
+
+
+def test_words_are_taken_out(talked: Command) -> None:
+    """From the file and from the index; the chain still verifies, and the request says why it cannot be rebuilt."""
+    said = next(c for c in talked("log", "--json").json if c["kind"] == "user")
+    assert 0 == talked("search", "Oslo").code
+    done = talked("redact", said["hash"], "--pattern", "O.lo", "--reason", "a city", "--yes", "--json").json
+    assert [said["hash"]] == [gone["hash"] for gone in done["commits"]]
+    assert "Oslo" not in talked("show", said["hash"]).out
+    assert said["hash"] not in [hit["hash"] for hit in talked("search", "Oslo", "--json").json]
+    assert 0 == talked("fsck").code
+    refused = talked("why", "talk")
+    assert (2, True) == (refused.code, "erased" in refused.err)
+    assert 1 == talked("redact", said["hash"], "--pattern", "(", "--yes").code
+
+
+def test_everything_before_a_time_is_purged(talked: Command) -> None:
+    """Nothing where nothing is that old; a time that is none, or no wish at all, is refused."""
+    assert "0 commits" in talked("purge", "--before", "2001-01-01").out
+    assert 0 == talked("purge", "--before", "2101-01-01", "--yes").code
+    assert "Oslo" not in talked("log", "--json").out
+    assert 0 == talked("fsck").code
+    assert 2 == talked("purge", "--before", "soon").code
+    assert 1 == talked("purge").code
+    assert "0 commits" in talked("purge", "--end-user", "nobody").out

@@ -1,0 +1,54 @@
+"""``export`` and ``import`` from the command line: nothing leaves by accident, everything comes back."""
+
+from __future__ import annotations
+
+import json
+
+import thinkback
+from tests.cli.command import Command
+from tests.cli.conftest import ENCRYPTED, SIGNATURE
+
+
+def test_a_complete_copy_comes_back(talked: Command) -> None:
+    """The same commits, in another log; a second import adds nothing."""
+    file, other = talked.place / "talk.jsonl", talked.place / "other.db"
+    assert 0 == talked("export", str(file), "--complete").code
+    assert "new" in talked("import", str(file), "--db", str(other)).out
+    with thinkback.open(talked.db) as one, thinkback.open(other) as two:
+        assert one.commits("talk") == two.commits("talk")
+    (again,) = talked("import", str(file), "--db", str(other), "--json").json
+    assert (0, False) == (again["commits"], again["made"])
+
+
+def test_what_is_shared_says_no_more_than_it_must(opaque: Command) -> None:
+    """Reasoning is asked for, opaque values too; standard output is JSON Lines."""
+    plain = opaque("export", "-", "-s", "opaque")
+    assert all(word not in plain.out for word in (SIGNATURE, ENCRYPTED, "A thought."))
+    assert all(json.loads(line) for line in plain.out.splitlines())
+    thoughts = opaque("export", "-", "--with-reasoning").out
+    assert ("A thought." in thoughts, SIGNATURE in thoughts) == (True, False)
+    assert SIGNATURE in opaque("export", "-", "--with-reasoning", "--with-carriers").out
+    told = opaque("export", str(opaque.place / "x.md"))
+    assert "something was kept back" in told.err
+    assert "An answer." in (opaque.place / "x.md").read_text()
+    assert "<details" in _page(opaque)
+
+
+def _page(command: Command) -> str:
+    file = command.place / "x.html"
+    assert 0 == command("export", str(file), "--with-reasoning").code
+    return file.read_text()
+
+
+def test_bad_files_are_told(talked: Command) -> None:
+    """A changed line by its number; no such file, no such session, no such format."""
+    file = talked.place / "talk.jsonl"
+    assert 0 == talked("export", str(file), "--complete").code
+    lines = file.read_text().splitlines()
+    lines[2] = lines[2].replace("Oslo", "Rome").replace("2", "3", 1)
+    file.write_text("\n".join(lines))
+    refused = talked("import", str(file), "--db", str(talked.place / "other.db"))
+    assert (2, True) == (refused.code, "line 3" in refused.err)
+    assert 2 == talked("import", str(talked.place / "gone.jsonl")).code
+    assert 2 == talked("export", str(file), "-s", "gone").code
+    assert 2 == talked("export", str(file), "--family").code
