@@ -153,7 +153,8 @@ def about(told: Sequence[Told], picked: set[str]) -> Iterator[str]:
             yield from (edit.hash for edit in curation.edits.get(hash, ()))
         at = {commit.hash: commit.seq for commit in history}
         for checkpoint in curation.checkpoints:
-            if any(hash in here for hash in _summarised(checkpoint.value, history, at)):
+            value = checkpoint.value
+            if isinstance(value, Compaction) and not here.isdisjoint(_summarised(value, history, at)):
                 yield checkpoint.hash
     for _, history in told:
         for commit in history:
@@ -164,10 +165,9 @@ def about(told: Sequence[Told], picked: set[str]) -> Iterator[str]:
                 yield commit.hash
 
 
-def _summarised(value: Payload, history: History, at: Mapping[str, int]) -> Iterator[str]:
+def _summarised(value: Compaction, history: History, at: Mapping[str, int]) -> Iterator[str]:
     """The commits that a checkpoint speaks for, or tells in other words."""
-    if isinstance(value, Compaction):
-        yield from (hash for hash, _ in value.trimmed)
-        if value.first in at and value.last in at:
-            base = history[0].seq
-            yield from (commit.hash for commit in history[at[value.first] - base : at[value.last] - base + 1])
+    yield from (hash for hash, _ in value.trimmed)
+    if value.first in at and value.last in at:
+        base = history[0].seq
+        yield from (commit.hash for commit in history[at[value.first] - base : at[value.last] - base + 1])

@@ -45,8 +45,8 @@ def redacted(told: Sequence[Told], target: Commit, pattern: re.Pattern[str]) -> 
     Responses that lose something lose their carriers.
     """
     commits = {commit.hash: commit for _, history in told for commit in history}
-    same = {commit.hash for commit in commits.values() if commit.digest == target.digest} | {target.hash}
-    while more := (set(about(told, same)) | set(_roots(told, same))) - same:
+    same = {target.hash}
+    while more := (set(about(told, same)) | set(_roots(told, same)) | _copies(commits, same)) - same:
         same |= more
     rests: Rests = {}
     for hash in sorted(same):
@@ -196,6 +196,12 @@ _FIELDS: Mapping[str, Callable[[Any, re.Pattern[str]], Any]] = {
     **dict.fromkeys(("retain", "tags", "untag"), _cut_list),
     "trimmed": _cut_trimmed,
 }
+
+
+def _copies(commits: Mapping[str, Commit], hashes: set[str]) -> set[str]:
+    """The commits that say the same, byte for byte."""
+    digests = {commits[hash].digest for hash in hashes}
+    return {commit.hash for commit in commits.values() if commit.digest in digests}
 
 
 def _roots(told: Sequence[Told], picked: set[str]) -> Iterator[str]:

@@ -1,0 +1,185 @@
+"""Whom an erasure is about, and what is left when it is done."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.compile.build import HERE, Talk, call, say, think
+from thinkback.log.erasing import Told, bare, before, of_end_user, skeleton, tombstone
+from thinkback.model import canonical
+from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.commits import (
+    Annotation,
+    BranchSummary,
+    Commit,
+    Compaction,
+    Content,
+    Draft,
+    Erased,
+    Failure,
+    Merge,
+    Message,
+    Payload,
+    Priority,
+    Repair,
+    Request,
+    Response,
+    Tool,
+    Tools,
+    TurnEnded,
+    Usage,
+    decode_payload,
+    surviving,
+)
+
+ANN = msgspec.structs.replace(HERE, end_user="ann")
+BOB = msgspec.structs.replace(HERE, end_user="bob")
+RECORD = Request({"account": "a"}, {}, ("r",), '{"user":"ann"}', "", "", "", "", "", "", "", "B")
+
+
+def about(talk: Talk, picked: set[str]) -> list[str]:
+    """The kinds that are picked, in order."""
+    return [commit.kind for commit in talk.commits if commit.hash in picked]
+
+
+def told(*talks: Talk) -> list[Told]:
+    """Histories of sessions that are called by number."""
+    return [Told(f"s{number}", talk.commits) for number, talk in enumerate(talks)]
+
+
+def test_a_turn_is_everything_from_a_question_to_its_end() -> None:
+    """Also one of several responses with calls and results; what the program said stays."""
+    talk = Talk().system().tools("look")
+    talk.user("a").reply(think("t"), call(), origin=ANN).result().reply(say("x"), origin=ANN).end()
+    talk.turn("b", origin=BOB)
+    expected = ["user", "response", "reasoning", "tool_call", "tool_result", "response", "assistant", "turn_ended"]
+    assert expected == about(talk, of_end_user(told(talk), "ann"))
+
+
+def test_a_turn_without_an_end_ends_with_the_next_question() -> None:
+    """As after a crash; two questions before an answer are one turn; an edit is no question."""
+    talk = Talk().user("a").user("b").reply(say("x"), origin=ANN)
+    talk.add(Draft("user", Message("edited"), edit=talk.commits[0].hash))
+    talk.user("c").reply(say("y"), origin=BOB)
+    picked = of_end_user(told(talk), "ann")
+    assert ["user", "user", "response", "assistant", "user"] == about(talk, picked)
+    assert talk.commits[4].hash in picked
+    assert ["user", "response", "assistant"] == about(talk, of_end_user(told(talk), "bob"))
+
+
+def test_nobody_is_nowhere() -> None:
+    """Histories that are empty or about others."""
+    assert set() == of_end_user(told(Talk(), Talk().turn("a", origin=BOB)), "ann")
+
+
+def test_what_was_said_about_it_goes_too() -> None:
+    """Edits, marks, checkpoints that cover it or trimmed it, copies of it, and what a parent says of the session."""
+    talk = Talk().turn("a", say("x"), origin=ANN).turn("b", say("y"), origin=BOB)
+    a, b = (commit.hash for commit in talk.commits if commit.kind == "user")
+    last = talk.commits[-1].hash
+    talk.note("annotation", Annotation(a, Priority.PINNED, reason="ann's"))
+    talk.note("annotation", Annotation(b, reason="bob's"))
+    talk.add(Draft("user", Message("aa"), edit=a))
+    (note,) = talk.add(Draft("annotation", Annotation(reason="ann's edit")))
+    talk.note("compaction", Compaction("manual", "sum", a, last))
+    talk.note("compaction", Compaction("manual", "sum", b, last))
+    talk.note("compaction", Compaction("tool_results", trimmed=((a, "x"),)))
+    copy = talk.add(Draft("user", Message("a")))[0].hash
+    talk.note("merge", Merge("other", "h", copies=((a, copy), (b, last))))
+    parent = Talk().note("branch_summary", BranchSummary("of ann", "s0"))
+    parent.note("branch_summary", BranchSummary("of nobody", "s9"))
+    (reason,) = parent.add(Draft("annotation", Annotation(parent.commits[0].hash, reason="good")))
+    picked = of_end_user(told(talk, parent), "ann")
+    first_turn = ["user", "response", "assistant", "turn_ended"]
+    later = ["annotation", "user", "annotation", "compaction", "compaction", "user"]
+    assert [*first_turn, *later] == about(talk, picked)
+    assert note.hash in picked
+    assert ["branch_summary", "annotation"] == about(parent, picked)
+    assert reason.hash in picked
+
+
+def test_a_checkpoint_of_another_line_is_about_nothing_here() -> None:
+    """Its run is not in this history."""
+    talk = Talk().turn("a", origin=ANN)
+    talk.note("compaction", Compaction("manual", "sum", "0" * 64, "1" * 64))
+    assert "compaction" not in about(talk, of_end_user(told(talk), "ann"))
+
+
+def test_old_is_what_came_before() -> None:
+    """A late result of an old call goes with its call; tools stay."""
+    talk = Talk().tools("look").system().user("a").reply(call()).result().turn("b")
+    cut = next(commit for commit in talk.commits if commit.kind == "tool_result")
+    picked = before(told(talk), cut.time)
+    assert ["system", "user", "response", "tool_call", "tool_result"] == about(talk, picked)
+
+
+NOTHING_LEFT: list[Payload] = [
+    Message("a"),
+    Text("a"),
+    ThinkingBlock("a"),
+    ToolCall("c", "n", "{}"),
+    ToolResult("c", "a"),
+    Media("image/png", "AAAA"),
+    Unknown("{}"),
+    Content("note", "a"),
+    BranchSummary("a"),
+    Erased("asked", 1),
+]
+
+
+@pytest.mark.parametrize("value", NOTHING_LEFT)
+def test_of_what_was_said_nothing_is_left(value: Payload) -> None:
+    """Whoever said it."""
+    assert skeleton(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (
+            Response(ANN, "id", "stop", message="{}", envelope="{}", error=Failure("ann"), blocks=2, outcome="failed"),
+            Response(HERE, "", "stop", blocks=2, outcome="failed"),
+        ),
+        (RECORD, msgspec.structs.replace(RECORD, params="{}")),
+        (Repair("block", ("b",), "ann", "e", "m"), Repair("block", ("b",), "", "e", "m")),
+        (TurnEnded("failed", "ann"), TurnEnded("failed")),
+        (Annotation("h", Priority.SKIP, tags=("ann",), message="ann"), Annotation("h", Priority.SKIP)),
+        (
+            Compaction("manual", "ann", "f", "l", ("k",), model="m", usage=Usage(1), before=9, after=1, note="ann"),
+            Compaction("manual", model="m", usage=Usage(1), before=9, after=1),
+        ),
+        (Tools((Tool("look"),)), Tools((Tool("look"),))),
+        (Usage(1, 2), Usage(1, 2)),
+        (Merge("b", "h"), Merge("b", "h")),
+    ],
+)
+def test_what_the_log_needs_is_left(value: Payload, expected: Payload) -> None:
+    """Who answered, how it ended, what it cost, what holds; no words."""
+    assert expected == skeleton(value)
+
+
+def test_what_says_nothing_is_left_alone() -> None:
+    """So is what was not picked, and what has been erased already."""
+    talk = Talk().user("a").reply(say("x"), usage=Usage(1)).end()
+    gone = msgspec.structs.replace(talk.commits[0], value=tombstone("asked", 1))
+    rest = msgspec.structs.replace(talk.commits[1], value=tombstone("asked", 1, skeleton(talk.commits[1].value)))
+    commits: list[Commit] = [gone, rest, *talk.commits[2:]]
+    picked = {commit.hash for commit in commits}
+    assert {talk.commits[2].hash: None} == bare(commits, picked)
+    assert {} == bare(commits, set())
+
+
+def test_a_tombstone_holds_what_is_left() -> None:
+    """As a payload's source, half characters too."""
+    stone = tombstone("asked", 7, Message("a \ud83d"))
+    assert ("asked", 7, Message("a \ud83d")) == (stone.reason, stone.time, surviving(stone))
+    assert Erased("asked", 7) == tombstone("asked", 7) == surviving(tombstone("asked", 7))
+    assert stone == decode_payload(canonical.encode(stone))
+
+
+def test_carriers_are_nowhere_in_what_is_left() -> None:
+    """Of any payload that may hold one."""
+    held = (Carrier("encrypted", "OPAQUE"),)
+    for value in (Text("a", carriers=held), ThinkingBlock("", signature="OPAQUE"), Unknown("OPAQUE", held)):
+        assert skeleton(value) is None
