@@ -59,6 +59,12 @@ class ReplayRefused(ThinkbackError):
     kind = "replay"
 
 
+class BudgetSpent(ThinkbackError):
+    """The session has used up ``reasoning.budget``; raised before the network. ``details``: spent, budget."""
+
+    kind = "budget"
+
+
 class UnsupportedContent(ThinkbackError):
     """The target has no place for a part of a message or tool; raised before the network."""
 

@@ -165,6 +165,8 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "reasoning.keepLast": "0",
         "reasoning.display": "summarized",
         "reasoning.strict": "true",
+        "reasoning.budget": "90000",
+        "reasoning.budgetAction": "step_down",
         "text.verbosity": "low",
         "session.serverState": "true",
         "compaction.auto": "false",

@@ -163,7 +163,7 @@ class Screen:
             case Reclassified() if self.live:
                 self.end()
                 terminal.note("(what stands above was reasoning)")
-            case Status() if delta.state in ("retrying", "repairing"):
+            case Status() if delta.state in ("retrying", "repairing", "budget"):
                 self.end()
                 terminal.note(f"{delta.state}: {delta.detail}")
             case _:

@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import warnings
 from random import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thinkback.drive.sync import SyncDriver
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ToolDefinitionError, Veto
 from thinkback.log.compaction import is_empty
 from thinkback.model.commits import Compaction, Message
+from thinkback.model.target import Settings, Target
 from thinkback.session import requests
 from thinkback.session.fresh import new_id, outside
 from thinkback.session.requests import Options
 from thinkback.turn.ask import Ask
+from thinkback.turn.budget import Bounded, bounded
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator
 from thinkback.turn.machine import Turn
@@ -30,12 +32,23 @@ def preflight(session: Session, options: Options, said: Message | None = None) -
 
     What is returned is still to be prepared, which may use the network.
     """
-    effective, target = session._effective(options.settings), session.target
-    Resolver(effective, target, requests.native_params(target, options))
+    target = session.target
+    params = requests.native_params(target, options)
+    effective = within_budget(session, session._effective(options.settings), target, params).settings
+    Resolver(effective, target, params)
     requests.check_message(said, target)
     rulebook = session._store.rulebook
     session._place.headers(rulebook, streams=options.stream)
     return session._place.authenticator(rulebook)
+
+
+def within_budget(session: Session, settings: Settings, target: Target, params: dict[str, Any]) -> Bounded:
+    """``settings`` as far as the budget of reasoning goes. Raises ``BudgetSpent`` where it is to stop."""
+    if settings.budget is None:
+        return Bounded(settings)
+    from thinkback.session.usage import spent
+
+    return bounded(settings, target, params, spent(session))
 
 
 def ask_for(session: Session, message: Message | None, options: Options) -> tuple[Ask, dict[str, PythonTool]]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from thinkback.session.explaining import Explanation
     from thinkback.session.search import Search
     from thinkback.session.store import SessionStore
-    from thinkback.session.usage import SessionUsage
+    from thinkback.session.usage import SessionUsage, Spent
     from thinkback.session.wire import Planned, Wire
 
 
@@ -52,6 +52,7 @@ class Session:
         self._layers = Layers().replace("session", info.settings)
         self._functions: dict[str, PythonTool] = {}
         self._text_warned = False
+        self._spent: Spent | None = None
         self._planned: Planned | None = None
         self._last: tuple[weakref.ref[Any], Any] | None = None
 
@@ -326,12 +327,13 @@ class Session:
     def _plan(self, options: Options, *, with_key: bool = False) -> Plan:
         """The next request from what the settings, files and rules say now."""
         self._line.hooks.run("pre_compile", self._history.commits)
-        settings = self._effective(options.settings)
         target = self.target
         params = requests.native_params(target, options)
         offered = requests.stamped(options.tools, target.endpoint.dialect)
+        settings, controls, told = asking.within_budget(self, self._effective(options.settings), target, params)
         plan = self._history.plan(target, settings, offered, params)
-        plan.settings = snapshot(settings)
+        plan.settings, plan.budget = snapshot(settings), told
+        plan.controls += controls
         if target.endpoint.stream_path:
             plan.streams = options.stream
         headers = self._place.headers(self._store.rulebook, streams=plan.streams)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from thinkback.session.importing import Imported
     from thinkback.session.search import Filters, Found
     from thinkback.session.session import Session
+    from thinkback.session.usage import StoreUsage
 
 
 def open(
@@ -186,6 +187,12 @@ class SessionStore:
         """The same among reasoning alone."""
         filters["kinds"] = ("reasoning",)
         return self.search(text, session=session, **filters)
+
+    def usage(self) -> StoreUsage:
+        """What all sessions used, read off the log; each response counts once."""
+        from thinkback.session.usage import usage
+
+        return usage(self.log)
 
     def fsck(self) -> list[Problem]:
         """Every disagreement between what is stored and its hashes; an empty list is a clean log."""

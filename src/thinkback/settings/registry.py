@@ -134,6 +134,23 @@ ROWS = (
         default=False,
     ),
     Key(
+        "reasoning.budget",
+        "budget",
+        "integer",
+        "How many tokens of reasoning a session may use; said from 80 % on.",
+        smallest=1,
+        recorded=False,
+    ),
+    Key(
+        "reasoning.budgetAction",
+        "budget_action",
+        "choice",
+        "What a spent budget does: warn, ask for less effort with each request, or stop before the network.",
+        default="warn",
+        choices=("warn", "step_down", "stop"),
+        recorded=False,
+    ),
+    Key(
         "text.verbosity",
         "verbosity",
         "choice",

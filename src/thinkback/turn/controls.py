@@ -126,7 +126,7 @@ class Resolver:
         if not takes:
             self._say(key, value, table.get(word))
             return
-        sent = word if word in takes else _nearest(word, takes)
+        sent = word if word in takes else nearest(word, takes)
         if sent is None:
             self._note(key, value, "unrepresentable", f"{target.model} takes {', '.join(takes)}")
             return
@@ -279,7 +279,13 @@ def _holds(row: Forbidden, is_thinking: bool) -> bool:
     return row.when == "always" or (row.when == "thinking") == is_thinking
 
 
-def _nearest(word: str, takes: list[str]) -> str | None:
+def efforts(target: Target) -> list[str]:
+    """The efforts that can be said to the model, lowest first."""
+    controls, taken = target.rule.controls, target.info.efforts or _ORDER
+    return [word for word in _ORDER if word in controls.effort_budgets or (controls.effort.get(word) and word in taken)]
+
+
+def nearest(word: str, takes: list[str]) -> str | None:
     """The nearest effort that is taken, the higher of two; none in place of "none" is another thing altogether."""
     if word == "none":
         return None

@@ -90,7 +90,7 @@ class Turn:
         self._waiting: list[OpenCall] = []
         self._pending: dict[str, Callable[[Appended], list[Command]]] = {}
         self._interrupted = False
-        self._is_warned = False
+        self._warned: set[str] = set()
         self._ended = False
 
     def on(self, event: Event) -> list[Command]:
@@ -171,11 +171,15 @@ class Turn:
     # -- the context fills up --------------------------------------------------------------------------------------
 
     def _warning(self, plan: Plan) -> list[Command]:
-        """Said once in a turn."""
-        if self._is_warned or not pressure.level(plan.counts, plan.wanted):
-            return []
-        self._is_warned = True
-        return [Emit(Status("filling", pressure.share(plan.counts)))]
+        """What runs out: the context, the budget of reasoning. Each is said once in a turn."""
+        found: list[Status] = []
+        if pressure.level(plan.counts, plan.wanted):
+            found.append(Status("filling", pressure.share(plan.counts)))
+        if plan.budget:
+            found.append(Status("budget", plan.budget))
+        new = [status for status in found if status.state not in self._warned]
+        self._warned.update(status.state for status in new)
+        return [Emit(status) for status in new]
 
     def _compact(self, found: Compaction | None, now: int) -> list[Command]:
         """Store a checkpoint and build the request again; nothing where there is none, or the caller refuses it."""

@@ -40,6 +40,7 @@ class Plan:
     them; ``controls`` what became of each setting that was asked for. ``streams``: the response is asked for as one.
     ``added_headers`` go with what is sent; ``strict``: no reasoning must come back. ``held``: it may carry reasoning
     that is not in the log, so that it cannot be built a second time. ``wanted`` are the settings it was built by.
+    ``budget`` says how much of ``reasoning.budget`` is spent, where that is worth saying.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Plan:
         self.added_headers: dict[str, str] = {}
         self.held = False
         self.strict = False
+        self.budget = ""
         self.report = Report()
         self._commits: Sequence[Commit] = ()
         self.streams = bool(params.get("stream"))

@@ -1,0 +1,160 @@
+"""``session.usage``: what was used, by step, turn, model, session and family, and what the next request will carry.
+
+Everything is read off the log. What a session forked from is not its own: a sum never counts a response twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Unpack
+
+import msgspec
+
+from thinkback.log.protocol import SessionInfo, Store
+from thinkback.model.commits import Commit, Head
+from thinkback.model.plan import Counts
+from thinkback.session.revisions import family
+from thinkback.turn.spending import Ledger, Spending, StepUse, TurnUse, spending
+
+if TYPE_CHECKING:
+    from thinkback.session.requests import CallOptions
+    from thinkback.session.session import Session
+
+
+class BudgetUse(msgspec.Struct, frozen=True):
+    """How much of ``reasoning.budget`` (tokens) the session has spent; ``limit`` is ``None`` where none is set."""
+
+    spent: int
+    limit: int | None
+    action: str
+
+
+class StoreUsage(msgspec.Struct, frozen=True):
+    """What all sessions of a store used, and each of them by its name."""
+
+    total: Spending
+    sessions: dict[str, Spending]
+
+
+class SessionUsage:
+    """The use of one session, read when it is asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def steps(self) -> tuple[StepUse, ...]:
+        """Each response on the way to here, oldest first, with what it shares with a session it was forked from."""
+        return tuple(self._ledger().steps)
+
+    def turns(self) -> tuple[TurnUse, ...]:
+        """The same by turns."""
+        return self._ledger().turns()
+
+    def total(self) -> Spending:
+        """What this session used itself, on all its branches, also where none leads any more; by model too."""
+        log, info = self._session._store.log, self._session._info
+        return spending(_own(log, info))
+
+    def family(self) -> Spending:
+        """What this session used, and all that descend from the same one."""
+        log, info = self._session._store.log, self._session._info
+        return spending([step for found in _each(log, family(log, info.family)).values() for step in found])
+
+    def context(self, **options: Unpack[CallOptions]) -> Counts:
+        """Tokens of the next request, estimated: ``raw`` what is stored, ``effective`` what would be sent."""
+        # A spent budget would refuse the request; its size is asked for, not the request.
+        options["settings"] = {**(options.get("settings") or {}), "reasoning.budgetAction": "warn"}
+        return self._session.explain(next=True, **options).counts
+
+    def budget(self) -> BudgetUse:
+        """What was spent of the budget of reasoning."""
+        settings = self._session.settings
+        self._session._refresh()
+        return BudgetUse(spent(self._session), settings.budget, settings.budget_action)
+
+    def _ledger(self) -> Ledger:
+        self._session._refresh()
+        ledger = Ledger()
+        ledger.take(self._session._history.commits)
+        return ledger
+
+
+class Spent:
+    """The tokens of reasoning that a session has spent, read once and then followed commit by commit."""
+
+    def __init__(self, session: Session) -> None:
+        log, info = session._store.log, session._info
+        self._ledger = Ledger()
+        for line in _lines(log, info):
+            self._ledger.take(line)
+        self._inherited = _inherited(log, info)
+        self._tokens = self._counted = self._at = 0
+        self._head = ""
+
+    def tokens(self, commits: Sequence[Commit]) -> int:
+        """The sum with what ``commits``, the history of the session's line, has on top of what was seen of it."""
+        if self._at > len(commits) or (self._at and commits[self._at - 1].hash != self._head):
+            self._at = 0
+        self._ledger.take(commits[self._at :])
+        self._at, self._head = len(commits), commits[-1].hash if commits else ""
+        new = self._ledger.steps[self._counted :]
+        self._tokens += sum(step.use.reasoning or 0 for step in new if step.commit not in self._inherited)
+        self._counted = len(self._ledger.steps)
+        return self._tokens
+
+
+def spent(session: Session) -> int:
+    """The tokens of reasoning that a session has spent itself, on all its branches.
+
+    What others store on branches that this program does not stand on is seen when it opens the session again.
+    """
+    if session._spent is None:
+        session._spent = Spent(session)
+    return session._spent.tokens(session._history.commits)
+
+
+def usage(log: Store) -> StoreUsage:
+    """What all sessions used."""
+    found = _each(log, log.list_sessions())
+    steps = [step for steps in found.values() for step in steps]
+    return StoreUsage(spending(steps), {name: spending(steps) for name, steps in found.items()})
+
+
+def _each(log: Store, infos: Iterable[SessionInfo]) -> dict[str, list[StepUse]]:
+    """The steps of sessions, by name; of those that several hold, the session that was made first."""
+    seen: set[str] = set()
+    found: dict[str, list[StepUse]] = {}
+    for info in sorted(infos, key=lambda info: (info.created, info.parent != "", info.name)):
+        steps = [step for step in _steps(log, info) if step.commit not in seen]
+        seen.update(step.commit for step in steps)
+        found[info.name] = steps
+    return found
+
+
+def _own(log: Store, info: SessionInfo) -> list[StepUse]:
+    inherited = _inherited(log, info)
+    return [step for step in _steps(log, info) if step.commit not in inherited]
+
+
+def _inherited(log: Store, info: SessionInfo) -> frozenset[str]:
+    """What the session has of the one it was made from."""
+    parent = log.find_session(info.parent) if info.parent else None
+    return frozenset() if parent is None else frozenset(step.commit for step in _steps(log, parent))
+
+
+def _steps(log: Store, info: SessionInfo) -> list[StepUse]:
+    ledger = Ledger()
+    for line in _lines(log, info):
+        ledger.take(line)
+    return ledger.steps
+
+
+def _lines(log: Store, info: SessionInfo) -> Iterator[Sequence[Commit]]:
+    """Histories that together hold all that a session stored and stands on."""
+    ends = {branch.head for branch in log.refs.list(info.id)} | set(log.care.ends(info.id))
+    seen: set[str] = set()
+    for end in sorted(ends - {Head()}, key=lambda end: -end.seq):
+        if end.hash not in seen:
+            line = log.read_to(info.id, end.hash)
+            seen.update(commit.hash for commit in line)
+            yield line
