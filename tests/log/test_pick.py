@@ -6,7 +6,7 @@ import pytest
 
 from tests.log.build import Line, ids
 from thinkback.errors import BranchError, MergeConflictError, OpenTurnError
-from thinkback.log.pick import cherry_pick, rebase
+from thinkback.log.pick import cherry_pick, is_whole, rebase
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Priority, Tools, TurnEnded
 from thinkback.model.curation import curate
@@ -109,6 +109,8 @@ def test_what_is_not_whole_is_not_picked() -> None:
     ):
         with pytest.raises(BranchError, match=why):
             pick(ours, theirs, hash)
+        assert not is_whole(theirs.commits, hash)
+    assert is_whole(theirs.commits, text.hash)
     with pytest.raises(BranchError, match="ends inside its response"):
         pick(ours, theirs.fork(at), theirs.commits[at - 1].hash)
     for stray in (theirs.result("x", response="nobody's"), theirs.result("x")):
