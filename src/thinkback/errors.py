@@ -65,6 +65,14 @@ class BudgetSpent(ThinkbackError):
     kind = "budget"
 
 
+class ContextRefused(ThinkbackError):
+    """What is left of a conversation after annotations, checkpoints and ``context.size`` is none that the endpoint
+    takes; raised before the network. ``details``: endpoint, and how many messages were left out.
+    """
+
+    kind = "context"
+
+
 class UnsupportedContent(ThinkbackError):
     """The target has no place for a part of a message or tool; raised before the network."""
 

@@ -13,10 +13,17 @@ from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, CarrierKind, Origin, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import (
+    Annotation,
+    BranchSummary,
     Commit,
+    Compaction,
+    Content,
     Draft,
+    Erased,
+    Kind,
     Message,
     Payload,
+    Priority,
     Repair,
     Response,
     Step,
@@ -77,6 +84,7 @@ def settings(**fields: Any) -> Settings:
         "include_in_context": "reasoning.includeInContext",
         "strip_from_context": "reasoning.stripFromContext",
         "keep_last": "reasoning.keepLast",
+        "context_size": "context.size",
     }
     return Settings(**fields, explicit=frozenset(names.get(name, f"reasoning.{name}") for name in fields))
 
@@ -147,10 +155,11 @@ def signed_call(id: str = "c1", value: str = "abc", kind: CarrierKind = "thought
 
 
 class Talk:
-    """A conversation under construction; ``commits`` is what the log has."""
+    """A conversation under construction; ``commits`` is what the log has, the first of them made at ``start``."""
 
-    def __init__(self, origin: Origin = HERE) -> None:
+    def __init__(self, origin: Origin = HERE, start: int = 0) -> None:
         self.origin = origin
+        self.start = start
         self.commits: list[Commit] = []
         self._number = 0
 
@@ -159,9 +168,13 @@ class Talk:
         """How many responses there are."""
         return self._number
 
+    def __repr__(self) -> str:
+        return "\n".join(f"{commit.hash[:6]} {commit.kind} {commit.response} {commit.value}" for commit in self.commits)
+
     def add(self, *drafts: Draft) -> list[Commit]:
         """Append ``drafts`` in one step."""
-        sealed = seal(Step(str(len(self.commits)), drafts, len(self.commits)), head_of(self.commits))
+        number = len(self.commits)
+        sealed = seal(Step(str(number), drafts, self.start + number), head_of(self.commits))
         self.commits += sealed
         return sealed
 
@@ -220,6 +233,37 @@ class Talk:
         """A repair commit."""
         return self.note("repair", Repair(stage, blocks, "refused", endpoint, model))
 
+    def annotate(self, hash: str, priority: Priority | None = Priority.SKIP, **fields: Any) -> Talk:
+        """What a person says about a commit."""
+        return self.note("annotation", Annotation(hash, priority, **fields))
+
+    def edit(self, hash: str, value: Payload) -> Talk:
+        """Another content for a commit."""
+        kind = next(commit.kind for commit in self.commits if commit.hash == hash)
+        self.add(Draft(kind, value, edit=hash))
+        return self
+
+    def compact(self, first: str = "", last: str = "", summary: str = "Briefly.", **fields: Any) -> Talk:
+        """A checkpoint."""
+        return self.note("compaction", Compaction("manual", summary, first, last, **fields))
+
+    def content(self, text: str, role: Any = "user", **fields: Any) -> Talk:
+        """A commit of a content type."""
+        return self.note("content", Content("note", text, role, **fields))
+
+    def summary(self, text: str, **fields: Any) -> Talk:
+        """What came out of other work."""
+        return self.note("branch_summary", BranchSummary(text, **fields))
+
+    def erase(self, hash: str, remainder: Payload | None = None, time: int = 0) -> Talk:
+        """Put a tombstone in place of a payload, as a store does."""
+        left = canonical.encode(remainder).decode() if remainder is not None else ""
+        tomb = Erased("gone", time, left)
+        self.commits = [
+            msgspec.structs.replace(commit, value=tomb) if commit.hash == hash else commit for commit in self.commits
+        ]
+        return self
+
     def turn(self, text: str = "Hello?", *blocks: Block, **header: Any) -> Talk:
         """A whole finished turn of one response."""
         return self.user(text).reply(*(blocks or (think(f"on {text}"), say(f"re {text}"))), **header).end()
@@ -228,9 +272,9 @@ class Talk:
         """A turn under way that called a tool and got its result; ``then`` is for ``answer``."""
         return self.user(text).reply(think(first), call(), content="null").result()
 
-    def hashes(self, kind: str = "reasoning") -> list[str]:
-        """Hashes of the commits of a kind."""
-        return [commit.hash for commit in self.commits if commit.kind == kind]
+    def hashes(self, kind: Kind = "reasoning") -> list[str]:
+        """Hashes of the commits of a kind, edits of others not among them."""
+        return [commit.hash for commit in self.commits if commit.kind == kind and not commit.edit]
 
 
 class Built:
@@ -269,6 +313,16 @@ class Built:
     def actions(self) -> list[str]:
         """What was done with each text and carrier, in order of the log."""
         return [decision.action for decision in self.decisions]
+
+    @property
+    def dropped(self) -> list[tuple[str, str]]:
+        """What stayed away and why."""
+        return [(decision.what, decision.reason) for decision in self.decisions if decision.action == "drop"]
+
+    @property
+    def texts(self) -> list[str]:
+        """What each message says: its content, or the names of its calls."""
+        return [each["content"] or ",".join(call["id"] for call in each["tool_calls"]) for each in self.messages]
 
     @property
     def reasons(self) -> list[str]:

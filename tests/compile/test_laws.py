@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,16 +28,19 @@ from tests.compile.build import (
     think,
     writer_of,
 )
+from tests.compile.curating import content, curated, named, told_of
 from thinkback.compile import fold
 from thinkback.compile.policy import Inputs
-from thinkback.errors import ReplayRefused
+from thinkback.errors import ContextRefused, ReplayRefused
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, ThinkingBlock, Unknown, carriers_of
-from thinkback.model.commits import Commit, Usage
+from thinkback.model.blocks import Block, Carrier, ThinkingBlock, ToolCall, Unknown, carriers_of
+from thinkback.model.commits import Commit, Response, Usage
 from thinkback.model.rule import Guard, Switch
 from thinkback.model.target import Settings
 from thinkback.rules import load_rulebook
 
+UNSTRIPPED: Any = {"strip_from_context": "none", "keep_last": None, "context_size": None}
+REFUSALS = (ReplayRefused, ContextRefused)
 OPAQUE = re.compile(rb"OPQ\d")
 SWITCH = Switch({"keep": 1})
 BOOK = load_rulebook()
@@ -78,12 +80,20 @@ stages: Any = st.sampled_from(["restore", "server_drop", "block", "older_turns",
 
 
 @st.composite
-def talks(draw: st.DrawFn, repairs: bool = True, blocks: st.SearchStrategy[Block] = thoughts | others) -> Talk:
-    """A conversation of any shape, also of shapes that no turn of ours leaves behind."""
-    talk = Talk()
+def talks(
+    draw: st.DrawFn, repairs: bool = True, blocks: st.SearchStrategy[Block] = thoughts | others, start: int = 0
+) -> Talk:
+    """A conversation of any shape, also of shapes that no turn of ours leaves behind; half of them are curated."""
+    talk = Talk(start=start)
     ops = ["user", "user", "reply", "reply", "reply", "result", "end", "end", "system", "usage", "tools"]
-    for op in draw(st.lists(st.sampled_from([*ops, *(["repair"] if repairs else [])]), max_size=24)):
-        if op == "user":
+    if repairs:
+        ops.append("repair")
+    if draw(st.booleans()):
+        ops += ["curate"] * 3
+    for op in draw(st.lists(st.sampled_from(ops), max_size=24)):
+        if op == "curate":
+            curated(draw, talk)
+        elif op == "user":
             talk.user(draw(texts))
         elif op == "system":
             talk.system(draw(texts))
@@ -151,6 +161,7 @@ wishes = st.builds(
             "strip_from_context": st.sampled_from(["all", "allButLast", "none"]),
             "keep_last": st.integers(0, 4),
             "foreign": st.sampled_from(["drop", "summary", "text"]),
+            "context_size": st.integers(1, 3),
         },
     ),
 )
@@ -172,7 +183,7 @@ def outcome(wanted: Inputs, commits: list[Commit]) -> Outcome:
     """What folding from empty gives."""
     try:
         return told(Built(fold.fold(wanted, commits, writer_of(wanted))))
-    except ReplayRefused as error:
+    except REFUSALS as error:
         return Outcome(b"", [], None, None, None, error.message)
 
 
@@ -192,7 +203,7 @@ def stepped(wanted: Inputs, commits: list[Commit], cuts: list[int]) -> Outcome:
         try:
             state, waiting = fold.extend(state, waiting, writer_of(wanted)), []
             result = told(Built(state))
-        except ReplayRefused as error:
+        except REFUSALS as error:
             result = Outcome(b"", [], None, None, None, error.message)
     return result
 
@@ -203,7 +214,7 @@ def test_extending_step_by_step_is_folding_from_empty(talk: Talk, wanted: Inputs
     assert outcome(wanted, talk.commits) == stepped(wanted, talk.commits, cuts)
 
 
-@given(talks(), talks(), wants, st.integers(0, 60))
+@given(talks(), talks(start=1000), wants, st.integers(0, 60))
 def test_a_state_is_not_changed_by_extending_it(talk: Talk, other: Talk, wanted: Inputs, cut: int) -> None:
     """A state says the same after a newer one was made of it, and may be extended in another direction."""
     head, tail = talk.commits[:cut], talk.commits[cut:]
@@ -213,7 +224,7 @@ def test_a_state_is_not_changed_by_extending_it(talk: Talk, other: Talk, wanted:
         told(Built(fold.extend(old, tail, writer_of(wanted))))
         branch = told(Built(fold.extend(old, other.commits, writer_of(wanted))))
         again = told(Built(fold.extend(old, tail, writer_of(wanted))))
-    except ReplayRefused:
+    except REFUSALS:
         assume(False)
         raise
     assert before == told(Built(old)) == outcome(wanted, head)
@@ -225,12 +236,13 @@ def test_a_state_is_not_changed_by_extending_it(talk: Talk, other: Talk, wanted:
 def test_opaque_values_are_neither_invented_nor_repeated(talk: Talk, wanted: Inputs) -> None:
     """Every opaque value in a body is one of the log, minted here, and stands there once."""
     found = OPAQUE.findall(outcome(wanted, talk.commits).body)
-    here = {commit.response for commit in talk.commits if commit.kind == "response" and commit.value.origin == HERE}  # type: ignore[union-attr]
+    values = [(commit.response, commit.value) for commit in talk.commits]
+    here = {response for response, value in values if isinstance(value, Response) and value.origin == HERE}
     known = {
         carrier.value.encode()
-        for commit in talk.commits
-        if commit.response in here and commit.kind in ("reasoning", "tool_call", "other")
-        for carrier in carriers_of(commit.value)  # type: ignore[arg-type]
+        for response, value in values
+        if response in here and isinstance(value, ThinkingBlock | ToolCall | Unknown)
+        for carrier in carriers_of(value)
     }
     assert len(found) == len(set(found))
     assert set(found) <= known
@@ -241,17 +253,7 @@ def test_every_carrier_and_text_has_one_decision(talk: Talk, wanted: Inputs) -> 
     """Each carrier of the log, and each reasoning text, is told of exactly once; the rest are stand-ins."""
     result = outcome(wanted, talk.commits)
     assume(not result.refused)
-    expected: Counter[tuple[str, str]] = Counter()
-    for commit in talk.commits:
-        if commit.kind in ("reasoning", "tool_call", "other"):
-            block: Any = commit.value
-            expected.update((commit.hash, carrier.kind) for carrier in carriers_of(block))
-            if isinstance(block, ThinkingBlock) and (block.thought or not carriers_of(block)):
-                expected[commit.hash, "reasoning"] += 1
-    named = Counter(
-        (decision.block, decision.what) for decision in result.decisions if decision.block and decision.what != "text"
-    )
-    assert expected == named
+    assert told_of(talk) == named(talk, result.decisions)
     assert {decision.rule for decision in result.decisions} <= {wanted.target.rule.id}
 
 
@@ -261,7 +263,7 @@ def test_decisions_point_at_their_messages(talk: Talk, wanted: Inputs) -> None:
     result = outcome(wanted, talk.commits)
     assume(not result.refused)
     messages = Built(fold.fold(wanted, talk.commits, writer_of(wanted))).raw
-    blocks = {commit.hash: commit.value for commit in talk.commits}
+    blocks = {commit.hash: content(talk, commit) for commit in talk.commits}
     for decision in result.decisions:
         assert (decision.message == -1) is (decision.action == "drop")
         if decision.action == "drop":
@@ -291,8 +293,12 @@ def test_the_digest_of_messages_does_not_know_of_reasoning(talk: Talk, wanted: I
 
     Reasoning that is told as prose is text like any other, so none is told here.
     """
+    size = wanted.settings.context_size
     one, other = (
-        outcome(msgspec.structs.replace(wanted, settings=msgspec.structs.replace(each, foreign="drop")), talk.commits)
+        outcome(
+            msgspec.structs.replace(wanted, settings=msgspec.structs.replace(each, foreign="drop", context_size=size)),
+            talk.commits,
+        )
         for each in (wanted.settings, wish)
     )
     assume(not one.refused and not other.refused)
@@ -317,7 +323,7 @@ def test_messages_alternate_as_endpoints_want(talk: Talk, wanted: Inputs) -> Non
     """Every call is answered right behind its message, and every answer has its call."""
     try:
         messages = Built(fold.fold(wanted, talk.commits, writer_of(wanted))).messages
-    except ReplayRefused:
+    except REFUSALS:
         return
     open_calls: list[str] = []
     for message in messages:
@@ -327,3 +333,23 @@ def test_messages_alternate_as_endpoints_want(talk: Talk, wanted: Inputs) -> Non
             assert open_calls == []
             open_calls = [each["id"] for each in message.get("tool_calls", ())]
     assert open_calls == []
+
+
+@given(talks(), wants, st.lists(st.sampled_from(["turn", "loop", "system"]), min_size=1, max_size=4))
+def test_what_follows_is_added_behind(talk: Talk, wanted: Inputs, more: list[str]) -> None:
+    """On endpoints that keep earlier turns the bytes of a request begin with those of the last, curated or not."""
+    keeps = rule(open_turn="should", later="should", guard=Guard(account=True))
+    wanted = inputs(target(keeps), msgspec.structs.replace(wanted.settings, **UNSTRIPPED))
+    talk.user("next")
+    last = outcome(wanted, talk.commits)
+    for op in more:
+        if op == "turn":
+            talk.reply(think("t"), say("x")).end().user("next")
+        elif op == "loop":
+            talk.reply(think("t"), call("c7"), content="null").result("c7")
+        else:
+            talk.system("more")
+        now = outcome(wanted, talk.commits)
+        assume(not last.refused)
+        assert now.body.startswith(last.body[: last.body.rindex(b"]")])
+        last = now

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -31,13 +30,13 @@ from tests.compile.build import (
     tied,
     writer_of,
 )
-from tests.compile.test_laws import OPAQUE, Outcome, outcome, states, stepped, told, usages, wishes
+from tests.compile.curating import content, curated, named, stored, told_of
+from tests.compile.test_laws import OPAQUE, REFUSALS, Outcome, outcome, states, stepped, told, usages, wishes
 from thinkback.compile import fold
 from thinkback.compile.policy import Inputs
-from thinkback.errors import ReplayRefused
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, Unknown, carriers_of
-from thinkback.model.commits import Commit, Request, Usage
+from thinkback.model.blocks import Block, Carrier, Media, Text, Unknown, carriers_of
+from thinkback.model.commits import Request, Response, Usage
 from thinkback.model.rule import Guard, Rule, ServerState
 from thinkback.rules import load_rulebook
 
@@ -151,17 +150,23 @@ def record(wanted: Inputs, talk: Talk, right: bool) -> Request:
 
 
 @st.composite
-def cases(draw: st.DrawFn, speech: str | None = None, repairs: bool = True) -> Case:
-    """A conversation of any shape with a model of a dialect, its requests on record or not."""
+def cases(draw: st.DrawFn, speech: str | None = None, repairs: bool = True, start: int = 0) -> Case:
+    """A conversation of any shape with a model of a dialect, its requests on record or not, curated or not."""
     speech = speech or draw(st.sampled_from(sorted(NATIVE)))
     place = target(draw(rows(speech)), speech)
     wish = msgspec.structs.replace(draw(wishes), server_state=draw(st.booleans()))
     wanted = msgspec.structs.replace(inputs(place, wish, tools=draw(st.booleans())), prefix=("sys", "tools"))
     here, elsewhere = origin(speech), origin(speech, endpoint="https://other.example")
-    told_by, talk = blocks(speech), Talk(here)
+    told_by, talk = blocks(speech), Talk(here, start)
     ops = ["user", "user", "reply", "reply", "reply", "result", "end", "end", "system", "usage"]
-    for op in draw(st.lists(st.sampled_from([*ops, *(["repair"] if repairs else [])]), max_size=20)):
-        if op == "user":
+    if repairs:
+        ops.append("repair")
+    if draw(st.booleans()):
+        ops += ["curate"] * 3
+    for op in draw(st.lists(st.sampled_from(ops), max_size=20)):
+        if op == "curate":
+            curated(draw, talk)
+        elif op == "user":
             talk.user(draw(st.sampled_from(["a", "thought\n"])))
         elif op == "system":
             talk.system(draw(st.sampled_from(["a", "thought\n"])))
@@ -195,7 +200,7 @@ def test_extending_step_by_step_is_folding_from_empty(case: Case, cuts: list[int
     assert outcome(wanted, talk.commits) == stepped(wanted, talk.commits, cuts)
 
 
-@given(cases(ANTHROPIC), cases(ANTHROPIC), st.integers(0, 60))
+@given(cases(ANTHROPIC), cases(ANTHROPIC, start=1000), st.integers(0, 60))
 def test_a_state_is_not_changed_by_extending_it(case: Case, other: Case, cut: int) -> None:
     """A state says the same after a newer one was made of it, and may be extended in another direction."""
     talk, wanted = case
@@ -206,7 +211,7 @@ def test_a_state_is_not_changed_by_extending_it(case: Case, other: Case, cut: in
         told(Built(fold.extend(old, tail, writer)))
         branch = told(Built(fold.extend(old, other.talk.commits, writer)))
         again = told(Built(fold.extend(old, tail, writer)))
-    except ReplayRefused:
+    except REFUSALS:
         assume(False)
         raise
     assert before == told(Built(old)) == outcome(wanted, head)
@@ -216,15 +221,11 @@ def test_a_state_is_not_changed_by_extending_it(case: Case, other: Case, cut: in
 
 def minted_here(talk: Talk, wanted: Inputs) -> set[bytes]:
     """The opaque values of the log that this target minted."""
-    speech = wanted.target.endpoint.dialect
-    here = {c.response for c in talk.commits if c.kind == "response" and c.value.origin == origin(speech)}  # type: ignore[union-attr]
-    held = (commit.value for commit in talk.commits if commit.response in here and carries(commit))
-    return {carrier.value.encode() for value in held for carrier in carriers_of(value)}  # type: ignore[arg-type]
-
-
-def carries(commit: Commit) -> bool:
-    """Whether a commit is a block that may carry something."""
-    return commit.kind in ("reasoning", "assistant", "tool_call", "other", "media")
+    minted = origin(wanted.target.endpoint.dialect)
+    values = [(commit.response, commit.value, stored(commit)) for commit in talk.commits if not commit.edit]
+    here = {response for response, value, _ in values if isinstance(value, Response) and value.origin == minted}
+    held = (block for response, _, block in values if response in here and block is not None)
+    return {carrier.value.encode() for block in held for carrier in carriers_of(block)}
 
 
 @given(cases())
@@ -243,16 +244,7 @@ def test_every_carrier_and_text_has_one_decision(case: Case) -> None:
     talk, wanted = case
     result = outcome(wanted, talk.commits)
     assume(not result.refused)
-    expected: Counter[tuple[str, str]] = Counter()
-    for commit in filter(carries, talk.commits):
-        block: Any = commit.value
-        expected.update((commit.hash, carrier.kind) for carrier in carriers_of(block))
-        if isinstance(block, ThinkingBlock) and (block.thought or not carriers_of(block)):
-            expected[commit.hash, "reasoning"] += 1
-    named = Counter(
-        (decision.block, decision.what) for decision in result.decisions if decision.block and decision.what != "text"
-    )
-    assert expected == named
+    assert told_of(talk) == named(talk, result.decisions)
     assert {decision.rule for decision in result.decisions} <= {wanted.target.rule.id}
 
 
@@ -264,7 +256,7 @@ def test_decisions_point_at_their_messages(case: Case) -> None:
     assume(not result.refused)
     built = Built(fold.fold(wanted, talk.commits, writer_of(wanted)))
     messages = [canonical.source(each) for each in next(iter(built.sent.values()))]
-    held = {commit.hash: commit.value for commit in talk.commits}
+    held = {commit.hash: content(talk, commit) for commit in talk.commits}
     for decision in result.decisions:
         assert (decision.message == -1) is (decision.action in ("drop", "server"))
         if decision.message < 0 or not decision.block:

@@ -168,6 +168,7 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "reasoning.budget": "90000",
         "reasoning.budgetAction": "step_down",
         "text.verbosity": "low",
+        "context.size": "5",
         "session.serverState": "true",
         "compaction.auto": "false",
         "compaction.thresholds": "50/60/70",
@@ -197,6 +198,7 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         compaction_strategy="middle_out",
         compaction_model="openai/gpt-5.5",
         compaction_keep_turns=2,
+        context_size=5,
         explicit=frozenset(values),
     ) == layers.effective({})
 

@@ -42,14 +42,18 @@ NO_CHAIN = Chain()
 class Prefix:
     """What stands before the next message, as far as digests tell; ``floor`` responses are left out to avoid a gap.
 
-    ``known`` messages at the beginning are as they were when the last valid response was made.
+    ``known`` messages at the beginning are as they were when the last valid response was made. ``changed`` is the
+    ``seq`` of the last commit that changed something before: what was made earlier was made behind something else.
     """
 
-    def __init__(self, hasher: hashlib._Hash, digests: tuple[str, str], floor: int, known: int) -> None:
+    def __init__(
+        self, hasher: hashlib._Hash, digests: tuple[str, str], floor: int, known: int, changed: int = -1
+    ) -> None:
         self._hasher = hasher
         self._system, self._tools = digests
         self._floor = floor
         self.known = known
+        self.changed = changed
 
     def add(self, item: bytes) -> None:
         """One more message, without its reasoning."""
@@ -63,6 +67,8 @@ class Prefix:
         """
         if not policy.rule.prefix_bound or not unit.opaque or not policy.verdict(unit.header.origin).carriers:
             return ""
+        if unit.seq < self.changed:
+            return "it is bound to its prefix, and what stands before it was changed after it was made"
         minted = unit.minted
         if minted is not None:
             if minted.system != self._system:
@@ -80,6 +86,8 @@ class Prefix:
         """Whether the provider keeps the conversation up to this response as we have it."""
         minted = unit.minted
         if policy.server is None or minted is None or not minted.stored or not unit.header.id:
+            return False
+        if unit.changes is not None:  # the provider has it as it was
             return False
         if not unit.header.complete or not policy.verdict(unit.header.origin).carriers:
             return False

@@ -13,7 +13,7 @@ from thinkback.compile.guard import Verdict
 from thinkback.compile.notes import Notes
 from thinkback.compile.others import others
 from thinkback.compile.policy import Policy, Stance
-from thinkback.compile.units import ResponseUnit, Thought
+from thinkback.compile.units import Changes, ResponseUnit, Thought
 from thinkback.errors import ReplayRefused
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, carriers_of, opaque_values
 from thinkback.model.plan import NOTHING, Carry
@@ -52,6 +52,8 @@ class Refused(NamedTuple):
 
 def withhold(unit: ResponseUnit, reason: str, notes: Notes) -> None:
     """Nothing of a response goes along (DESIGN 3.7)."""
+    for away in unit.changes.away if unit.changes is not None else ():
+        notes.away(away)
     for hash, block in unit.thoughts:
         notes.drop(hash, block, reason)
     for hash, other in unit.others:
@@ -67,18 +69,35 @@ def decide(
     seen: Container[str],
     notes: Notes,
     bound: str = "",
+    lifted: Stance | None = None,
 ) -> Choice:
     """What one response takes along; ``notes`` gets a decision for each reasoning text and each carrier.
 
     ``seen`` are the opaque values that earlier messages sent; ``bound`` is why reasoning that is bound to its prefix
-    must stay away. Raises ``ReplayRefused``.
+    must stay away; ``lifted`` is what holds for reasoning that an annotation asks for. Raises ``ReplayRefused``.
     """
     form = forms.form_of(policy, unit.thoughts)
+    if unit.changes is not None:
+        stance = _heard(unit.changes, form, stance, lifted, notes)
     if form == "native":
         choice = _decide_native(unit, stance, policy, invalid, seen, notes, bound)
     else:
-        choice = _decide_written(unit, form, stance, policy, invalid, seen, notes)
+        choice = _decide_written(unit, form, stance, policy, invalid, seen, notes, lifted)
     return _renamed(choice, unit, policy) if unit.calls else choice
+
+
+def _heard(changes: Changes, form: Form, stance: Stance, lifted: Stance | None, notes: Notes) -> Stance:
+    """What holds after what people said of the response; ``notes`` hears of it."""
+    notes.void = changes.voided(required=stance.required)
+    for away in changes.away:
+        notes.away(away)
+    if stance.required:
+        notes.remarks = {hash: f"; {why}, but what is required goes" for hash, why in changes.skipped.items()}
+    if lifted is None:
+        return stance
+    notes.remarks = {hash: f"; {why}" for hash, why in changes.lifted.items()}
+    # What is opaque goes whole or not at all.
+    return lifted if form in ("native", "details") else stance
 
 
 def _renamed(choice: Choice, unit: ResponseUnit, policy: Policy) -> Choice:
@@ -139,29 +158,37 @@ def _decide_written(
     invalid: frozenset[str],
     seen: Container[str],
     notes: Notes,
+    lifted: Stance | None,
 ) -> Choice:
     """Reasoning goes back in a field, as tags or as details, or not at all."""
-    thoughts, blocks = unit.thoughts, unit.blocks
+    thoughts = unit.thoughts
     carry = NOTHING
     refused: list[Refused] = []
     blocks = others(unit, stance, policy, invalid, seen, notes)
+    if unit.changes is not None:
+        thoughts, refused = _asked_for(unit.thoughts, unit.changes, stance, lifted)
+        _refuse(refused, stance, policy, notes)
+        stance = lifted if lifted is not None and thoughts else stance
     if stance.against and not stance.tells:
         for hash, block in thoughts:
             notes.drop(hash, block, stance.against)
     elif thoughts or policy.rule.empty_details:
         verdict = policy.verdict(unit.header.origin)
-        kept, refused = _sort(thoughts, forms.own_field(form), verdict, invalid, seen, set(notes.opaque))
+        if notes.void and verdict.carriers:
+            verdict = verdict._replace(carriers=False, reason=notes.void)
+        kept, unfit = _sort(thoughts, forms.own_field(form), verdict, invalid, seen, set(notes.opaque))
         carry = _write(unit, kept, form, stance, policy, notes, verdict.carriers)
-        if refused:
-            told = _refuse(refused, stance, policy, notes)
+        if unfit:
+            refused = [*refused, *unfit]
+            told = _refuse(unfit, stance, policy, notes)
             if told and form == "field" and not carry.fields:
                 fields = (forms.field_name(policy, ()), *policy.rule.also)
                 carry, told = Carry(fields=fields, text="\n".join(told)), []
             blocks = _told(told, unit, blocks)
-    if thoughts:
-        gone = {id(item.block) for item in refused} if carry.tagged else {id(block) for _, block in thoughts}
+    if unit.thoughts:
+        gone = {id(item.block) for item in refused} if carry.tagged else {id(block) for _, block in unit.thoughts}
         blocks = tuple([block for block in blocks if id(block) not in gone])
-        if not carry.tagged and any(block.source_field == forms.CONTENT for _, block in thoughts):
+        if not carry.tagged and any(block.source_field == forms.CONTENT for _, block in unit.thoughts):
             blocks = _without_tags(blocks)
     choice = Choice(carry, blocks)
     if stance.required and native.needs_dummy(unit, blocks, policy):
@@ -169,6 +196,24 @@ def _decide_written(
     if stance.fill and not policy.rule.signed_calls and not (carry.fields or carry.tagged or carry.details is not None):
         return _fill(refused, choice, stance, policy, notes)
     return choice
+
+
+def _asked_for(
+    thoughts: tuple[Thought, ...], changes: Changes, stance: Stance, lifted: Stance | None
+) -> tuple[tuple[Thought, ...], list[Refused]]:
+    """The reasoning that people left in its place, and what they took away, or what only they could have put there."""
+    left: list[Thought] = []
+    refused: list[Refused] = []
+    for hash, block in thoughts:
+        if hash in changes.lost:
+            refused.append(Refused(hash, block, changes.lost[hash], lost=True))
+        elif hash in changes.skipped and not stance.required:
+            refused.append(Refused(hash, block, changes.skipped[hash]))
+        elif lifted is not None and stance.against and hash not in changes.lifted:
+            refused.append(Refused(hash, block, stance.against))
+        else:
+            left.append((hash, block))
+    return tuple(left), refused
 
 
 def _without_tags(blocks: tuple[Block, ...]) -> tuple[Block, ...]:

@@ -10,29 +10,37 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from thinkback.compile.bound import NO_CHAIN, Chain, Prefix
 from thinkback.compile.counts import Tally
+from thinkback.compile.grouping import Grouper
 from thinkback.compile.grown import Grown, Known
 from thinkback.compile.policy import Inputs, Policy
 from thinkback.compile.render import START, Bare, Reached, Rendering, bare_bytes
-from thinkback.compile.units import Grouper, Minted, Turn, count_finished
+from thinkback.compile.select import Selection
+from thinkback.compile.units import Minted, Turn, count_finished
+from thinkback.errors import ContextRefused
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Repair, Tool, Tools
 from thinkback.model.plan import Counts, Digests, Writer
 from thinkback.model.rule import Switch
 from thinkback.model.target import Decision, merge, merge_headers
 
+BEYOND = "context.size leaves the turn out"
+
 
 class State(msgspec.Struct, frozen=True):
     """What the fold knows. ``pending`` turns may still change; the ``settled`` ones before them cannot.
 
-    ``sent`` are the opaque values that the settled messages carry, ``off`` whether one of them turns thinking off.
-    ``reached`` is how far they are, ``chain`` what became of reasoning that is bound to its prefix, ``floor`` how many
-    responses are left out of it to avoid a gap, and ``known`` how many messages are as they were when it was made.
+    ``selection`` is what people said about commits, where anybody did. ``sent`` are the opaque values that the settled
+    messages carry, ``off`` whether one of them turns thinking off, ``lifts`` whether reasoning of one goes only because
+    an annotation asks for it. ``reached`` is how far they are, ``chain`` what became of reasoning that is bound to its
+    prefix, ``under`` the digest of the system messages it was judged under, ``floor`` how many responses are left out
+    of it to avoid a gap, and ``known`` how many messages are as they were when it was made.
     """
 
     inputs: Inputs
@@ -50,9 +58,12 @@ class State(msgspec.Struct, frozen=True):
     pending: tuple[Turn, ...] = ()
     tools: Tools | None = None
     minted: tuple[str, Minted] | None = None
+    selection: Selection | None = None
     off: bool = False
+    lifts: bool = False
     reached: Reached = START
     chain: Chain = NO_CHAIN
+    under: str = ""
     floor: int = 0
     known: int = 0
 
@@ -64,25 +75,36 @@ def empty(inputs: Inputs) -> State:
 
 def fold(inputs: Inputs, commits: Sequence[Commit], writer: Writer, floor: int = 0) -> State:
     """The state after ``commits``, from empty. Raises ``ReplayRefused``."""
-    grouper = Grouper()
+    grouper, selection = Grouper(), None
     grouper.take(commits)
-    return _take(_start(inputs, grouper.repairs, floor), commits, grouper, writer)
+    if grouper.curated:
+        selection, grouper = Selection(commits), Grouper(keyed=True)
+        grouper.take(selection.commits)
+    return _take(_start(inputs, grouper.repairs, floor, selection), commits, grouper, writer)
 
 
 def extend(state: State, commits: Sequence[Commit], writer: Writer) -> State:
     """``state`` with ``commits`` taken in. Raises ``ReplayRefused``.
 
-    All is folded again where what is settled may change: a repair voids blocks, or something came late for them.
+    All is folded again where what is settled may change: a repair voids blocks, somebody said something about commits,
+    something came late for them, or they are bound to system messages and a further one came.
     """
-    grouper = Grouper(state.pending, state.tools, state.minted)
+    grouper = Grouper(state.pending, state.tools, state.minted, keyed=state.selection is not None)
     grouper.take(commits)
-    late = grouper.missed and state.settled > 0
-    if late or any(_applies(repair, state.inputs) for repair in grouper.repairs):
+    late = state.settled > 0 and (grouper.missed or _is_under_others(state, grouper.turns, writer))
+    if late or grouper.curated or any(_applies(repair, state.inputs) for repair in grouper.repairs):
         return fold(state.inputs, (*state.commits, *commits), writer)
     return _take(state, commits, grouper, writer)
 
 
-def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0) -> State:
+def _is_under_others(state: State, turns: Sequence[Turn], writer: Writer) -> bool:
+    """Whether reasoning that is settled was judged under other system messages than there are now."""
+    if not state.policy.binds or state.policy.settings.context_size is not None:
+        return False
+    return state.under != _under(state, _selected(turns, state.selection), writer)
+
+
+def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0, selection: Selection | None = None) -> State:
     """An empty state that knows which of ``repairs`` hold for ``inputs``."""
     holding = [repair for repair in repairs if _applies(repair, inputs)]
     return State(
@@ -97,6 +119,7 @@ def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0) -> State:
         decisions=Grown(),
         sent=Known(),
         tally=Tally(),
+        selection=selection,
         floor=floor,
     )
 
@@ -108,15 +131,19 @@ def _applies(repair: Repair, inputs: Inputs) -> bool:
 
 def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Writer) -> State:
     """``state`` with what ``grouper`` made of ``commits``; what can no longer change is rendered and settled."""
-    turns = grouper.turns
-    keep_last = state.policy.keep_last
-    settled = _count_settled(turns, keep_last)
+    turns = _selected(grouper.turns, state.selection)
+    keep_last, size = state.policy.keep_last, state.policy.settings.context_size
+    settled = _count_settled(turns, keep_last) if size is None else _count_gone(turns, size)
+    state = msgspec.structs.replace(state, under=_under(state, turns, writer))
     out = _rendering(state, writer)
-    done, pending = turns[:settled][::-1], tuple(turns[settled:])
-    turns.clear()  # so that each turn goes as soon as it is rendered
+    done, pending = turns[:settled][::-1], tuple(grouper.turns[settled:])
+    gone = "" if size is None else BEYOND
+    # So that each turn goes as soon as it is rendered.
+    turns.clear()
+    grouper.turns.clear()
     while done:
-        # Whatever keepLast keeps is still pending.
-        out.add(done.pop(), is_open=False, kept=None if keep_last is None else ())
+        # Whatever keepLast keeps is still pending, and so is all that context.size lets go.
+        out.add(done.pop(), is_open=False, kept=None if keep_last is None else (), gone=gone)
     return msgspec.structs.replace(
         state,
         commits=state.commits.grow(commits),
@@ -132,6 +159,7 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
         tools=grouper.tools,
         minted=grouper.minted,
         off=state.off or out.off,
+        lifts=state.lifts or out.lifts,
         reached=out.reached,
         chain=out.chain,
         known=out.known,
@@ -143,8 +171,36 @@ def _rendering(state: State, writer: Writer) -> Rendering:
     prefix = None
     if state.policy.binds:
         hasher = state.bare.hasher(b"", b"", b"\n", partial(bare_bytes, writer=writer))
-        prefix = Prefix(hasher, state.inputs.prefix, state.floor, state.known)
+        digests = state.under, state.inputs.prefix[1]
+        prefix = Prefix(hasher, digests, state.floor, state.known, state.reached.changed)
     return Rendering(state.policy, state.invalid, writer, state.reached, state.chain, state.sent, prefix)
+
+
+def _under(state: State, turns: Sequence[Turn], writer: Writer) -> str:
+    """The digest of the system messages that reasoning in ``turns`` and before is judged under."""
+    if not state.policy.binds or state.inputs.prefix[0]:
+        return state.inputs.prefix[0]
+    out = Rendering(state.policy, state.invalid, writer, state.reached)
+    cut = window(turns, state.policy.settings.context_size)
+    return _digest(state.system.hasher(b"", b"", b"\n", _same), out.systems(turns, cut))
+
+
+def _selected(turns: Sequence[Turn], selection: Selection | None) -> list[Turn]:
+    """What goes of ``turns`` after what people said about them."""
+    return list(turns) if selection is None else list(map(selection.turn, turns))
+
+
+def window(turns: Sequence[Turn], size: int | None) -> int:
+    """How many leading turns ``context.size`` leaves out: all but the last ``size`` in which anything is said."""
+    if size is None:
+        return 0
+    said = (at for at in range(len(turns) - 1, -1, -1) if turns[at].is_said)
+    return next(islice(said, size - 1, None), 0)
+
+
+def _count_gone(turns: list[Turn], size: int) -> int:
+    """How many leading turns are beyond ``context.size`` for good."""
+    return min(window(turns, size), max(count_finished(turns) - 1, 0))
 
 
 def _count_settled(turns: list[Turn], keep_last: int | None) -> int:
@@ -173,12 +229,13 @@ def _kept(turns: Sequence[Turn], keep_last: int | None) -> frozenset[str] | None
 def request(state: State, writer: Writer) -> tuple[State, Request]:
     """The next request of ``state``; and the state, folded again where what is bound to its prefix has a gap.
 
-    Raises ``ReplayRefused``.
+    Raises ``ReplayRefused``, and ``ContextRefused`` where what is left is no conversation.
     """
     made = Request(state, writer)
     if made.gap > state.floor:
         state = fold(state.inputs, tuple(state.commits), writer, made.gap)
         made = Request(state, writer)
+    made.check(writer)
     return state, made
 
 
@@ -192,16 +249,35 @@ class Request:
     def __init__(self, state: State, writer: Writer) -> None:
         self.state = state
         self._tail = tail = _rendering(state, writer)
-        turns = list(state.pending)
-        finished = count_finished(turns)
-        kept = _kept(turns[:finished], state.policy.keep_last)
+        turns = _selected(state.pending, state.selection)
+        size, finished = state.policy.settings.context_size, count_finished(turns)
+        cut = window(turns, size)
+        if size is not None and cut + state.settled:
+            # What stood before the turns that are left is gone for all but the last of them.
+            tail.change(next((unit.seq for unit in turns[-1].responses), -1))
+        kept = _kept(turns[cut:finished], state.policy.keep_last)
         for at, turn in enumerate(turns):
-            tail.add(turn, is_open=at >= finished, kept=kept)
-        self.off = state.off or tail.off
+            tail.add(turn, is_open=at >= finished, kept=kept, gone=BEYOND if at < cut else "")
+        self.off, self.lifts = state.off or tail.off, state.lifts or tail.lifts
         self.gap = tail.chain.gap
         self._skip, self._kept_messages, self.kept = tail.anchor or (0, 0, "")
         open_at = tail.open_at if tail.open_at >= 0 else tail.reached.messages
         self.open_at = max(open_at - self._kept_messages, 0)
+
+    def check(self, writer: Writer) -> None:
+        """Raises ``ContextRefused`` where what is left after what people took away is no conversation."""
+        reached, endpoint = self._tail.reached, self.state.inputs.target.endpoint.id
+        refused = {"never": (), "calls": ("calls",), "always": ("calls", "assistant")}[writer.user_first]
+        if not reached.left or (reached.first and reached.first not in refused):
+            return
+        what = "the first message that is left is not the user's" if reached.first else "nothing is left to send"
+        more = reached.left - len(reached.named)
+        named = ", ".join(reached.named) + (f" and {more} more" if more else "")
+        raise ContextRefused(
+            f"{what}, and {endpoint} would refuse it; left out: {named}",
+            details={"endpoint": endpoint, "left_out": reached.left},
+            next_actions=("annotate one of the user's messages as normal", "or raise context.size, or ask something"),
+        )
 
     @property
     def system(self) -> list[bytes]:
@@ -283,11 +359,6 @@ def tools_digest(tools: Sequence[Tool]) -> str:
     return hashlib.sha256(canonical.encode(tuple(tools))).hexdigest()
 
 
-def system_digest(messages: Sequence[bytes]) -> str:
-    """Hex SHA-256 of the system messages on top."""
-    return hashlib.sha256(b"".join(message + b"\n" for message in messages)).hexdigest()
-
-
 def _same(item: bytes) -> bytes:
     return item
 
@@ -304,8 +375,8 @@ def added(policy: Policy, request: Request) -> Switch:
     if policy.strict:
         return Switch()
     if policy.thinking and not request.off:
-        switch = rule.keep_switch if policy.keeps_later() else rule.drop_switch
-        if switch is not None and (policy.asks or not switch.asked):
+        switch = rule.keep_switch if policy.keeps_later() or request.lifts else rule.drop_switch
+        if switch is not None and (policy.asks or request.lifts or not switch.asked):
             switches.append(switch)
     if rule.server_drop is not None and "server_drop" in policy.repaired:
         switches.append(rule.server_drop)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from thinkback.compile.bound import Link
 from thinkback.compile.guard import Verdict
 from thinkback.compile.policy import Policy, Stance
-from thinkback.compile.units import ResponseUnit
+from thinkback.compile.units import Changes, ResponseUnit
 from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, Unknown, carriers_of, opaque_values
 
 MARKER = "a placeholder of the provider, not reasoning"
@@ -60,7 +60,9 @@ def sort(
     faults: dict[str, Fault] = {}
     here: set[str] = set()
     for hash, block in unit.thoughts:
-        fault = _fault(hash, block, stance, policy, verdict, invalid, seen, here, bound, same)
+        fault = _said_fault(hash, unit.changes, verdict, stance) if unit.changes is not None else None
+        if fault is None or block.marker:
+            fault = _fault(hash, block, stance, policy, verdict, invalid, seen, here, bound, same)
         if fault is not None:
             faults[hash] = fault
         here.update(_opaque(carriers_of(block), policy))
@@ -76,6 +78,16 @@ def sort(
     elif any(id(block) in kept and carriers_of(block) for _, block in unit.thoughts):
         link = "sent"
     return Sorted(frozenset(kept), faults, link)
+
+
+def _said_fault(hash: str, changes: Changes, verdict: Verdict, stance: Stance) -> Fault | None:
+    """Why one block must not go because of what people made of its response, all of which is valid or nothing."""
+    if hash in changes.lost:
+        return Fault(changes.lost[hash], lost=True, breaks=True)
+    if hash in changes.skipped and not stance.required:
+        return Fault(changes.skipped[hash], breaks=True)
+    void = changes.voided(required=stance.required)
+    return Fault(void, lost=True, breaks=True) if void and verdict.carriers else None
 
 
 def _fault(

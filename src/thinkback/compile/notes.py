@@ -9,13 +9,15 @@ import msgspec
 
 from thinkback.compile.counts import weight_of
 from thinkback.compile.policy import Policy
-from thinkback.compile.units import ResponseUnit
+from thinkback.compile.units import Away, ResponseUnit
 from thinkback.model.blocks import (
     Block,
     Carrier,
     CarrierKind,
     Media,
+    Text,
     ThinkingBlock,
+    ToolCall,
     Unknown,
     carriers_of,
     opaque_values,
@@ -29,10 +31,11 @@ class Notes:
     """Collects decisions for the message at index ``at``.
 
     ``opaque`` are the values that go out, ``characters`` the size of the reasoning that does. ``others`` are the blocks
-    that carry something and are no reasoning, as they are written.
+    that carry something and are no reasoning, as they are written. ``void`` is why no carrier of the response may go,
+    ``remarks`` are said beside the reason why a block goes, by commit hash.
     """
 
-    __slots__ = ("at", "characters", "decisions", "guessed", "opaque", "others", "rule")
+    __slots__ = ("at", "characters", "decisions", "guessed", "opaque", "others", "remarks", "rule", "void")
 
     def __init__(self, policy: Policy, at: int) -> None:
         self.at = at
@@ -41,6 +44,8 @@ class Notes:
         self.decisions: list[Decision] = []
         self.opaque: list[str] = []
         self.others: dict[str, Block] = {}
+        self.remarks: dict[str, str] = {}
+        self.void = ""
         self.characters = 0
 
     def text(self, action: DecisionAction, hash: str, block: ThinkingBlock, reason: str, beside: str) -> None:
@@ -74,11 +79,20 @@ class Notes:
         if isinstance(block, ThinkingBlock) and not (block.signature or block.carriers):
             return
         for carrier in carriers_of(block):
-            self._add("drop", carrier.kind, hash, reason)
+            self._add("drop", carrier.kind, hash, self.void or reason)
 
     def drop_carrier(self, hash: str, carrier: Carrier, reason: str) -> None:
         """One carrier stays away."""
-        self._add("drop", carrier.kind, hash, reason)
+        self._add("drop", carrier.kind, hash, self.void or reason)
+
+    def away(self, away: Away) -> None:
+        """A block of the log does not go, or goes in other words; what it carries does not."""
+        block = away.block
+        if not away.edited:
+            said = block.text if isinstance(block, Text) else block.arguments if isinstance(block, ToolCall) else ""
+            self._add("drop", "text", away.hash, away.reason, len(said))
+        for carrier in carriers_of(block):
+            self._add("drop", carrier.kind, away.hash, away.reason)
 
     def drop_other(self, hash: str, block: Block, reason: str) -> None:
         """An item that nobody else can read stays away; its carriers are told apart."""
@@ -119,12 +133,19 @@ class Notes:
 
     def sort(self, unit: ResponseUnit) -> None:
         """Put the decisions in the order of the blocks they are about; those about none come last."""
-        at = {id(block): number for number, block in enumerate(unit.blocks)}
-        place = {hash: at[id(block)] for hash, block in (*unit.thoughts, *unit.others)}
-        self.decisions.sort(key=lambda decision: place.get(decision.block, len(at)))
+        if unit.changes is not None:
+            place = {hash: number for number, hash in enumerate(unit.changes.source.hashes)}
+            last = len(place)
+        else:
+            at = {id(block): number for number, block in enumerate(unit.blocks)}
+            place = {hash: at[id(block)] for hash, block in (*unit.thoughts, *unit.others)}
+            last = len(at)
+        self.decisions.sort(key=lambda decision: place.get(decision.block, last))
 
     def _add(self, action: DecisionAction, what: What, hash: str, reason: str, characters: int = 0) -> None:
         at = -1 if action == "drop" else self.at
+        if at >= 0 and hash in self.remarks:
+            reason += self.remarks[hash]
         self.decisions.append(
             Decision(action, what, hash, self.rule, reason, at, characters=characters, guessed=self.guessed)
         )

@@ -41,6 +41,7 @@ def others(
     if not unit.others and not unit.calls and unit.header.origin.dialect == policy.target.endpoint.dialect:
         return unit.blocks
     verdict = policy.verdict(unit.header.origin)
+    void = unit.changes.voided(required=stance.required) if unit.changes is not None else ""
     same = unit.header.origin.dialect == policy.target.endpoint.dialect
     changed: dict[int, tuple[Carrier, ...] | None] = {}
     for hash, block in unit.others:
@@ -48,7 +49,7 @@ def others(
         lost = "" if block.carriers or (same and verdict.text) else verdict.reason
         for carrier in block.carriers:
             reason = _against(
-                hash, block, carrier, stance, verdict, invalid, seen, notes.opaque, bound, untied, policy.form
+                hash, block, carrier, stance, verdict, invalid, seen, notes.opaque, bound, untied, policy.form, void
             )
             if reason:
                 if not lost:
@@ -100,12 +101,15 @@ def _against(
     bound: str,
     untied: bool,
     form: Form,
+    void: str,
 ) -> str:
     """Why a carrier of something that is no reasoning stays away, or nothing."""
     if hash in invalid:
         return native.INVALID
     if not verdict.carriers:
         return verdict.reason
+    if void:
+        return void
     if carrier.kind in _OF_REASONING and (bound or stance.against):
         return bound or stance.against
     if untied and carrier.kind == "item_id":

@@ -118,20 +118,25 @@ class Policy:
             known = self._stances[place] = self._decide(Place(*place))
         return known
 
+    def lifted(self, place: tuple[bool, ...]) -> Stance:
+        """What holds in ``place`` for reasoning that an annotation asks for: settings do not count against it."""
+        return self._decide(Place(*place), lifted=True)
+
     def keeps_later(self) -> bool:
         """Whether reasoning of finished turns is wanted, not merely demanded: the endpoint's own switch says so."""
         places = (Place(False, True, self.keep_last == 0, False, has_calls) for has_calls in (True, False))
         return any(not self._against(place) for place in places)
 
-    def _decide(self, place: Place) -> Stance:
+    def _decide(self, place: Place, *, lifted: bool = False) -> Stance:
         required = self._is_required(place)
-        against = "" if required else self._against(place)
+        against = "" if required else self._against(place, lifted=lifted)
         tells = self.everywhere or (self.rule.placeholder_on == "tool-calls" and place.has_calls)
         fill = self.thinking and (required or (tells and bool(self.missing)))
         if self.form == "native" and not place.is_open:  # what was refused is the turn under way
             fill = fill and self._demand(place) == "must"
         guessed = ", guessed" if self.target.guessed else ""
-        why = "" if against else f"{self._why(place, required)} (rule {self.rule.id}{guessed})"
+        asked = "an annotation asks for it" if lifted and self._against(place) else self._why(place, required)
+        why = "" if against else f"{asked} (rule {self.rule.id}{guessed})"
         return Stance(required, against, why, fill, self._tells(place))
 
     def _is_required(self, place: Place) -> bool:
@@ -159,12 +164,15 @@ class Policy:
             return "should"
         return word
 
-    def _against(self, place: Place) -> str:
-        """Why reasoning that is not required stays away; empty where it goes (precedence 4 and 5)."""
+    def _against(self, place: Place, *, lifted: bool = False) -> str:
+        """Why reasoning that is not required stays away; empty where it goes (precedence 4 and 5).
+
+        ``lifted``: an annotation asks for it (precedence 3), so that only the endpoint may be against it.
+        """
         demand, settings = self._demand(place), self.settings
         if self.strict:
             return "reasoning.strict: nothing about reasoning is sent"
-        if not settings.enabled:
+        if not settings.enabled and not lifted:
             return "reasoning.enabled is false"
         if self.form == "none":
             return "the endpoint takes no reasoning back"
@@ -172,6 +180,8 @@ class Policy:
             return (
                 f"the endpoint must not see reasoning of {'the turn under way' if place.is_open else 'finished turns'}"
             )
+        if lifted:
+            return ""
         if place.stripped:
             number = settings.keep_last
             named = (

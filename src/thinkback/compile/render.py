@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -12,10 +12,10 @@ from thinkback.compile.bound import NO_CHAIN, Chain, Link, Prefix
 from thinkback.compile.counts import NO_REPORT, Report, Sizes, Tally, report_of, size_of
 from thinkback.compile.decide import Choice, decide, withhold
 from thinkback.compile.notes import Notes
-from thinkback.compile.policy import Policy
-from thinkback.compile.units import MessageUnit, ResponseUnit, Turn
+from thinkback.compile.policy import Policy, Stance
+from thinkback.compile.units import Changes, MessageUnit, ResponseUnit, Turn, says
 from thinkback.errors import ReplayRefused, UnsupportedContent
-from thinkback.model.blocks import Block, Text, ThinkingBlock, Unknown
+from thinkback.model.blocks import Block, Text, ThinkingBlock
 from thinkback.model.commits import Response
 from thinkback.model.plan import NOTHING, Writer
 from thinkback.model.target import Decision
@@ -23,9 +23,11 @@ from thinkback.model.target import Decision
 # A message without its reasoning: its bytes, or what they are written from; only digests need them.
 Bare: TypeAlias = bytes | tuple[Response, tuple[Block, ...]]
 # The place of a response (the values of a ``Place``), the index of its message, its opaque values that went out
-# before, and why what is bound to a prefix must stay away.
-Key: TypeAlias = tuple[tuple[bool, ...], int, tuple[str, ...], str]
+# before, why what is bound to a prefix must stay away, and why all of it must.
+Key: TypeAlias = tuple[tuple[bool, ...], int, tuple[str, ...], str, str]
 
+# How many of the messages that are left out an error names.
+_NAMED = 3
 _ALONE = "its response says nothing else, and the dialect has no message for reasoning alone"
 
 
@@ -43,6 +45,7 @@ class Rendition(NamedTuple):
     opaque: list[str]
     link: Link
     off: bool
+    lifts: bool
     sizes: Sizes
     report: Report
 
@@ -51,22 +54,34 @@ class Reached:
     """How far the messages are: their number, the role of the last, and how many responses came.
 
     ``began``: another message than a system message was among them; ``stripped``: a setting took away reasoning that
-    the provider would keep. A rendering changes a copy of its own.
+    the provider would keep. ``first`` is who said the first message that is no system message (``calls``: the
+    assistant, with calls), ``left`` how many were left out before it, and ``named`` some of them. ``changed`` is the
+    ``seq`` of the last commit that changed something. A rendering changes a copy of its own.
     """
 
-    __slots__ = ("began", "messages", "responses", "role", "stripped")
+    __slots__ = ("began", "changed", "first", "left", "messages", "named", "responses", "role", "stripped")
 
     def __init__(self) -> None:
-        self.messages = self.responses = 0
+        self.messages = self.responses = self.left = 0
         self.role = ""
         self.began = self.stripped = False
+        self.first: Literal["", "user", "assistant", "calls"] = ""
+        self.named: tuple[str, ...] = ()
+        self.changed = -1
 
     def copy(self) -> Reached:
         """A twin that may be changed."""
         twin = Reached()
-        twin.messages, twin.responses, twin.role = self.messages, self.responses, self.role
-        twin.began, twin.stripped = self.began, self.stripped
+        for name in Reached.__slots__:
+            setattr(twin, name, getattr(self, name))
         return twin
+
+    def leave(self, hash: str, why: str) -> None:
+        """One more message or response that does not go."""
+        if not self.first:
+            self.left += 1
+            if len(self.named) < _NAMED:
+                self.named += (f"{hash[:12]} ({why})",)
 
 
 START = Reached()
@@ -108,7 +123,7 @@ class Rendering:
         self.anchor: tuple[int, int, str] | None = None
         self.first = b""
         self.open_at = -1
-        self.off = False
+        self.off = self.lifts = False
 
     @property
     def is_on_top(self) -> bool:
@@ -120,8 +135,11 @@ class Rendering:
         """How many messages at the beginning are as they were when reasoning behind them was made."""
         return self._prefix.known if self._prefix is not None else 0
 
-    def add(self, turn: Turn, *, is_open: bool, kept: Collection[str] | None) -> None:
-        """One more turn; ``kept`` are the responses that ``keepLast`` leaves their reasoning, ``None`` for all."""
+    def add(self, turn: Turn, *, is_open: bool, kept: Collection[str] | None, gone: str = "") -> None:
+        """One more turn; ``kept`` are the responses that ``keepLast`` leaves their reasoning, ``None`` for all.
+
+        ``gone`` is why nothing of it goes but its system messages.
+        """
         units = turn.units
         used_tools = turn.used_tools
         last = units[-1]
@@ -129,25 +147,57 @@ class Rendering:
             self.open_at = self.reached.messages
         for unit in units:
             if isinstance(unit, MessageUnit):
-                self._add_message(unit)
+                if unit.change is not None or gone:
+                    self._add_changed(unit, gone)
+                else:
+                    self._add_message(unit, len(unit.message.text))
             else:
                 stripped = kept is not None and not is_open and unit.hash not in kept
-                self._add_response(unit, (is_open, used_tools, stripped, unit is not last, unit.calls != ()))
+                self._add_response(unit, (is_open, used_tools, stripped, unit is not last, unit.calls != ()), gone)
 
-    def _add_message(self, unit: MessageUnit) -> None:
-        tally, size = self.tally, len(unit.message.text)
-        tally.raw += size
-        tally.sent += size
+    def _add_changed(self, unit: MessageUnit, gone: str) -> None:
+        """A message that people changed, or that is ``gone``."""
+        stored = len(unit.message.text)
+        if unit.change is not None:
+            gone, stored = unit.change.gone or gone, unit.change.stored
+            self.change(unit.change.at)
+        if not gone or (unit.role == "system" and not (unit.change is not None and unit.change.gone)):
+            self._add_message(unit, stored)
+            return
+        self.tally.raw += stored
+        self.reached.leave(unit.hash, gone)
+        self.decisions.append(self._dropped(unit.hash, gone, stored))
+
+    def systems(self, turns: Sequence[Turn], cut: int) -> list[bytes]:
+        """The system messages on top, or that stand first, of ``turns`` of which ``cut`` are left out but for them."""
+        found: list[bytes] = []
+        began = self.reached.began
+        for at, unit in ((at, unit) for at, turn in enumerate(turns) for unit in turn.units):
+            if began and self._on_top != "top":
+                break
+            if unit.is_gone:
+                continue
+            if isinstance(unit, MessageUnit) and unit.role == "system":
+                found.append(self._fragment(unit, leads=not began)[0])
+            else:
+                began = began or at >= cut
+        return found
+
+    def change(self, at: int) -> None:
+        """What follows does not stand behind what it was made behind, if it was made before ``at``."""
+        self.reached.changed = max(self.reached.changed, at)
+        if self._prefix is not None:
+            self._prefix.changed = self.reached.changed
+
+    def _add_message(self, unit: MessageUnit, stored: int) -> None:
+        tally = self.tally
+        tally.raw += stored
+        tally.sent += len(unit.message.text)
         leads = unit.role == "system" and not self.reached.began
-        on_top = unit.role == "system" and (self._on_top == "top" or (self._on_top == "late" and leads))
-        role: Literal["system", "user"] = unit.role
-        if role == "system" and self._on_top == "lead" and not leads:
-            role = "user"  # there is no place for it among the messages
-        fragment = unit.fragment
-        if fragment is None:
-            fragment = unit.fragment = self._written(unit, role, on_top=on_top)
+        fragment, role, on_top = self._fragment(unit, leads=leads)
         if unit.left_out:
-            self.decisions.append(self._left_out(unit))
+            reason = f"the dialect has no place for a part of this message: {unit.left_out}"
+            self.decisions.append(self._dropped(unit.hash, reason))
         if on_top:
             self.system.append(fragment)
             return
@@ -156,7 +206,19 @@ class Rendering:
             self.system.append(fragment)
         else:
             self.reached.began = True
+            self.reached.first = self.reached.first or "user"
             self._add_bare((fragment,))
+
+    def _fragment(self, unit: MessageUnit, *, leads: bool) -> tuple[bytes, Literal["system", "user"], bool]:
+        """The bytes of a message, its role, and whether it stands on top; ``leads``: a system message that is first."""
+        on_top = unit.role == "system" and (self._on_top == "top" or (self._on_top == "late" and leads))
+        role: Literal["system", "user"] = unit.role
+        if role == "system" and self._on_top == "lead" and not leads:
+            role = "user"  # there is no place for it among the messages
+        place = "top" if on_top else role
+        if unit.place != place:
+            unit.place, unit.fragment = place, self._written(unit, role, on_top=on_top)
+        return unit.fragment, role, on_top
 
     def _written(self, unit: MessageUnit, role: Literal["system", "user"], *, on_top: bool) -> bytes:
         """The bytes of a message; of parts that this dialect cannot take only what they were is told."""
@@ -168,10 +230,10 @@ class Rendering:
             told = translate.described(unit.message)
             return self._writer.top(told) if on_top else self._writer.message(role, told)
 
-    def _left_out(self, unit: MessageUnit) -> Decision:
+    def _dropped(self, hash: str, reason: str, characters: int = 0) -> Decision:
         policy = self._policy
-        reason = f"the dialect has no place for a part of this message: {unit.left_out}"
-        return Decision("drop", "text", unit.hash, policy.rule.id, reason, guessed=policy.target.guessed)
+        guessed = policy.target.guessed
+        return Decision("drop", "text", hash, policy.rule.id, reason, characters=characters, guessed=guessed)
 
     def _put(self, role: str, fragments: tuple[bytes, ...]) -> None:
         """Fragments in their place, with what a dialect of alternating roles writes before them."""
@@ -197,16 +259,16 @@ class Rendering:
             for item in items:
                 self._prefix.add(bare_bytes(item, self._writer))
 
-    def _add_response(self, unit: ResponseUnit, place: tuple[bool, ...]) -> None:
+    def _add_response(self, unit: ResponseUnit, place: tuple[bool, ...], gone: str) -> None:
         reached = self.reached
         number = reached.responses
         at, prefix = self._next_index(), self._prefix
         bound = prefix.against(unit, number, at, self._policy) if prefix is not None else ""
-        key: Key = (place, at, self._repeated(unit), bound)
+        key: Key = (place, at, self._repeated(unit), bound, gone)
         rendition = unit.memo
         if rendition is None or rendition.key != key:
             rendition = unit.memo = self._render(unit, key)
-        _, message, results, bare, decisions, opaque, link, off, sizes, report = rendition
+        _, message, results, bare, decisions, opaque, link, off, lifts, sizes, report = rendition
         # What the provider keeps it also reads, so what a setting takes away it must not keep.
         reached.stripped = reached.stripped or self._is_stripped(unit, place)
         is_kept = prefix is not None and not reached.stripped and prefix.is_kept(unit, self._policy)
@@ -223,16 +285,26 @@ class Rendering:
         if link:
             self.chain = self.chain.add(number, link)
         reached.responses = number + 1
-        reached.began = True
+        if unit.changes is not None:
+            gone = gone or unit.changes.gone
+            self.change(unit.changes.since(required=self._policy.stance(place).required))
+        if gone:
+            reached.leave(unit.hash, gone)
+        else:
+            reached.began = True
+            if message and not reached.first:
+                reached.first = "calls" if unit.calls else "assistant"
         self.decisions += decisions
         if opaque:
             self.opaque.update(dict.fromkeys(opaque))
-        self.off = self.off or off
+        self.off, self.lifts = self.off or off, self.lifts or lifts
         self.tally.add(sizes, report)
 
     def _is_stripped(self, unit: ResponseUnit, place: tuple[bool, ...]) -> bool:
         policy = self._policy
-        if policy.server is None or not unit.thoughts or not policy.stance(place).against:
+        if policy.server is None or not unit.thoughts:
+            return False
+        if unit.changes is None and not policy.stance(place).against:
             return False
         return policy.verdict(unit.header.origin).carriers
 
@@ -251,27 +323,32 @@ class Rendering:
 
     def _render(self, unit: ResponseUnit, key: Key) -> Rendition:
         policy = self._policy
-        place, at, repeated, bound = key
+        place, at, repeated, bound, gone = key
         notes = Notes(policy, at)
-        size = reasoning, other, _ = size_of(unit)
+        stored = unit if unit.changes is None else unit.changes.source
+        size = reasoning, other, _ = size_of(stored)
         raw = reasoning + other
-        if unit.results:
-            raw += sum(len(result.content) for result in unit.results)
+        if stored.results:
+            raw += sum(len(result.content) for result in stored.results)
         report = NO_REPORT
         if unit.usage is not None and policy.calibrates(unit.header.origin):
-            report = report_of(unit, size, policy.rule.reasoning_tokens)
-        withheld = unit.withheld or self._unsaid(unit)
+            report = report_of(stored, size, policy.rule.reasoning_tokens)
+        withheld = gone or unit.withheld or self._unsaid(unit)
         if withheld:
             withhold(unit, withheld, notes)
-            return Rendition(key, (), (), b"", notes.decisions, [], "", False, (raw, reasoning, 0, 0), report)
+            return Rendition(key, (), (), b"", notes.decisions, [], "", False, False, (raw, reasoning, 0, 0), report)
         if policy.strict and policy.conflicts(place):
             raise ReplayRefused(
                 f"reasoning.strict sends nothing, and {policy.target.endpoint.id} demands reasoning back",
                 details={"rule": policy.rule.id, "model": policy.target.model},
                 next_actions=("set reasoning.strict to false", "or go on with a model that demands none"),
             )
-        choice = decide(unit, policy.stance(place), policy, self._invalid, repeated, notes, bound)
-        if len(unit.thoughts) + len(unit.others) > 1:
+        stance, lifted = policy.stance(place), None
+        if unit.changes is not None:
+            other = size_of(unit)[1]
+            lifted = _lifted(unit.changes, stance, place, policy)
+        choice = decide(unit, stance, policy, self._invalid, repeated, notes, bound, lifted)
+        if len(unit.thoughts) + len(unit.others) > 1 or stored is not unit:
             notes.sort(unit)
         message = self._writer.assistant(unit.header, choice.blocks, choice.carry)
         if not message:
@@ -290,13 +367,15 @@ class Rendering:
         sizes = (raw, reasoning, other + answered + notes.characters, notes.characters)
         link: Link = choice.link if message else ""
         off = choice.off
-        return Rendition(key, message, results, bare, notes.decisions, notes.opaque, link, off, sizes, report)
+        goes = any(decision.block and decision.message >= 0 for decision in notes.decisions)
+        lifts = lifted is not None and not place[0] and goes
+        return Rendition(key, message, results, bare, notes.decisions, notes.opaque, link, off, lifts, sizes, report)
 
     def _unsaid(self, unit: ResponseUnit) -> str:
         """Why nothing stands for a response of reasoning alone that another model gave; empty where something does."""
         if unit.calls or not unit.thoughts or self._policy.settings.foreign != "drop":
             return ""
-        if any(map(_says, unit.blocks)):
+        if any(map(says, unit.blocks)):
             return ""
         verdict = self._policy.verdict(unit.header.origin)
         return "" if verdict.text or verdict.carriers else verdict.reason
@@ -332,11 +411,12 @@ class Written(NamedTuple):
         return self.writer.assistant(self.header, blocks, self.choice.carry)
 
 
-def _says(block: Block) -> bool:
-    """Whether a block tells another model anything."""
-    if isinstance(block, Text):
-        return bool(block.text.strip())
-    return not isinstance(block, ThinkingBlock | Unknown)
+def _lifted(changes: Changes, stance: Stance, place: tuple[bool, ...], policy: Policy) -> Stance | None:
+    """What holds for reasoning that settings are against and an annotation asks for, if that lets it go."""
+    if not changes.lifted or not stance.against:
+        return None
+    lifted = policy.lifted(place)
+    return None if lifted.against else lifted
 
 
 def bare_bytes(item: Bare, writer: Writer) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
@@ -97,9 +96,12 @@ def call_ids(unit: ResponseUnit, dialect: str) -> tuple[str, ...]:
 
 
 def renamed(call: ToolCall, id: str, in_object: bool) -> ToolCall:
-    """A call under another id. ``in_object``: what it carries has its only place in its verbatim object."""
-    wire = canonical.source({**canonical.decode(call.wire), "id": id}) if in_object and call.wire else ""
-    return msgspec.structs.replace(call, id=id, wire=wire)
+    """A call under another id. ``in_object``: what it carries has its only place in its verbatim object, as it always
+    has in one that is written as chat completions write calls.
+    """
+    body = canonical.decode(call.wire) if call.wire else {}
+    keeps = bool(body) and (in_object or (bool(call.carriers) and "function" in body))
+    return msgspec.structs.replace(call, id=id, wire=canonical.source({**body, "id": id}) if keeps else "")
 
 
 def answers(unit: ResponseUnit, ids: Sequence[str], dialect: str) -> list[ToolResult]:
@@ -118,19 +120,28 @@ def _answer(result: ToolResult, call: ToolCall, id: str, dialect: str) -> ToolRe
 
 
 def answers_of(unit: ResponseUnit) -> list[ToolResult]:
-    """One result per call, in the order of the calls, the last that was given; a call without one is told so.
+    """One result per call, in the order of the calls, the last that was given; a call without one is told so."""
+    given = dict(zip(call_of_result(unit), unit.results, strict=True))
+    return [
+        given[at] if at in given else ToolResult(call.id, INTERRUPTED, call.name, status="interrupted")
+        for at, call in enumerate(unit.calls)
+    ]
+
+
+def call_of_result(unit: ResponseUnit) -> list[int]:
+    """The position of the call that each result answers, -1 for none.
 
     Where several calls share an id (hosts that give none), their results are taken in order.
     """
-    given: dict[str, list[ToolResult]] = {}
+    places: dict[str, list[int]] = {}
+    for at, call in enumerate(unit.calls):
+        places.setdefault(call.id, []).append(at)
+    shared = {id for id, calls in places.items() if len(calls) > 1}
+    found: list[int] = []
     for result in unit.results:
-        given.setdefault(result.id, []).append(result)
-    sharing = Counter(call.id for call in unit.calls)
-    found: list[ToolResult] = []
-    for call in unit.calls:
-        results = given.get(call.id)
-        if not results:
-            found.append(ToolResult(call.id, INTERRUPTED, call.name, status="interrupted"))
+        waiting = places.get(result.id)
+        if not waiting:
+            found.append(-1)
         else:
-            found.append(results.pop(0) if sharing[call.id] > 1 else results[-1])
+            found.append(waiting.pop(0) if result.id in shared else waiting[0])
     return found

@@ -1,17 +1,14 @@
-"""Grouping: commits of the log into turns, and each turn into messages and responses.
-
-Promises: what a state holds is never changed, a turn or response that gets something new is copied first. Any commit
-costs the same, wherever in a long history its response stands.
-"""
+"""Turns, and the messages and responses they are made of, as the passes of compile hand them on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from thinkback.model.blocks import (
     Block,
     Media,
+    Text,
     ThinkingBlock,
     ToolCall,
     ToolResult,
@@ -19,13 +16,12 @@ from thinkback.model.blocks import (
     carriers_of,
     opaque_values,
 )
-from thinkback.model.commits import Commit, Message, Repair, Response, Tools, TurnState, Usage
+from thinkback.model.commits import Message, Response, TurnState, Usage
 
 if TYPE_CHECKING:
     from thinkback.compile.render import Rendition
 
 Thought: TypeAlias = tuple[str, ThinkingBlock]
-SERVER_STATE = "session.serverState"
 
 
 class Minted(NamedTuple):
@@ -37,17 +33,79 @@ class Minted(NamedTuple):
     stored: bool
 
 
+class Change(NamedTuple):
+    """What people made of a message. ``gone``: why it stays away; ``stored``: characters as they are in the log.
+
+    ``at`` is the ``seq`` of the commit that said so, -1 where it is so from the start.
+    """
+
+    gone: str
+    stored: int
+    at: int
+
+
+class Away(NamedTuple):
+    """A block that is in the log and does not go as it is there, with the reason.
+
+    ``edited``: what it says goes in other words, and only what it carried is lost.
+    """
+
+    hash: str
+    block: Block
+    reason: str
+    edited: bool = False
+
+
+class Changes(NamedTuple):
+    """What people made of a response. ``source`` is what the log has.
+
+    ``gone``: why nothing of it goes; ``void``: why nothing that it carries does. Of its reasoning, by commit hash and
+    with the reason: ``skipped`` stays away unless it is required, ``lifted`` goes whatever the settings say, ``lost``
+    cannot go. ``at`` is the ``seq`` of the last commit that said so, ``skipped_at`` that of the last that skipped
+    reasoning; -1 where it is so from the start.
+    """
+
+    source: ResponseUnit
+    gone: str = ""
+    void: str = ""
+    skipped: Mapping[str, str] = {}
+    lifted: Mapping[str, str] = {}
+    lost: Mapping[str, str] = {}
+    away: tuple[Away, ...] = ()
+    at: int = -1
+    skipped_at: int = -1
+
+    def voided(self, *, required: bool) -> str:
+        """Why no carrier of it goes; reasoning that is ``required`` goes though it was skipped."""
+        return self.void or ("" if required else next(iter(self.skipped.values()), ""))
+
+    def since(self, *, required: bool) -> int:
+        """The ``seq`` of the commit since which what goes of it is as it is."""
+        return self.at if required else max(self.at, self.skipped_at)
+
+
 class MessageUnit:
-    """A system or user message; ``fragment`` is what it was rendered to, ``left_out`` why a part of it was not."""
+    """A system or user message; ``fragment`` is what it was rendered to in its ``place``, ``left_out`` why a part of it
+    was not.
+    """
 
-    __slots__ = ("fragment", "hash", "left_out", "message", "role")
+    __slots__ = ("change", "fragment", "hash", "left_out", "message", "place", "role")
 
-    def __init__(self, role: Literal["system", "user"], message: Message, hash: str) -> None:
+    def __init__(
+        self, role: Literal["system", "user"], message: Message, hash: str, change: Change | None = None
+    ) -> None:
         self.role = role
         self.message = message
         self.hash = hash
-        self.fragment: bytes | None = None
+        self.change = change
+        self.fragment = b""
+        self.place = ""
         self.left_out = ""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether people took it away."""
+        return self.change is not None and self.change.gone != ""
 
 
 class ResponseUnit:
@@ -56,7 +114,9 @@ class ResponseUnit:
     ``thoughts`` are (commit hash, block) of each piece of reasoning, ``others`` of other blocks that carry something or
     are unknown, ``opaque`` the values of them all that must not go out twice.
     ``capped``: the turn reached its cap before the calls were run. ``minted`` is from the record of its request.
-    ``memo`` is what it was rendered to last.
+    ``memo`` is what it was rendered to last. ``alone``: reasoning that a person wrote down, of no response.
+    ``hashes`` and ``answers`` are the commits of its blocks and results, where somebody said something about commits;
+    ``changes`` is what that comes to.
     """
 
     # Defaults of the class: a history is thousands of these, and most need few of them.
@@ -69,25 +129,52 @@ class ResponseUnit:
     usage: Usage | None = None
     minted: Minted | None = None
     capped = False
+    alone = False
     memo: Rendition | None = None
+    hashes: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    changes: Changes | None = None
 
-    def __init__(self, owner: object, hash: str, response: str, header: Response) -> None:
+    def __init__(self, owner: object, hash: str, response: str, header: Response, seq: int) -> None:
         self.owner = owner
         self.hash = hash
         self.response = response
         self.header = header
+        self.seq = seq
 
     def copy(self, owner: object) -> ResponseUnit:
         """A twin that ``owner`` may change."""
-        twin = ResponseUnit(owner, self.hash, self.response, self.header)
+        twin = ResponseUnit(owner, self.hash, self.response, self.header, self.seq)
         twin.blocks, twin.thoughts, twin.others = self.blocks, self.thoughts, self.others
         twin.opaque, twin.calls, twin.results = self.opaque, self.calls, self.results
         twin.usage, twin.minted, twin.capped = self.usage, self.minted, self.capped
+        twin.alone, twin.hashes, twin.answers, twin.changes = self.alone, self.hashes, self.answers, self.changes
         return twin
+
+    def put(self, hash: str, block: Block) -> None:
+        """One more block, from the commit ``hash``."""
+        self.blocks += (block,)
+        if isinstance(block, ThinkingBlock):
+            self.thoughts += ((hash, block),)
+        elif isinstance(block, ToolCall):
+            self.calls += (block,)
+        carriers = carriers_of(block)
+        self.opaque += tuple(opaque_values(carriers))
+        if not isinstance(block, ThinkingBlock) and (carriers or isinstance(block, Unknown | Media)):
+            self.others += ((hash, block),)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether people took it away."""
+        return self.changes is not None and self.changes.gone != ""
 
     @property
     def withheld(self) -> str:
         """Why the response is not replayed at all (DESIGN 3.7), or nothing."""
+        if self.changes is not None and self.changes.gone:
+            return self.changes.gone
+        if self.alone:
+            return "it was written down by a person and belongs to no response"
         if not self.header.complete:
             return "the response did not complete"
         if self.capped and not self.results:
@@ -97,9 +184,11 @@ class ResponseUnit:
     @property
     def reasons(self) -> bool:
         """Whether ``keepLast`` counts it: it is replayed and brought reasoning, be it a carrier alone."""
+        staying = self.changes.skipped if self.changes is not None else ()
         return not self.withheld and any(
             not block.marker and (block.thought.strip() or block.signature or block.carriers)
-            for _, block in self.thoughts
+            for hash, block in self.thoughts
+            if hash not in staying
         )
 
 
@@ -124,7 +213,15 @@ class Turn:
     @property
     def responses(self) -> list[ResponseUnit]:
         """Its responses in order."""
-        return [unit for unit in self.units if type(unit) is ResponseUnit]
+        return [unit for unit in self.units if type(unit) is ResponseUnit and not unit.alone]
+
+    @property
+    def is_said(self) -> bool:
+        """Whether anything in it is left of a conversation; system messages are none."""
+        return any(
+            not unit.is_gone and not (unit.role == "system" if isinstance(unit, MessageUnit) else unit.alone)
+            for unit in self.units
+        )
 
     @property
     def used_tools(self) -> bool:
@@ -133,203 +230,16 @@ class Turn:
         return calling != [] and not all(unit.withheld for unit in calling)
 
 
+def says(block: Block) -> bool:
+    """Whether a block tells another model anything."""
+    if isinstance(block, Text):
+        return bool(block.text.strip())
+    return not isinstance(block, ThinkingBlock | Unknown)
+
+
 def count_finished(turns: list[Turn]) -> int:
     """How many leading turns are finished: those that another follows, and the last one once it completed.
 
     A turn that failed or was interrupted can still go on, and the endpoint takes it for the one under way.
     """
     return len(turns) if turns and turns[-1].state == "completed" else max(len(turns) - 1, 0)
-
-
-class Grouper:
-    """Puts commits into turns. ``turns`` may be shared with a state: each is copied before it changes.
-
-    ``missed`` says that a commit belongs to a response that is not here. ``repairs`` are those that came along,
-    ``minted`` is the last request's record, for the response of that id.
-    """
-
-    def __init__(
-        self, turns: Iterable[Turn] = (), tools: Tools | None = None, minted: tuple[str, Minted] | None = None
-    ) -> None:
-        self.turns: list[Turn] = list(turns)
-        self.tools = tools
-        self.minted = minted
-        self.missed = False
-        self.repairs: list[Repair] = []
-        self._owner = object()
-        self._turn: Turn | None = None
-        self._unit: ResponseUnit | None = None
-        self._responses: dict[str, tuple[int, int]] | None = None
-        self._callers: dict[str, tuple[int, int]] = {}
-
-    def take(self, commits: Iterable[Commit]) -> None:
-        """Take commits in; kinds that never reach a request are passed over."""
-        takers = _TAKERS
-        for commit in commits:
-            taker = takers.get(commit.kind)
-            if taker is not None:
-                taker(self, commit)
-
-    def add_block(self, commit: Commit) -> None:
-        """A block of a response."""
-        unit = self._find(commit.response)
-        if unit is None:
-            return
-        block: Any = commit.value
-        unit.blocks += (block,)
-        kind = type(block)
-        if kind is ThinkingBlock:
-            unit.thoughts += ((commit.hash, block),)
-            if block.signature or block.carriers:
-                unit.opaque += tuple(opaque_values(carriers_of(block)))
-            return
-        if kind is ToolCall:
-            unit.calls += (block,)
-            if self._responses is not None:
-                self._callers[block.id] = self._responses[commit.response]
-        if block.carriers or kind is Unknown or kind is Media:
-            unit.others += ((commit.hash, block),)
-            unit.opaque += tuple(opaque_values(block.carriers))
-
-    def add_response(self, commit: Commit) -> None:
-        """A response goes on with the last turn, whatever became of it, unless that one completed."""
-        turn = self._last_turn()
-        if turn is None or turn.state == "completed":
-            turn = self._open_turn()
-        turn.has_response = True
-        header: Any = commit.value
-        self._unit = unit = ResponseUnit(self._owner, commit.hash, commit.response, header)
-        if self.minted is not None and self.minted[0] == commit.response:
-            unit.minted = self.minted[1]
-        turn.units.append(unit)
-        if self._responses is not None:
-            self._responses[commit.response] = len(self.turns) - 1, len(turn.units) - 1
-
-    def add_request(self, commit: Commit) -> None:
-        """The record of a request; its response, if it brought one, comes next."""
-        record: Any = commit.value
-        stored = record.settings.get(SERVER_STATE) == "true"
-        minted = Minted(record.system_digest, record.tools_digest, record.messages_digest, stored)
-        self.minted = commit.response, minted
-
-    def add_user(self, commit: Commit) -> None:
-        """A user message begins a turn; one right behind another belongs to the same."""
-        turn = self._last_turn()
-        if turn is None or turn.has_response or turn.state is not None:
-            turn = self._open_turn()
-        message: Any = commit.value
-        turn.units.append(MessageUnit("user", message, commit.hash))
-
-    def add_system(self, commit: Commit) -> None:
-        """A system message stands where it came."""
-        turn = self._last_turn()
-        if turn is None or turn.state == "completed":
-            turn = self._open_turn()
-        message: Any = commit.value
-        turn.units.append(MessageUnit("system", message, commit.hash))
-
-    def add_result(self, commit: Commit) -> None:
-        """A result goes to its call, wherever other commits came in between."""
-        result: Any = commit.value
-        unit = self._find(commit.response) if commit.response else None
-        unit = unit or self._find_caller(result.id)
-        if unit is not None:
-            unit.results += (result,)
-
-    def add_usage(self, commit: Commit) -> None:
-        """What the provider counted for a response."""
-        unit = self._find(commit.response)
-        if unit is not None:
-            usage: Any = commit.value
-            unit.usage = usage
-
-    def end_turn(self, commit: Commit) -> None:
-        """The end of the last turn; a further end of a completed one is the end of an attempt that left nothing."""
-        turn = self._last_turn()
-        if turn is None or turn.state == "completed":
-            return
-        end: Any = commit.value
-        turn.state = end.state
-        if turn.state == "capped":
-            responses = turn.responses
-            unit = self._find(responses[-1].response) if responses else None
-            if unit is not None:
-                unit.capped = bool(unit.calls)
-
-    def set_tools(self, commit: Commit) -> None:
-        """The tools from here on."""
-        tools: Any = commit.value
-        self.tools = tools
-
-    def add_repair(self, commit: Commit) -> None:
-        """A repair; whether it holds is for the target to say."""
-        repair: Any = commit.value
-        self.repairs.append(repair)
-
-    def _open_turn(self) -> Turn:
-        turn = self._turn = Turn(self._owner)
-        self.turns.append(turn)
-        return turn
-
-    def _last_turn(self) -> Turn | None:
-        """The last turn, to be changed."""
-        if self._turn is None and self.turns:
-            self._turn = self._own_turn(len(self.turns) - 1)
-        return self._turn
-
-    def _own_turn(self, at: int) -> Turn:
-        turn = self.turns[at]
-        if turn.owner is not self._owner:
-            turn = self.turns[at] = turn.copy(self._owner)
-        return turn
-
-    def _find(self, response: str) -> ResponseUnit | None:
-        """The last response of that id, to be changed."""
-        unit = self._unit
-        if unit is None or unit.response != response:
-            self._unit = unit = self._own_unit(self._index().get(response))
-        return unit
-
-    def _find_caller(self, id: str) -> ResponseUnit | None:
-        self._index()
-        return self._own_unit(self._callers.get(id))
-
-    def _own_unit(self, place: tuple[int, int] | None) -> ResponseUnit | None:
-        if place is None:
-            self.missed = True
-            return None
-        units = self._own_turn(place[0]).units
-        found: Any = units[place[1]]
-        unit: ResponseUnit = found
-        if unit.owner is not self._owner:
-            unit = units[place[1]] = unit.copy(self._owner)
-        return unit
-
-    def _index(self) -> dict[str, tuple[int, int]]:
-        """Where each response stands; most histories never ask."""
-        if self._responses is None:
-            self._responses = {}
-            for turn_at, turn in enumerate(self.turns):
-                for at, unit in enumerate(turn.units):
-                    if type(unit) is ResponseUnit:
-                        self._responses[unit.response] = turn_at, at
-                        self._callers.update((call.id, (turn_at, at)) for call in unit.calls)
-        return self._responses
-
-
-_TAKERS: dict[str, Callable[[Grouper, Commit], None]] = {
-    "reasoning": Grouper.add_block,
-    "assistant": Grouper.add_block,
-    "tool_call": Grouper.add_block,
-    "other": Grouper.add_block,
-    "media": Grouper.add_block,
-    "request": Grouper.add_request,
-    "response": Grouper.add_response,
-    "user": Grouper.add_user,
-    "system": Grouper.add_system,
-    "tool_result": Grouper.add_result,
-    "provider_usage": Grouper.add_usage,
-    "turn_ended": Grouper.end_turn,
-    "tools": Grouper.set_tools,
-    "repair": Grouper.add_repair,
-}

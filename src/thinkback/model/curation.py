@@ -32,7 +32,7 @@ UNMARKED = Mark()
 
 class Curation(msgspec.Struct):
     """``marks`` by commit hash; ``edits`` by the hash of the commit that was first edited, oldest edit first;
-    ``checkpoints`` in order.
+    ``checkpoints`` in order, as they were made.
     """
 
     marks: dict[str, Mark] = {}
@@ -55,7 +55,7 @@ class Curation(msgspec.Struct):
                 self.marks[target] = _marked(self.marks.get(target, UNMARKED), value, commit)
             elif commit.kind not in ABOUT:
                 self._last = commit.hash
-            if isinstance(value, Compaction):
+            if isinstance(value, Compaction) and not commit.edit:
                 self.checkpoints.append(commit)
 
     def root(self, hash: str) -> str:

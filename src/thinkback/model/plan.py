@@ -60,6 +60,9 @@ class Writer(Protocol):
     """Whether neighbouring user messages must be one. Fragments then are the parts of a message, and ``turn_over``
     writes what stands between two of them."""
 
+    user_first: Literal["always", "calls", "never"]
+    """Whether the first message must be the user's: in any case, where the first answer called tools, or not."""
+
     def message(self, role: Literal["system", "user"], message: Message) -> bytes:
         """A system or user message. Raises ``UnsupportedContent`` for media that the dialect has no place for."""
         ...

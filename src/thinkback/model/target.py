@@ -36,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True):
     compaction_strategy: Literal["deterministic", "model", "sliding_window", "middle_out"] = "deterministic"
     compaction_model: str | None = None
     compaction_keep_turns: int = 4
+    context_size: int | None = None
     explicit: frozenset[str] = frozenset()
 
 

@@ -158,6 +158,13 @@ ROWS = (
         choices=("low", "medium", "high"),
     ),
     Key(
+        "context.size",
+        "context_size",
+        "integer",
+        "How many of the last turns go to the model, with the one under way; unset sends all. System messages stay.",
+        smallest=1,
+    ),
+    Key(
         "session.serverState",
         "server_state",
         "boolean",

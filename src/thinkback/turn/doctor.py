@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeGuard
 import msgspec
 
 from thinkback.compile import guard, translate
-from thinkback.compile.units import Grouper
+from thinkback.compile.grouping import Grouper
 from thinkback.errors import ThinkbackError
 from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Repair, Response

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from functools import partial
 from typing import Any, SupportsBytes
 from urllib.parse import quote
 
@@ -15,7 +14,7 @@ from thinkback.log.seal import head_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, ToolCall
 from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools, decode_payload
-from thinkback.model.plan import Control, Counts, Writer
+from thinkback.model.plan import Control, Counts
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator, Credentials
@@ -205,9 +204,8 @@ class History:
     def __init__(self, commits: Sequence[Commit] = ()) -> None:
         self.commits: list[Commit] = []
         self.tools: tuple[Tool, ...] = ()
-        self._systems: list[Message] = []
-        self._leading: list[Message] = []
-        self._began = False
+        # The commit that the tools are from, and edits of it.
+        self._tools_from: set[str] = set()
         # Calls that were answered stay in the history, and some endpoints want tools offered beside them.
         self._called: dict[str, Tool] = {}
         self._answered = False
@@ -231,23 +229,23 @@ class History:
         self._waiting.extend(whole)
         for commit in commits:
             kind, value = commit.kind, commit.value
-            if kind == "user" or kind == "response":
-                self._began = True
-            elif kind == "tool_result":
+            if kind == "tool_result":
                 self._answered = True
             elif kind == "tool_call" and isinstance(value, ToolCall):
                 if value.name not in self._called:
                     self._called[value.name] = Tool(value.name, parameters='{"type":"object"}')
             elif kind == "tools" and isinstance(value, Tools):
-                self.tools = value.tools
-                self._offered_last = value.tools or self._offered_last
-            elif kind == "request" and isinstance(value, Request):
-                if value.basis:
-                    self._bases.add(value.basis_digest)
-            elif kind == "system" and isinstance(value, Message):
-                self._systems.append(value)
-                if not self._began:
-                    self._leading.append(value)
+                self._offer(commit, value)
+            elif kind == "request" and isinstance(value, Request) and value.basis:
+                self._bases.add(value.basis_digest)
+
+    def _offer(self, commit: Commit, tools: Tools) -> None:
+        """The tools from here on; an edit counts where it is of these."""
+        if commit.edit and commit.edit not in self._tools_from:
+            return
+        self._tools_from = {*(self._tools_from if commit.edit else ()), commit.hash}
+        self.tools = tools.tools
+        self._offered_last = tools.tools or self._offered_last
 
     def hold(self, response: str, index: int, block: Block) -> None:
         """Keep ``block`` in memory for the commit of that place, which is to come."""
@@ -283,8 +281,7 @@ class History:
             offered = self._offered_last or tuple(self._called.values())
         inputs = Inputs(target, settings, resolved.params, bool(offered))
         if binds(target.rule, settings):
-            prefix = (self._system_digest(target, writer), fold.tools_digest(offered))
-            inputs = msgspec.structs.replace(inputs, prefix=prefix)
+            inputs = msgspec.structs.replace(inputs, prefix=("", fold.tools_digest(offered)))
         self._state, request = fold.request(self._fold(inputs), writer)
         added = fold.added(self._state.policy, request)
         sent = merge(added.params, resolved.params)
@@ -304,13 +301,6 @@ class History:
         plan.strict = settings.strict or target.endpoint.strict
         plan.added_headers = added.headers if plan.strict else merge_headers(target.rule.headers, added.headers)
         return plan
-
-    def _system_digest(self, target: Target, writer: Writer) -> str:
-        """Of the system messages that will stand on top, or first."""
-        place = translate.on_top(target.rule.system, writer)
-        write = partial(writer.message, "system") if place == "inline" else writer.top
-        messages = self._systems if place == "top" else self._leading
-        return fold.system_digest([write(translate.message(m, target.endpoint.dialect)) for m in messages])
 
     def _fold(self, inputs: Inputs) -> fold.State:
         writer = dialect(inputs.target.endpoint.dialect).writer

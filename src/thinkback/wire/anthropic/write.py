@@ -24,6 +24,7 @@ start = b'{"messages":['
 separator = b","
 system_on_top = True
 alternates = False
+user_first: Literal["always", "calls", "never"] = "always"
 _string = canonical.string
 call_id = fitting("a-zA-Z0-9_-", "toolu_")
 # Chat completions offer a tool without parameters like this; an input schema has to be that of an object.

@@ -27,6 +27,7 @@ start = b'{"messages":[{"role":"user","content":['
 separator = b""
 system_on_top = True
 alternates = True
+user_first: Literal["always", "calls", "never"] = "always"
 _string = canonical.string
 # Kimi's ids (``functions.name:0``) come from Bedrock and are taken back by it: hence the dot and the colon.
 call_id = fitting("a-zA-Z0-9_.:-", "tooluse_")

@@ -22,6 +22,7 @@ start = b'{"contents":['
 separator = b","
 system_on_top = True
 alternates = False
+user_first: Literal["always", "calls", "never"] = "calls"
 
 
 def top(message: Message) -> bytes:

@@ -22,6 +22,7 @@ start = b'{"input":['
 separator = b","
 system_on_top = True
 alternates = False
+user_first: Literal["always", "calls", "never"] = "never"
 
 
 def top(message: Message) -> bytes:

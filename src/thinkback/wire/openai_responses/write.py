@@ -25,6 +25,7 @@ start = b'{"input":['
 separator = b","
 system_on_top = False
 alternates = False
+user_first: Literal["always", "calls", "never"] = "never"
 _string = canonical.string
 # Bedrock's own ids have a colon.
 call_id = fitting("A-Za-z0-9_:-", "call_")

@@ -1,0 +1,310 @@
+"""Grouping: commits of the log into turns, and each turn into messages and responses.
+
+Promises: what a state holds is never changed, a turn or response that gets something new is copied first. Any commit
+costs the same, wherever in a long history its response stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+from thinkback.compile.units import MessageUnit, Minted, ResponseUnit, Turn
+from thinkback.model.blocks import (
+    Block,
+    Media,
+    Origin,
+    Text,
+    ThinkingBlock,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    carriers_of,
+    opaque_values,
+)
+from thinkback.model.commits import (
+    Annotation,
+    BranchSummary,
+    Commit,
+    Compaction,
+    Content,
+    Erased,
+    Message,
+    Priority,
+    Repair,
+    Request,
+    Response,
+    Tools,
+    TurnEnded,
+    Usage,
+)
+
+SERVER_STATE = "session.serverState"
+NOBODY = Origin("", "", "")
+
+
+class Grouper:
+    """Puts commits into turns. ``turns`` may be shared with a state: each is copied before it changes.
+
+    ``missed`` says that a commit belongs to a response that is not here, ``curated`` that one speaks about others or
+    was erased, which ``select`` sees to. ``keyed``: blocks keep the hashes of their commits. ``repairs`` are those that
+    came along, ``minted`` is the last request's record, for the response of that id.
+    """
+
+    def __init__(
+        self,
+        turns: Iterable[Turn] = (),
+        tools: Tools | None = None,
+        minted: tuple[str, Minted] | None = None,
+        *,
+        keyed: bool = False,
+    ) -> None:
+        self.turns: list[Turn] = list(turns)
+        self.tools = tools
+        self.minted = minted
+        self.missed = False
+        self.curated = False
+        self.repairs: list[Repair] = []
+        self._keyed = keyed
+        self._owner = object()
+        self._turn: Turn | None = None
+        self._unit: ResponseUnit | None = None
+        self._responses: dict[str, tuple[int, int]] | None = None
+        self._callers: dict[str, tuple[int, int]] = {}
+
+    def take(self, commits: Iterable[Commit]) -> None:
+        """Take commits in; kinds that never reach a request are passed over."""
+        takers = _TAKERS
+        for commit in commits:
+            taker = takers.get(type(commit.value))
+            if commit.edit:
+                self.curated = True
+            elif taker is not None:
+                taker(self, commit)
+
+    def add_block(self, commit: Commit) -> None:
+        """A block of a response."""
+        unit = self._find(commit.response)
+        if unit is None:
+            if not commit.response:
+                self._add_alone(commit)
+            return
+        block: Any = commit.value
+        unit.blocks += (block,)
+        if self._keyed:
+            unit.hashes += (commit.hash,)
+        kind = type(block)
+        if kind is ThinkingBlock:
+            unit.thoughts += ((commit.hash, block),)
+            if block.signature or block.carriers:
+                unit.opaque += tuple(opaque_values(carriers_of(block)))
+            return
+        if kind is ToolCall:
+            unit.calls += (block,)
+            if self._responses is not None:
+                self._callers[block.id] = self._responses[commit.response]
+        if block.carriers or kind is Unknown or kind is Media:
+            unit.others += ((commit.hash, block),)
+            unit.opaque += tuple(opaque_values(block.carriers))
+
+    def add_response(self, commit: Commit) -> None:
+        """A response goes on with the last turn, whatever became of it, unless that one completed."""
+        header: Any = commit.value
+        self._unit = unit = ResponseUnit(self._owner, commit.hash, commit.response, header, commit.seq)
+        if self.minted is not None and self.minted[0] == commit.response:
+            unit.minted = self.minted[1]
+        self._put_response(unit)
+
+    def add_request(self, commit: Commit) -> None:
+        """The record of a request; its response, if it brought one, comes next."""
+        record: Any = commit.value
+        stored = record.settings.get(SERVER_STATE) == "true"
+        minted = Minted(record.system_digest, record.tools_digest, record.messages_digest, stored)
+        self.minted = commit.response, minted
+
+    def add_message(self, commit: Commit) -> None:
+        """A system or user message; a kind that a newer version wrote is passed over."""
+        message: Any = commit.value
+        if commit.kind == "user" or commit.kind == "system":
+            self._put_message(commit.kind, message, commit.hash)
+
+    def add_content(self, commit: Commit) -> None:
+        """What a content type of a program says, in its role."""
+        content: Any = commit.value
+        self.curated = self.curated or content.priority is Priority.SKIP
+        if content.role == "assistant":
+            self._put_response(self._written(commit, Text(content.text)))
+        else:
+            self._put_message(content.role, Message(content.text), commit.hash)
+
+    def add_summary(self, commit: Commit) -> None:
+        """What came out of another line of work, or what a checkpoint says instead of a run of commits."""
+        summary: Any = commit.value
+        self.curated = self.curated or type(summary) is Compaction
+        self._put_message("user", summarised(summary), commit.hash)
+
+    def add_annotation(self, commit: Commit) -> None:
+        """A priority decides what goes; everything else is for people."""
+        said: Any = commit.value
+        self.curated = self.curated or said.default or said.priority is not None
+
+    def add_erased(self, commit: Commit) -> None:
+        """What is left of a commit that was erased is for ``select`` to say."""
+        self.curated = True
+
+    def add_result(self, commit: Commit) -> None:
+        """A result goes to its call, wherever other commits came in between."""
+        result: Any = commit.value
+        unit = self._find(commit.response) if commit.response else None
+        unit = unit or self._find_caller(result.id)
+        if unit is not None:
+            unit.results += (result,)
+            if self._keyed:
+                unit.answers += (commit.hash,)
+
+    def add_usage(self, commit: Commit) -> None:
+        """What the provider counted for a response."""
+        unit = self._find(commit.response)
+        if unit is not None:
+            usage: Any = commit.value
+            unit.usage = usage
+
+    def end_turn(self, commit: Commit) -> None:
+        """The end of the last turn; a further end of a completed one is the end of an attempt that left nothing."""
+        turn = self._last_turn()
+        if turn is None or turn.state == "completed":
+            return
+        end: Any = commit.value
+        turn.state = end.state
+        if turn.state == "capped":
+            responses = turn.responses
+            unit = self._find(responses[-1].response) if responses else None
+            if unit is not None:
+                unit.capped = bool(unit.calls)
+
+    def set_tools(self, commit: Commit) -> None:
+        """The tools from here on."""
+        tools: Any = commit.value
+        self.tools = tools
+
+    def add_repair(self, commit: Commit) -> None:
+        """A repair; whether it holds is for the target to say."""
+        repair: Any = commit.value
+        self.repairs.append(repair)
+
+    def _put_message(self, role: Literal["system", "user"], message: Message, hash: str) -> None:
+        """A user message begins a turn, one right behind another belongs to the same; a system message stands where it
+        came.
+        """
+        turn = self._last_turn()
+        begins = turn is None or turn.state == "completed"
+        if turn is None or begins or (role == "user" and (turn.has_response or turn.state is not None)):
+            turn = self._open_turn()
+        turn.units.append(MessageUnit(role, message, hash))
+
+    def _put_response(self, unit: ResponseUnit) -> None:
+        turn = self._last_turn()
+        if turn is None or turn.state == "completed":
+            turn = self._open_turn()
+        turn.has_response = True
+        turn.units.append(unit)
+        if self._responses is not None:
+            self._responses[unit.response] = len(self.turns) - 1, len(turn.units) - 1
+
+    def _add_alone(self, commit: Commit) -> None:
+        """A text or a piece of reasoning that a person put into the assistant's mouth."""
+        block: Any = commit.value
+        if not isinstance(block, ThinkingBlock):
+            self._put_response(self._written(commit, block))
+            return
+        unit = self._written(commit, block)
+        unit.alone = True
+        turn = self._last_turn() or self._open_turn()
+        turn.units.append(unit)
+
+    def _written(self, commit: Commit, block: Block) -> ResponseUnit:
+        """A response that no model gave, of one block."""
+        unit = ResponseUnit(self._owner, commit.hash, commit.hash, Response(NOBODY, content="text"), commit.seq)
+        unit.put(commit.hash, block)
+        unit.hashes = (commit.hash,)
+        return unit
+
+    def _open_turn(self) -> Turn:
+        turn = self._turn = Turn(self._owner)
+        self.turns.append(turn)
+        return turn
+
+    def _last_turn(self) -> Turn | None:
+        """The last turn, to be changed."""
+        if self._turn is None and self.turns:
+            self._turn = self._own_turn(len(self.turns) - 1)
+        return self._turn
+
+    def _own_turn(self, at: int) -> Turn:
+        turn = self.turns[at]
+        if turn.owner is not self._owner:
+            turn = self.turns[at] = turn.copy(self._owner)
+        return turn
+
+    def _find(self, response: str) -> ResponseUnit | None:
+        """The last response of that id, to be changed."""
+        unit = self._unit
+        if unit is None or unit.response != response:
+            self._unit = unit = self._own_unit(self._index().get(response)) if response else None
+        return unit
+
+    def _find_caller(self, id: str) -> ResponseUnit | None:
+        self._index()
+        return self._own_unit(self._callers.get(id))
+
+    def _own_unit(self, place: tuple[int, int] | None) -> ResponseUnit | None:
+        if place is None:
+            self.missed = True
+            return None
+        units = self._own_turn(place[0]).units
+        found: Any = units[place[1]]
+        unit: ResponseUnit = found
+        if unit.owner is not self._owner:
+            unit = units[place[1]] = unit.copy(self._owner)
+        return unit
+
+    def _index(self) -> dict[str, tuple[int, int]]:
+        """Where each response stands; most histories never ask."""
+        if self._responses is None:
+            self._responses = {}
+            for turn_at, turn in enumerate(self.turns):
+                for at, unit in enumerate(turn.units):
+                    if type(unit) is ResponseUnit:
+                        self._responses[unit.response] = turn_at, at
+                        self._callers.update((call.id, (turn_at, at)) for call in unit.calls)
+        return self._responses
+
+
+_TAKERS: dict[type[object], Callable[[Grouper, Commit], None]] = {
+    ThinkingBlock: Grouper.add_block,
+    Text: Grouper.add_block,
+    ToolCall: Grouper.add_block,
+    Unknown: Grouper.add_block,
+    Media: Grouper.add_block,
+    Request: Grouper.add_request,
+    Response: Grouper.add_response,
+    Message: Grouper.add_message,
+    ToolResult: Grouper.add_result,
+    Usage: Grouper.add_usage,
+    TurnEnded: Grouper.end_turn,
+    Tools: Grouper.set_tools,
+    Repair: Grouper.add_repair,
+    Annotation: Grouper.add_annotation,
+    Content: Grouper.add_content,
+    Compaction: Grouper.add_summary,
+    BranchSummary: Grouper.add_summary,
+    Erased: Grouper.add_erased,
+}
+
+
+def summarised(value: BranchSummary | Compaction) -> Message:
+    """What a summary says to the model: one plain sentence of what it is, and its text."""
+    if isinstance(value, Compaction):
+        return Message(f"This is a summary of the part of the conversation that stood here.\n\n{value.summary}")
+    about = f" ({value.purpose})" if value.purpose else ""
+    return Message(f"This is what came out of work done elsewhere{about}.\n\n{value.text}")

@@ -1,0 +1,377 @@
+"""Select: the first pass. What goes of a history about which people said something, and with what content.
+
+Edits, priorities, checkpoints and tombstones become ``Change`` and ``Changes`` of messages and responses; what that
+means for reasoning in its place is for ``decide``. Promises: pure, nothing that it is given is changed; a history
+about which nobody said anything never comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from thinkback.compile.checkpoints import arrange
+from thinkback.compile.grouping import NOBODY, summarised
+from thinkback.compile.translate import call_of_result
+from thinkback.compile.units import Away, Change, Changes, MessageUnit, ResponseUnit, Turn, says
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
+from thinkback.model.commits import (
+    Annotation,
+    BranchSummary,
+    Commit,
+    Compaction,
+    Content,
+    Erased,
+    Message,
+    Payload,
+    Priority,
+    Response,
+    TurnEnded,
+    decode_payload,
+)
+from thinkback.model.curation import Curation, Mark, curate
+
+LEFT_OUT = "(left out)"
+ERASED = "(erased)"
+_STAND_INS: Mapping[str, Payload] = {
+    "system": Message(""),
+    "user": Message(""),
+    "assistant": Text(""),
+    "reasoning": ThinkingBlock("", kind="none"),
+    "tool_call": ToolCall("", "", "{}"),
+    "tool_result": ToolResult("", ""),
+    "media": Media(""),
+    "other": Unknown(""),
+    "response": Response(NOBODY, content="text"),
+    "turn_ended": TurnEnded("completed"),
+}
+
+
+class Now(NamedTuple):
+    """What a commit says now (``None``: nothing), why, and the ``seq`` of the commit that said so."""
+
+    value: Payload | None
+    why: str
+    at: int
+
+
+class Said(NamedTuple):
+    """The priority of a commit, why, and the ``seq`` of the commit that said so; -1: its content type does."""
+
+    priority: Priority
+    why: str
+    at: int
+
+
+class Selection:
+    """What goes of a history. ``commits`` are those of it in the order they are grouped in.
+
+    Built once for a history; ``turn`` says what goes of each turn, also of turns that came after it.
+    """
+
+    def __init__(self, commits: Sequence[Commit]) -> None:
+        curation = curate(commits)
+        self.now = _contents(commits, curation)
+        self.said = _priorities(commits, curation)
+        checkpoints = list(_checkpoints(curation, self.said))
+        self.commits, self.covered = arrange([_stand_in(commit) for commit in commits], checkpoints)
+        self._summaries = {commit.hash: commit.seq for commit, _ in checkpoints}
+        self._trimmed = {
+            curation.root(hash): (text, commit.seq) for commit, value in checkpoints for hash, text in value.trimmed
+        }
+        self._touched = frozenset().union(self.now, self.said, self.covered, self._summaries, self._trimmed)
+        self._made: dict[str, tuple[ResponseUnit, ResponseUnit]] = {}
+        self._messages: dict[str, MessageUnit] = {}
+
+    def turn(self, turn: Turn) -> Turn:
+        """What goes of a turn; itself where nobody said anything about it."""
+        units = [self._message(unit) if isinstance(unit, MessageUnit) else self._response(unit) for unit in turn.units]
+        if all(made is unit for made, unit in zip(units, turn.units, strict=True)):
+            return turn
+        twin = turn.copy(turn.owner)
+        twin.units = units
+        return twin
+
+    def _message(self, unit: MessageUnit) -> MessageUnit:
+        if unit.hash not in self._touched:
+            return unit
+        made = self._messages.get(unit.hash)
+        if made is None:
+            made = self._messages[unit.hash] = self._changed_message(unit)
+        return made
+
+    def _changed_message(self, unit: MessageUnit) -> MessageUnit:
+        stored, message = len(unit.message.text), unit.message
+        said, now, covered = self.said.get(unit.hash), self.now.get(unit.hash), self.covered.get(unit.hash)
+        gone, at = "", self._summaries.get(unit.hash, -1)
+        if now is not None:
+            gone, at = ("" if now.value is not None else now.why), now.at
+            message = _as_message(now.value) or message
+        if said is not None and said.priority is Priority.SKIP:
+            gone, at = said.why, max(said.at, at)
+        if covered is not None:
+            gone = _summarised_by(covered)
+        return MessageUnit(unit.role, message, unit.hash, Change(gone, stored, at))
+
+    def _response(self, unit: ResponseUnit) -> ResponseUnit:
+        touched = self._touched
+        if unit.hash not in touched and touched.isdisjoint(unit.hashes) and touched.isdisjoint(unit.answers):
+            return unit
+        made = self._made.get(unit.hash)
+        if made is None or made[0] is not unit:
+            made = self._made[unit.hash] = unit, self._changed_response(unit)
+        return made[1]
+
+    def _changed_response(self, unit: ResponseUnit) -> ResponseUnit:
+        said, covered = self.said.get(unit.hash), self.covered.get(unit.hash)
+        twin = unit.copy(unit.owner)
+        if covered is not None:
+            twin.changes = Changes(unit, gone=_summarised_by(covered))
+        elif said is not None and said.priority is Priority.SKIP:
+            twin.changes = Changes(unit, gone=said.why, at=said.at)
+        else:
+            _Rewriting(self, unit, twin).run()
+        return twin
+
+    def answer(self, hash: str, result: ToolResult) -> tuple[ToolResult, int]:
+        """The result as it goes out, and the ``seq`` of the commit that made it so."""
+        said, now = self.said.get(hash), self.now.get(hash)
+        text, at = self._trimmed.get(hash, ("", -1))
+        if now is not None and now.value is None:
+            return _told(result, ERASED), now.at
+        if said is not None and said.priority is Priority.SKIP:
+            return _told(result, LEFT_OUT), said.at
+        if now is not None and (hash not in self._trimmed or now.at > at):
+            return _as_result(now.value, result), now.at
+        return (_told(result, text), at) if hash in self._trimmed else (result, -1)
+
+
+class _Rewriting:
+    """One response in the making: ``twin`` becomes what goes of ``unit``."""
+
+    def __init__(self, selection: Selection, unit: ResponseUnit, twin: ResponseUnit) -> None:
+        self._selection = selection
+        self._unit = unit
+        self._twin = twin
+        self._header = selection.said.get(unit.hash)
+        self._void = ""
+        self._thinned = False
+        self._skipped: dict[str, str] = {}
+        self._lifted: dict[str, str] = {}
+        self._lost: dict[str, str] = {}
+        self._away: list[Away] = []
+        self._at = self._skipped_at = -1
+
+    def run(self) -> None:
+        """Rewrite it."""
+        twin, unit = self._twin, self._unit
+        twin.blocks, twin.thoughts, twin.others, twin.calls, twin.hashes = (), (), (), (), ()
+        header = self._selection.now.get(unit.hash)
+        if header is not None and unit.hash not in unit.hashes:
+            self._change(header.why, header.at)
+        places: list[ToolCall | None] = []
+        for hash, block in zip(unit.hashes, unit.blocks, strict=True):
+            left = self._thought(hash, block) if isinstance(block, ThinkingBlock) else self._other(hash, block)
+            if left is not None:
+                twin.put(hash, left)
+                twin.hashes += (hash,)
+            if isinstance(block, ToolCall):
+                places.append(left if isinstance(left, ToolCall) else None)
+        self._answer(places)
+        bare = self._thinned and not any(map(says, twin.blocks))
+        twin.changes = Changes(
+            unit,
+            gone=f"nothing else is left of its response: {self._void}" if bare else "",
+            void=self._void,
+            skipped=self._skipped,
+            lifted=self._lifted,
+            lost=self._lost,
+            away=tuple(self._away),
+            at=self._at,
+            skipped_at=self._skipped_at,
+        )
+
+    def _change(self, why: str, at: int) -> None:
+        """Something of the response is not as it was minted."""
+        self._void = self._void or why
+        self._at = max(self._at, at)
+
+    def _thought(self, hash: str, block: ThinkingBlock) -> Block:
+        """A piece of reasoning stays, with what was said of it: what is required goes, though it be skipped."""
+        said, now = self._selection.said.get(hash, self._header), self._selection.now.get(hash)
+        left: Block = block
+        if now is not None:
+            self._change(now.why, now.at)
+            if now.value is None:
+                self._lost[hash] = now.why
+            else:
+                left = self._edited(hash, block, now)
+        if said is None or not isinstance(left, ThinkingBlock):
+            return left
+        if said.priority is Priority.SKIP:
+            self._skipped[hash] = said.why
+            self._skipped_at = max(self._skipped_at, said.at)
+        else:
+            self._lifted[hash] = said.why
+        return left
+
+    def _other(self, hash: str, block: Block) -> Block | None:
+        said, now = self._selection.said.get(hash), self._selection.now.get(hash)
+        if said is not None and said.priority is Priority.SKIP:
+            now = Now(None, said.why, said.at)
+        if now is None:
+            return block
+        self._change(now.why, now.at)
+        self._thinned = True
+        if now.value is not None:
+            return self._edited(hash, block, now)
+        self._away.append(Away(hash, block, now.why))
+        return None
+
+    def _edited(self, hash: str, block: Block, now: Now) -> Block:
+        """What stands in place of a block; what an edit carries was minted for nothing, so it goes without."""
+        if carriers_of(block):
+            self._away.append(Away(hash, block, now.why, edited=True))
+        left = _as_block(now.value) or block
+        if not carriers_of(left):
+            return left
+        bare = msgspec.structs.replace(left, carriers=(), wire="")
+        return msgspec.structs.replace(bare, signature="") if isinstance(bare, ThinkingBlock) else bare
+
+    def _answer(self, places: Sequence[ToolCall | None]) -> None:
+        """The results of the calls that are left; an erased one belongs to the first call that has none."""
+        unit, twin = self._unit, self._twin
+        of = call_of_result(unit)
+        results: list[tuple[str, ToolResult]] = []
+        open_places = [at for at in range(len(places)) if at not in of and unit.calls[at].id]
+        for hash, result, at in zip(unit.answers, unit.results, of, strict=True):
+            left, since = self._selection.answer(hash, result)
+            self._at = max(self._at, since)
+            place = open_places.pop(0) if at < 0 and not result.id and open_places else at
+            call = places[place] if place >= 0 else None
+            if call is not None:
+                left = left if left.id == call.id else msgspec.structs.replace(left, id=call.id, wire="")
+                results.append((hash, left))
+        twin.answers, twin.results = tuple(hash for hash, _ in results), tuple(result for _, result in results)
+
+
+def _contents(commits: Sequence[Commit], curation: Curation) -> dict[str, Now]:
+    """What edits and tombstones made of commits."""
+    found: dict[str, Now] = {}
+    for commit in commits:
+        if commit.edit:
+            continue
+        edits = curation.edits.get(commit.hash)
+        if edits is not None and curation.is_changed(commit):
+            last = edits[-1]
+            if isinstance(last.value, Erased):
+                found[commit.hash] = _erased(last.value, commit, commits)
+            else:
+                found[commit.hash] = Now(last.value, f"edited by commit {last.hash[:12]}", last.seq)
+        elif isinstance(commit.value, Erased):
+            found[commit.hash] = _erased(commit.value, commit, commits)
+    return found
+
+
+def _erased(tomb: Erased, erased: Commit, commits: Sequence[Commit]) -> Now:
+    # A tombstone has no place in the history; what was made before its time was made with what it covers.
+    at = next((commit.seq for commit in commits if commit.time > tomb.time), commits[-1].seq + 1)
+    return Now(_remainder(tomb, erased), f"erased: {tomb.reason}" if tomb.reason else "erased", at)
+
+
+def _remainder(tomb: Erased, erased: Commit) -> Payload | None:
+    """What a tombstone left of a commit, if it is of the commit's kind."""
+    if not tomb.remainder:
+        return None
+    left, stands_in = decode_payload(tomb.remainder.encode()), _STAND_INS.get(erased.kind)
+    return left if stands_in is None or type(left) is type(stands_in) else None
+
+
+def _priorities(commits: Sequence[Commit], curation: Curation) -> dict[str, Said]:
+    """What annotations say, and content types where no annotation does."""
+    found: dict[str, Said] = {}
+    for hash, mark in curation.marks.items():
+        if mark.priority is not None:
+            reason = f": {mark.reason}" if mark.reason else ""
+            found[hash] = Said(mark.priority, f"annotated as {mark.priority.value}{reason}", _since(mark))
+    for commit in commits:
+        value = commit.value
+        if isinstance(value, Content) and not commit.edit and commit.hash not in found:
+            why = f"{value.content_type} is {value.priority.value} by its type"
+            found[commit.hash] = Said(value.priority, why, -1)
+    return found
+
+
+def _since(mark: Mark) -> int:
+    """The ``seq`` of the annotation since which the priority is what it is."""
+    at, priority = -1, None
+    for commit in mark.history:
+        said = commit.value
+        if isinstance(said, Annotation) and (said.default or said.priority is not None) and said.priority != priority:
+            at, priority = commit.seq, said.priority
+    return at
+
+
+def _checkpoints(curation: Curation, said: Mapping[str, Said]) -> Iterator[tuple[Commit, Compaction]]:
+    """The checkpoints that hold, as last edited; one that was skipped does not."""
+    for commit in curation.checkpoints:
+        value, heard = curation.value(commit), said.get(commit.hash)
+        if isinstance(value, Compaction) and not (heard is not None and heard.priority is Priority.SKIP):
+            yield commit, _rooted(value, curation)
+
+
+def _rooted(value: Compaction, curation: Curation) -> Compaction:
+    """A checkpoint that names the commits themselves, where it names edits of them."""
+    root = curation.root
+    return msgspec.structs.replace(
+        value, first=root(value.first), last=root(value.last), kept=tuple(map(root, value.kept))
+    )
+
+
+def _stand_in(commit: Commit) -> Commit:
+    """A commit that was erased, as something of its kind that says nothing."""
+    if not isinstance(commit.value, Erased) or commit.kind not in _STAND_INS:
+        return commit
+    return msgspec.structs.replace(commit, value=_remainder(commit.value, commit) or _STAND_INS[commit.kind])
+
+
+def _summarised_by(checkpoint: Commit) -> str:
+    return f"summarised by checkpoint {checkpoint.hash[:12]}"
+
+
+def _told(result: ToolResult, text: str) -> ToolResult:
+    return msgspec.structs.replace(result, content=text, carriers=(), wire="")
+
+
+def _as_result(value: Payload | None, result: ToolResult) -> ToolResult:
+    match value:
+        case ToolResult():
+            return value
+        case Content() | Message() | Text():
+            return _told(result, value.text)
+        case _:
+            return result
+
+
+def _as_message(value: Payload | None) -> Message | None:
+    match value:
+        case Message():
+            return value
+        case Content() | Text():
+            return Message(value.text)
+        case BranchSummary() | Compaction():
+            return summarised(value)
+        case _:
+            return None
+
+
+def _as_block(value: Payload | None) -> Block | None:
+    match value:
+        case Text() | ThinkingBlock() | ToolCall() | Media() | Unknown():
+            return value
+        case Content() | Message():
+            return Text(value.text)
+        case _:
+            return None
