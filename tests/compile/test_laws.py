@@ -81,14 +81,20 @@ stages: Any = st.sampled_from(["restore", "server_drop", "block", "older_turns",
 
 @st.composite
 def talks(
-    draw: st.DrawFn, repairs: bool = True, blocks: st.SearchStrategy[Block] = thoughts | others, start: int = 0
+    draw: st.DrawFn,
+    repairs: bool = True,
+    blocks: st.SearchStrategy[Block] = thoughts | others,
+    curation: bool = False,
+    start: int = 0,
 ) -> Talk:
-    """A conversation of any shape, also of shapes that no turn of ours leaves behind; half of them are curated."""
+    """A conversation of any shape, also of shapes that no turn of ours leaves behind; with ``curation`` half of them
+    are curated.
+    """
     talk = Talk(start=start)
     ops = ["user", "user", "reply", "reply", "reply", "result", "end", "end", "system", "usage", "tools"]
     if repairs:
         ops.append("repair")
-    if draw(st.booleans()):
+    if curation and draw(st.booleans()):
         ops += ["curate"] * 3
     for op in draw(st.lists(st.sampled_from(ops), max_size=24)):
         if op == "curate":
@@ -208,13 +214,13 @@ def stepped(wanted: Inputs, commits: list[Commit], cuts: list[int]) -> Outcome:
     return result
 
 
-@given(talks(), wants, st.lists(st.integers(0, 60), max_size=12))
+@given(talks(curation=True), wants, st.lists(st.integers(0, 60), max_size=12))
 def test_extending_step_by_step_is_folding_from_empty(talk: Talk, wanted: Inputs, cuts: list[int]) -> None:
     """Bytes, decisions, counts, digests and parameters are the same at any cut, repairs and late commits included."""
     assert outcome(wanted, talk.commits) == stepped(wanted, talk.commits, cuts)
 
 
-@given(talks(), talks(start=1000), wants, st.integers(0, 60))
+@given(talks(curation=True), talks(curation=True, start=1000), wants, st.integers(0, 60))
 def test_a_state_is_not_changed_by_extending_it(talk: Talk, other: Talk, wanted: Inputs, cut: int) -> None:
     """A state says the same after a newer one was made of it, and may be extended in another direction."""
     head, tail = talk.commits[:cut], talk.commits[cut:]
@@ -232,7 +238,7 @@ def test_a_state_is_not_changed_by_extending_it(talk: Talk, other: Talk, wanted:
     assert again == outcome(wanted, talk.commits)
 
 
-@given(talks(), wants)
+@given(talks(curation=True), wants)
 def test_opaque_values_are_neither_invented_nor_repeated(talk: Talk, wanted: Inputs) -> None:
     """Every opaque value in a body is one of the log, minted here, and stands there once."""
     found = OPAQUE.findall(outcome(wanted, talk.commits).body)
@@ -248,7 +254,7 @@ def test_opaque_values_are_neither_invented_nor_repeated(talk: Talk, wanted: Inp
     assert set(found) <= known
 
 
-@given(talks(), wants)
+@given(talks(curation=True), wants)
 def test_every_carrier_and_text_has_one_decision(talk: Talk, wanted: Inputs) -> None:
     """Each carrier of the log, and each reasoning text, is told of exactly once; the rest are stand-ins."""
     result = outcome(wanted, talk.commits)
@@ -257,7 +263,7 @@ def test_every_carrier_and_text_has_one_decision(talk: Talk, wanted: Inputs) -> 
     assert {decision.rule for decision in result.decisions} <= {wanted.target.rule.id}
 
 
-@given(talks(), wants)
+@given(talks(curation=True), wants)
 def test_decisions_point_at_their_messages(talk: Talk, wanted: Inputs) -> None:
     """What a decision says goes out stands in the message at its index; what is dropped has no index."""
     result = outcome(wanted, talk.commits)
@@ -279,7 +285,7 @@ def test_decisions_point_at_their_messages(talk: Talk, wanted: Inputs) -> None:
             assert any(carrier.value.encode() in message for carrier in carriers_of(block))
 
 
-@given(talks(), wants)
+@given(talks(curation=True), wants)
 def test_the_digest_of_what_is_sent(talk: Talk, wanted: Inputs) -> None:
     """``sent`` is the SHA-256 of the body, whether the last part is empty or not."""
     result = outcome(wanted, talk.commits)
@@ -287,7 +293,11 @@ def test_the_digest_of_what_is_sent(talk: Talk, wanted: Inputs) -> None:
     assert result.digests.sent == hashlib.sha256(result.body).hexdigest()
 
 
-@given(talks(repairs=False, blocks=st.one_of(thoughts, st.builds(say, texts), st.builds(call, ids))), wants, wishes)
+@given(
+    talks(repairs=False, curation=True, blocks=st.one_of(thoughts, st.builds(say, texts), st.builds(call, ids))),
+    wants,
+    wishes,
+)
 def test_the_digest_of_messages_does_not_know_of_reasoning(talk: Talk, wanted: Inputs, wish: Settings) -> None:
     """The message chain has the same digest whatever reasoning goes along, and so have system and tools.
 
@@ -307,7 +317,7 @@ def test_the_digest_of_messages_does_not_know_of_reasoning(talk: Talk, wanted: I
     ]
 
 
-@given(talks(), wants, wishes)
+@given(talks(curation=True), wants, wishes)
 def test_counts_hold_together(talk: Talk, wanted: Inputs, wish: Settings) -> None:
     """What is stored does not depend on the settings; counts are never negative, and reasoning is a part of them."""
     one = outcome(wanted, talk.commits)
@@ -318,7 +328,7 @@ def test_counts_hold_together(talk: Talk, wanted: Inputs, wish: Settings) -> Non
     assert one.counts.raw >= 0
 
 
-@given(talks(), wants)
+@given(talks(curation=True), wants)
 def test_messages_alternate_as_endpoints_want(talk: Talk, wanted: Inputs) -> None:
     """Every call is answered right behind its message, and every answer has its call."""
     try:
@@ -335,7 +345,7 @@ def test_messages_alternate_as_endpoints_want(talk: Talk, wanted: Inputs) -> Non
     assert open_calls == []
 
 
-@given(talks(), wants, st.lists(st.sampled_from(["turn", "loop", "system"]), min_size=1, max_size=4))
+@given(talks(curation=True), wants, st.lists(st.sampled_from(["turn", "loop", "system"]), min_size=1, max_size=4))
 def test_what_follows_is_added_behind(talk: Talk, wanted: Inputs, more: list[str]) -> None:
     """On endpoints that keep earlier turns the bytes of a request begin with those of the last, curated or not."""
     keeps = rule(open_turn="should", later="should", guard=Guard(account=True))

@@ -31,7 +31,7 @@ EXITS = (
     ),
     Exit(3, ("provider", "wire"), "the provider answered with an error or unreadably"),
     Exit(4, ("network", "timeout"), "the provider was not reached, or fell silent"),
-    Exit(5, ("replay", "unsupported"), "required reasoning, or some content, may not be sent: nothing was"),
+    Exit(5, ("replay", "unsupported", "context"), "required reasoning, or some content, may not be sent: nothing was"),
     Exit(REASONING_ONLY, (), "the model reasoned and gave no answer"),
     Exit(DAMAGED, ("store", "head-moved", "corrupt", "format-version"), "the log cannot be used, or is damaged"),
     Exit(INTERRUPTED, (), "interrupted"),

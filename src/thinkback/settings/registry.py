@@ -161,7 +161,7 @@ ROWS = (
         "context.size",
         "context_size",
         "integer",
-        "How many of the last turns go to the model, with the one under way; unset sends all. System messages stay.",
+        "How many of the last turns go to the model, the one under way among them; unset sends all.",
         smallest=1,
     ),
     Key(
