@@ -169,5 +169,4 @@ def _summarised(value: Compaction, history: History, at: Mapping[str, int]) -> I
     """The commits that a checkpoint speaks for, or tells in other words."""
     yield from (hash for hash, _ in value.trimmed)
     if value.first in at and value.last in at:
-        base = history[0].seq
-        yield from (commit.hash for commit in history[at[value.first] - base : at[value.last] - base + 1])
+        yield from (commit.hash for commit in history[at[value.first] : at[value.last] + 1])
