@@ -162,6 +162,8 @@ def export(
     checkpoints replaced. ``time`` is now, microseconds UTC.
     """
     wanted = format or _format_of(to)
+    if wanted not in FORMATS:
+        raise NotFoundError(f"there is no format {wanted!r}", next_actions=(f"formats are {', '.join(FORMATS)}",))
     chosen = choose(log, session, family)
     done = Exported()
     if wanted == "jsonl":
