@@ -136,6 +136,6 @@ def test_what_is_spent_is_told_once_in_a_turn() -> None:
         return made
 
     play = Playbook(history=history, plan=plan)
-    play >> begins << keeps("user") << sends >> refuses(503) << waits(0.75) >> fires << sends
+    play >> begins << keeps("user") << sends >> refuses(503) << waits(0.375) >> fires << sends
     told = [delta for delta in play.shown if isinstance(delta, Status) and delta.state == "budget"]
     assert [Status("budget", "81 % of the budget is spent")] == told
