@@ -23,6 +23,7 @@ from tests.compile.build import (
     rule,
     say,
     settings,
+    signed_call,
     target,
     thought,
     tied,
@@ -328,6 +329,16 @@ def test_a_row_that_writes_fields_may_demand_signatures_too() -> None:
     built = build(Talk().user().reply(call()).result(), row)
     assert b"STAND-IN" in built.body
     assert ["dummy"] == built.actions
+
+
+def test_a_signature_stays_with_a_call_that_gets_another_id() -> None:
+    """Chat completions in front of Gemini: calls that share an id are told apart, and keep what they carry."""
+    place = target(native(**GOOGLE), "openai-chat")
+    built = build(Talk().user().reply(signed_call("c1", "SIG"), call("c1")).result().result(), place)
+    first, second = built.messages[1]["tool_calls"]
+    assert {"google": {"thought_signature": "SIG"}} == first["extra_content"]
+    assert first["id"] != second["id"]
+    assert ["native"] == built.actions
 
 
 def test_a_refused_signature_is_replaced_by_the_stand_in() -> None:

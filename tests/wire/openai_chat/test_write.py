@@ -95,6 +95,13 @@ ASSISTANT: list[tuple[str, str, list[Block], Carry, str]] = [
         f'"tool_calls":[{PLAIN[:-1]},"extra_content":{{"google":{{"thought_signature":"skip"}}}}}},{PLAIN}]',
     ),
     (
+        "the signature of a call that is not verbatim",
+        "absent",
+        [ToolCall("c1", "f", '{"a": 1.0}', carriers=(Carrier("thought_signature", "s/+="), Carrier("phase", "p")))],
+        NOTHING,
+        f'"tool_calls":[{PLAIN[:-1]},"extra_content":{{"google":{{"thought_signature":"s/+="}}}}}}]',
+    ),
+    (
         "the signature of the message",
         "text",
         [Text("a"), Text("b", carriers=(Carrier("thought_signature", "s/+="), Carrier("phase", "p")))],

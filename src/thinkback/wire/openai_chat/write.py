@@ -67,12 +67,12 @@ def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> tupl
         pieces += [b",%b:%b" % (_string(field), text) for field in carry.fields]
     if carry.details is not None:
         pieces.append(b',"reasoning_details":[%b]' % canonical.raw(",".join(carry.details)))
-    signatures = [c.value for b in blocks if isinstance(b, Text) for c in b.carriers if c.kind == "thought_signature"]
+    signatures = [value for block in blocks if isinstance(block, Text) for value in _signatures(block)]
     if signatures:
-        pieces.append(b',"extra_content":{"google":{"thought_signature":%b}}' % _string(signatures[-1]))
+        pieces.append(_signed(signatures[-1]))
     if calls:
         if carry.dummy:
-            calls[0] = calls[0][:-1] + b',"extra_content":{"google":{"thought_signature":%b}}}' % _string(carry.dummy)
+            calls[0] = calls[0][:-1] + _signed(carry.dummy) + b"}"
         pieces.append(b',"tool_calls":[%b]' % b",".join(calls))
     pieces.append(b"}")
     return (b"".join(pieces),)
@@ -133,11 +133,18 @@ def _joined(said: list[str | bytes]) -> list[str | bytes]:
 def _call(call: ToolCall) -> bytes:
     if call.wire:
         return canonical.raw(call.wire)
-    return b'{"id":%b,"type":"function","function":{"name":%b,"arguments":%b}}' % (
-        _string(call.id),
-        _string(call.name),
-        _string(call.arguments),
-    )
+    fields = (_string(call.id), _string(call.name), _string(call.arguments))
+    written = b'{"id":%b,"type":"function","function":{"name":%b,"arguments":%b}' % fields
+    return written + b"".join(map(_signed, _signatures(call))) + b"}"
+
+
+def _signatures(block: Text | ToolCall) -> list[str]:
+    return [carrier.value for carrier in block.carriers if carrier.kind == "thought_signature"]
+
+
+def _signed(value: str) -> bytes:
+    """Where Google's host has the signature of a message, or of a call."""
+    return b',"extra_content":{"google":{"thought_signature":%b}}' % _string(value)
 
 
 def results(results: Sequence[ToolResult]) -> tuple[bytes, ...]:
