@@ -18,7 +18,11 @@ Looks: TypeAlias = tuple[list[SessionInfo], dict[tuple[str, str], list[Commit]]]
 FOREVER = 10**12
 SESSIONS, BRANCHES = 5, 4  # no more than so many at once
 TOMB = canonical.encode(Erased("asked to", 1))
-KINDS = ["append"] * 10 + ["branch"] * 2 + ["fork", "fork", "switch", "move", "move", "erase", "gc", "drop", "delete"]
+KINDS = (
+    ["append"] * 10
+    + ["branch"] * 2
+    + ["fork", "fork", "switch", "move", "move", "erase", "gc", "drop", "delete", "fill"]
+)
 
 
 def looks(store: Store) -> Looks:
@@ -57,6 +61,8 @@ def change(chance: random.Random, store: Store, id: str) -> Change:
             return lambda store: store.care.erase(info.id, {commit.hash: TOMB})
         case "gc":
             return lambda store: store.care.gc(FOREVER)
+        case "fill":
+            return lambda store: store.search.fill(10)
         case "drop" if others:
             other = chance.choice(others)
             return lambda store: store.refs.delete(info.id, other.name, other.head)
