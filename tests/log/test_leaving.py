@@ -134,8 +134,10 @@ def test_a_payload_that_loses_something_becomes_a_tombstone() -> None:
     assert after is Leaving(Sharing(), 10).commit(after)
 
 
-def test_of_what_is_not_understood_nothing_is_left() -> None:
-    """An object that nobody can read is no payload without its source."""
+def test_of_what_nobody_can_read_nothing_is_left() -> None:
+    """An object without its source, a thought without its text: they are gone, not empty."""
+    for value in (ThinkingBlock("deep", signature="OPAQUE", carriers=HELD), ThinkingBlock("deep", kind="summary")):
+        assert Erased(REASON, 9) == Leaving(NOTHING, 9).commit(commit(value)).value
     assert Erased(REASON, 9) == Leaving(Sharing(carriers=True), 9).commit(commit(Unknown(WIRE, HELD))).value
     whole = commit(Unknown(WIRE, HELD))
     assert whole is Leaving(EVERYTHING, 9).commit(whole)

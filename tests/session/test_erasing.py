@@ -10,8 +10,8 @@ import pytest
 
 import thinkback
 from tests.acceptance.hosts import ask_and_call, talk
-from tests.conformance.moves import PLACES, TOOLS
-from thinkback.errors import NotFoundError, ThinkbackError
+from tests.conformance.moves import PLACES, TOOLS, Place
+from thinkback.errors import ErasedError, NotFoundError, ThinkbackError
 from thinkback.log.protocol import Origin, Query
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Erased, Head, Message, surviving
@@ -127,6 +127,41 @@ def test_both_conditions_must_hold(kept: SessionStore, referee: Referee) -> None
     session = two_people(kept, referee)
     first = session.log()[0]
     assert () == kept.care.purge(end_user="user-yorick", before=first.time).commits
+
+
+def test_a_request_of_before_cannot_be_built_again(kept: SessionStore, referee: Referee) -> None:
+    """It says so, whether it is the last one or named."""
+    session = two_people(kept, referee)
+    records = [commit.hash for commit in session.log() if commit.kind == "request"]
+    kept.care.purge(end_user="user-xenia")
+    again = kept.session("talk")
+    with pytest.raises(ErasedError, match="erased since"):
+        again.explain()
+    for record in records:
+        with pytest.raises(ErasedError, match="erased since"):
+            again.why(record)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
+def test_the_conversation_goes_on(store: SessionStore, referee: Referee, place: Place) -> None:
+    """After some of it was erased or redacted, the host takes the next request, without a trace of what went."""
+    session = talk(store, referee, place)
+    for number in range(3):
+        referee.push(Scripted(reasoning=f"thought-{number}", text=f"answer-{number}"))
+        session.chat(f"question-{number}")
+    log = session.log()
+    second = next(c for c in log if isinstance(c.value, Message) and c.value.text == "question-1")
+    store.care.purge(before=second.time)
+    answer = next(c for c in log if isinstance(c.value, Text) and c.value.text == "answer-1")
+    store.care.redact(answer.hash, "answer-1")
+    again = talk(store, referee, place)
+    referee.push(Scripted(text="done"))
+    assert "done" == again.chat("And now?").text
+    sent = referee.requests[-1].raw.decode()
+    assert [False] * 4 == [word in sent for word in ("question-0", "thought-0", "answer-0", "answer-1")]
+    assert [True] * 3 == [word in sent for word in ("question-1", "[redacted]", "answer-2")]
+    again.why()
+    assert [] == store.fsck()
 
 
 def test_words_are_taken_out(kept: SessionStore, referee: Referee, tmp_path: Path) -> None:

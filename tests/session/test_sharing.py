@@ -10,9 +10,10 @@ from typing import Any
 import duckdb
 import pytest
 
+import thinkback
 from tests.acceptance.hosts import ask_and_call, talk
 from tests.conformance.moves import PLACES, TOOLS, Place
-from thinkback.errors import ProviderError
+from thinkback.errors import ErasedError, ProviderError
 from thinkback.log.leaving import REASON
 from thinkback.model.blocks import Block, ThinkingBlock, carriers_of
 from thinkback.model.commits import Erased, Message, Request, Response
@@ -105,8 +106,6 @@ def test_carriers_go_along_where_they_are_asked_for(spoken: SessionStore, tmp_pa
 
 def test_what_was_left_out_stands_as_a_tombstone(spoken: SessionStore, tmp_path: Path) -> None:
     """The chain verifies in the log it comes to; what was said is whole, the rest says why it is not."""
-    import thinkback
-
     exported(spoken, tmp_path, "jsonl")
     with thinkback.open(tmp_path / "copy.db") as copy:
         copy.import_(tmp_path / "talk.jsonl")
@@ -123,3 +122,42 @@ def test_a_stream_takes_the_lines(spoken: SessionStore, tmp_path: Path) -> None:
     done = spoken.export(stream, session="talk", complete=True)
     assert (1, len(spoken.commits("talk")), 0) == (done.sessions, done.commits, done.left_out)
     assert exported(spoken, tmp_path, "jsonl", complete=True) == stream.getvalue().decode()
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
+def test_a_whole_copy_goes_on_as_if_nothing_had_happened(
+    store: SessionStore, referee: Referee, place: Place, tmp_path: Path
+) -> None:
+    """The last request is built again byte for byte, and the next one is the one that the original would send."""
+    session = talk(store, referee, place)
+    reply = ask_and_call(session, referee, THOUGHT)
+    session.generate({call.id: "sunny" for call in reply.tool_calls}, tools=TOOLS)
+    store.export(tmp_path / "all.jsonl", complete=True)
+    with thinkback.open(tmp_path / "copy.db") as copy:
+        copy.import_(tmp_path / "all.jsonl")
+        again = talk(copy, referee, place)
+        assert bytes(session.explain()) == bytes(again.explain())
+        assert bytes(session.explain(next=True)) == bytes(again.explain(next=True))
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
+def test_a_shared_conversation_can_be_gone_on_with(
+    store: SessionStore, referee: Referee, place: Place, tmp_path: Path
+) -> None:
+    """By somebody else, without its reasoning; the requests of before cannot be built again, and say so."""
+    session = talk(store, referee, place)
+    reply = ask_and_call(session, referee, THOUGHT)
+    referee.push(Scripted(text=ANSWER))
+    session.generate({call.id: "sunny" for call in reply.tool_calls}, tools=TOOLS)
+    store.export(tmp_path / "shared.jsonl")
+    with thinkback.open(tmp_path / "copy.db") as copy, Referee() as host:
+        copy.import_(tmp_path / "shared.jsonl")
+        again = talk(copy, host, place)
+        with pytest.raises(ErasedError):
+            again.explain()
+        host.push(Scripted(text="Yes."))
+        assert "Yes." == again.chat("Sure?").text
+        sent = host.requests[-1].raw.decode()
+        assert [True, True, False] == [word in sent for word in (SAID, ANSWER, THOUGHT)]
+        assert bytes(again.explain()) == host.requests[-1].raw
+        assert [] == copy.fsck()

@@ -81,7 +81,7 @@ class Leaving:
             return commit
         before = commit.value
         why, when = (before.reason, before.time) if isinstance(before, Erased) else (REASON, self._time)
-        stone = tombstone(why, when, None if isinstance(left, Unknown) and not left.wire else left)
+        stone = tombstone(why, when, None if _is_empty(left) else left)
         return msgspec.structs.replace(commit, value=stone, payload=canonical.encode(stone))
 
     def payload(self, value: Payload) -> Payload:
@@ -157,6 +157,17 @@ class Leaving:
         for account in sorted(self._accounts, key=len, reverse=True):
             text = text.replace(account, _BLOTTED)
         return text
+
+
+def _is_empty(value: Payload) -> bool:
+    """Whether nothing is left that anybody could read or send."""
+    match value:
+        case Unknown(wire=wire):
+            return not wire
+        case ThinkingBlock(thought=thought, signature=signature, carriers=carriers):
+            return not (thought or signature or carriers)
+        case _:
+            return False
 
 
 def _accounts(value: Payload) -> Iterator[str]:
