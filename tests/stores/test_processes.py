@@ -31,7 +31,7 @@ def _process(module: str, *arguments: object, stderr: int | None = None) -> subp
 
 @pytest.mark.parametrize(("writers", "count"), [(2, 30), pytest.param(16, 60, marks=pytest.mark.soak), (16, 4)])
 def test_writers_and_readers_lose_nothing(place: str, writers: int, count: int) -> None:
-    """Processes append to one branch, to branches of one session and to forks of it, while threads read.
+    """Processes append to one branch, to branches of one session and to forks of it, while threads read and follow.
 
     Every commit is there once, each writer's in its order, in one chain a branch.
     """
@@ -49,7 +49,9 @@ def test_writers_and_readers_lose_nothing(place: str, writers: int, count: int) 
     processes = [_process("writer", place, count, *arguments) for arguments in work]
     done = threading.Event()
     torn: list[str] = []
+    followed: list[Commit] = []
     readers = [threading.Thread(target=_read_until, args=(store, done, torn)) for _ in range(2)]
+    readers.append(threading.Thread(target=_follow_until, args=(store, done, followed)))
     for reader in readers:
         reader.start()
     printed = [line for process in processes for line in process.communicate(timeout=300)[0].splitlines()]
@@ -58,6 +60,7 @@ def test_writers_and_readers_lose_nothing(place: str, writers: int, count: int) 
         reader.join()
     assert [0] * writers == [process.returncode for process in processes]
     assert [] == torn
+    assert store.read("shared") == followed
     assert [] == list(store.fsck())
     stored: list[str] = []
     for session, branch in sorted({(session, branch) for session, branch, _ in jobs}):
@@ -186,6 +189,14 @@ def _read_until(store: Store, done: threading.Event, torn: list[str]) -> None:
         if len(now) % BLOCKS != 1:
             torn.append(f"{len(now)} commits")
         before = now
+
+
+def _follow_until(store: Store, done: threading.Event, followed: list[Commit]) -> None:
+    """Ask for what is new, over and over, and once more at the end."""
+    is_last = False
+    while not is_last:
+        is_last = done.is_set()
+        followed += store.read("shared", followed[-1].seq if followed else -1)
 
 
 def _steps(commits: list[Commit]) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from psycopg import errors
+
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Head
 from thinkback.stores.postgres import index
@@ -67,6 +69,7 @@ SELECT g.family FROM thinkback.segments AS g WHERE g.tenant = %(tenant)s AND (
 UNION SELECT s.family FROM thinkback.sessions AS s WHERE s.tenant = %(tenant)s AND s.name IS NULL
 ORDER BY 1
 """
+_ALL = "SELECT family FROM thinkback.families WHERE tenant = %s ORDER BY family"
 
 
 class PostgresCare:
@@ -123,7 +126,11 @@ class PostgresCare:
         tenant = self._log.tenant
 
         def suspects(db: Connection) -> list[Family]:
-            return [(tenant, family) for (family,) in db.execute(_SUSPECTS, {"tenant": tenant}).fetchall()]
+            try:
+                found = db.execute(_SUSPECTS, {"tenant": tenant}).fetchall()
+            except errors.FeatureNotSupported:  # by a sharding server
+                found = db.execute(_ALL, (tenant,)).fetchall()
+            return [(tenant, family) for (family,) in found]
 
         def collect(db: Connection, of: Family) -> list[Spare]:
             with transaction(db):

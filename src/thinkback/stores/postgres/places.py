@@ -73,17 +73,17 @@ JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND 
 WHERE c.tenant = %s AND c.family = %s AND substring(c.hash FROM 1 FOR 6) = %s AND c.hash = %s
 ORDER BY g.session <> %s, c.segment LIMIT 1
 """
-# What a deleted session left to its forks is said to be of the first session of the family that is there.
-OWNER = """(
-    SELECT h.id FROM thinkback.sessions AS h WHERE h.tenant = s.tenant AND h.family = s.family AND h.name IS NOT NULL
-    ORDER BY h.session <> s.session, h.session LIMIT 1
-)"""
 _PREFIX = f"""
-SELECT s.made, c.segment, {OWNER}, g.base, {COLUMNS} FROM thinkback.commits AS c
+SELECT s.made, c.segment, c.family, s.id, s.name IS NOT NULL, g.base, {COLUMNS} FROM thinkback.commits AS c
 JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND g.segment = c.segment
-JOIN thinkback.sessions AS s ON s.tenant = g.tenant AND s.family = g.family AND s.session = g.session
+JOIN thinkback.sessions AS s ON s.tenant = c.tenant AND s.family = c.family AND s.session = g.session
 WHERE c.tenant = %s AND {{}} substring(c.hash FROM 1 FOR 6) BETWEEN %s AND %s AND c.hash BETWEEN %s AND %s
 ORDER BY s.made, c.segment LIMIT 100
+"""
+
+
+_FIRST = """
+SELECT id FROM thinkback.sessions WHERE tenant = %s AND family = %s AND name IS NOT NULL ORDER BY session LIMIT 1
 """
 
 
@@ -228,11 +228,17 @@ def find_prefix(db: Connection, tenant: str, prefix: str, of: Key | None) -> tup
     within, family = ("", ()) if of is None else ("c.family = %s AND", (of.family,))
     parameters = (tenant, *family, low[:SHORT], high[:SHORT], low, high)
     rows = db.execute(_PREFIX.format(within), parameters, binary=True).fetchall()
-    found = {row[5]: row for row in reversed(rows)}
+    found = {row[7]: row for row in reversed(rows)}
     if len(found) != 1:
         raise ambiguous(prefix, sorted(hash.hex() for hash in found))
-    ((_, _, owner, base, *row),) = found.values()
-    return given(owner), commits_of([tuple(row)], base)[0]
+    ((_, _, number, id, is_there, base, *row),) = found.values()
+    return owner(db, (tenant, number), id, is_there), commits_of([tuple(row)], base)[0]
+
+
+def owner(db: Connection, of: Family, id: str, is_there: bool) -> str:
+    """The session that a commit is said to be of: its own, or the first of the family where that was deleted."""
+    row = None if is_there else db.execute(_FIRST, of).fetchone()
+    return given(id if row is None else row[0])
 
 
 def commits_of(rows: list[tuple[Any, ...]], base: int) -> list[Commit]:

@@ -19,7 +19,7 @@ from thinkback.stores.postgres import index
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
 from thinkback.stores.postgres.index import Indexed
 from thinkback.stores.postgres.log import Log
-from thinkback.stores.postgres.places import COLUMNS, OWNER, SHORT, Family, Key, commits_of, given, raw
+from thinkback.stores.postgres.places import COLUMNS, SHORT, Family, Key, commits_of, owner, raw
 
 _NEXT = """
 SELECT stored, family, segment, position, commits FROM thinkback.unsearched WHERE tenant = %s
@@ -52,14 +52,14 @@ WITH RECURSIVE reached (segment, position) AS (
 SELECT segment, max(position) FROM reached GROUP BY segment
 """
 _FIND = f"""
-SELECT e.arrival, e.segment, e.tokens, e.priority, e.names, e.unsure, {OWNER}, {COLUMNS} FROM (
-    SELECT tenant, family, segment, position, arrival, tokens, priority, names, words @@ %s::tsquery AS unsure
+SELECT e.arrival, e.family, e.segment, e.tokens, e.names, e.unsure, s.id, s.name IS NOT NULL, {COLUMNS} FROM (
+    SELECT tenant, family, segment, position, arrival, tokens, names, words @@ %s::tsquery AS unsure
     FROM thinkback.entries WHERE tenant = %s AND words @@ %s::tsquery {{}} ORDER BY arrival DESC LIMIT %s
 ) AS e
 JOIN thinkback.commits AS c
   ON c.tenant = e.tenant AND c.family = e.family AND c.segment = e.segment AND c.position = e.position
-JOIN thinkback.segments AS g ON g.tenant = e.tenant AND g.family = e.family AND g.segment = e.segment
-JOIN thinkback.sessions AS s ON s.tenant = e.tenant AND s.family = e.family AND s.session = g.session
+JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND g.segment = c.segment
+JOIN thinkback.sessions AS s ON s.tenant = c.tenant AND s.family = c.family AND s.session = g.session
 ORDER BY e.arrival DESC
 """
 
@@ -72,6 +72,18 @@ class _Run(NamedTuple):
     segment: int
     position: int
     commits: int
+
+
+class _Found(NamedTuple):
+    """What the index gives. ``is_unsure``: its words are not in the index, its text says whether they fit."""
+
+    family: int
+    segment: int
+    position: int
+    session: str
+    is_there: bool
+    is_unsure: bool
+    entry: Entry
 
 
 class PostgresSearch:
@@ -191,20 +203,19 @@ def _find(db: Connection, of: Key | tuple[str], query: Query) -> list[Hit]:
     wanted = searching.phrases(query.text)
     are_joined = any(len(phrase) > 1 for phrase in wanted)
     hits: list[Hit] = []
-    for segment, unsure, session, entry, position in _entries(db, family, query, wanted):
+    for found in _entries(db, family, query, wanted):
         if len(hits) >= query.limit:
             break
-        if reached is not None and reached.get(segment, -1) < position:
+        if reached is not None and reached.get(found.segment, -1) < found.position:
             continue
-        if (unsure or are_joined) and not searching.holds(searching.joined(entry.text), wanted):
+        if (found.is_unsure or are_joined) and not searching.holds(searching.joined(found.entry.text), wanted):
             continue
-        hits.append(searching.hit(session, entry, wanted))
+        session = owner(db, (of[0], found.family), found.session, found.is_there)
+        hits.append(searching.hit(session, found.entry, wanted))
     return hits
 
 
-def _entries(
-    db: Connection, of: Family | tuple[str], query: Query, wanted: Phrases
-) -> Iterator[tuple[int, bool, str, Entry, int]]:
+def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phrases) -> Iterator[_Found]:
     """What the index finds, newest first, page by page as far as somebody asks for them."""
     conditions: list[tuple[str, object]] = [
         ("AND family = %s", of[1] if len(of) > 1 else None),
@@ -228,10 +239,10 @@ def _entries(
         before, size = rows[-1][0], size * 4
 
 
-def _found(row: tuple[Any, ...]) -> tuple[int, bool, str, Entry, int]:
-    arrival, segment, tokens, _, names, unsure, owner, *stored = row
+def _found(row: tuple[Any, ...]) -> _Found:
+    arrival, family, segment, tokens, names, is_unsure, session, is_there, *stored = row
     (commit,) = commits_of([tuple(stored)], 0)
     models, tools = canonical.decode(names, tuple[tuple[str, ...], tuple[str, ...]])
     text = searching.readable(commit.value) or ""
     entry = Entry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens)
-    return segment, unsure, given(owner), entry, stored[0]
+    return _Found(family, segment, stored[0], session, is_there, is_unsure, entry)
