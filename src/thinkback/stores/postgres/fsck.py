@@ -6,9 +6,11 @@ Changes nothing, and goes on after whatever is damaged. Whether pages are is for
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from psycopg import errors
 
 from thinkback.log.protocol import Problem
 from thinkback.stores.audit import Row, audit
@@ -39,7 +41,13 @@ FROM thinkback.families AS f WHERE {_OF}
 _SESSIONS = f"SELECT session, id, name, branch FROM thinkback.sessions WHERE {_OF} ORDER BY session"
 _NAMED = "SELECT 1 FROM thinkback.keys WHERE tenant = %s AND key = %s AND is_name = %s AND family = %s AND session = %s"
 _BRANCH = f"SELECT 1 FROM thinkback.branches WHERE {_OF} AND session = %s AND name = %s"
-_KEYS = "SELECT count(*) FROM thinkback.keys WHERE tenant = %s"
+_ASTRAY = """
+SELECT k.key, k.is_name FROM thinkback.keys AS k WHERE k.tenant = %s AND NOT EXISTS (
+    SELECT 1 FROM thinkback.sessions AS s
+    WHERE s.tenant = k.tenant AND s.family = k.family AND s.session = k.session
+      AND k.key = CASE WHEN k.is_name THEN s.name ELSE s.id END
+)
+"""
 _SEGMENTS = f"""
 SELECT segment, session, base, parent_segment, parent_position FROM thinkback.segments WHERE {_OF} ORDER BY segment
 """
@@ -54,25 +62,50 @@ _ENDS = f"SELECT segment, max(position) + 1 FROM thinkback.commits WHERE {_OF} G
 
 def fsck(db: Connection, tenant: str, schema: Schema) -> Iterator[Problem]:
     """Every disagreement in a tenant's log."""
-    yield from _guarded("migrations", (Problem("migrations", what) for what in check(db, schema)))
-    named = 0
-    for (family,) in db.execute(_FAMILIES, {"tenant": tenant}).fetchall():
-        with transaction(db, SNAPSHOT):
-            # Whoever reads the problems may take a while for each.
-            db.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+    families: list[int] = []
+    with _snapshot(db):
+        yield from _guarded(db, "migrations", (Problem("migrations", what) for what in check(db, schema)))
+        yield from _guarded(db, "families", _families(db, tenant, families))
+        yield from _guarded(db, "keys", _astray(db, tenant))
+    for family in families:
+        with _snapshot(db):
             audited = _Family(db, tenant, family)
             for part in (audited.counts, audited.sessions, audited.segments, audited.branches, audited.steps):
-                yield from _guarded(f"family {family}", part())
-            named += audited.keys
-    (keys,) = db.execute(_KEYS, (tenant,)).fetchone() or (0,)
-    if keys != named:
-        yield Problem("keys", f"there are {keys}, the sessions have {named}")
+                yield from _guarded(db, f"family {family}", part())
 
 
-def _guarded(where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
+@contextmanager
+def _snapshot(db: Connection) -> Iterator[None]:
+    with transaction(db, SNAPSHOT):
+        # Whoever reads the problems may take a while for each.
+        db.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        yield
+
+
+def _families(db: Connection, tenant: str, found: list[int]) -> Iterator[Problem]:
+    """Adds the families there are to ``found``, which is no problem."""
+    found += (family for (family,) in db.execute(_FAMILIES, {"tenant": tenant}).fetchall())
+    yield from ()
+
+
+def _astray(db: Connection, tenant: str) -> Iterator[Problem]:
+    """Names and ids of no session. A sharding server does not join them, and is not asked to."""
+    try:
+        rows = db.execute(_ASTRAY, (tenant,)).fetchall()
+    except errors.FeatureNotSupported:
+        db.execute("ROLLBACK TO SAVEPOINT part")
+        return
+    for key, is_name in rows:
+        yield Problem(f"{'name' if is_name else 'id'} {given(key)}", "leads to no session that has it")
+
+
+def _guarded(db: Connection, where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
+    """``problems``, and that they cannot be read to their end where tables or values are not what they were."""
+    db.execute("SAVEPOINT part")
     try:
         yield from problems
     except (psycopg.DataError, psycopg.ProgrammingError, TypeError, ValueError) as error:
+        db.execute("ROLLBACK TO SAVEPOINT part")
         yield Problem(where, f"cannot be read to its end: {error}")
 
 
@@ -83,7 +116,6 @@ class _Family:
         self._db, self._of = db, (tenant, family)
         self._sessions: dict[int, str | None] = {}
         self._bases: dict[int, int] = {}
-        self.keys = 0
 
     def counts(self) -> Iterator[Problem]:
         row = self._db.execute(_COUNTED, self._of * 3).fetchone()
@@ -97,7 +129,6 @@ class _Family:
         for session, id, name, branch in self._db.execute(_SESSIONS, self._of).fetchall():
             self._sessions[session] = name
             keys = [(id, False)] if name is None else [(id, False), (name, True)]
-            self.keys += len(keys)
             for key, is_name in keys:
                 if not self._db.execute(_NAMED, (self._of[0], key, is_name, self._of[1], session)).fetchone():
                     yield Problem(f"session {given(id)}", f"is not found by its {'name' if is_name else 'id'}")
