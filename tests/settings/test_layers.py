@@ -191,6 +191,8 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         keep_last=0,
         display="summarized",
         strict=True,
+        budget=90000,
+        budget_action="step_down",
         verbosity="low",
         server_state=True,
         compaction_auto=False,

@@ -24,7 +24,17 @@ EXITS = (
     Exit(
         2,
         (
-            *("not-found", "erased", "setting", "rule-file", "export-file", "tool", "credential", "missing-package"),
+            *(
+                "not-found",
+                "erased",
+                "setting",
+                "budget",
+                "rule-file",
+                "export-file",
+                "tool",
+                "credential",
+                "missing-package",
+            ),
             *("branch", "open-turn", "conflict", "detached", "compaction", "id-taken", "veto"),
         ),
         "wrong use; something not found; a setting, file, branch or key",
