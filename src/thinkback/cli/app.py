@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "convert": "convert",
         "referee": "referee",
         "search": "search",
+        "usage": "usage",
         "export": "exchange",
         "import": "exchange",
         "delete": "erase",
