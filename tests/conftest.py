@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from tests.exchanges import Exchange, exchanges
+
+if TYPE_CHECKING:
+    from tests.stores.postgres_server import Server
 
 # Laws say what is true, not how long it takes: the machine that checks them may be busy. Where CI is set each build of
 # a commit tries the same examples, so that it says the same; elsewhere they are others each time.
@@ -33,6 +38,21 @@ def no_user_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     for name in list(os.environ):
         if name.endswith("_API_KEY") or name.lower() in ("http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A private PostgreSQL that runs while the tests do, started by the first that wants it."""
+    from tests.stores.postgres_server import Server
+
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: Server) -> str:
+    """The address of a new, empty database."""
+    return postgres.make_database(f"database {secrets.token_hex(4)}")
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,20 +17,6 @@ OPENERS: dict[str, Callable[[Path], Store]] = {
     "sqlite-full": lambda place: open_store(place / "log.db"),
     "sqlite-normal": lambda place: open_store(place / "log.db", "normal"),
 }
-TENANTS = count()
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    """A PostgreSQL that runs while the tests do."""
-    with Server() as server:
-        yield server
-
-
-@pytest.fixture
-def tenant() -> str:
-    """One that no other test uses."""
-    return f"tenant {next(TENANTS)}"
 
 
 @pytest.fixture(params=[*OPENERS, "postgres"])
@@ -38,17 +24,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """One store of each kind, empty."""
     if request.param == "postgres":
         server: Server = request.getfixturevalue("postgres")
-        opened = open_store(server.url(), tenant=f"tenant {next(TENANTS)}")
+        opened = open_store(server.url(), tenant=secrets.token_hex(8))
     else:
         opened = OPENERS[request.param](tmp_path)
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def database(postgres: Server) -> str:
-    """The address of a new, empty database."""
-    return postgres.make_database(f"database {next(TENANTS)}")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -366,6 +366,25 @@ def test_a_user_without_rights_is_told(store: PostgresStore, database: str, post
         PostgresStore(database.replace("keeper@", "bare@"))
 
 
+def test_who_was_given_rights_may_do_all_but_make_the_tables(store: PostgresStore, database: str) -> None:
+    """What docs/scale.md says to grant is enough."""
+    _change(
+        database,
+        "DROP ROLE IF EXISTS colleague",
+        "CREATE ROLE colleague LOGIN",
+        "GRANT USAGE ON SCHEMA thinkback TO colleague",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA thinkback TO colleague",
+    )
+    with closing(PostgresStore(database.replace("keeper@", "colleague@"))) as theirs:
+        commits = fill(theirs, "s", [user_step("1"), response_step("2")])
+        assert 5 == theirs.search.fill()
+        theirs.refs.move("s", MAIN, head_of(commits), EMPTY)
+        assert 5 == theirs.care.gc(10**9).commits
+        assert [] == list(theirs.fsck())
+        assert 0 == theirs.care.delete_session("s")
+    _change(database, "DROP OWNED BY colleague", "DROP ROLE colleague")
+
+
 def test_a_server_that_takes_no_long_statements_gets_short_ones(store: PostgresStore, database: str) -> None:
     """As Citus refuses statements that write several tables, so does a table with a conditional rule."""
     commits = fill(store, "s", [user_step("1")])

@@ -69,7 +69,8 @@ Exit codes:
 
 \b
 Environment:
-  THINKBACK_DB            the log's file, where --db is not given
+  THINKBACK_DB            the log's file or address, where --db is not given
+  THINKBACK_TENANT        whose log it is at a postgresql:// address
   THINKBACK_CONFIG_DIR    where settings.toml and rules.toml are
   THINKBACK_DEBUG=1       show where an unexpected failure happened
   NO_COLOR=1              no colours, no italics

@@ -12,7 +12,7 @@ import msgspec
 import thinkback
 from thinkback.cli import terminal
 from thinkback.cli.decisions import control_line
-from thinkback.cli.options import Place, check_place, log_path, place_after
+from thinkback.cli.options import Place, check_place, is_log_there, log_path, open_log, place_after
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
@@ -51,9 +51,9 @@ def dry_run(db: str, name: str, place: Place, prompt: str, options: Mapping[str,
 def _stored(db: str, name: str) -> tuple[SessionInfo | None, list[Commit]]:
     """The session and its commits as far as there are any; a log is never made."""
     path = log_path(db)
-    if not name or not os.path.exists(path):
+    if not name or not is_log_there(path):
         return None, []
-    with thinkback.open(path) as store:
+    with open_log(path) as store:
         info = store.log.find_session(name)
         return info, store.commits(info.id) if info else []
 

@@ -7,7 +7,7 @@ import sys
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import db_option, existing_log, json_option, log_path
+from thinkback.cli.options import db_option, existing_log, json_option, log_path, open_log
 
 FORMATS = ("jsonl", "markdown", "html", "parquet")
 
@@ -72,9 +72,7 @@ def import_command(file: str, db: str, as_json: bool) -> None:
 
     Every hash is checked; what is there already stays as it is.
     """
-    import thinkback
-
-    with thinkback.open(log_path(db)) as store:
+    with open_log(log_path(db)) as store:
         done = store.import_(sys.stdin.buffer if file == "-" else file)
     if as_json:
         import msgspec

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from thinkback.cli import exits, terminal
-from thinkback.cli.options import chosen, db_option, existing_log, json_option, log_path
+from thinkback.cli.options import chosen, db_option, existing_log, is_log_there, json_option, log_path
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
@@ -25,13 +24,14 @@ def sessions_command(db: str, as_json: bool) -> None:
     """List the sessions, last used first."""
     found: list[SessionInfo] = []
     path = log_path(db)
-    if os.path.exists(path):
+    if is_log_there(path):
         with existing_log(db) as store:
             found = store.sessions()
     if as_json:
         terminal.print_json([_session_json(info) for info in found])
     elif not found:
-        terminal.out(f"No sessions in {path}; `thinkback run` begins one.")
+        place = "the log" if "://" in path else path
+        terminal.out(f"No sessions in {place}; `thinkback run` begins one.")
     else:
         rows = [(terminal.clean(i.name), str(i.commits), terminal.clock(i.updated), i.id[:SHORT_HASH]) for i in found]
         heading, *lines = terminal.table([("session", "commits", "last used", "id"), *rows], right=(1,))

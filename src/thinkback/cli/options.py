@@ -84,21 +84,31 @@ def place_options(command: Command) -> Command:
 
 
 def log_path(db: str) -> str:
-    """Where the log is."""
+    """Where the log is: a file, or an address."""
     from thinkback.session import config
 
-    return db or str(config.data_file())
+    return db or os.environ.get("THINKBACK_DB") or str(config.data_file())
+
+
+def is_log_there(path: str) -> bool:
+    """Whether there may be a log; of an address only its server knows."""
+    return "://" in path or os.path.exists(path)
+
+
+def open_log(path: str) -> SessionStore:
+    """The log at ``path``, made if it is not there; of an address, that of the tenant in ``THINKBACK_TENANT``."""
+    import thinkback
+
+    return thinkback.open(path, tenant=os.environ.get("THINKBACK_TENANT") or "default")
 
 
 @contextmanager
 def existing_log(db: str) -> Iterator[SessionStore]:
     """The log, which must be there: looking never makes one."""
-    import thinkback
-
     path = log_path(db)
-    if "://" not in path and not os.path.exists(path):
+    if not is_log_there(path):
         raise NotFoundError(f"there is no log at {path}", next_actions=("`thinkback run` begins one", "or give --db"))
-    with thinkback.open(path) as store:
+    with open_log(path) as store:
         yield store
 
 

@@ -21,6 +21,7 @@ from thinkback.cli.options import (
     db_option,
     json_option,
     log_path,
+    open_log,
     opened,
     place_after,
     place_options,
@@ -86,9 +87,7 @@ def run_command(prompt: str, **given: Any) -> None:
 
 
 def _ask(db: str, name: str, place: Place, text: str, options: dict[str, Any], as_json: bool) -> None:
-    import thinkback
-
-    with thinkback.open(log_path(db)) as store:
+    with open_log(log_path(db)) as store:
         known = store.log.find_session(name) if name else None
         place = place_after(place, store.commits(known.id)) if known else place
         _check(store, place)
