@@ -77,7 +77,7 @@ def test_a_digest_says_what_it_is_about_and_what_was_done() -> None:
         "Calls": ['read({"path": "parser.py"})', "shell(make test)"],
         "Still open": ["changelog", "release notes"],
     } == sections(told)
-    assert told.startswith("[Summary: 6 earlier messages of 2 turns stand in the log")
+    assert told.startswith("6 messages of 2 turns are left out here; the log has them.")
     assert "secret" not in told
 
 

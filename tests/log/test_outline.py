@@ -20,6 +20,8 @@ from thinkback.model.commits import (
     TurnEnded,
 )
 
+HEADS = ("user", "system", "response", "content", "branch_summary")
+
 
 def shape(talk: Talk) -> list[tuple[str, int, tuple[int, ...]]]:
     """Kind, turn and positions of each piece."""
@@ -157,10 +159,11 @@ def test_pieces_are_in_order_and_share_no_commit(talk: Talk) -> None:
     assert [piece.at[0] for piece in pieces] == sorted(piece.at[0] for piece in pieces)
     assert [piece.turn for piece in pieces] == sorted(piece.turn for piece in pieces)
     assert all(list(piece.at) == sorted(piece.at) for piece in pieces)
-    heads = {at for at, commit in enumerate(talk.commits) if commit.kind in ("user", "system", "response")}
+    heads = {at for at, commit in enumerate(talk.commits) if commit.kind in HEADS and not commit.edit}
     assert heads == {piece.at[0] for piece in pieces}
     called: set[str] = set()
     for at, commit in enumerate(talk.commits):
         if isinstance(commit.value, ToolCall):
             called.add(commit.value.id)
-        assert not (isinstance(commit.value, ToolResult) and commit.value.id in called) or at in places
+        is_answer = isinstance(commit.value, ToolResult) and commit.value.id in called and not commit.edit
+        assert at in places or not is_answer

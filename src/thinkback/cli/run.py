@@ -162,7 +162,7 @@ class Screen:
             case Reclassified() if self.live:
                 self.end()
                 terminal.note("(what stands above was reasoning)")
-            case Status() if delta.state in ("retrying", "repairing", "budget"):
+            case Status() if delta.state in ("retrying", "repairing", "budget", "filling", "compacting"):
                 self.end()
                 terminal.note(f"{delta.state}: {delta.detail}")
             case _:

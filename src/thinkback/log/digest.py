@@ -113,14 +113,14 @@ def digest(outline: Outline, found: Cut) -> str:
         ("Calls", _fitting([_call_line(call) for call in calls], room // 4)),
         ("Still open", _fitting(_open_tasks(parts["answered"], asked, outline, found), room // 8)),
     )
-    head = f"{_note(outline, found)} Made from the log."
+    head = f"{_note(found)} What follows is drawn from them; [{'x' * _REF}] names one of its commits."
     return "\n\n".join([head, *(_section(title, lines) for title, lines in sections if lines)])
 
 
 def note(outline: Outline, found: Cut) -> str:
     """One line that says what is left out, and whatever must survive."""
     lines = [_kept(survivor) for survivor in survivors(outline, found)]
-    return "\n\n".join([_note(outline, found), *([_section("Important", lines)] if lines else [])])
+    return "\n\n".join([_note(found), *([_section("Important", lines)] if lines else [])])
 
 
 def transcript(outline: Outline, found: Cut, room: int) -> str:
@@ -206,13 +206,10 @@ def _call_line(call: ToolCall) -> str:
     return _cut(f"{call.name}({command if command is not None else call.arguments})", _LINE)
 
 
-def _note(outline: Outline, found: Cut) -> str:
+def _note(found: Cut) -> str:
     """What the summary stands for, in numbers."""
     turns = len({piece.turn for piece in found.covered})
-    return (
-        f"[Summary: {len(found.covered)} earlier messages of {turns} turns stand in the log and are not repeated here; "
-        f"[{'x' * _REF}] names one of its commits.]"
-    )
+    return f"{len(found.covered)} messages of {turns} turns are left out here; the log has them."
 
 
 def _kept(survivor: Survivor) -> str:

@@ -20,7 +20,7 @@ from thinkback.model.plan import Counts
 from thinkback.model.target import Decision
 from thinkback.session import requests
 from thinkback.session.requests import Options
-from thinkback.turn import pressure
+from thinkback.turn import room
 from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
@@ -171,12 +171,15 @@ class Compactor:
 
     def _base(self) -> Plan:
         """The next request; without an endpoint, one to where the last request went."""
-        session = self._session
-        commits = session._history.commits
-        last = next((commit.value for commit in reversed(commits) if isinstance(commit.value, Request)), None)
+        session, last = self._session, self.last_request()
         if session._place.is_complete or last is None:
             return session._plan(Options())
-        return requests.plan_like(last, commits, session._history)
+        return requests.plan_like(last, session._history.commits, session._history)
+
+    def last_request(self) -> Request | None:
+        """The record of the last request of this branch."""
+        commits = reversed(self._session._history.commits)
+        return next((commit.value for commit in commits if isinstance(commit.value, Request)), None)
 
     def outline(self) -> Outline:
         """The history to be cut. Raises ``CompactionRefused`` where that must wait."""
@@ -184,7 +187,7 @@ class Compactor:
 
     def _outline(self, base: Plan) -> Outline:
         outline = Outline(self._session._history.commits)
-        if pressure.is_closed(outline, base):
+        if room.is_closed(outline, base):
             raise CompactionRefused(
                 f"{base.target.model} binds its reasoning to what stands before it, and a turn is under way",
                 details={"rule": base.target.rule.id, "model": base.target.model},
@@ -221,7 +224,7 @@ class Compactor:
 
     def _tried(self, base: Plan, payload: Compaction) -> Plan:
         try:
-            return pressure.trial(self._session._history, base, payload)
+            return room.trial(self._session._history, base, payload)
         except ReplayRefused as error:
             raise CompactionRefused(
                 f"the next request could not be built: {error.message}",

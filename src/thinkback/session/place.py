@@ -116,8 +116,8 @@ class Place(msgspec.Struct, frozen=True):
         return sign_in.account if sign_in is not None else (account, known)
 
     def endpoint_settings(self, rulebook: Rulebook) -> Mapping[str, Any]:
-        """The endpoint's layer of the settings."""
-        return self.resolved(rulebook).settings
+        """The endpoint's layer of the settings; empty where none is named yet."""
+        return self.resolved(rulebook).settings if self.endpoint or self.base_url else {}
 
     def headers(self, rulebook: Rulebook, *, streams: bool) -> dict[str, str]:
         """Request headers without credentials of ours; those of the caller replace ours, whatever their case.

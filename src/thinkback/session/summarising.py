@@ -31,7 +31,7 @@ from thinkback.model.deltas import Status
 from thinkback.session.place import Place
 from thinkback.session.reply import Reply, total
 from thinkback.session.requests import Options
-from thinkback.turn import pressure
+from thinkback.turn import pressure, room
 
 if TYPE_CHECKING:
     from thinkback.session.compacting import Asked
@@ -69,8 +69,8 @@ class Summarising:
         target = self._place.target(session._store.rulebook)
         self._place.authenticator(session._store.rulebook)
         self._survivors = survivors(outline, found)
-        room = int((target.info.context or _CONTEXT) * _CHARACTERS_PER_TOKEN * _SHARE)
-        self._prompt = summary.request(transcript(outline, found, room), self._survivors)
+        size = int((target.info.context or _CONTEXT) * _CHARACTERS_PER_TOKEN * _SHARE)
+        self._prompt = summary.request(transcript(outline, found, size), self._survivors)
         self._model = f"{target.endpoint.id}/{target.model}"
         self._usages: list[Usage] = []
         self._asked_again = False
@@ -194,7 +194,7 @@ def _due(session: Session, options: Options) -> Asked | None:
         return None
     if pressure.level(plan.counts, settings) != "summarise":
         return None
-    wish, found = pressure.choice(session._history, plan) or (None, None)
+    wish, found = room.choice(session._history, plan) or (None, None)
     if wish is None or found is None or found.after >= USEFUL * found.before:
         return None
     reason = f"{AUTOMATIC}: {pressure.share(plan.counts)}"
@@ -217,8 +217,12 @@ def _stored(session: Session, asked: Asked, written: Written) -> Status:
 
 
 def _place(session: Session, asked: Asked) -> Place:
-    """Where the summary is written: as asked for, as ``compaction.model`` says, or where the session goes."""
+    """Where the summary is written: as asked for, as ``compaction.model`` says, or where the session goes or went."""
     place, book = session._place, session._store.rulebook
+    last = session.compaction.last_request()
+    if not place.is_complete and last is not None:
+        went = last.target
+        place = place.changed(book, endpoint=went["endpoint"], base_url=went["base_url"], model=went["model"])
     if asked.endpoint or asked.model:
         return place.changed(book, endpoint=asked.endpoint or None, model=asked.model or None)
     name = session.settings.compaction_model

@@ -16,7 +16,6 @@ _CODES = frozenset(
         "exceed_context_size_error",  # llama.cpp
         "model_max_prompt_tokens_exceeded",  # GitHub
         "request_too_large",  # Anthropic
-        "string_above_max_length",
         "1261",  # Z.ai: prompt exceeds max length
     }
 )

@@ -1,38 +1,20 @@
-"""How full the model's context is, and which checkpoint brings room: by itself before a request, or after a refusal.
-
-Promises: a pure function of counts, settings and the log; what is proposed makes the next request smaller, as building
-that request shows; where reasoning is bound to what stands before it, nothing is proposed while a turn is under way.
-"""
+"""How full the model's context is. Cheap: it is asked before every request; what is done about it is ``room``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import msgspec
-
-from thinkback.compile.policy import binds
-from thinkback.errors import CompactionRefused, ReplayRefused
-from thinkback.log.compaction import AUTOMATIC, OVERFLOW, USEFUL, Wish, is_cooling
-from thinkback.log.outline import Outline
-from thinkback.log.seal import seal
-from thinkback.log.strategies import made
-from thinkback.model.commits import Commit, Compaction, CompactionStrategy, Draft, Step
+from thinkback.model.commits import Compaction
 from thinkback.model.plan import Counts
 from thinkback.model.target import Settings
 from thinkback.settings import percentages
-from thinkback.turn.plan import History, Plan
+
+if TYPE_CHECKING:
+    from thinkback.turn.plan import History, Plan
 
 Level: TypeAlias = Literal["", "warn", "trim", "summarise"]
 
-ATTEMPTS = 3
-"""Checkpoints that one turn makes of a context that the provider calls too long."""
 _LEVELS: tuple[Level, ...] = ("", "warn", "trim", "summarise")
-_TAILS = (8, 4, 2, 1)
-# What is left of a result where nothing else helps.
-_SHORT = 1_000
-# Between these and a checkpoint nothing was said that the checkpoint did not know of.
-_SAID = frozenset({"user", "response", "tool_result"})
 
 
 def level(counts: Counts, settings: Settings) -> Level:
@@ -54,125 +36,17 @@ def told(found: Compaction) -> str:
     return f"{found.reason}: {found.note or f'{found.before:,} tokens become {found.after:,}'}"
 
 
-def trial(history: History, plan: Plan, found: Compaction) -> Plan:
-    """``plan`` as it would be behind the checkpoint ``found``. Raises ``ReplayRefused``."""
-    sealed = seal(Step("", (Draft("compaction", found),), 0), history.head)
-    tried = History([*history.commits, *sealed])
-    return tried.plan(plan.target, plan.wanted, plan.tools, plan.native)
-
-
-def is_closed(outline: Outline, plan: Plan) -> bool:
-    """Whether no checkpoint may be made now: what the turn under way brought is bound to what stands before it."""
-    return outline.begun and binds(plan.target.rule, plan.wanted)
-
-
 def automatic(history: History, plan: Plan) -> Compaction | None:
-    """The checkpoint to make before ``plan`` is sent, if it is time; an empty one says why none helps.
-
-    After one that helped little there is none for some turns.
-    """
-    chosen = choice(history, plan)
-    if chosen is None:
+    """``room.automatic``, which is not even imported while there is room."""
+    if level(plan.counts, plan.wanted) in ("", "warn"):
         return None
-    wish, found = chosen
-    reason = f"{AUTOMATIC}: {share(plan.counts)}"
-    if found is not None and found.after < USEFUL * found.before:
-        return msgspec.structs.replace(found, reason=reason)
-    before = plan.counts.effective
-    saved = f"it would save {before - found.after:,} tokens" if found is not None else "there is nothing left to take"
-    note = f"nothing was done: {saved}"
-    return Compaction(wish.strategy, before=before, after=before, reason=reason, note=note)
+    from thinkback.turn import room
 
-
-def choice(history: History, plan: Plan) -> tuple[Wish, Compaction | None] | None:
-    """What is to be done before ``plan`` is sent: the wish and the best that came of it; ``None``: it is not time."""
-    reached = level(plan.counts, plan.wanted)
-    trims = reached == "trim"
-    if reached in ("", "warn") or _is_tried(history.commits) or is_cooling(history.commits, trims=trims):
-        return None
-    outline = Outline(history.commits)
-    if is_closed(outline, plan):
-        return None
-    strategy: CompactionStrategy = "tool_results" if trims else _strategy(plan.wanted)
-    wishes = (*_by_turns(strategy, plan.wanted.compaction_keep_turns), *_by_responses(strategy, outline))
-    goal = percentages(plan.wanted.compaction_thresholds)[0] * plan.counts.limit // 100
-    return _first(history, plan, outline, wishes, goal) or (wishes[0], None)
+    return room.automatic(history, plan)
 
 
 def after_refusal(history: History, plan: Plan, refusal: str) -> Compaction | None:
-    """The checkpoint to make after the provider called ``plan`` too long: fewer turns stay each time, at most
-    ``ATTEMPTS`` times in a turn; ``None`` where nothing is left to take.
-    """
-    made_before = _made_this_turn(history.commits)
-    outline = Outline(history.commits)
-    if not plan.wanted.compaction_auto or made_before >= ATTEMPTS or is_closed(outline, plan):
-        return None
-    strategy = _strategy(plan.wanted)
-    last = (
-        Wish(strategy, tail=1, responses=1, size=_SHORT, trims=True),
-        Wish("tool_results", tail=1, size=_SHORT, trims=True),
-    )
-    wishes = (*_by_turns(strategy, _TAILS[0]), *_by_responses(strategy, outline), *last)
-    is_last = made_before == ATTEMPTS - 1
-    goal = 0 if is_last else int(USEFUL * plan.counts.effective)
-    found = _first(history, plan, outline, wishes, goal)
-    return None if found is None else msgspec.structs.replace(found[1], reason=f"{OVERFLOW}: {refusal}")
+    """``room.after_refusal``."""
+    from thinkback.turn import room
 
-
-def _first(
-    history: History, plan: Plan, outline: Outline, wishes: Iterable[Wish], goal: int
-) -> tuple[Wish, Compaction] | None:
-    """The first checkpoint that leaves at most ``goal`` tokens, else the one that leaves the fewest.
-
-    ``None`` where none makes the request smaller.
-    """
-    before = plan.counts.effective
-    best: tuple[Wish, Compaction] | None = None
-    for wish in wishes:
-        try:
-            found = made(outline, wish)
-            after = trial(history, plan, found).counts.effective
-        except (CompactionRefused, ReplayRefused):
-            continue
-        if after < (best[1].after if best is not None else before):
-            best = wish, msgspec.structs.replace(found, before=before, after=after)
-            if after <= goal:
-                break
-    return best
-
-
-def _by_turns(strategy: CompactionStrategy, keep: int) -> Iterator[Wish]:
-    """Fewer turns stay each time."""
-    for tail in (keep, *(tail for tail in _TAILS if tail < keep)):
-        yield Wish(strategy, tail)
-
-
-def _by_responses(strategy: CompactionStrategy, outline: Outline) -> Iterator[Wish]:
-    """Of a turn under way fewer responses stay each time."""
-    for responses in _TAILS if outline.begun else ():
-        yield Wish(strategy, 1, responses=responses)
-
-
-def _strategy(settings: Settings) -> CompactionStrategy:
-    """How a history is summarised without asking anybody."""
-    return "deterministic" if settings.compaction_strategy == "model" else settings.compaction_strategy
-
-
-def _is_tried(commits: list[Commit]) -> bool:
-    """Whether nothing was said since the last checkpoint that was made by itself."""
-    for commit in reversed(commits):
-        if commit.kind in _SAID and not commit.edit:
-            return False
-        if isinstance(commit.value, Compaction) and commit.value.reason.startswith(AUTOMATIC):
-            return True
-    return False
-
-
-def _made_this_turn(commits: list[Commit]) -> int:
-    """How many checkpoints answered a refusal since the user last said something."""
-    count = 0
-    for commit in reversed(commits):
-        if commit.kind == "user" and not commit.edit:
-            break
-        count += isinstance(commit.value, Compaction) and commit.value.reason.startswith(OVERFLOW)
-    return count
+    return room.after_refusal(history, plan, refusal)
