@@ -179,7 +179,7 @@ def test_every_filter_filters(store: Store) -> None:
     assert [7, 5, 4, 2, 0] == seqs()
     assert [7, 2] == seqs(kinds=("reasoning",))
     assert [5, 0] == seqs(kinds=("user", "tool_result"))
-    assert [] == seqs(kinds=("branch_summary",))
+    assert [] == seqs(kinds=("branch_summary",)) == seqs(kinds=('x" OR "§kuser',))
     assert [7] == seqs(model="other")
     assert [4, 2] == seqs(model="reasoner")
     assert [5, 2] == seqs(tool="bash")

@@ -11,6 +11,7 @@ import pytest
 
 from tests.stores.samples import fill, put
 from tests.stores.test_search import answer, catch_up, found, said, step
+from thinkback.errors import CorruptLogError, StoreError
 from thinkback.log import searching
 from thinkback.log.protocol import Query
 from thinkback.model import canonical
@@ -144,6 +145,30 @@ def test_an_index_of_another_form_is_made_again(store: SqliteStore) -> None:
     _check(store)
 
 
+def test_a_damaged_index_is_made_again(store: SqliteStore) -> None:
+    """The log is whole: the error says to search again, and that finds everything."""
+    commits = fill(store, "s", [said(f"blue {n}") for n in range(300)])
+    catch_up(store)
+    with store._file.write() as db:
+        # The blocks after 10 hold words; what a fault on the disk makes of them is anything.
+        db.execute("UPDATE search_words_data SET block = substr(block, 1, 30) WHERE id > 10")
+    with pytest.raises(StoreError, match="was damaged and is empty now"):
+        found(store, "blue")
+    catch_up(store)
+    assert [commit.hash for commit in reversed(commits)] == found(store, "blue", limit=999)
+    _check(store)
+
+
+def test_damage_of_the_log_itself_is_not_taken_for_the_index(store: SqliteStore) -> None:
+    """It is named as what it is."""
+    (commit,) = fill(store, "s", [said("blue")])
+    catch_up(store)
+    with store._file.write() as db:
+        db.execute("UPDATE commits SET codec = 7")
+    with pytest.raises(CorruptLogError, match=commit.hash):
+        found(store, "blue")
+
+
 def test_reasoning_keeps_its_share_of_what_was_counted(store: SqliteStore) -> None:
     """When a neighbour is erased, tokens are shared anew among what is left."""
     usage = Usage(reasoning=90)
@@ -190,7 +215,7 @@ def test_a_page_is_read_off_the_index(store: SqliteStore, query: Query) -> None:
     with store._file.read() as db:
         assert isinstance(db, sqlite3.Connection)
         db.set_trace_callback(None)
-        (page,) = [sql for sql in statements if "CROSS JOIN" in sql]
+        (page,) = [sql for sql in statements if "ORDER BY" in sql and "CROSS JOIN commits" in sql]
         plan = " ".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {page}"))
     assert "TEMP B-TREE" not in plan
     assert "SCAN c" not in plan

@@ -1,19 +1,20 @@
 """Search in a SQLite log: an FTS5 index of words, where filters are words that no text can have.
 
-Promises: what is searched for is never read as syntax; the text itself is stored in payloads alone; what is erased
-leaves no word behind (``changing``, then ``scrub``). Must not: know what a payload means.
+Promises: the text itself is stored in payloads alone; what is erased leaves no word behind (``changing``, then
+``scrub``); an index that is damaged is made again. Must not: know what a payload means.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
 
+from thinkback.errors import CorruptLogError, StoreError
 from thinkback.log import searching
 from thinkback.log.protocol import Hit, Query
 from thinkback.log.searching import Entry, Phrases, Placed, Said
@@ -24,13 +25,11 @@ from thinkback.stores.rows import COLUMNS, from_rows
 from thinkback.stores.sealed import whole_hash
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection
+from thinkback.stores.sqlite_words import asked, held
 
 # Times are kept for so many arrivals together: where time runs forward, a range of it is one of arrivals.
 ZONE = 1024
-# No word of a text begins with it.
-_MARK = "§"
 _EARLIEST, _LATEST = -(2**63), 2**63 - 1
-_MOST_TOKENS = 2**31 - 1
 
 _STATE = "SELECT form, arrival, changes FROM search_state"
 _END = """
@@ -41,7 +40,7 @@ SELECT coalesce(max(arrival), 0) FROM (
 _COUNT = "SELECT count(*) FROM commits INDEXED BY commits_by_arrival WHERE arrival > ? AND arrival <= ?"
 _COLUMNS = f"c.arrival, c.segment, s.family, kind, response, {COLUMNS}"
 _FROM = """
-FROM commits AS c JOIN segments AS g ON g.segment = c.segment JOIN sessions AS s ON s.session = g.session
+FROM commits AS c CROSS JOIN segments AS g ON g.segment = c.segment CROSS JOIN sessions AS s ON s.session = g.session
 """
 _COMMITS = f"SELECT {_COLUMNS} {_FROM}"
 _NEW = f"{_COMMITS} WHERE arrival > ? AND kind NOT IN ({', '.join(repr(k) for k in sorted(searching.UNREAD))})"
@@ -105,6 +104,20 @@ class SqliteSearch:
 
     def fill(self, limit: int = 5000) -> int:
         """Take in ``limit`` commits and what belongs to the last of them; writers wait only while words are added."""
+        with self._mending():
+            return self._fill(limit)
+
+    def find(self, query: Query) -> list[Hit]:
+        """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
+        with self._mending(), self._file.read() as db:
+            return _found(db, query)
+
+    def rebuild(self) -> None:
+        """Empty the index."""
+        with self._file.write() as db:
+            _empty(db)
+
+    def _fill(self, limit: int) -> int:
         while True:
             with self._file.read() as db:
                 state = db.execute(_STATE).fetchone()
@@ -125,23 +138,20 @@ class SqliteSearch:
                     db.execute("UPDATE search_state SET arrival = ?", (piece.until,))
                     return piece.commits
 
-    def find(self, query: Query) -> list[Hit]:
-        """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
-        with self._file.read() as db:
-            reached: dict[int, int] | None = None
-            if query.session:
-                reached = dict(db.execute(_REACHED, (sqlite_places.key(db, query.session).session,)).fetchall())
-            if searching.is_hopeless(query) or db.execute(_STATE).fetchone()[0] != searching.FORM:
-                return []
-            wanted = searching.phrases(query.text)
-            with closing(_arrivals(db, query, wanted, reached)) as arrivals:
-                found = list(islice(arrivals, max(0, query.limit)))
-            return [_hit(db, arrival, wanted) for arrival in found]
-
-    def rebuild(self) -> None:
-        """Empty the index."""
-        with self._file.write() as db:
-            _empty(db)
+    @contextmanager
+    def _mending(self) -> Iterator[None]:
+        """Empty an index that turns out to be damaged: the log has all that was in it."""
+        try:
+            yield
+        except CorruptLogError as error:
+            if getattr(error.__cause__, "sqlite_errorcode", 0) != sqlite3.SQLITE_CORRUPT_VTAB:
+                raise
+            self.rebuild()
+            raise StoreError(
+                f"the search index in {self._file.path} was damaged and is empty now",
+                details=error.details,
+                next_actions=("search again: it is made again from the log", "run `thinkback fsck` for the rest"),
+            ) from error
 
 
 @contextmanager
@@ -269,7 +279,7 @@ def _prioritise(db: Connection, said: Said) -> None:
     if not whole_hash(said.target):
         return
     family = db.execute(_FAMILY, (said.arrival,)).fetchone()
-    for (arrival,) in db.execute(_HASHED, (bytes.fromhex(said.target), said.arrival)).fetchall():
+    for (arrival,) in db.execute(_HASHED, (bytes.fromhex(said.target), said.arrival)):
         if db.execute(_FAMILY, (arrival,)).fetchone() == family:
             break
     else:
@@ -290,9 +300,21 @@ def _empty(db: Connection) -> None:
     db.execute("UPDATE search_state SET form = ?, arrival = 0, changes = changes + 1", (searching.FORM,))
 
 
+def _found(db: Connection, query: Query) -> list[Hit]:
+    reached: dict[int, int] | None = None
+    if query.session:
+        reached = dict(db.execute(_REACHED, (sqlite_places.key(db, query.session).session,)).fetchall())
+    if searching.is_hopeless(query) or db.execute(_STATE).fetchone()[0] != searching.FORM:
+        return []
+    wanted = searching.phrases(query.text)
+    with closing(_arrivals(db, query, wanted, reached)) as arrivals:
+        found = list(islice(arrivals, max(0, query.limit)))
+    return [_hit(db, arrival, wanted) for arrival in found]
+
+
 def _arrivals(db: Connection, query: Query, wanted: Phrases, reached: dict[int, int] | None) -> Generator[int]:
     """The arrivals of what ``query`` describes, newest first, as far as somebody asks for them."""
-    match, bounds = _match(query, wanted, reached), _bounds(db, query)
+    match, bounds = asked(query, wanted, reached), _bounds(db, query)
     if match is None or bounds is None:
         return
     first, last = bounds
@@ -334,63 +356,8 @@ def _bounds(db: Connection, query: Query) -> tuple[int, int] | None:
     return first, last if query.before is None else min(last, query.before - 1)
 
 
-def _match(query: Query, wanted: Phrases, reached: dict[int, int] | None) -> str | None:
-    """What FTS5 is asked for: phrases and filters, all in quotation marks; empty for anything, ``None`` for nothing."""
-    # What few entries have comes first: the rest is looked up only there.
-    parts: list[str] = []
-    if reached is not None:
-        parts.append(_any(_segment(segment) for segment in sorted(reached)))
-    if query.priority is not None and query.priority != Priority.NORMAL:
-        parts.append(_any([_priority(query.priority)]))
-    parts += [f'"{" ".join(phrase)}"' for phrase in wanted]
-    if query.tool:
-        parts.append(_any([_name("t", query.tool)]))
-    if query.model:
-        parts.append(_any([_name("m", query.model)]))
-    if query.min_tokens is not None or query.max_tokens is not None:
-        least = max(0, query.min_tokens or 0)
-        most = _MOST_TOKENS if query.max_tokens is None else min(_MOST_TOKENS, max(0, query.max_tokens))
-        parts.append(_any(_size(1 << bits >> 1) for bits in range(least.bit_length(), most.bit_length() + 1)))
-    if query.kinds:
-        parts.append(_any(_kind(kind) for kind in query.kinds))
-    return None if "" in parts else " AND ".join(parts)
-
-
-def _any(filters: Iterable[str]) -> str:
-    said = " OR ".join(f'"{filter}"' for filter in filters)
-    return f"({said})" if said else ""
-
-
 def _to_index(entry: Entry, segment: int) -> _Indexed:
-    filters = [_kind(entry.kind), _segment(segment), _size(entry.tokens)]
-    filters += [_name("m", model) for model in entry.models]
-    filters += [_name("t", tool) for tool in entry.tools]
-    if entry.priority != Priority.NORMAL:
-        filters.append(_priority(entry.priority))
-    return _Indexed(entry, segment, f"{' '.join(filters)}{searching.joined(entry.text)}")
-
-
-def _kind(kind: str) -> str:
-    return f"{_MARK}k{kind.replace('_', '')}"
-
-
-def _segment(segment: int) -> str:
-    return f"{_MARK}g{segment}"
-
-
-def _size(tokens: int) -> str:
-    """The power of two that the tokens are below: a range of tokens is a handful of these."""
-    return f"{_MARK}z{min(tokens, _MOST_TOKENS).bit_length()}"
-
-
-def _priority(priority: Priority) -> str:
-    return f"{_MARK}p{priority}"
-
-
-@lru_cache(4096)
-def _name(of: str, name: str) -> str:
-    """A model or tool: names may hold any sign, and the index parts words at signs."""
-    return f"{_MARK}{of}{canonical.digest(canonical.string(name))[:16]}"
+    return _Indexed(entry, segment, held(entry, segment))
 
 
 def _hit(db: Connection, arrival: int, wanted: Phrases) -> Hit:
