@@ -20,7 +20,7 @@ from tests.compile.build import (
     think,
     thought,
 )
-from thinkback.model.commits import Message
+from thinkback.model.commits import Message, Payload
 from thinkback.model.rule import Rule
 from thinkback.model.target import Target
 from thinkback.turn.plan import Plan
@@ -202,3 +202,55 @@ def test_what_was_copied_from_another_line_stays_away() -> None:
         plan = talk.end().user("d").plan(HERE)
         assert expected == sent(plan)
         assert bool(record) == any("copied here from another line" in reason for reason in reasons(plan))
+
+
+@pytest.mark.parametrize("kind", ["user", "assistant", "reasoning"])
+def test_what_people_changed_voids_what_was_made_behind_it(kind: Any) -> None:
+    """All later responses, with a record or without; what is made from then on goes, and leaves no gap."""
+    for talk in (turns(3).user("b"), adopted(3)):
+        words: dict[str, Payload] = {"user": Message("c"), "assistant": say("c"), "reasoning": think("c")}
+        talk.edit(talk.hashes(kind)[1], words[kind])
+        plan = talk.plan(HERE)
+        assert [] == sent(plan)
+        assert "it is bound to its prefix, and what stands before it was changed after it was made" in reasons(plan)
+        talk.answer(HERE, thought(ANTHROPIC, "t", "SIG5"), say("x")).end().user("c")
+        assert ["SIG5"] == sent(talk.plan(HERE))
+
+
+def adopted(number: int) -> Talk:
+    """Finished turns of which there is no record."""
+    talk = Talk(origin(ANTHROPIC)).system()
+    for turn in range(number):
+        talk.turn(f"question {turn}", thought(ANTHROPIC, f"t{turn}", f"SIG{turn}"), say(f"a{turn}"))
+    return talk.user("b")
+
+
+def test_what_was_skipped_voids_what_was_made_behind_it() -> None:
+    """Until a system message or an answer comes back, which is another change to what was made in between."""
+    talk = turns(2).user("b")
+    before = sent(talk.plan(HERE))
+    talk.annotate(talk.hashes("user")[1])
+    assert [] == sent(talk.plan(HERE))
+    talk.annotate(talk.hashes("user")[1], None, default=True)
+    assert ["SIG0", "SIG1"] == before == sent(talk.plan(HERE))
+    talk.annotate(talk.hashes("system")[0])
+    why = "it is bound to its prefix, and what stands before it was changed after it was made"
+    assert {"annotated as skip", why} == reasons(talk.plan(HERE))
+
+
+def test_reasoning_that_is_required_binds_no_less_for_being_skipped() -> None:
+    """What was made behind it in the turn under way goes too."""
+    talk = turns(1).user("b").answer(HERE, thought(ANTHROPIC, "t", "SIG1"), call()).result()
+    talk.annotate(talk.hashes()[1]).answer(HERE, thought(ANTHROPIC, "t", "SIG2"), call("c2")).result("c2")
+    assert ["SIG0", "SIG1", "SIG2"] == sent(talk.plan(HERE))
+    talk.answer(HERE, say("x")).end().user("c")
+    assert ["SIG2"] == sent(talk.plan(HERE))
+
+
+def test_a_checkpoint_voids_what_was_made_before_it() -> None:
+    """What follows it was made behind other words; what is made from then on goes."""
+    talk = turns(3).user("b")
+    talk.compact(talk.hashes("user")[0], talk.hashes("turn_ended")[0], "s", kept=(talk.hashes("response")[0],))
+    assert [] == sent(talk.plan(HERE))
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG5"), say("x")).end().user("c")
+    assert ["SIG5"] == sent(talk.plan(HERE))

@@ -203,3 +203,25 @@ def test_what_goes_on_with_a_message_goes_with_all_of_it() -> None:
     plan = talk.plan(place, KEEP)
     assert ["user", "assistant", "user"] == [message["role"] for message in sent(plan)["messages"]]
     assert "" == plan.kept
+
+
+def test_what_the_provider_has_and_people_changed_is_sent_again() -> None:
+    """It has an answer as it was before the edit, and reasoning that was skipped."""
+    talk = turns(1).user("q1").answer(HERE, say("a1"), wanted=KEEP).end().user("next")
+    assert "server2" == talk.plan(HERE, KEEP).kept
+    talk.edit(talk.hashes("assistant")[1], say("better"))
+    plan = talk.plan(HERE, KEEP)
+    assert "" == plan.kept
+    assert ["q1", "better", "next"] == [item["content"] for item in sent(plan)["input"][-3:]]
+    talk = turns(2).user("next")
+    talk.annotate(talk.hashes()[0])
+    assert "" == talk.plan(HERE, KEEP).kept
+
+
+def test_what_stays_away_of_what_the_provider_keeps_is_told_as_it_is() -> None:
+    """Somebody else's reasoning was never sent."""
+    talk = Talk(origin(RESPONSES, endpoint="https://other.example")).system().turn("a", thought(RESPONSES, "s", "ENC8"))
+    talk.user("b").answer(HERE, thought(RESPONSES, "s", "ENC0", "rs_0"), say("x"), wanted=KEEP).end().user("c")
+    plan = talk.plan(HERE, KEEP)
+    assert "server2" == plan.kept
+    assert ["drop", "drop", "server", "server", "server"] == [decision.action for decision in plan.decisions]

@@ -10,7 +10,7 @@ from tests.compile.build import WRITER, Built, Talk, build, call, inputs, rule, 
 from thinkback.compile import fold
 from thinkback.compile.translate import INTERRUPTED
 from thinkback.model.blocks import ToolResult
-from thinkback.model.commits import Draft, Message, Request, Usage
+from thinkback.model.commits import Draft, Merge, Message, Request, Usage
 
 OPEN_ONLY = rule(open_turn="should", later="never")
 
@@ -248,4 +248,10 @@ def test_messages_hold_what_was_said() -> None:
 def test_kinds_that_never_reach_a_request_are_passed_over() -> None:
     """A newer program may store what this one does not know."""
     talk = Talk().user("a").note("permission_decision", Message("allowed"))
+    assert build(Talk().user("a")).raw == build(talk).raw
+
+
+def test_merges_are_passed_over() -> None:
+    """They say where commits came from, and nothing to a model."""
+    talk = Talk().user("a").note("merge", Merge("try", "head"))
     assert build(Talk().user("a")).raw == build(talk).raw

@@ -10,7 +10,7 @@ import pytest
 from tests.turn.playbook import ENDPOINT, KEY, commits_of, rule, target
 from tests.turn.test_repair import HOME, turn
 from thinkback.errors import NotFoundError
-from thinkback.model.commits import Draft, Message, Tool, Tools
+from thinkback.model.commits import Commit, Draft, Message, Tool, Tools
 from thinkback.model.rule import Controls
 from thinkback.model.target import Settings, Target
 from thinkback.turn.dialects import dialect
@@ -124,3 +124,17 @@ def test_thinking_is_off_beside_tools_where_both_are_refused() -> None:
     assert {"type": "off"} == made.params["thinking"]
     assert ["reasoning.enabled"] == [control.key for control in made.dropped]
     assert {"type": "on"} == history.plan(target(row), Settings(), (), {"thinking": {"type": "on"}}).params["thinking"]
+
+
+def test_edited_tools_are_offered_as_they_are_now() -> None:
+    """An edit of tools that others took the place of changes nothing."""
+    old, new = (Draft("tools", Tools((Tool(name),))) for name in ("old", "new"))
+    commits = commits_of([old, new, *ASKED])
+
+    def edited(name: str, hash: str) -> Commit:
+        return commits_of([Draft("tools", Tools((Tool(name),)), edit=hash)])[0]
+
+    first = edited("changed", commits[1].hash)
+    assert ["changed"] == [tool.name for tool in History([*commits, first]).tools]
+    assert ["again"] == [tool.name for tool in History([*commits, first, edited("again", first.hash)]).tools]
+    assert ["new"] == [tool.name for tool in History([*commits, edited("changed", commits[0].hash)]).tools]

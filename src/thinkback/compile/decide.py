@@ -52,8 +52,7 @@ class Refused(NamedTuple):
 
 def withhold(unit: ResponseUnit, reason: str, notes: Notes) -> None:
     """Nothing of a response goes along (DESIGN 3.7)."""
-    for away in unit.changes.away if unit.changes is not None else ():
-        notes.away(away)
+    _tell_away(unit, notes)
     for hash, block in unit.thoughts:
         notes.drop(hash, block, reason)
     for hash, other in unit.others:
@@ -83,14 +82,19 @@ def decide(
         choice = _decide_native(unit, stance, policy, invalid, seen, notes, bound)
     else:
         choice = _decide_written(unit, form, stance, policy, invalid, seen, notes, lifted)
+    _tell_away(unit, notes)
     return _renamed(choice, unit, policy) if unit.calls else choice
+
+
+def _tell_away(unit: ResponseUnit, notes: Notes) -> None:
+    """What people took away of a response, and what their edits cost."""
+    for away in unit.changes.away if unit.changes is not None else ():
+        notes.away(away)
 
 
 def _heard(changes: Changes, form: Form, stance: Stance, lifted: Stance | None, notes: Notes) -> Stance:
     """What holds after what people said of the response; ``notes`` hears of it."""
     notes.void = changes.voided(required=stance.required)
-    for away in changes.away:
-        notes.away(away)
     if stance.required:
         notes.remarks = {hash: f"; {why}, but what is required goes" for hash, why in changes.skipped.items()}
     if lifted is None:
