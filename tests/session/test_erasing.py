@@ -6,28 +6,40 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import thinkback
 from tests.acceptance.hosts import ask_and_call, talk
+from tests.compile.build import HERE, Talk
 from tests.conformance.moves import PLACES, TOOLS, Place
-from thinkback.errors import ErasedError, NotFoundError, ThinkbackError
+from tests.stores.conftest import postgres as postgres
+from tests.stores.conftest import tenant as tenant
+from tests.stores.postgres_server import Server
+from thinkback.errors import ErasedError, NotFoundError, StoreError, ThinkbackError
 from thinkback.log.protocol import Origin, Query
+from thinkback.log.seal import seal
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
-from thinkback.model.commits import Erased, Head, Message, surviving
+from thinkback.model.commits import Draft, Erased, Head, Merge, Message, Step, surviving
 from thinkback.referee import Referee
 from thinkback.referee import Step as Scripted
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
+BOUND = msgspec.structs.replace(HERE, end_user="user-xenia")
 ANTHROPIC = next(place for place in PLACES if place.dialect == "anthropic")
 RESPONSES = next(place for place in PLACES if place.dialect == "openai-responses")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SessionStore]:
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path, tenant: str) -> Iterator[SessionStore]:
     """A log of each kind."""
-    with thinkback.open(":memory:" if request.param == "memory" else tmp_path / "log.db") as opened:
+    if request.param == "postgres":
+        server: Server = request.getfixturevalue("postgres")
+        opened = thinkback.open(server.url(), tenant=tenant)
+    else:
+        opened = thinkback.open(":memory:" if request.param == "memory" else tmp_path / "log.db")
+    with opened:
         yield opened
 
 
@@ -111,11 +123,13 @@ def test_what_no_branch_reaches_is_forgotten_too(kept: SessionStore, referee: Re
 
 
 def test_old_things_are_forgotten(kept: SessionStore, referee: Referee) -> None:
-    """Whole turns before a time; a time may be a number or a date."""
+    """Whole turns before a time; a time may be a number or a date, in UTC if it does not say where."""
     session = two_people(kept, referee)
     second = next(c for c in session.log() if isinstance(c.value, Message) and c.value.text == "yorick-question")
     moment = datetime.fromtimestamp(second.time / 1_000_000, UTC)
-    assert kept.care.purge(before=second.time, dry_run=True) == kept.care.purge(before=moment, dry_run=True)
+    listed = kept.care.purge(before=second.time, dry_run=True)
+    assert listed == kept.care.purge(before=moment, dry_run=True)
+    assert listed == kept.care.purge(before=moment.replace(tzinfo=None), dry_run=True)
     kept.care.purge(before=second.time)
     text = said(kept)
     assert [False, True] == ["xenia-" in text, "yorick-answer" in text]
@@ -244,8 +258,8 @@ def test_a_tenant_is_forgotten(kept: SessionStore, referee: Referee) -> None:
     kept.session("other").commit("something else")
     with pytest.raises(ThinkbackError, match="not 'somebody'"):
         kept.care.purge(tenant="somebody")
-    listed = kept.care.purge(tenant="default", dry_run=True)
-    assert listed.commits == kept.care.purge(tenant="default").commits
+    listed = kept.care.purge(tenant=kept.tenant, dry_run=True)
+    assert listed.commits == kept.care.purge(tenant=kept.tenant).commits
     assert ([], []) == (kept.sessions(), kept.fsck())
 
 
@@ -263,3 +277,40 @@ def test_what_cannot_be_erased_is_told(kept: SessionStore) -> None:
     with pytest.raises(ThinkbackError, match="no regular expression"):
         kept.care.redact("ffff", "(")
     assert () == kept.care.purge(end_user="nobody").commits
+
+
+def test_a_copy_is_made_of_the_log(tmp_path: Path, referee: Referee) -> None:
+    """As it is now; a name that is taken is refused."""
+    with thinkback.open(tmp_path / "log.db") as store:
+        two_people(store, referee)
+        store.backup(tmp_path / "copy.db")
+        with thinkback.open(tmp_path / "copy.db") as copy:
+            assert (store.commits("talk"), []) == (copy.commits("talk"), copy.fsck())
+        with pytest.raises(StoreError, match="exists"):
+            store.backup(tmp_path / "copy.db")
+
+
+def test_the_other_side_of_a_merge_is_forgotten_too(kept: SessionStore) -> None:
+    """Also where its session was deleted, and where it is not in the log at all."""
+    root = kept.session("root")
+    start = root.commit("start")
+    kept.log.create_session("b", "b", 9, Origin(root.id, at=Head(start.hash, start.seq)))
+    turn = Talk().user("xenia-question").reply(Text("xenia-answer"), origin=BOUND).end()
+    drafts = tuple(Draft(c.kind, c.value, c.response, c.index) for c in turn.commits)
+    said_there = seal(Step("x", drafts, 7), Head(start.hash, start.seq))
+    kept.log.append("b", "x", said_there, Head(start.hash, start.seq))
+    there = said_there[-1].hash
+    merges = tuple(Draft("merge", Merge("b", hash), parents=(hash,)) for hash in (there, "0" * 64))
+    kept.log.append(root.id, "m", seal(Step("m", merges, 8), kept.find("root").head), kept.find("root").head)
+    kept.care.delete_session("b")
+    assert "xenia-answer" in _words(kept, root.id, there)
+    done = kept.care.redact(said_there[0].hash, "question")
+    assert (1, ("root",)) == (len(done.commits), done.sessions)
+    assert "question" not in _words(kept, root.id, there)
+    done = kept.care.purge(end_user="user-xenia")
+    assert (4, ("root",)) == (len(done.commits), done.sessions)
+    assert "xenia" not in _words(kept, root.id, there)
+
+
+def _words(store: SessionStore, session: str, hash: str) -> str:
+    return "\n".join(commit.payload.decode() for commit in store.log.read_to(session, hash))

@@ -9,8 +9,13 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 
 from tests.session.histories import Move, build, moves, shape
+from tests.stores.samples import put, user_step
 from thinkback.log.leaving import Sharing
+from thinkback.log.protocol import Origin as Forked
 from thinkback.log.protocol import Store
+from thinkback.log.seal import head_of
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Usage, surviving
 from thinkback.session.exporting import Exported, choose, json_lines
 from thinkback.session.importing import Imported, import_lines
 from thinkback.stores import open_store
@@ -67,3 +72,40 @@ def test_one_session_brings_what_it_stands_on(sequence: list[Move]) -> None:
                 assert [] == list(copy.fsck())
             finally:
                 copy.close()
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(moves)
+def test_nothing_opaque_is_in_what_is_shared(sequence: list[Move]) -> None:
+    """Of any log: no carrier, signature, verbatim object, thought, account or end user, in whatever is left."""
+    source, shared = open_store(":memory:"), open_store(":memory:")
+    build(source, sequence)
+    imported(shared, exported(source, sharing=Sharing()))
+    for info in shared.list_sessions():
+        for branch in shared.refs.list(info.id):
+            for commit in shared.read(info.id, branch=branch.name):
+                value = surviving(commit.value)
+                held = [getattr(value, name, "") for name in ("carriers", "signature", "thought", "envelope", "basis")]
+                origin = getattr(value, "origin", None) or Origin("", "", "")
+                held += [origin.account, origin.end_user, origin.endpoint]
+                held += [getattr(value, "wire", "") if not isinstance(value, Usage) else ""]
+                assert [] == [each for each in held if each]
+
+
+def test_orphans_are_roots_in_a_file() -> None:
+    """What forked from a session that was deleted begins for itself, and comes back so."""
+    source, copy = open_store(":memory:"), open_store(":memory:")
+    source.create_session("root", "root", 1)
+    first = put(source, "root", user_step("1"))
+    for number, name in enumerate(("one", "two"), 2):
+        source.create_session(name, name, number, Forked("root", at=head_of(first), purpose="try"))
+        put(source, name, user_step("2", name))
+    source.create_session("three", "three", 4, Forked("one", purpose="empty"))
+    source.care.delete_session("root")
+    for session in ("", "three", "two"):
+        file = exported(source, session)
+        imported(copy, file)
+        assert file == exported(copy, session)
+    assert [("one", ""), ("two", ""), ("one", "one")] == [
+        (info.family, info.parent) for info in sorted(copy.list_sessions(), key=lambda info: info.created)
+    ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 from typing import assert_type
 
 import msgspec
@@ -32,6 +33,9 @@ from thinkback.log.protocol import Problem, SessionInfo
 from thinkback.model.commits import Commit, Usage
 from thinkback.model.plan import Counts
 from thinkback.model.target import Settings, Target
+from thinkback.session.erasing import Erasure, Gone
+from thinkback.session.exporting import Exported
+from thinkback.session.importing import ImportedSession
 from thinkback.turn.plan import Plan
 
 
@@ -61,6 +65,10 @@ def stores(path: str) -> None:
         assert_type(store.find("chat"), SessionInfo)
         assert_type(store.commits("chat"), list[Commit])
         assert_type(store.fsck(), list[Problem])
+        assert_type(store.export("chat.jsonl", session="chat", with_reasoning=True), Exported)
+        assert_type(store.import_([b""]).sessions, tuple[ImportedSession, ...])
+        assert_type(store.care.purge(end_user="somebody", before=datetime(2026, 1, 1), dry_run=True), Erasure)
+        assert_type(store.care.redact("abc", r"\d+").commits, tuple[Gone, ...])
     thinkback.open(path, durability="sometimes")  # type: ignore[arg-type]
 
 

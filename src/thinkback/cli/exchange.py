@@ -18,7 +18,7 @@ FORMATS = ("jsonl", "markdown", "html", "parquet")
 @click.option("--family", is_flag=True, help="With --session: all sessions that forked from one another.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Else the ending of FILE says it.")
 @click.option("--with-reasoning", is_flag=True, help="Reasoning goes along.")
-@click.option("--with-carriers", is_flag=True, help="Opaque values and accounts go along.")
+@click.option("--with-carriers", is_flag=True, help="Opaque values go along.")
 @click.option("--with-history", is_flag=True, help="Show what edits and checkpoints replaced.")
 @click.option("--complete", is_flag=True, help="Everything goes along, as for a copy of your own.")
 @db_option

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -75,8 +75,8 @@ class StoreCare:
         reason: str = "",
         dry_run: bool = False,
     ) -> Erasure:
-        """Erase what was said to, by and for ``end_user``, or before a time (microseconds UTC), or both: of that user
-        before that time. ``tenant`` alone deletes every session of the tenant that this log was opened for.
+        """Erase what was said to, by and for ``end_user``, or before a time (a date, or microseconds UTC), or both: of
+        that user before that time. ``tenant`` alone deletes every session of the tenant that this log was opened for.
 
         Of a turn for the end user everything goes that was said in it, with what was said about that later.
         Raises ``ThinkbackError`` for another tenant, or where nothing is named.
@@ -202,4 +202,6 @@ def _joined(erasures: Sequence[Erasure], dry_run: bool) -> Erasure:
 
 
 def _microseconds(time: datetime | int) -> int:
-    return time if isinstance(time, int) else round(time.timestamp() * 1_000_000)
+    if isinstance(time, int):
+        return time
+    return round((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000_000)
