@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
 from functools import partial
 
 import pytest
 
 from bench import __main__ as runner
-from bench import conversation, ingest, tags
+from bench import conversation, ingest, search, tags
 from bench.measure import Figure, Samples, interleaved, timed
 from bench.plan import DROPS, KEEPS, encoded, first
 from bench.start import spawned
 from bench.streams import stream
+from thinkback.log.protocol import Query
 from thinkback.turn.plan import History
 
 
@@ -64,3 +66,13 @@ def test_missed_aim_is_printed_as_short() -> None:
     """The row says so, and what was measured and what was not."""
     assert "short" in runner.row(Figure("a", 1.5, "ms", limit_ratio=4.0, aim="<= 3x", met=False))
     assert " - " in runner.row(Figure("b", None, "ms"))
+
+
+def test_search_finds_the_phrases_it_measures() -> None:
+    """Samples are of the log, so that a page of a phrase has at least the block that it is from."""
+    log = search.built(200)
+    chance = random.Random(1)
+    queries = [search.KINDS["phrase"](log, chance) for _ in range(20)]
+    assert all(log.store.search.find(query) for query in queries)
+    assert 200 == len(log.store.search.find(Query(kinds=("reasoning",), limit=999)))
+    assert log.log < log.whole

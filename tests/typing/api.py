@@ -16,6 +16,7 @@ import msgspec
 import thinkback
 from thinkback import (
     Decision,
+    Priority,
     ReasoningDelta,
     Reclassified,
     Reply,
@@ -36,7 +37,10 @@ from thinkback.model.target import Settings, Target
 from thinkback.session.erasing import Erasure, Gone
 from thinkback.session.exporting import Exported
 from thinkback.session.importing import ImportedSession
+from thinkback.session.search import Found
 from thinkback.turn.plan import Plan
+from thinkback.turn.spending import Spending, TurnUse
+from thinkback.turn.usage import TokenUse
 
 
 class Answer(msgspec.Struct):
@@ -91,6 +95,22 @@ def sessions(store: SessionStore) -> Session:
     session.set("reasoning.keepLast", 3)
     session.unset("reasoning.keepLast")
     return session
+
+
+def searches(store: SessionStore, session: Session) -> None:
+    """Search in what was said and thought, and what was used for it."""
+    found = session.search(
+        '"the build fails"', kinds=("reasoning", "user"), tool="bash", since="2026-07-01", min_tokens=9, everywhere=True
+    )
+    assert_type(found, list[Found])
+    assert_type([(one.hit.excerpt, one.commit) for one in found], list[tuple[str, Commit]])
+    assert_type(session.search.reasoning(priority=Priority.PINNED, before=found[-1]), list[Found])
+    assert_type(store.find_reasoning("build", session="chat", until=datetime(2026, 7, 1), limit=9), list[Found])
+    session.search("build", kind="reasoning")  # type: ignore[call-arg]
+    assert_type(session.usage.turns(), tuple[TurnUse, ...])
+    assert_type(session.usage.total().models, dict[str, TokenUse])
+    assert_type(session.usage.context(params={"max_tokens": 9}).effective, int)
+    assert_type(store.usage().sessions, dict[str, Spending])
 
 
 def asks(session: Session) -> None:
