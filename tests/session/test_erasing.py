@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +14,6 @@ import thinkback
 from tests.acceptance.hosts import ask_and_call, talk
 from tests.compile.build import HERE, Talk
 from tests.conformance.moves import PLACES, TOOLS, Place
-from tests.stores.conftest import postgres as postgres
-from tests.stores.conftest import tenant as tenant
 from tests.stores.postgres_server import Server
 from thinkback.errors import ErasedError, NotFoundError, StoreError, ThinkbackError
 from thinkback.log.protocol import Origin, Query
@@ -32,11 +31,11 @@ RESPONSES = next(place for place in PLACES if place.dialect == "openai-responses
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def kept(request: pytest.FixtureRequest, tmp_path: Path, tenant: str) -> Iterator[SessionStore]:
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SessionStore]:
     """A log of each kind."""
     if request.param == "postgres":
         server: Server = request.getfixturevalue("postgres")
-        opened = thinkback.open(server.url(), tenant=tenant)
+        opened = thinkback.open(server.url(), tenant=secrets.token_hex(8))
     else:
         opened = thinkback.open(":memory:" if request.param == "memory" else tmp_path / "log.db")
     with opened:

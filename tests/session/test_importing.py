@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import secrets
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +13,7 @@ import pytest
 import thinkback
 from tests.session.histories import shape
 from tests.session.test_exchange import exported, imported
-from tests.stores.conftest import OPENERS, TENANTS
-from tests.stores.conftest import postgres as postgres
+from tests.stores.conftest import OPENERS
 from tests.stores.postgres_server import Server
 from tests.stores.samples import put, response_step, user_step
 from thinkback.errors import ExportFileError, NotFoundError
@@ -31,7 +31,7 @@ def any_log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """An empty log of each kind."""
     if request.param == "postgres":
         server: Server = request.getfixturevalue("postgres")
-        opened = open_store(server.url(), tenant=f"tenant {next(TENANTS)}")
+        opened = open_store(server.url(), tenant=secrets.token_hex(8))
     else:
         opened = OPENERS[request.param](tmp_path)
     yield opened
