@@ -19,6 +19,7 @@ from tests.stores.samples import fill, put, response_step, user_step
 from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.protocol import Hit, Origin, Query, Store
 from thinkback.log.seal import head_of
+from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.blocks import Origin as Minted
 from thinkback.model.commits import (
@@ -26,6 +27,7 @@ from thinkback.model.commits import (
     Commit,
     Content,
     Draft,
+    Erased,
     Message,
     Priority,
     Response,
@@ -36,6 +38,7 @@ from thinkback.model.commits import (
 )
 from thinkback.stores import open_store
 
+GONE = canonical.encode(Erased("asked for", 9))
 _ids = count()
 
 
@@ -299,6 +302,42 @@ def test_however_it_is_filled_the_same_is_found(store: Store, limit: int) -> Non
     assert [] == found(store)
     catch_up(store)
     assert whole == store.search.find(Query())
+
+
+def test_what_is_erased_or_removed_is_not_found(store: Store) -> None:
+    """Nor by what its neighbours knew of it; what comes after it is found, and what is left of it."""
+    commits = filled(
+        store,
+        "s",
+        [said("green secret"), step(*answer(ThinkingBlock("blue"), ToolCall("1", "bash", '{"key":"secret"}')))],
+    )
+    user, _, thought, call = commits
+    rest = canonical.encode(Message("green ***")).decode()
+    store.care.erase("s", {user.hash: canonical.encode(Erased("asked", 9, rest)), call.hash: GONE})
+    assert [] == found(store, "secret") + found(store, tool="bash")
+    assert ([user.hash], [thought.hash]) == (found(store, "green"), found(store, "blue"))
+    filled(store, "t", [said("blue too")])
+    store.care.delete_session("t")
+    assert [thought.hash] == found(store, "blue")
+    (later,) = filled(store, "u", [said("blue again")])
+    assert [later.hash, thought.hash] == found(store, "blue")
+    store.care.delete_session("s")
+    assert [later.hash] == found(store)
+    store.search.rebuild()
+    catch_up(store)
+    assert [later.hash] == found(store)
+
+
+def test_what_gc_takes_is_not_found(store: Store) -> None:
+    """And what was never reached by a branch is found until then."""
+    one, two, three = filled(store, "s", [said("blue 1"), said("blue 2"), said("blue 3")])
+    store.refs.move("s", "main", head_of([three]), head_of([one]))
+    assert [three.hash, two.hash, one.hash] == found(store, "blue")
+    store.care.gc(10**18)
+    assert [one.hash] == found(store, "blue")
+    put(store, "s", said("blue 4"))
+    catch_up(store)
+    assert 2 == len(found(store, "blue"))
 
 
 def test_a_very_long_text_is_found_by_any_part(store: Store) -> None:
