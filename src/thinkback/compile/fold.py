@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -21,7 +20,7 @@ from thinkback.compile.grouping import Grouper
 from thinkback.compile.grown import Grown, Known
 from thinkback.compile.policy import Inputs, Policy
 from thinkback.compile.render import START, Bare, Reached, Rendering, bare_bytes
-from thinkback.compile.select import Selection
+from thinkback.compile.select import Selection, grouped, selected, window
 from thinkback.compile.units import Minted, Turn, count_finished
 from thinkback.errors import ContextRefused
 from thinkback.model import canonical
@@ -75,11 +74,7 @@ def empty(inputs: Inputs) -> State:
 
 def fold(inputs: Inputs, commits: Sequence[Commit], writer: Writer, floor: int = 0) -> State:
     """The state after ``commits``, from empty. Raises ``ReplayRefused``."""
-    grouper, selection = Grouper(), None
-    grouper.take(commits)
-    if grouper.curated:
-        selection, grouper = Selection(commits), Grouper(keyed=True)
-        grouper.take(selection.commits)
+    grouper, selection = grouped(commits)
     return _take(_start(inputs, grouper.repairs, floor, selection), commits, grouper, writer)
 
 
@@ -101,7 +96,7 @@ def _is_under_others(state: State, turns: Sequence[Turn], writer: Writer) -> boo
     """Whether reasoning that is settled was judged under other system messages than there are now."""
     if not state.policy.binds or state.policy.settings.context_size is not None:
         return False
-    return state.under != _under(state, _selected(turns, state.selection), writer)
+    return state.under != _under(state, selected(turns, state.selection), writer)
 
 
 def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0, selection: Selection | None = None) -> State:
@@ -131,7 +126,7 @@ def _applies(repair: Repair, inputs: Inputs) -> bool:
 
 def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Writer) -> State:
     """``state`` with what ``grouper`` made of ``commits``; what can no longer change is rendered and settled."""
-    turns = _selected(grouper.turns, state.selection)
+    turns = selected(grouper.turns, state.selection)
     keep_last, size = state.policy.keep_last, state.policy.settings.context_size
     settled = _count_settled(turns, keep_last) if size is None else _count_gone(turns, size)
     state = msgspec.structs.replace(state, under=_under(state, turns, writer))
@@ -185,19 +180,6 @@ def _under(state: State, turns: Sequence[Turn], writer: Writer) -> str:
     return _digest(state.system.hasher(b"", b"", b"\n", _same), out.systems(turns, cut))
 
 
-def _selected(turns: Sequence[Turn], selection: Selection | None) -> list[Turn]:
-    """What goes of ``turns`` after what people said about them."""
-    return list(turns) if selection is None else list(map(selection.turn, turns))
-
-
-def window(turns: Sequence[Turn], size: int | None) -> int:
-    """How many leading turns ``context.size`` leaves out: all but the last ``size`` in which anything is said."""
-    if size is None:
-        return 0
-    said = (at for at in range(len(turns) - 1, -1, -1) if turns[at].is_said)
-    return next(islice(said, size - 1, None), 0)
-
-
 def _count_gone(turns: list[Turn], size: int) -> int:
     """How many leading turns are beyond ``context.size`` for good."""
     return min(window(turns, size), max(count_finished(turns) - 1, 0))
@@ -249,7 +231,7 @@ class Request:
     def __init__(self, state: State, writer: Writer) -> None:
         self.state = state
         self._tail = tail = _rendering(state, writer)
-        turns = _selected(state.pending, state.selection)
+        turns = selected(state.pending, state.selection)
         size, finished = state.policy.settings.context_size, count_finished(turns)
         cut = window(turns, size)
         if size is not None and cut + state.settled:

@@ -8,12 +8,13 @@ about which nobody said anything never comes here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from thinkback.compile.checkpoints import arrange
-from thinkback.compile.grouping import NOBODY, summarised
+from thinkback.compile.grouping import NOBODY, Grouper, summarised
 from thinkback.compile.translate import call_of_result
 from thinkback.compile.units import Away, Change, Changes, MessageUnit, ResponseUnit, Turn, says
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
@@ -47,6 +48,30 @@ _STAND_INS: Mapping[str, Payload] = {
     "response": Response(NOBODY, content="text"),
     "turn_ended": TurnEnded("completed"),
 }
+
+
+def grouped(commits: Sequence[Commit], *, keyed: bool = False) -> tuple[Grouper, Selection | None]:
+    """The turns of a history, and what people said about it, if anybody did. ``keyed`` as in ``Grouper``."""
+    grouper = Grouper(keyed=keyed)
+    grouper.take(commits)
+    if not grouper.curated:
+        return grouper, None
+    selection, grouper = Selection(commits), Grouper(keyed=True)
+    grouper.take(selection.commits)
+    return grouper, selection
+
+
+def selected(turns: Sequence[Turn], selection: Selection | None) -> list[Turn]:
+    """What goes of ``turns`` after what people said about them."""
+    return list(turns) if selection is None else list(map(selection.turn, turns))
+
+
+def window(turns: Sequence[Turn], size: int | None) -> int:
+    """How many leading turns a window leaves out: all but the last ``size`` in which anything is said."""
+    if size is None:
+        return 0
+    said = (at for at in range(len(turns) - 1, -1, -1) if turns[at].is_said)
+    return next(islice(said, size - 1, None), 0)
 
 
 class Now(NamedTuple):
@@ -191,6 +216,7 @@ class _Rewriting:
             away=tuple(self._away),
             at=self._at,
             skipped_at=self._skipped_at,
+            bare=bare,
         )
 
     def _change(self, why: str, at: int) -> None:

@@ -96,12 +96,9 @@ def call_ids(unit: ResponseUnit, dialect: str) -> tuple[str, ...]:
 
 
 def renamed(call: ToolCall, id: str, in_object: bool) -> ToolCall:
-    """A call under another id. ``in_object``: what it carries has its only place in its verbatim object, as it always
-    has in one that is written as chat completions write calls.
-    """
-    body = canonical.decode(call.wire) if call.wire else {}
-    keeps = bool(body) and (in_object or (bool(call.carriers) and "function" in body))
-    return msgspec.structs.replace(call, id=id, wire=canonical.source({**body, "id": id}) if keeps else "")
+    """A call under another id. ``in_object``: what it carries has its only place in its verbatim object."""
+    wire = canonical.source({**canonical.decode(call.wire), "id": id}) if in_object and call.wire else ""
+    return msgspec.structs.replace(call, id=id, wire=wire)
 
 
 def answers(unit: ResponseUnit, ids: Sequence[str], dialect: str) -> list[ToolResult]:

@@ -62,7 +62,7 @@ class Changes(NamedTuple):
     ``gone``: why nothing of it goes; ``void``: why nothing that it carries does. Of its reasoning, by commit hash and
     with the reason: ``skipped`` stays away unless it is required, ``lifted`` goes whatever the settings say, ``lost``
     cannot go. ``at`` is the ``seq`` of the last commit that said so, ``skipped_at`` that of the last that skipped
-    reasoning; -1 where it is so from the start.
+    reasoning; -1 where it is so from the start. ``bare``: it is ``gone`` because nothing but reasoning is left.
     """
 
     source: ResponseUnit
@@ -74,6 +74,7 @@ class Changes(NamedTuple):
     away: tuple[Away, ...] = ()
     at: int = -1
     skipped_at: int = -1
+    bare: bool = False
 
     def voided(self, *, required: bool) -> str:
         """Why no carrier of it goes; reasoning that is ``required`` goes though it was skipped."""
