@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from tests.compile.build import ANTHROPIC, Talk, call, native, origin, say, settings, target, think, thought
 from tests.compile.test_laws import rows, talks
 from tests.compile.test_laws import wishes as settings_of_people
+from tests.compile.test_native_laws import Case, cases
 from tests.log.test_compaction import compacted, mark, marks, turns
 from tests.log.test_compaction import wishes as wishes_of_people
+from thinkback.compile.policy import binds
 from thinkback.errors import CompactionRefused, ThinkbackError
 from thinkback.log.compaction import AUTOMATIC, OVERFLOW, Wish, is_empty
 from thinkback.log.outline import Outline
@@ -285,7 +287,8 @@ def test_requests_behind_checkpoints_are_whole(
     talk: Talk, row: Rule, wanted: Settings, said: list[Priority | None], wishes: list[Wish]
 ) -> None:
     """Whatever the history, marks, rule and checkpoints, one upon the other: every call has its result and every
-    result its call, what is pinned is there word for word, and the log has everything as before.
+    result its call, what is pinned is there word for word, of what stays every carrier and reasoning text that went
+    along still does, and the log has everything as before.
     """
     for at, priority in enumerate(said[: len(talk.commits)]):
         if priority is not None:
@@ -309,7 +312,46 @@ def test_requests_behind_checkpoints_are_whole(
             waiting = [each["id"] for each in message.get("tool_calls") or ()]
     assert [] == waiting
     assert bytes(before).count(b"PINNED WORDS") <= bytes(after).count(b"PINNED WORDS") <= 1
+    outline = Outline(talk.commits)
+    gone = {talk.commits[at].hash for piece in outline.pieces if outline.is_inside(piece) for at in piece.at}
+    assert set() == _went(before) - _went(after) - gone
     assert stored == talk.commits[: len(stored)]
+
+
+@given(cases(), st.lists(wishes_of_people, min_size=1, max_size=3))
+def test_what_stays_keeps_what_it_carries(case: Case, wishes: list[Wish]) -> None:
+    """In every dialect that takes reasoning back in its place, with everything that its maker tied to it; where it is
+    bound to what stands before it, nothing goes along that did not before.
+    """
+    talk, wanted = case
+    talk.turn("more", say("a")).turn("and more", say("b"))
+    before = _outcome(case)
+    for wish in wishes:
+        with suppress(CompactionRefused):
+            compacted(talk, wish, "SUMMARY")
+    after = _outcome(case)
+    outline = Outline(talk.commits)
+    gone = {talk.commits[at].hash for piece in outline.pieces if outline.is_inside(piece) for at in piece.at}
+    if before is None or after is None:
+        return
+    if binds(wanted.target.rule, wanted.settings):
+        assert set() == _went(after) & gone
+    else:
+        assert set() == _went(before) - _went(after) - gone
+
+
+def _outcome(case: Case) -> Plan | None:
+    """The next request, where there is one."""
+    wanted = case.wanted
+    try:
+        return History(case.talk.commits).plan(wanted.target, wanted.settings, None, wanted.params)
+    except ThinkbackError:
+        return None
+
+
+def _went(plan: Plan) -> set[str]:
+    """The blocks of which something goes along with its own words."""
+    return {found.block for found in plan.decisions if found.message >= 0 and found.block}
 
 
 @given(talks(), rows, st.sampled_from([50, 200, 1_000]), st.booleans())

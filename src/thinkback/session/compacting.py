@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, get_args
 
 import msgspec
 
-from thinkback.errors import CompactionRefused, ReplayRefused, SettingError
+from thinkback.errors import CompactionRefused, ContextRefused, ReplayRefused, SettingError
 from thinkback.log.compaction import TRIM_TO, Wish, checkpoint, cut
 from thinkback.log.outline import Outline
 from thinkback.log.strategies import made
@@ -225,7 +225,7 @@ class Compactor:
     def _tried(self, base: Plan, payload: Compaction) -> Plan:
         try:
             return room.trial(self._session._history, base, payload)
-        except ReplayRefused as error:
+        except (ReplayRefused, ContextRefused) as error:
             raise CompactionRefused(
                 f"the next request could not be built: {error.message}",
                 details=error.details,

@@ -14,6 +14,7 @@ import msgspec
 
 from thinkback.errors import (
     CompactionRefused,
+    ContextRefused,
     NotFoundError,
     ProviderError,
     ReplayRefused,
@@ -190,7 +191,7 @@ def _due(session: Session, options: Options) -> Asked | None:
     settings = session._effective(options.settings)
     try:
         plan = session._plan(options)
-    except ReplayRefused:
+    except (ReplayRefused, ContextRefused):  # the turn itself says so
         return None
     if pressure.level(plan.counts, settings) != "summarise":
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from thinkback.compile.policy import binds
-from thinkback.errors import CompactionRefused, ReplayRefused
+from thinkback.errors import ThinkbackError
 from thinkback.log.compaction import AUTOMATIC, OVERFLOW, USEFUL, Wish, is_cooling
 from thinkback.log.outline import Outline
 from thinkback.log.seal import seal
@@ -32,7 +32,7 @@ _SAID = frozenset({"user", "response", "tool_result"})
 
 
 def trial(history: History, plan: Plan, found: Compaction) -> Plan:
-    """``plan`` as it would be behind the checkpoint ``found``. Raises ``ReplayRefused``."""
+    """``plan`` as it would be behind the checkpoint ``found``. Raises ``ReplayRefused``, ``ContextRefused``."""
     sealed = seal(Step("", (Draft("compaction", found),), 0), history.head)
     tried = History([*history.commits, *sealed])
     return tried.plan(plan.target, plan.wanted, plan.tools, plan.native)
@@ -109,7 +109,7 @@ def _first(
         try:
             found = made(outline, wish)
             after = trial(history, plan, found).counts.effective
-        except (CompactionRefused, ReplayRefused):
+        except ThinkbackError:  # nothing to take, or what is left is no request that the endpoint takes
             continue
         if after < (best[1].after if best is not None else before):
             best = wish, msgspec.structs.replace(found, before=before, after=after)
