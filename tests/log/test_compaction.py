@@ -287,6 +287,15 @@ def test_after_little_use_it_rests_for_three_turns(found: Compaction, cools: boo
     assert [cools, cools, cools, False] == rests
 
 
+def test_a_trim_in_vain_does_not_hold_up_a_summary() -> None:
+    """It only rests itself; what came before it counts as ever."""
+    talk = turns(1).user("a").note("compaction", Compaction("tool_results", before=9, after=9, reason=AUTOMATIC))
+    assert [False, True] == [is_cooling(talk.commits, trims=trims) for trims in (False, True)]
+    late = turns(1).user("a").note("compaction", attempt(100, 99))
+    late.note("compaction", Compaction("tool_results", before=9, after=5, reason=AUTOMATIC, trimmed=(("a", "b"),)))
+    assert [True, False] == [is_cooling(late.commits, trims=trims) for trims in (False, True)]
+
+
 def test_without_an_attempt_nothing_rests() -> None:
     """Neither in an empty history nor in a short one."""
     assert not is_cooling([])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 
 from tests.compile.build import Talk, call, say, think
@@ -148,6 +149,27 @@ def test_the_last_text_of_a_trimmed_result_holds() -> None:
     for text in ("long", "short"):
         talk.note("compaction", Compaction("tool_results", trimmed=((result, text),)))
     assert {result: "short"} == Outline(talk.commits).trimmed
+
+
+def test_a_checkpoint_counts_as_it_was_edited_and_not_where_it_was_skipped() -> None:
+    """People may correct a summary, or do without it."""
+    talk = summarised(Talk().turn("a").turn("b"), 0, 4)
+    made = talk.commits[-1]
+    talk.add(Draft("compaction", msgspec.structs.replace(made.value, summary="better"), edit=made.hash))
+    assert ["better"] == [run.checkpoint.summary for run in Outline(talk.commits).runs]
+    talk.note("annotation", Annotation(made.hash, Priority.SKIP))
+    assert () == Outline(talk.commits).runs
+
+
+def test_a_result_that_was_edited_since_is_not_trimmed() -> None:
+    """The last word is the edit's; one from before is trimmed."""
+    talk = Talk().loop()
+    result = talk.commits[-1].hash
+    talk.add(Draft("tool_result", ToolResult("c1", "more"), "resp1", edit=result))
+    talk.note("compaction", Compaction("tool_results", trimmed=((result, "short"),)))
+    assert {result: "short"} == Outline(talk.commits).trimmed
+    talk.add(Draft("tool_result", ToolResult("c1", "most"), "resp1", edit=result))
+    assert {} == Outline(talk.commits).trimmed
 
 
 @given(talks())

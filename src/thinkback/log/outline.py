@@ -6,7 +6,7 @@ goes through none. Must not: know what a request looks like.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from thinkback.model.blocks import ToolCall, ToolResult
@@ -57,8 +57,14 @@ class Outline:
         self.turns = grouping.turn + 1
         self.begun = grouping.is_minted and grouping.state != "completed"
         self._clean = self._clean_cuts()
-        self.runs = self._runs()
-        self.trimmed = {hash: text for found in self.curation.checkpoints for hash, text in _trimmed(found)}
+        checkpoints = list(self._checkpoints())
+        self.runs = self._runs([found for _, found in checkpoints])
+        self.trimmed = {
+            hash: text
+            for at, found in checkpoints
+            for hash, text in found.trimmed
+            if not any(edit.seq > at for edit in self.curation.edits.get(hash, ()))
+        }
 
     def is_clean(self, at: int) -> bool:
         """Whether no piece stands on both sides of a cut before piece number ``at``."""
@@ -86,22 +92,24 @@ class Outline:
             reached = max(reached, piece.at[-1])
         return (*clean, True)
 
-    def _runs(self) -> tuple[Run, ...]:
-        if not self.curation.checkpoints:
+    def _checkpoints(self) -> Iterator[tuple[int, Compaction]]:
+        """Checkpoints that hold, as last edited, and where they stand; one that was skipped does not."""
+        for commit in self.curation.checkpoints:
+            found = self.curation.value(commit)
+            if isinstance(found, Compaction) and self.curation.priority(commit) is not Priority.SKIP:
+                yield commit.seq, found
+
+    def _runs(self, checkpoints: Sequence[Compaction]) -> tuple[Run, ...]:
+        if not checkpoints:
             return ()
         places = {commit.hash: at for at, commit in enumerate(self.commits)}
         runs: list[Run] = []
-        for commit in self.curation.checkpoints:
-            found = commit.value
-            if isinstance(found, Compaction) and found.first in places and found.last in places:
+        for found in checkpoints:
+            if found.first in places and found.last in places:
                 run = Run(places[found.first], places[found.last], found)
                 runs = [old for old in runs if not (run.first <= old.first and old.last <= run.last)]
                 runs.append(run)
         return tuple(sorted(runs, key=lambda run: run.first))
-
-
-def _trimmed(commit: Commit) -> tuple[tuple[str, str], ...]:
-    return commit.value.trimmed if isinstance(commit.value, Compaction) else ()
 
 
 class _Growing:
