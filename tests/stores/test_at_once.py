@@ -1,0 +1,61 @@
+"""Everything at once: threads change, collect, erase and index one log as they like."""
+
+from __future__ import annotations
+
+import random
+import threading
+from contextlib import closing
+
+import msgspec
+import pytest
+
+from tests.stores.life import change
+from tests.stores.samples import fill, user_step
+from thinkback.errors import HeadMovedError, NotFoundError, StoreError
+from thinkback.log.protocol import Query, Store
+from thinkback.stores import open_store
+
+
+def _live(store: Store, name: str, seed: int, changes: int, failures: list[BaseException]) -> None:
+    """Random changes; that another thread was first, or removed what this one meant, is no failure."""
+    chance = random.Random(seed)
+    for number in range(changes):
+        try:
+            change(chance, store, f"{name}-{number}")(store)
+            store.search.fill(20)
+        except (HeadMovedError, NotFoundError):
+            continue
+        except StoreError as error:
+            if "already" not in str(error) and "current branch" not in str(error):
+                failures.append(error)
+        except BaseException as error:
+            failures.append(error)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_happens_at_once_the_log_is_whole(place: str, seed: int) -> None:
+    """Two programs with two threads each: no deadlock, no damage, and the index has what a new one would have."""
+    with closing(open_store(place)) as one, closing(open_store(place)) as other:
+        for session in "ab":
+            fill(one, session, [user_step(f"{n}", f"{session} {n}") for n in range(4)])
+        failures: list[BaseException] = []
+        threads = [
+            threading.Thread(target=_live, args=(store, f"{at}", 10 * seed + at, 40, failures))
+            for at, store in enumerate((one, other, one, other))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [] == failures
+        assert [] == list(one.fsck())
+        found = _found(one)
+        one.search.rebuild()
+        assert found == _found(other)
+
+
+def _found(store: Store) -> list[str]:
+    """All that the index has; in which order steps of different threads came is not the same in a new one."""
+    while store.search.fill():
+        pass
+    return sorted(f"{msgspec.structs.replace(hit, arrival=0)}" for hit in store.search.find(Query(limit=10_000)))
