@@ -280,6 +280,29 @@ def test_a_model_writes_the_summary(store: SessionStore, referee: Referee) -> No
     assert [] == refusals(referee)
 
 
+@every_dialect
+def test_a_model_of_every_dialect_can_write(store: SessionStore, referee: Referee, place: Place) -> None:
+    """Asked for one shape as each of them can be asked."""
+    session = talk(store, referee, place)
+    for number in range(4):
+        session.chat(f"{number}: {LONG}")
+    referee.push(Step(text=written()))
+    assert "model" == checkpoint(session.compaction.run("model", 1)).strategy
+    session.chat("Go on.")
+    assert [] == refusals(referee)
+
+
+def test_where_nothing_about_reasoning_may_be_said_nothing_is(store: SessionStore, referee: Referee) -> None:
+    """Not even that there should be little of it."""
+    session = open_session(store, referee, "mistral", model="mistral-small-latest")
+    session.set("reasoning.strict", True)
+    for number in range(4):
+        referee.push(Step(text=f"Noted. {LONG}"))
+        session.chat(f"{number}: {LONG}")
+    referee.push(Step(text=written()))
+    assert "model" == checkpoint(session.compaction.run("model", 1)).strategy
+
+
 def test_the_model_that_writes_gets_no_reasoning_and_nothing_skipped(store: SessionStore, referee: Referee) -> None:
     """It is told what is important, and to answer in one shape."""
     session = open_session(store, referee)
@@ -393,7 +416,8 @@ def test_a_log_alone_can_be_summarised_by_the_model_it_went_to(
 def test_the_same_with_asyncio(store: SessionStore, referee: Referee) -> None:
     """A summary by a model, and one from the log."""
     session = chatted(store, referee)
-    referee.push(Step(text="no"), Step(text=written()))
+    fault = HttpError(400, {"error": {"message": "This response_format type is unavailable now", "type": "x"}})
+    referee.push(Step(fault=fault), Step(text="no"), Step(text=written()))
     made = checkpoint(run(session.aio.compact("model", 3)))
     assert ("model", True) == (made.strategy, isinstance(made.usage, Usage))
     assert "deterministic" == checkpoint(run(session.aio.compact(tail=1))).strategy

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, get_args
 
 import msgspec
 
-from thinkback.errors import CompactionRefused, ContextRefused, ReplayRefused, SettingError
+from thinkback.errors import CompactionRefused, SettingError
 from thinkback.log.compaction import TRIM_TO, Wish, checkpoint, cut
 from thinkback.log.outline import Outline
 from thinkback.log.strategies import made
@@ -100,7 +100,8 @@ class Compactor:
         ``model`` name who writes the summary, ``reason`` is kept with it.
 
         Raises ``CompactionRefused`` where it would make nothing smaller, lose what is IMPORTANT, or break the turn
-        under way; ``Veto`` where a ``pre_compact`` hook refuses; ``NotFoundError`` without an endpoint to plan for,
+        under way; ``ReplayRefused`` and ``ContextRefused`` where the endpoint would not take what is left; ``Veto``
+        where a ``pre_compact`` hook refuses; ``NotFoundError`` without an endpoint to plan for,
         ``CredentialError`` without a key for the model that is to write.
         """
         self._session._settle()
@@ -207,7 +208,7 @@ class Compactor:
             strategy: CompactionStrategy = "model" if written.text else "deterministic"
             said = {"strategy": strategy, "model": written.model, "usage": written.usage, "note": written.note}
             payload = msgspec.structs.replace(payload, **said)
-        after = self._tried(base, payload)
+        after = room.trial(self._session._history, base, payload)
         payload = msgspec.structs.replace(
             payload, before=before.effective, after=after.counts.effective, reason=asked.reason
         )
@@ -221,16 +222,6 @@ class Compactor:
             _unbound(base, after, inside),
             estimated=wish.strategy == "model" and written is None,
         )
-
-    def _tried(self, base: Plan, payload: Compaction) -> Plan:
-        try:
-            return room.trial(self._session._history, base, payload)
-        except (ReplayRefused, ContextRefused) as error:
-            raise CompactionRefused(
-                f"the next request could not be built: {error.message}",
-                details=error.details,
-                next_actions=("keep more turns", *error.next_actions),
-            ) from error
 
 
 def _unbound(before: Plan, after: Plan, covered: Set[str]) -> tuple[Decision, ...]:

@@ -72,6 +72,7 @@ class Summarising:
         self._survivors = survivors(outline, found)
         size = int((target.info.context or _CONTEXT) * _CHARACTERS_PER_TOKEN * _SHARE)
         self._prompt = summary.request(transcript(outline, found, size), self._survivors)
+        self._is_strict = target.endpoint.strict or session.settings.strict
         self._model = f"{target.endpoint.id}/{target.model}"
         self._usages: list[Usage] = []
         self._asked_again = False
@@ -120,11 +121,11 @@ class Summarising:
             yield Apart(scratch, scratch.log.create_session("summary", "summary", 0), self._place)
 
     def _step(self, prompt: str) -> Step:
-        options: dict[str, Any] = {
-            "system": summary.SYSTEM,
-            "settings": {"reasoning.effort": "low", "compaction.auto": False},
-            "max_steps": 1,
-        }
+        settings: dict[str, object] = {"compaction.auto": False}
+        if not self._is_strict:
+            # Reasoning must not eat what is left of the output for the summary.
+            settings["reasoning.effort"] = "low"
+        options: dict[str, Any] = {"system": summary.SYSTEM, "settings": settings, "max_steps": 1}
         return Step(prompt, {**options, "response_format": summary.Summary} if self._wants_schema else options)
 
     def _take(self, reply: Reply) -> Step:
