@@ -103,6 +103,29 @@ def test_long_results_are_trimmed_in_a_loop(small: SessionStore, referee: Refere
     assert [] == refusals(referee)
 
 
+def look(city: str) -> str:
+    """The weather of a city, in great detail."""
+    return f"{city}: rain. " * 900
+
+
+def tell(city: str) -> str:
+    """The local time of a city, in great detail."""
+    return f"{city}: noon. " * 900
+
+
+def test_reasoning_that_is_not_kept_is_held_over_a_checkpoint(referee: Referee) -> None:
+    """An endpoint that demands it back in the turn under way gets it, also behind a checkpoint made in that turn."""
+    with thinkback.open(":memory:", rules=RULES, commit_reasoning=False) as store:
+        session = open_session(store, referee)
+        with pytest.warns(match="not kept"):
+            session.chat("How is the weather in Oslo, then the time in Rome?", tools=[look, tell])
+        at = kinds(session).index("compaction")
+        assert ["provider_usage", "tool_result"] == kinds(session)[at - 2 : at]
+    assert ["user", "user", "assistant", "tool"] == roles(referee)
+    assert "step 2." in messages(referee)[2]["reasoning_content"]
+    assert [] == refusals(referee)
+
+
 def test_a_refusal_as_too_long_is_answered_by_sending_less(store: SessionStore, referee: Referee) -> None:
     """Visibly, with fewer turns each time, until it fits; the size of the context need not be known."""
     session = chatted(store, referee, 12)

@@ -8,6 +8,7 @@ says, stays as it is; a run lies around those of earlier checkpoints or beside t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import msgspec
@@ -58,8 +59,9 @@ def cut(outline: Outline, wish: Wish) -> Cut:
     """The longest run that ``wish`` allows. Raises ``CompactionRefused`` where it covers nothing new."""
     stop = _stop(outline, wish)
     pieces = outline.pieces[_start(outline, wish, stop) : stop]
-    kept = tuple(piece for piece in pieces if _stays(outline, piece))
-    covered = tuple(piece for piece in pieces if piece not in kept)
+    stays = [_stays(outline, piece) for piece in pieces]
+    kept = tuple(compress(pieces, stays))
+    covered = tuple(piece for piece, is_kept in zip(pieces, stays, strict=True) if not is_kept)
     if all(outline.is_inside(piece) for piece in covered):
         raise CompactionRefused(
             f"there is nothing new to summarise before the last {wish.tail} of {outline.turns} turns",
