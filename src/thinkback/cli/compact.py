@@ -55,6 +55,10 @@ def compact_command(
         options: CompactionOptions = {key: value for key, value in given.items() if value is not None}  # type: ignore[assignment]
         plan = found.compaction.plan(strategy, tail, **options)
         commit = None if dry_run else found.compaction.run(strategy, tail, **options)
+    if commit is not None:  # a model may have written another summary than the one that was planned
+        from msgspec.structs import replace
+
+        plan = replace(plan, checkpoint=commit.value, estimated=False)
     if as_json:
         terminal.print_json(_as_json(plan, commit))
         return
@@ -83,8 +87,8 @@ def _as_json(plan: CompactionPlan, commit: Commit | None) -> dict[str, object]:
         "covered": list(plan.covered),
         "kept": list(plan.kept),
         "trimmed": list(plan.trimmed),
-        "effective_before": plan.before.effective,
-        "effective_after": plan.after.effective,
+        "effective_before": plan.checkpoint.before,
+        "effective_after": plan.checkpoint.after,
         "unbound": [{"block": d.block, "what": d.what, "reason": d.reason} for d in plan.unbound],
         "estimated": plan.estimated,
     }
@@ -92,7 +96,7 @@ def _as_json(plan: CompactionPlan, commit: Commit | None) -> dict[str, object]:
 
 def _print(plan: CompactionPlan, commit: Commit | None) -> None:
     pen = terminal.pen(sys.stdout)
-    before, after = plan.before.effective, plan.after.effective
+    before, after = plan.checkpoint.before, plan.checkpoint.after
     estimated = ", estimated" if plan.estimated else ""
     terminal.out(pen(f"{plan.checkpoint.strategy}: {before:,} tokens become {after:,}{estimated}", "bold"))
     for count, what in (
