@@ -19,9 +19,11 @@ from thinkback.compile.counts import Tally
 from thinkback.compile.grouping import Grouper
 from thinkback.compile.grown import Grown, Known
 from thinkback.compile.policy import Inputs, Policy
-from thinkback.compile.render import START, Bare, Reached, Rendering, bare_bytes
+from thinkback.compile.reached import START, Reached
+from thinkback.compile.render import Rendering
 from thinkback.compile.select import Selection, grouped, selected, window
 from thinkback.compile.units import Minted, Turn, count_finished
+from thinkback.compile.written import Bare, bare_bytes
 from thinkback.errors import ContextRefused
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Repair, Tool, Tools

@@ -5,29 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-import msgspec
-
 from thinkback.compile import translate
 from thinkback.compile.bound import NO_CHAIN, Chain, Link, Prefix
 from thinkback.compile.counts import NO_REPORT, Report, Sizes, Tally, report_of, size_of
-from thinkback.compile.decide import Choice, decide, withhold
+from thinkback.compile.decide import decide, withhold
 from thinkback.compile.notes import Notes
 from thinkback.compile.policy import Policy, Stance
+from thinkback.compile.reached import START, Reached
 from thinkback.compile.units import Changes, MessageUnit, ResponseUnit, Turn, says
+from thinkback.compile.written import Bare, Written, bare_bytes, without_thoughts
 from thinkback.errors import ReplayRefused, UnsupportedContent
-from thinkback.model.blocks import Block, Text, ThinkingBlock
-from thinkback.model.commits import Response
 from thinkback.model.plan import NOTHING, Writer
 from thinkback.model.target import Decision
 
-# A message without its reasoning: its bytes, or what they are written from; only digests need them.
-Bare: TypeAlias = bytes | tuple[Response, tuple[Block, ...]]
 # The place of a response (the values of a ``Place``), the index of its message, its opaque values that went out
 # before, why what is bound to a prefix must stay away, and why all of it must.
 Key: TypeAlias = tuple[tuple[bool, ...], int, tuple[str, ...], str, str]
 
-# How many of the messages that are left out an error names.
-_NAMED = 3
 _ALONE = "its response says nothing else, and the dialect has no message for reasoning alone"
 
 
@@ -48,43 +42,6 @@ class Rendition(NamedTuple):
     lifts: bool
     sizes: Sizes
     report: Report
-
-
-class Reached:
-    """How far the messages are: their number, the role of the last, and how many responses came.
-
-    ``began``: another message than a system message was among them; ``stripped``: a setting took away reasoning that
-    the provider would keep. ``first`` is who said the first message that is no system message (``calls``: the
-    assistant, with calls), ``left`` how many were left out before it, and ``named`` some of them. ``changed`` is the
-    ``seq`` of the last commit that changed something. A rendering changes a copy of its own.
-    """
-
-    __slots__ = ("began", "changed", "first", "left", "messages", "named", "responses", "role", "stripped")
-
-    def __init__(self) -> None:
-        self.messages = self.responses = self.left = 0
-        self.role = ""
-        self.began = self.stripped = False
-        self.first: Literal["", "user", "assistant", "calls"] = ""
-        self.named: tuple[str, ...] = ()
-        self.changed = -1
-
-    def copy(self) -> Reached:
-        """A twin that may be changed."""
-        twin = Reached()
-        for name in Reached.__slots__:
-            setattr(twin, name, getattr(self, name))
-        return twin
-
-    def leave(self, hash: str, why: str) -> None:
-        """One more message or response that does not go."""
-        if not self.first:
-            self.left += 1
-            if len(self.named) < _NAMED:
-                self.named += (f"{hash[:12]} ({why})",)
-
-
-START = Reached()
 
 
 class Rendering:
@@ -357,7 +314,7 @@ class Rendering:
             written = Written(self._writer, unit.header, choice, message)
             notes.decisions = [written.placed(decision) for decision in notes.decisions]
         plain = choice.carry is NOTHING and not (policy.form == "native" and unit.thoughts)
-        bare: Bare = message[0] if plain and len(message) == 1 else (unit.header, _without_thoughts(choice.blocks))
+        bare: Bare = message[0] if plain and len(message) == 1 else (unit.header, without_thoughts(choice.blocks))
         results: tuple[bytes, ...] = ()
         answered = 0
         if unit.calls:
@@ -381,50 +338,9 @@ class Rendering:
         return "" if verdict.text or verdict.carriers else verdict.reason
 
 
-class Written(NamedTuple):
-    """A response as it was written: ``message`` is what the writer made of the blocks."""
-
-    writer: Writer
-    header: Response
-    choice: Choice
-    message: tuple[bytes, ...]
-
-    def placed(self, decision: Decision) -> Decision:
-        """Where the block of ``decision`` stands: writers leave empty texts out and put neighbours together."""
-        if decision.part < 0:
-            return decision
-        blocks, part = self.choice.blocks, decision.part
-        if len(self.message) == 1:
-            left_out = sum(self._is_left_out(at) for at in range(part))
-            return msgspec.structs.replace(decision, part=part - left_out)
-        # Where each block is an item of the array, the item's index says it all.
-        item = part if len(self.message) == len(blocks) else len(self._write(blocks[: part + 1])) - 1
-        return msgspec.structs.replace(decision, message=decision.message + item, part=-1)
-
-    def _is_left_out(self, at: int) -> bool:
-        blocks = self.choice.blocks
-        block = blocks[at]
-        is_empty = isinstance(block, Text) and not block.text
-        return is_empty and self._write((*blocks[:at], *blocks[at + 1 :])) == self.message
-
-    def _write(self, blocks: tuple[Block, ...]) -> tuple[bytes, ...]:
-        return self.writer.assistant(self.header, blocks, self.choice.carry)
-
-
 def _lifted(changes: Changes, stance: Stance, place: tuple[bool, ...], policy: Policy) -> Stance | None:
     """What holds for reasoning that settings are against and an annotation asks for, if that lets it go."""
     if not changes.lifted or not stance.against:
         return None
     lifted = policy.lifted(place)
     return None if lifted.against else lifted
-
-
-def bare_bytes(item: Bare, writer: Writer) -> bytes:
-    """The bytes of a message without its reasoning."""
-    return item if isinstance(item, bytes) else b"\n".join(writer.assistant(*item, NOTHING))
-
-
-def _without_thoughts(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """What is left without reasoning, and without what ties it to its place."""
-    left = (block for block in blocks if not isinstance(block, ThinkingBlock))
-    return tuple(msgspec.structs.replace(block, carriers=()) if block.carriers else block for block in left)

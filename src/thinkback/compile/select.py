@@ -7,47 +7,30 @@ about which nobody said anything never comes here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 
 from thinkback.compile.checkpoints import arrange
-from thinkback.compile.grouping import NOBODY, Grouper, summarised
+from thinkback.compile.grouping import Grouper, summarised
+from thinkback.compile.said import Now, checkpoints, contents, priorities, stand_in
 from thinkback.compile.translate import call_of_result
 from thinkback.compile.units import Away, Change, Changes, MessageUnit, ResponseUnit, Turn, says
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
 from thinkback.model.commits import (
-    Annotation,
     BranchSummary,
     Commit,
     Compaction,
     Content,
-    Erased,
     Message,
     Payload,
     Priority,
-    Response,
-    TurnEnded,
-    decode_payload,
 )
-from thinkback.model.curation import Curation, Mark, curate
+from thinkback.model.curation import curate
 
 LEFT_OUT = "(left out)"
 ERASED = "(erased)"
-_STAND_INS: Mapping[str, Payload] = {
-    "system": Message(""),
-    "user": Message(""),
-    "assistant": Text(""),
-    "reasoning": ThinkingBlock("", kind="none"),
-    "tool_call": ToolCall("", "", "{}"),
-    "tool_result": ToolResult("", ""),
-    "media": Media(""),
-    "other": Unknown(""),
-    "response": Response(NOBODY, content="text"),
-    "turn_ended": TurnEnded("completed"),
-}
 
 
 def grouped(commits: Sequence[Commit], *, keyed: bool = False) -> tuple[Grouper, Selection | None]:
@@ -74,22 +57,6 @@ def window(turns: Sequence[Turn], size: int | None) -> int:
     return next(islice(said, size - 1, None), 0)
 
 
-class Now(NamedTuple):
-    """What a commit says now (``None``: nothing), why, and the ``seq`` of the commit that said so."""
-
-    value: Payload | None
-    why: str
-    at: int
-
-
-class Said(NamedTuple):
-    """The priority of a commit, why, and the ``seq`` of the commit that said so; -1: its content type does."""
-
-    priority: Priority
-    why: str
-    at: int
-
-
 class Selection:
     """What goes of a history. ``commits`` are those of it in the order they are grouped in.
 
@@ -98,13 +65,13 @@ class Selection:
 
     def __init__(self, commits: Sequence[Commit]) -> None:
         curation = curate(commits)
-        self.now = _contents(commits, curation)
-        self.said = _priorities(commits, curation)
-        checkpoints = list(_checkpoints(curation, self.said))
-        self.commits, self.covered = arrange([_stand_in(commit) for commit in commits], checkpoints)
-        self._summaries = {commit.hash: commit.seq for commit, _ in checkpoints}
+        self.now = contents(commits, curation)
+        self.said = priorities(commits, curation)
+        made = list(checkpoints(curation, self.said))
+        self.commits, self.covered = arrange([stand_in(commit) for commit in commits], made)
+        self._summaries = {commit.hash: commit.seq for commit, _ in made}
         self._trimmed = {
-            curation.root(hash): (text, commit.seq) for commit, value in checkpoints for hash, text in value.trimmed
+            curation.root(hash): (text, commit.seq) for commit, value in made for hash, text in value.trimmed
         }
         self._touched = frozenset().union(self.now, self.said, self.covered, self._summaries, self._trimmed)
         self._made: dict[str, tuple[ResponseUnit, ResponseUnit]] = {}
@@ -281,86 +248,6 @@ class _Rewriting:
                 left = left if left.id == call.id else msgspec.structs.replace(left, id=call.id, wire="")
                 results.append((hash, left))
         twin.answers, twin.results = tuple(hash for hash, _ in results), tuple(result for _, result in results)
-
-
-def _contents(commits: Sequence[Commit], curation: Curation) -> dict[str, Now]:
-    """What edits and tombstones made of commits."""
-    found: dict[str, Now] = {}
-    for commit in commits:
-        if commit.edit:
-            continue
-        edits = curation.edits.get(commit.hash)
-        if edits is not None and curation.is_changed(commit):
-            last = edits[-1]
-            if isinstance(last.value, Erased):
-                found[commit.hash] = _erased(last.value, commit, commits)
-            else:
-                found[commit.hash] = Now(last.value, f"edited by commit {last.hash[:12]}", last.seq)
-        elif isinstance(commit.value, Erased):
-            found[commit.hash] = _erased(commit.value, commit, commits)
-    return found
-
-
-def _erased(tomb: Erased, erased: Commit, commits: Sequence[Commit]) -> Now:
-    # A tombstone has no place in the history; what was made before its time was made with what it covers.
-    at = next((commit.seq for commit in commits if commit.time > tomb.time), commits[-1].seq + 1)
-    return Now(_remainder(tomb, erased), f"erased: {tomb.reason}" if tomb.reason else "erased", at)
-
-
-def _remainder(tomb: Erased, erased: Commit) -> Payload | None:
-    """What a tombstone left of a commit, if it is of the commit's kind."""
-    if not tomb.remainder:
-        return None
-    left, stands_in = decode_payload(tomb.remainder.encode()), _STAND_INS.get(erased.kind)
-    return left if stands_in is None or type(left) is type(stands_in) else None
-
-
-def _priorities(commits: Sequence[Commit], curation: Curation) -> dict[str, Said]:
-    """What annotations say, and content types where no annotation does."""
-    found: dict[str, Said] = {}
-    for hash, mark in curation.marks.items():
-        if mark.priority is not None:
-            reason = f": {mark.reason}" if mark.reason else ""
-            found[hash] = Said(mark.priority, f"annotated as {mark.priority.value}{reason}", _since(mark))
-    for commit in commits:
-        value = commit.value
-        if isinstance(value, Content) and not commit.edit and commit.hash not in found:
-            why = f"{value.content_type} is {value.priority.value} by its type"
-            found[commit.hash] = Said(value.priority, why, -1)
-    return found
-
-
-def _since(mark: Mark) -> int:
-    """The ``seq`` of the annotation since which the priority is what it is."""
-    at, priority = -1, None
-    for commit in mark.history:
-        said = commit.value
-        if isinstance(said, Annotation) and (said.default or said.priority is not None) and said.priority != priority:
-            at, priority = commit.seq, said.priority
-    return at
-
-
-def _checkpoints(curation: Curation, said: Mapping[str, Said]) -> Iterator[tuple[Commit, Compaction]]:
-    """The checkpoints that hold, as last edited; one that was skipped does not."""
-    for commit in curation.checkpoints:
-        value, heard = curation.value(commit), said.get(commit.hash)
-        if isinstance(value, Compaction) and not (heard is not None and heard.priority is Priority.SKIP):
-            yield commit, _rooted(value, curation)
-
-
-def _rooted(value: Compaction, curation: Curation) -> Compaction:
-    """A checkpoint that names the commits themselves, where it names edits of them."""
-    root = curation.root
-    return msgspec.structs.replace(
-        value, first=root(value.first), last=root(value.last), kept=tuple(map(root, value.kept))
-    )
-
-
-def _stand_in(commit: Commit) -> Commit:
-    """A commit that was erased, as something of its kind that says nothing."""
-    if not isinstance(commit.value, Erased) or commit.kind not in _STAND_INS:
-        return commit
-    return msgspec.structs.replace(commit, value=_remainder(commit.value, commit) or _STAND_INS[commit.kind])
 
 
 def _summarised_by(checkpoint: Commit) -> str:

@@ -1,0 +1,257 @@
+"""Compile without a target: what a conversation says now, or said at some time, to nobody in particular.
+
+Promises: pure; the same passes as the fold select what goes. Reasoning is left out unless it is asked for or an
+annotation names it; annotations win, either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from thinkback.compile import translate
+from thinkback.compile.compiled import Compiled, CompiledMessage
+from thinkback.compile.counts import Tally, report_of, size_of
+from thinkback.compile.select import grouped, selected, window
+from thinkback.compile.units import MessageUnit, ResponseUnit, Turn
+from thinkback.errors import NotFoundError
+from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult
+from thinkback.model.commits import Commit, Content, Priority
+from thinkback.model.curation import Curation, curate
+from thinkback.model.texts import text_of
+
+_STAYS = frozenset({Priority.IMPORTANT, Priority.PINNED})
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What is wanted.
+
+    ``include_reasoning``: as if all reasoning were NORMAL. ``at`` is the hash of the last commit that counts,
+    ``at_time`` the time (microseconds) after which none does. ``strategy``: ``full``; ``last``: the last ``turns``;
+    ``adaptive``: recent turns whole, as many as fit into ``tokens``, and of older ones what the user said, answers
+    without their tool traffic, and what is PINNED or IMPORTANT. ``order`` are hashes that say in which order messages
+    stand; the others follow.
+    """
+
+    include_reasoning: bool = False
+    at: str = ""
+    at_time: int | None = None
+    strategy: Literal["full", "last", "adaptive"] = "full"
+    turns: int = 5
+    tokens: int = 8_000
+    order: tuple[str, ...] = ()
+
+
+DEFAULTS = Options()
+
+
+class _Piece(NamedTuple):
+    """A message with the priority it has by an annotation or by its type; ``None`` for neither."""
+
+    message: CompiledMessage
+    said: Priority | None
+    in_loop: bool = False
+
+
+def compile_neutral(commits: Sequence[Commit], options: Options = DEFAULTS) -> Compiled:
+    """What ``commits`` say. Raises ``NotFoundError`` for an ``at`` that is not among them."""
+    commits = _until(commits, options)
+    grouper, selection = grouped(commits, keyed=True)
+    turns = selected(grouper.turns, selection)
+    telling = _Telling(curate(commits), _contents(commits), options)
+    told = [[piece for unit in turn.units for piece in telling.unit(unit)] for turn in turns]
+    tally = _calibrated(turns)
+    first = 0
+    if options.strategy == "last":
+        first = window(turns, options.turns)
+    elif options.strategy == "adaptive":
+        first = _fitting(told, options.tokens, tally)
+    pieces = [piece for at, turn in enumerate(told) for piece in turn if at >= first or _lasts(piece, options.strategy)]
+    messages, warnings = _ordered([piece.message for piece in pieces], options.order)
+    return Compiled(
+        messages=tuple(messages),
+        token_count=round(sum(_tokens(message, tally) for message in messages)),
+        token_source="calibrated" if tally.is_calibrated else "estimated",
+        warnings=(*telling.warnings, *warnings),
+    )
+
+
+def _until(commits: Sequence[Commit], options: Options) -> Sequence[Commit]:
+    """The commits as of then."""
+    end = len(commits)
+    if options.at:
+        found = (at for at, commit in enumerate(commits) if commit.hash == options.at)
+        last = next(found, None)
+        if last is None:
+            raise NotFoundError(
+                f"commit {options.at[:12]} is not in this history",
+                details={"commit": options.at},
+                next_actions=("name a commit of this branch, or switch to the one it is on",),
+            )
+        end = last + 1
+    if options.at_time is not None:
+        times = (at for at in range(end - 1, -1, -1) if commits[at].time <= options.at_time)
+        end = next(times, -1) + 1
+    return commits[:end]
+
+
+def _contents(commits: Sequence[Commit]) -> Mapping[str, Priority]:
+    return {c.hash: c.value.priority for c in commits if isinstance(c.value, Content) and not c.edit}
+
+
+def _calibrated(turns: Sequence[Turn]) -> Tally:
+    """What providers reported of all responses, whoever they are."""
+    tally = Tally()
+    for unit in (unit for turn in turns for unit in turn.responses if unit.usage is not None):
+        stored = unit.changes.source if unit.changes is not None else unit
+        beside = unit.usage is not None and "reasoning_beside_output" in unit.usage.counted
+        tally.add((0, 0, 0, 0), report_of(stored, size_of(stored), "added" if beside else "unknown"))
+    return tally
+
+
+class _Telling:
+    """Units to messages; ``warnings`` are about what had to stay away."""
+
+    def __init__(self, curation: Curation, types: Mapping[str, Priority], options: Options) -> None:
+        self._curation = curation
+        self._types = types
+        self._included = options.include_reasoning
+        self.warnings: list[str] = []
+
+    def unit(self, unit: MessageUnit | ResponseUnit) -> Iterator[_Piece]:
+        """The messages of a unit."""
+        if isinstance(unit, MessageUnit):
+            if not unit.is_gone:
+                yield self._said(unit)
+            return
+        bare = unit.changes is not None and unit.changes.bare
+        if not bare and unit.is_gone:
+            return
+        if not bare and not unit.alone and unit.withheld:
+            self.warnings.append(f"response {unit.hash[:12]} is left out: {unit.withheld}")
+            return
+        yield from self._thoughts(unit)
+        if not bare and not unit.alone:
+            yield from self._answer(unit)
+
+    def _priority(self, hash: str) -> Priority | None:
+        said = self._curation.mark(hash).priority
+        return self._types.get(hash) if said is None else said
+
+    def _said(self, unit: MessageUnit) -> _Piece:
+        said, message = self._priority(unit.hash), unit.message
+        parts = tuple(_plain(part) for part in message.parts if isinstance(part, Text | Media))
+        if len(parts) < len(message.parts):
+            self._warn_unknown(unit.hash)
+        text, blocks = text_of(message), parts or (Text(message.text),)
+        priority = said or Priority.NORMAL
+        return _Piece(CompiledMessage(unit.role, text, blocks, unit.hash, (unit.hash,), priority), said)
+
+    def _thoughts(self, unit: ResponseUnit) -> Iterator[_Piece]:
+        for hash, block in unit.thoughts:
+            said = self._priority(hash) or self._priority(unit.hash)
+            wanted = self._included if said is None else said is not Priority.SKIP
+            if not wanted or block.marker or block.is_hidden or not block.thought.strip():
+                continue
+            made = ThinkingBlock(block.thought, kind=block.kind)
+            priority = said or Priority.NORMAL
+            message = CompiledMessage("reasoning", block.thought, (made,), hash, (hash,), priority, unit.response)
+            yield _Piece(message, said)
+
+    def _answer(self, unit: ResponseUnit) -> Iterator[_Piece]:
+        kept = [
+            (hash, _plain(block))
+            for hash, block in zip(unit.hashes, unit.blocks, strict=True)
+            if isinstance(block, Text | Media | ToolCall)
+        ]
+        if len(kept) + len(unit.thoughts) < len(unit.blocks):
+            self._warn_unknown(unit.hash)
+        parts = tuple(block for _, block in kept if not isinstance(block, ToolCall))
+        hashes = tuple(dict.fromkeys((unit.hash, *(hash for hash, _ in kept))))
+        given = dict(zip(translate.call_of_result(unit), unit.answers, strict=True))
+        marks = [mark for hash in (*hashes, *given.values()) if (mark := self._priority(hash)) is not None]
+        said = max(marks, key=list(Priority).index, default=None)
+        own = self._priority(unit.hash) or Priority.NORMAL
+        if parts or unit.calls:
+            text, blocks = "".join(map(text_of, parts)), tuple(block for _, block in kept)
+            message = CompiledMessage("assistant", text, blocks, unit.hash, hashes, own, unit.response)
+            yield _Piece(message, said, in_loop=bool(unit.calls))
+        for at, (call, result) in enumerate(zip(unit.calls, translate.answers_of(unit), strict=True)):
+            hash = given.get(at, "")
+            block = ToolResult(call.id, result.content, result.name or call.name, result.is_error, result.status)
+            priority = self._priority(hash) or Priority.NORMAL
+            commits = (hash,) if hash else ()
+            message = CompiledMessage("tool", result.content, (block,), hash, commits, priority, unit.response)
+            yield _Piece(message, said, in_loop=True)
+
+    def _warn_unknown(self, hash: str) -> None:
+        self.warnings.append(f"{hash[:12]} has items that only their provider can read; they are left out")
+
+
+def _plain(block: Text | Media | ToolCall) -> Text | Media | ToolCall:
+    """A block without what only its maker can read."""
+    match block:
+        case Text():
+            return Text(block.text)
+        case ToolCall():
+            return ToolCall(block.id, block.name, block.arguments)
+        case Media():
+            return msgspec.structs.replace(block, carriers=(), wire="", origin=None)
+
+
+def _lasts(piece: _Piece, strategy: str) -> bool:
+    """Whether a message of an older turn goes all the same."""
+    role = piece.message.role
+    if role == "system" or strategy != "adaptive":
+        return role == "system"
+    if piece.said in _STAYS:
+        return True
+    return role == "user" or (role == "assistant" and not piece.in_loop)
+
+
+def _fitting(told: Sequence[Sequence[_Piece]], tokens: int, tally: Tally) -> int:
+    """Where the turns begin that fit; the last one always goes whole."""
+    left = float(tokens)
+    first = max(len(told) - 1, 0)
+    for at in range(len(told) - 1, -1, -1):
+        left -= sum(_tokens(piece.message, tally) for piece in told[at])
+        if left < 0:
+            break
+        first = at
+    return first
+
+
+def _tokens(message: CompiledMessage, tally: Tally) -> float:
+    if message.role == "reasoning":
+        return tally.reasoning(len(message.text))
+    calls = (block for block in message.blocks if isinstance(block, ToolCall))
+    return tally.other(len(message.text) + sum(len(call.name) + len(call.arguments) for call in calls))
+
+
+def _ordered(messages: Sequence[CompiledMessage], order: Sequence[str]) -> tuple[Sequence[CompiledMessage], list[str]]:
+    """``messages`` as ``order`` names them, the others behind; and what is wrong with that."""
+    if not order:
+        return messages, []
+    places = {hash: at for at, message in enumerate(messages) for hash in (*message.commits, message.hash)}
+    named = dict.fromkeys(places[hash] for hash in order if hash in places)
+    warnings = [f"{hash[:12]} is no message of this context" for hash in order if hash not in places]
+    arranged = [*named, *(at for at in range(len(messages)) if at not in named)]
+    return [messages[at] for at in arranged], [*warnings, *_misplaced(messages, arranged)]
+
+
+def _misplaced(messages: Sequence[CompiledMessage], arranged: Sequence[int]) -> Iterator[str]:
+    """What now stands before that which it follows from: a result before its call, an answer before its question."""
+    place = {at: number for number, at in enumerate(arranged)}
+    question = -1
+    calls: dict[str, int] = {}
+    for at, message in enumerate(messages):
+        if message.role == "user":
+            question = at
+        elif message.role == "assistant":
+            calls[message.response] = at
+            if question >= 0 and place[at] < place[question]:
+                yield f"answer {message.hash[:12]} stands before its question {messages[question].hash[:12]}"
+        elif message.role == "tool" and place[at] < place[calls[message.response]]:
+            yield f"result {message.hash[:12]} stands before its call in {messages[calls[message.response]].hash[:12]}"
