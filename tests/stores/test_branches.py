@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.stores.samples import fill, put, put_on, response_step, user_step
-from thinkback.errors import HeadMovedError, NotFoundError, StoreError
+from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError
 from thinkback.log.protocol import MAIN, BranchInfo, Origin, SessionInfo, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Commit, Draft, Head, Merge, Message, Step
@@ -274,11 +274,13 @@ def test_a_child_may_begin_empty(store: Store, trunk: list[Commit], at: Head | N
 
 
 def test_a_fork_of_nobody_is_refused(store: Store) -> None:
-    """The origin must be there; an existing session of the name is returned whatever the origin says."""
+    """The origin must be there; an existing session of the name, or a taken id, is told whatever the origin says."""
     with pytest.raises(NotFoundError, match="no session 'nobody'"):
         store.create_session("t", "t", 9, Origin("nobody"))
     made = store.create_session("t", "t", 9)
     assert made == store.create_session("u", "t", 9, Origin("nobody"))
+    with pytest.raises(IdTakenError):
+        store.create_session("t", "u", 9, Origin("nobody"))
 
 
 def test_a_hash_is_looked_for_in_the_family(store: Store, trunk: list[Commit]) -> None:

@@ -13,6 +13,7 @@ from thinkback.stores.sealed import damaged, id_taken, no_session
 LOOKS = 20
 
 _NAMED = "SELECT 1 FROM thinkback.keys WHERE tenant = %s AND key = %s AND is_name"
+_TAKEN = "SELECT 1 FROM thinkback.keys WHERE tenant = %s AND key = %s AND NOT is_name"
 _CLAIM = """
 INSERT INTO thinkback.keys (tenant, key, is_name, family, session) VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
 """
@@ -55,6 +56,8 @@ def create(db: Connection, tenant: str, id: str, name: str, time: int, origin: O
 def _make(db: Connection, tenant: str, id: str, name: str, time: int, origin: Origin | None) -> None:
     place, root, above, purpose, parent = None, id, "", "", None
     if origin is not None:
+        if db.execute(_TAKEN, (tenant, stored(id))).fetchone():  # what the claim below says where the origin is there
+            raise id_taken(id)
         parent = key(db, tenant, origin.session)
         above, purpose = parent.id, origin.purpose
     of = _number(db, tenant, id, parent)
