@@ -254,3 +254,11 @@ def test_a_checkpoint_voids_what_was_made_before_it() -> None:
     assert [] == sent(talk.plan(HERE))
     talk.answer(HERE, thought(ANTHROPIC, "t", "SIG5"), say("x")).end().user("c")
     assert ["SIG5"] == sent(talk.plan(HERE))
+
+
+def test_saying_it_again_voids_nothing_more() -> None:
+    """What was made since the first time was made behind what goes now; tags and notes change nothing."""
+    talk = turns(2).annotate(turns(2).hashes("user")[1]).user("b")
+    talk.answer(HERE, thought(ANTHROPIC, "t", "SIG5"), say("x")).end().user("c")
+    talk.annotate(talk.hashes("user")[1], None, tags=("noise",)).annotate(talk.hashes("user")[1], reason="noise")
+    assert ["SIG5"] == sent(talk.plan(HERE))

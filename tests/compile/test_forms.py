@@ -294,3 +294,10 @@ def test_own_fields() -> None:
         "",
         "",
     ]
+
+
+def test_a_piece_without_a_text_is_told_of_by_what_it_carries() -> None:
+    """Beside one that has a text, whose field has no place for it."""
+    built = build(Talk().turn("a", think("t"), think("", signature="SIG"), say("x")).user("b"))
+    assert ["t"] == built.fields
+    assert [("field", "reasoning"), ("drop", "signature")] == [(each.action, each.what) for each in built.decisions]

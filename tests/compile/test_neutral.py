@@ -221,6 +221,7 @@ def test_dicts_as_chat_completions_have_them() -> None:
         {"role": "assistant", "content": "x", "reasoning": "t"},
         {"role": "assistant", "content": "", "reasoning": "aside"},
     ] == made(talk, include_reasoning=True).to_dicts()
+    assert {"role": "assistant", "content": "x"} == made(talk).to_dicts()[-1]
     assert [] == made(Talk()).to_dicts()
 
 

@@ -7,7 +7,7 @@ annotation names it; annotations win, either way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 import msgspec
 
@@ -199,6 +199,8 @@ def _plain(block: Text | Media | ToolCall) -> Text | Media | ToolCall:
             return ToolCall(block.id, block.name, block.arguments)
         case Media():
             return msgspec.structs.replace(block, carriers=(), wire="", origin=None)
+        case _:
+            assert_never(block)
 
 
 def _lasts(piece: _Piece, strategy: str) -> bool:
