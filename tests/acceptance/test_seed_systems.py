@@ -24,7 +24,7 @@ GUARD = "compile/test_guard.py::test_"
 PLAIN = "compile/test_reasoning.py::test_"
 EDITORS = "editors and chats are shells of a later layer"
 SUBAGENTS = "subagents and workflows are a later layer"
-BY_HAND = "reasoning committed by hand, annotations and compile() without a target are a later layer"
+HAND = "session/test_curating.py::test_"
 
 PIXIR = (
     row(
@@ -276,8 +276,8 @@ MONADIC = (
     row("screen-1", "labels, cards, thinking handler", open=EDITORS),
 )
 TRACT = (
-    row("model-1", "defaults, formats, round trip", open=BY_HAND),
-    row("model-2", "priority SKIP", open=BY_HAND),
+    row("model-1", "defaults, formats, round trip", f"{HAND}reasoning_by_hand"),
+    row("model-2", "priority SKIP", "compile/test_neutral.py::test_reasoning_stays_out_unless_asked_for"),
     row("reply-1", "reasoning and its commit on the reply", f"{CAPTURE}reasoning_of_a_final_answer_is_stored_too"),
     row("extract-1", "reasoning, then reasoning_content", f"{FIELDS}several_fields_say_one_thought"),
     row(
@@ -289,8 +289,12 @@ TRACT = (
         "empty and malformed responses",
         "wire/openai_chat/test_endings.py::test_a_malformed_body_is_an_error",
     ),
-    row("shorthand-1", "session.reasoning", open=BY_HAND),
-    row("include-1", "include_reasoning in compile", open=BY_HAND),
+    row("shorthand-1", "session.reasoning", f"{HAND}reasoning_by_hand"),
+    row(
+        "include-1",
+        "include_reasoning in compile",
+        "compile/test_neutral.py::test_reasoning_stays_out_unless_asked_for",
+    ),
     row("generate-1", "committed before the answer", f"{CAPTURE}reasoning_of_a_final_answer_is_stored_too"),
     row("generate-2", "none", f"{EDGES}ec_001_a_model_that_does_not_reason"),
     row("generate-3", "reasoning=False", f"{CAPTURE}readable_reasoning_may_be_kept_out_of_the_log"),
@@ -298,10 +302,10 @@ TRACT = (
     row(
         "generate-5",
         "clients with extractors of their own",
-        open="other clients use session.wire; the hook is a later layer",
+        "drive/test_client.py::test_extract_reasoning",
     ),
     row("commit-1", "commit_reasoning off, default on", f"{CAPTURE}readable_reasoning_may_be_kept_out_of_the_log"),
-    row("style-1", "styles of printing", open=EDITORS),
+    row("style-1", "styles of printing", "session/test_printing.py::test_reasoning_is_dim_cyan_on_a_terminal"),
 )
 SYSTEMS = {"pixir": PIXIR, "llxprt": LLXPRT, "monadic": MONADIC, "tract": TRACT}
 ALL = [(name, behaviour) for name, rows in SYSTEMS.items() for behaviour in rows]

@@ -1,0 +1,106 @@
+"""The features of storage, history, context and compaction that the four seed systems have between them, row by row."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.acceptance.pointers import Row, missing, named, row
+
+CAPTURE = "acceptance/test_capture.py::test_"
+REPLAY = "acceptance/test_replay.py::test_"
+EDGES = "acceptance/test_edge_cases.py::test_"
+HAND = "session/test_curating.py::test_"
+BRANCHES = "session/test_branches.py::test_"
+CHILDREN = "session/test_children.py::test_"
+COMPACTION = "session/test_compaction.py::test_"
+RUNS = "log/test_compaction.py::test_"
+SHARING = "session/test_sharing.py::test_"
+STORES = "stores/test_conformance.py::test_"
+
+ROWS = (
+    row(27, "reasoning by hand", f"{HAND}reasoning_by_hand", f"{HAND}reasoning_that_says_nothing_is_refused"),
+    row(28, "the model commits reasoning by a tool", open="a tool that the model may call comes with the chat"),
+    row(29, "a durable record of reasoning", f"{CAPTURE}reasoning_of_a_final_answer_is_stored_too"),
+    row(
+        30,
+        "the opaque item apart from the readable text",
+        f"{CAPTURE}an_item_is_captured_opaquely_in_the_order_of_its_calls",
+    ),
+    row(31, "readable text is durable", f"{CAPTURE}reasoning_is_recorded_before_its_call_and_stamped_with_its_origin"),
+    row(32, "stored whatever the settings say", f"{CAPTURE}what_a_response_did_not_ask_for_is_kept_too"),
+    row(33, "the model's stamp", f"{CAPTURE}reasoning_is_recorded_before_its_call_and_stamped_with_its_origin"),
+    row(34, "the dialect's and field's stamp", f"{CAPTURE}reasoning_is_found_wherever_chat_completions_put_it"),
+    row(35, "the endpoint's stamp", f"{REPLAY}another_endpoint_gets_none_of_it"),
+    row(36, "append-only, deltas are not stored", f"{EDGES}deltas_of_reasoning_are_shown_and_not_stored"),
+    row(37, "monotonic sequence numbers", f"{STORES}appended_commits_are_read_in_order"),
+    row(
+        38,
+        "content-addressed blobs, once",
+        "stores/test_format.py::test_the_hash_recipe_is_that_of_the_document",
+        open="a payload has its digest but a row of its own: two events are never one commit",
+    ),
+    row(39, "old records fold unchanged", "stores/test_migrations.py::test_a_log_of_the_first_format_is_brought_up"),
+    row(40, "a torn end is survived", "stores/test_power_cut.py::test_a_power_cut_leaves_a_whole_prefix"),
+    row(41, "one writer at a time", "stores/test_processes.py::test_writers_and_readers_lose_nothing"),
+    row(42, "metadata, message, tags of reasoning", f"{HAND}reasoning_by_hand", f"{HAND}the_log_by_kind_and_tag"),
+    row(43, "reasoning of final answers", f"{CAPTURE}reasoning_of_a_final_answer_is_stored_too"),
+    row(
+        44,
+        "reasoning of capped and failed turns is withheld",
+        f"{REPLAY}reasoning_of_a_capped_response_is_stored_and_not_replayed",
+        f"{REPLAY}reasoning_of_a_failed_response_is_stored_and_not_replayed",
+    ),
+    row(
+        45,
+        "export and import with reasoning",
+        f"{SHARING}reasoning_goes_along_where_it_is_asked_for",
+        "session/test_importing.py::test_any_log_takes_any_file",
+    ),
+    row(
+        98, "constraints between features", open="constraints of apps come with apps; those of endpoints are rule data"
+    ),
+    row(102, "effective and raw tokens", "session/test_usage.py::test_the_context_is_what_the_next_request_will_carry"),
+    row(104, "compaction by effective tokens", f"{COMPACTION}it_happens_by_itself_at_the_thresholds"),
+    row(105, "calibrated by what the provider counted", "compile/test_counts.py::test_usage_sets_the_ratio"),
+    row(106, "only the last turns", "compile/test_context_size.py::test_only_the_last_turns_go"),
+    row(107, "tiers of pressure, overflow recovered", f"{COMPACTION}a_context_that_is_too_long_is_shortened"),
+    row(108, "a durable, visible record of compaction", "cli/test_compact.py::test_a_checkpoint_is_a_commit"),
+    row(109, "reasoning is not in the summary's input", f"{COMPACTION}reasoning_is_never_in_what_is_summarised"),
+    row(
+        110,
+        "cuts that part nothing",
+        f"{RUNS}no_cut_parts_what_belongs_together",
+        f"{RUNS}inside_a_turn_whole_responses_go_with_their_results",
+    ),
+    row(111, "hidden reasoning counts in a budget", "session/test_usage.py::test_effort_goes_down_with_what_is_spent"),
+    row(
+        120,
+        "branch, switch, merge, rebase",
+        f"{BRANCHES}branches_part",
+        f"{BRANCHES}merge",
+        f"{BRANCHES}conflicts_are_data",
+        f"{BRANCHES}rebase",
+        "log/test_line_laws.py::test_lines_that_only_append_merge_clean",
+    ),
+    row(121, "a fork anywhere, the parent untouched", f"{CHILDREN}a_clone_shares_the_history"),
+    row(122, "resume after a crash", "stores/test_processes.py::test_a_killed_writer_leaves_whole_changes"),
+    row(123, "skip and pin, block by block", f"{HAND}the_last_annotation_wins_field_by_field"),
+    row(124, "find reasoning", "session/test_search.py::test_the_reasoning_of_a_turn_is_found_when_it_is_over"),
+    row(125, "a difference with reasoning", "cli/test_branching.py::test_a_difference_shows_reasoning_apart"),
+    row(126, "compile as of then", "compile/test_neutral.py::test_at_a_commit_or_a_time"),
+    row(127, "hooks on reasoning", f"{HAND}a_hook_may_refuse"),
+    row(130, "a Python API", "docs/test_examples.py::test_a_guide_runs_as_it_stands"),
+)
+CHECK_LIST = {*range(27, 46), 98, 102, *range(104, 112), *range(120, 128), 130}
+
+
+@pytest.mark.parametrize("promised", ROWS, ids=named)
+def test_a_feature_has_its_test(promised: Row) -> None:
+    """Each row names a test that is there, or says where it belongs."""
+    assert promised.tests or promised.open
+    assert [] == missing(promised.tests)
+
+
+def test_the_check_list_is_complete() -> None:
+    """No row of the check list is left out, and none is there twice."""
+    assert sorted(CHECK_LIST) == sorted(int(promised.id) for promised in ROWS)
