@@ -6,7 +6,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import Command
-from thinkback.model.commits import Commit, Priority
+from thinkback.model.commits import Commit, Message, Priority
 from thinkback.model.curation import curate
 
 
@@ -43,11 +43,8 @@ def test_an_edit_and_back(talked: Command) -> None:
     told = talked("edit", said, "What about Rome?", "--json").json
     assert ("user", "What about Rome?") == (told["kind"], told["payload"]["text"])
     assert 0 == talked("edit", said, "-", stdin=b"And Paris?").code
-    assert ["What is the weather in Oslo?", "What about Rome?", "And Paris?"] == [
-        commit.value.text
-        for commit in history(talked)
-        if commit.kind == "user"  # type: ignore[union-attr]
-    ]
+    texts = [commit.value.text for commit in history(talked) if isinstance(commit.value, Message)]
+    assert ["What is the weather in Oslo?", "What about Rome?", "And Paris?"] == texts
     assert 0 == talked("restore", said, "1").code
     assert 0 == talked("restore", said).code
     assert not curate(history(talked)).is_changed(of_kind(talked, "user"))
