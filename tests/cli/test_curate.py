@@ -27,10 +27,10 @@ def test_a_priority_with_its_reason(talked: Command) -> None:
     done = talked("annotate", said[:8], "pinned", "--reason", "the question", "--tag", "rain", "--retain", "Oslo")
     assert (0, "") == (done.code, done.err)
     mark = curate(history(talked)).mark(said)
-    assert (Priority.PINNED, "the question", {"rain"}, ("Oslo",)) == (
+    assert (Priority.PINNED, "the question", ["rain"], ("Oslo",)) == (
         mark.priority,
         mark.reason,
-        mark.tags,
+        sorted(mark.tags),
         mark.retain,
     )
     assert 0 == talked("annotate", said, "default", "--session", "talk").code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -164,11 +164,12 @@ def test_the_turn_under_way_is_not_changed(store: SessionStore, referee: Referee
     session.chat("Weather in Oslo?", tools=[definition])
     thought = next(commit for commit in session.log() if commit.kind == "reasoning")
     before = session.log()
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: session.annotate(thought.hash, Priority.SKIP),
         lambda: session.commit("else", edit=thought.hash),
         lambda: session.commit("And Rome?"),
-    ):
+    ]
+    for change in changes:
         with pytest.raises(ThinkbackError, match="under way"):
             change()
     assert before == session.log()
