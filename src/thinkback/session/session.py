@@ -25,6 +25,7 @@ from thinkback.settings import Layers, snapshot
 from thinkback.turn.plan import History, Plan
 
 if TYPE_CHECKING:
+    from thinkback.log.diff import Diff
     from thinkback.session.aio import AsyncCalls
     from thinkback.session.branches import Branches
     from thinkback.session.compacting import Compactor
@@ -176,6 +177,10 @@ class Session:
         """The commits of the current branch, oldest first; of ``kinds`` and with all of ``tags`` if given."""
         self._refresh()
         return matching(self._history.commits, kinds, frozenset(tags))
+
+    def diff(self, old: str, new: str = "HEAD") -> Diff:
+        """What is said differently at ``new`` than at ``old`` (names of commits as in git), reasoning included."""
+        return self.branches.diff(old, new)
 
     def pprint(self, style: Literal["chat", "table", "compact"] = "chat", file: TextIO | None = None) -> None:
         """Print the conversation; reasoning is dim. ``file`` is standard output unless given."""
