@@ -30,11 +30,15 @@ from thinkback import (
     ToolCallDelta,
     errors,
 )
+from thinkback.log.diff import Diff
+from thinkback.log.drafting import Void
+from thinkback.log.merge import MergeResult
 from thinkback.log.protocol import Problem, SessionInfo
 from thinkback.model.commits import Commit, Usage
 from thinkback.model.plan import Counts
 from thinkback.model.target import Settings, Target
 from thinkback.session.erasing import Erasure, Gone
+from thinkback.session.explaining import Explanation
 from thinkback.session.exporting import Exported
 from thinkback.session.importing import ImportedSession
 from thinkback.session.search import Found
@@ -209,3 +213,44 @@ def failures(session: Session) -> tuple[str, ...]:
     except errors.ThinkbackError as error:
         return (error.message,)
     return ()
+
+
+def history(session: Session, store: SessionStore) -> None:
+    """What people say about a conversation, and what they ask of it."""
+    said = session.commit("Hi", kind="user", tags=["greeting"], metadata={"by": "hand"})
+    assert_type(said, Commit)
+    assert_type(session.reasoning("Hm.", format="anthropic", message="note"), Commit)
+    assert_type(session.annotate(said.hash, Priority.PINNED, reason="first", retain=["Hi"]), Commit)
+    assert_type(session.commit("Hello", edit=said.hash), Commit)
+    assert_type(session.restore(said.hash), Commit)
+    assert_type(session.voids(said.hash), list[Void])
+    with session.batch() as batch:
+        batch.commit("one")
+        batch.annotate(said.hash, tags=["x"])
+    assert_type(batch.commits, tuple[Commit, ...])
+    store.register_type("decision", role="system", priority=Priority.IMPORTANT)
+    session.commit("Use it.", kind="decision", data={"adr": 1})
+    assert_type(session.why(), list[Decision])
+    assert_type(session.why(said.hash), Explanation)
+    assert_type(session.why(said.hash).reasoning, tuple[Commit, ...])
+    assert_type(session.diff("HEAD~1"), Diff)
+    session.pprint("table")
+    session.pprint("loud")  # type: ignore[arg-type]
+    session.on("reasoning", lambda commit: None)
+
+
+def lines(session: Session) -> None:
+    """Branches, merges, checkpoints and searches."""
+    branches = session.branches
+    branches.branch("try", at="main~1", switch=True)
+    result = branches.merge("main", "ours")
+    assert_type(result, MergeResult)
+    result.resolutions["hash"] = "theirs"
+    assert_type(branches.commit_merge(result), MergeResult)
+    assert_type(branches.cherry_pick("a", "b"), tuple[Commit, ...])
+    assert_type(branches.fork("child", purpose="try"), Session)
+    assert_type(session.compaction.run("deterministic", tail=2), Commit)
+    assert_type(session.compaction.plan().after, Counts)
+    assert_type(session.search("words", kinds=["user"], limit=3), list[Found])
+    assert_type(session.search.reasoning(model="m")[0].commit, Commit)
+    branches.merge("main", "mine")  # type: ignore[arg-type]
