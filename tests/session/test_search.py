@@ -13,9 +13,10 @@ from thinkback.model import canonical
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Erased, Priority
 from thinkback.referee import Referee
-from thinkback.session.search import BATCH, _microseconds
+from thinkback.session.search import BATCH
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback.session.times import microseconds
 
 
 def session_of(store: SessionStore, name: str = "s") -> Session:
@@ -80,14 +81,14 @@ def test_times_are_said_in_many_ways(store: SessionStore) -> None:
     for since, until in (
         (ago, soon),
         (ago.isoformat(), soon.isoformat()),
-        (ago.astimezone().replace(tzinfo=None).isoformat(), soon.astimezone(timezone(timedelta(hours=5)))),
+        (ago.astimezone(UTC).replace(tzinfo=None).isoformat(), soon.astimezone(timezone(timedelta(hours=5)))),
         (now() - 3_600_000_000, None),
         (date(2020, 1, 1), "2999-01-01"),
     ):
         assert 1 == len(session.search("blue", since=since, until=until))
     assert [] == session.search("blue", since=soon)
     assert [] == session.search("blue", until="2020-01-01T00:00:00Z")
-    assert 1_577_836_800_000_001 == _microseconds("2020-01-01T00:00:00.000001Z")
+    assert 1_577_836_800_000_001 == microseconds("2020-01-01T00:00:00.000001Z")
 
 
 def test_a_priority_that_was_given_is_found(store: SessionStore) -> None:

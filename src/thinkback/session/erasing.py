@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 import msgspec
 
@@ -20,6 +19,7 @@ from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.redacting import redacted
 from thinkback.model import canonical
 from thinkback.model.commits import Commit
+from thinkback.session.times import Time, microseconds
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class StoreCare:
         self,
         *,
         end_user: str = "",
-        before: datetime | int | None = None,
+        before: Time | None = None,
         tenant: str = "",
         reason: str = "",
         dry_run: bool = False,
@@ -91,7 +91,7 @@ class StoreCare:
             if not tenant:
                 raise ThinkbackError("nothing to purge was named", next_actions=("give end_user=, before= or tenant=",))
             return self._delete_all(dry_run)
-        time = None if before is None else _microseconds(before)
+        time = microseconds(before)
         erasures = []
         for family in _families(self._log):
             told = list(_told(self._log, family))
@@ -199,9 +199,3 @@ def _gone(info: SessionInfo, commit: Commit, whole: bool) -> Gone:
 def _joined(erasures: Sequence[Erasure], dry_run: bool) -> Erasure:
     commits = tuple(commit for erasure in erasures for commit in erasure.commits)
     return Erasure(commits, tuple(name for erasure in erasures for name in erasure.sessions), dry_run)
-
-
-def _microseconds(time: datetime | int) -> int:
-    if isinstance(time, int):
-        return time
-    return round((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000_000)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, TypedDict, Unpack, get_args
 
 from thinkback.errors import ThinkbackError
 from thinkback.log.protocol import Hit, Query, Store
 from thinkback.model.commits import Commit, Kind, Priority
+from thinkback.session.times import Time, microseconds
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
@@ -20,18 +20,13 @@ if TYPE_CHECKING:
 # Commits in a transaction of the index: few enough that nobody waits long for it.
 BATCH = 2000
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-Time: TypeAlias = datetime | date | str | int
-
 
 class Filters(TypedDict, total=False):
     """What a search may be narrowed by; all that is given must hold.
 
     ``kinds`` are those of commits (``reasoning``, ``user``, ``tool_call`` ...); ``model`` is the served or requested
     one; ``tool`` one that the same response called after it (of a call or result: its own). ``since`` is inside,
-    ``until`` is not: a ``datetime``, ISO 8601 text (local time where it names no zone), or microseconds UTC.
+    ``until`` is not: a ``datetime``, ISO 8601 text (UTC where it names no zone), or microseconds UTC.
     Tokens are estimated. ``before`` is the last hit of the page before this one, of at most ``limit`` (50) hits.
     """
 
@@ -121,8 +116,8 @@ def _query(
         model,
         tool,
         None if priority is None else Priority(priority),
-        _microseconds(since),
-        _microseconds(until),
+        microseconds(since),
+        microseconds(until),
         min_tokens,
         max_tokens,
         limit,
@@ -135,20 +130,3 @@ def _check(what: str, word: str, known: Sequence[str]) -> None:
         close = difflib.get_close_matches(word, known, 1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
         raise ThinkbackError(f"there is no {what} {word!r}", details={what: word}, next_actions=(hint,))
-
-
-def _microseconds(time: Time | None) -> int | None:
-    if time is None or isinstance(time, int):
-        return time
-    try:
-        moment = datetime.fromisoformat(time) if isinstance(time, str) else time
-    except ValueError:
-        raise ThinkbackError(
-            f"{time!r} is no time",
-            details={"time": time},
-            next_actions=("say it as 2026-07-01 or 2026-07-01T12:30:00Z",),
-        ) from None
-    if not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day)
-    # Exact, where a float of seconds is not.
-    return (moment.astimezone(UTC) - _EPOCH) // _MICROSECOND

@@ -21,10 +21,12 @@ from thinkback.session.fresh import new_id
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import ReplyStream, busy
+from thinkback.session.times import Time, microseconds
 from thinkback.settings import Layers, snapshot
 from thinkback.turn.plan import History, Plan
 
 if TYPE_CHECKING:
+    from thinkback.compile.compiled import Compiled
     from thinkback.log.diff import Diff
     from thinkback.session.aio import AsyncCalls
     from thinkback.session.branches import Branches
@@ -177,6 +179,36 @@ class Session:
         """The commits of the current branch, oldest first; of ``kinds`` and with all of ``tags`` if given."""
         self._refresh()
         return matching(self._history.commits, kinds, frozenset(tags))
+
+    def compile(
+        self,
+        at: str = "",
+        *,
+        at_time: Time | None = None,
+        include_reasoning: bool = False,
+        strategy: Literal["full", "last", "adaptive"] = "full",
+        turns: int = 5,
+        tokens: int = 8_000,
+        order: Sequence[str] = (),
+    ) -> Compiled:
+        """What the conversation says, for any program: at ``at`` (a name of a commit as in git) or as of ``at_time``.
+
+        Reasoning stays out unless ``include_reasoning``, and is then a message of its own; annotations win either way.
+        ``strategy`` last keeps the last ``turns``, adaptive what fits into ``tokens`` and of older turns what matters.
+        ``order`` are hashes that say in which order messages stand; ``warnings`` of the result tell what that parts.
+        """
+        from thinkback.session.compiling import compiled
+
+        return compiled(
+            self,
+            at,
+            microseconds(at_time),
+            include_reasoning=include_reasoning,
+            strategy=strategy,
+            turns=turns,
+            tokens=tokens,
+            order=order,
+        )
 
     def diff(self, old: str, new: str = "HEAD") -> Diff:
         """What is said differently at ``new`` than at ``old`` (names of commits as in git), reasoning included."""

@@ -1,0 +1,35 @@
+"""Times as people say them."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import TypeAlias
+
+from thinkback.errors import ThinkbackError
+
+Time: TypeAlias = datetime | date | str | int
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def microseconds(time: Time | None) -> int | None:
+    """Microseconds UTC of a ``datetime`` or ``date``, ISO 8601 text (UTC where neither names a zone), or as given.
+
+    Raises ``ThinkbackError`` for text that is no time.
+    """
+    if time is None or isinstance(time, int):
+        return time
+    try:
+        moment = datetime.fromisoformat(time) if isinstance(time, str) else time
+    except ValueError:
+        raise ThinkbackError(
+            f"{time!r} is no time",
+            details={"time": time},
+            next_actions=("say it as 2026-07-01 or 2026-07-01T12:30:00Z",),
+        ) from None
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
+    zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    # Exact, where a float of seconds is not.
+    return (zoned - _EPOCH) // _MICROSECOND
