@@ -17,6 +17,7 @@ from thinkback.log.protocol import Query
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Annotation, Draft, Erased, Message, Priority, Usage
+from thinkback.stores import sqlite_search
 from thinkback.stores.rows import pack
 from thinkback.stores.sqlite import SqliteStore
 from thinkback.stores.sqlite_search import changing, scrub
@@ -182,6 +183,17 @@ def test_reasoning_keeps_its_share_of_what_was_counted(store: SqliteStore) -> No
     _check(store)
 
 
+def test_more_labels_than_are_asked_for_one_by_one(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where very many combinations of models and tools fit, entries are looked at instead."""
+    fill(store, "s", [step(*answer(ThinkingBlock("blue"), ToolCall("1", f"t{n}", "{}"), model="m")) for n in range(9)])
+    catch_up(store)
+    queries = [Query("blue", model="m"), Query(kinds=("reasoning",), model="m"), Query(model="m", min_tokens=1)]
+    expected = [store.search.find(query) for query in queries]
+    monkeypatch.setattr(sqlite_search, "MOST_LABELS", 3)
+    assert expected == [store.search.find(query) for query in queries]
+    assert [9, 9, 18] == [len(hits) for hits in expected]
+
+
 def test_two_programs_fill_one_index(store: SqliteStore, log: Path) -> None:
     """Whoever is second goes on where the first stopped; nothing is taken in twice."""
     commits = fill(store, "s", [said(f"blue {n}") for n in range(20)])
@@ -205,7 +217,7 @@ def test_two_programs_fill_one_index(store: SqliteStore, log: Path) -> None:
 )
 def test_a_page_is_read_off_the_index(store: SqliteStore, query: Query) -> None:
     """No query gathers and sorts all that fits to give the newest."""
-    fill(store, "s", [said("sky blue", 5)])
+    fill(store, "s", [step(*answer(ThinkingBlock("sky blue"), ToolCall("1", "t", "{}"), model="m"), time=5)])
     catch_up(store)
     statements: list[str] = []
     with store._file.read() as db:

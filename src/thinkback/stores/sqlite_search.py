@@ -25,10 +25,12 @@ from thinkback.stores.rows import COLUMNS, from_rows
 from thinkback.stores.sealed import whole_hash
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection
-from thinkback.stores.sqlite_words import asked, held
+from thinkback.stores.sqlite_words import asked, held, labelled
 
 # Times are kept for so many arrivals together: where time runs forward, a range of it is one of arrivals.
 ZONE = 1024
+# With more labels than these, asking the index for each costs more than looking at what it gives.
+MOST_LABELS = 500
 _EARLIEST, _LATEST = -(2**63), 2**63 - 1
 
 _STATE = "SELECT form, arrival, changes FROM search_state"
@@ -38,7 +40,9 @@ SELECT coalesce(max(arrival), 0) FROM (
 )
 """
 _COUNT = "SELECT count(*) FROM commits INDEXED BY commits_by_arrival WHERE arrival > ? AND arrival <= ?"
-_COLUMNS = f"c.arrival, c.segment, s.family, kind, response, {COLUMNS}"
+_COLUMNS = ", ".join(
+    ("c.arrival", "c.segment", "s.family", "c.kind", "c.response", *(f"c.{column}" for column in COLUMNS.split(", ")))
+)
 _FROM = """
 FROM commits AS c CROSS JOIN segments AS g ON g.segment = c.segment CROSS JOIN sessions AS s ON s.session = g.session
 """
@@ -55,8 +59,13 @@ JOIN sessions AS s ON s.session = g.session WHERE c.arrival = ?
 """
 _ADD_WORDS = "INSERT INTO search_words (rowid, words) VALUES (?, ?)"
 _DROP_WORDS = "INSERT INTO search_words (search_words, rowid, words) VALUES ('delete', ?, ?)"
-_ADD_LABEL = "INSERT INTO search_labels (models, tools) VALUES (?, ?) ON CONFLICT DO NOTHING"
-_LABEL = "SELECT label FROM search_labels WHERE models = ? AND tools = ?"
+_ADD_LABEL = "INSERT INTO search_labels (kind, models, tools) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_LABEL = "SELECT label FROM search_labels WHERE kind = ? AND models = ? AND tools = ?"
+# A name in JSON is in the JSON of a list as it is, or not at all.
+_LABELS = """
+SELECT label FROM search_labels
+WHERE (?1 = '[]' OR kind IN (SELECT value FROM json_each(?1))) AND instr(models, ?2) AND instr(tools, ?3)
+"""
 _ADD_ENTRY = "INSERT INTO search_entries (arrival, label, tokens, priority) VALUES (?, ?, ?, ?)"
 _ENTRY = f"""
 SELECT l.models, l.tools, e.tokens, e.priority, {_COLUMNS} {_FROM}
@@ -80,7 +89,7 @@ SELECT segment, max(position) FROM reached GROUP BY segment
 
 
 class _Indexed(NamedTuple):
-    """An entry, the segment of its commit, and what the index holds of it: its filters, then its words."""
+    """An entry, the segment of its commit, and what the index holds of it but for its label."""
 
     entry: Entry
     segment: int
@@ -252,26 +261,30 @@ def _entry(db: Connection, arrival: int) -> tuple[Entry, int] | None:
 
 
 def _add(db: Connection, new: list[_Indexed]) -> None:
-    labels: dict[tuple[str, str], int] = {}
+    labels: dict[tuple[str, str, str], int] = {}
     rows: list[tuple[int, int, int, str]] = []
+    words: list[tuple[int, str]] = []
     times: dict[int, tuple[int, int]] = {}
-    for entry, _, _ in new:
-        names = canonical.encode(entry.models).decode(), canonical.encode(entry.tools).decode()
+    for entry, _, said in new:
+        names = entry.kind, canonical.encode(entry.models).decode(), canonical.encode(entry.tools).decode()
         if names not in labels:
             db.execute(_ADD_LABEL, names)
             (labels[names],) = db.execute(_LABEL, names).fetchone()
         rows.append((entry.arrival, labels[names], entry.tokens, entry.priority))
+        words.append((entry.arrival, labelled(labels[names], said)))
         first, last = times.get(entry.arrival // ZONE, (entry.time, entry.time))
         times[entry.arrival // ZONE] = min(first, entry.time), max(last, entry.time)
     db.executemany(_ADD_ENTRY, rows)
-    db.executemany(_ADD_WORDS, [(entry.arrival, words) for entry, _, words in new])
+    db.executemany(_ADD_WORDS, words)
     db.executemany(_ADD_TIME, [(zone, time) for zone, span in times.items() for time in span])
 
 
 def _drop(db: Connection, old: Iterable[_Indexed]) -> None:
-    for entry, _, words in old:
-        db.execute(_DROP_WORDS, (entry.arrival, words))
-        db.execute("DELETE FROM search_entries WHERE arrival = ?", (entry.arrival,))
+    for entry, _, said in old:
+        ((label,),) = db.execute(
+            "DELETE FROM search_entries WHERE arrival = ? RETURNING label", (entry.arrival,)
+        ).fetchall()
+        db.execute(_DROP_WORDS, (entry.arrival, labelled(label, said)))
 
 
 def _prioritise(db: Connection, said: Said) -> None:
@@ -314,27 +327,21 @@ def _found(db: Connection, query: Query) -> list[Hit]:
 
 def _arrivals(db: Connection, query: Query, wanted: Phrases, reached: dict[int, int] | None) -> Generator[int]:
     """The arrivals of what ``query`` describes, newest first, as far as somebody asks for them."""
-    match, bounds = asked(query, wanted, reached), _bounds(db, query)
+    kinds = [kind for (kind,) in db.execute("SELECT DISTINCT kind FROM search_labels")]
+    labels = _labels(db, query)
+    is_few = labels is None or len(labels) <= MOST_LABELS
+    match, bounds = asked(query, wanted, kinds, reached, labels if is_few else None), _bounds(db, query)
     if match is None or bounds is None:
         return
-    first, last = bounds
-    conditions: list[tuple[str, object]] = []
-    if query.priority is not None:
-        conditions.append(("e.priority = ?", query.priority))
-    if query.min_tokens is not None:
-        conditions.append(("e.tokens >= ?", query.min_tokens))
-    if query.max_tokens is not None:
-        conditions.append(("e.tokens <= ?", query.max_tokens))
-    if query.since is not None:
-        conditions.append(("c.time >= ?", query.since))
-    if query.until is not None:
-        conditions.append(("c.time < ?", query.until))
+    conditions = [(text, value) for text, value in _conditions(query) if value is not None]
+    if not is_few:
+        conditions.append(("e.label IN (SELECT value FROM json_each(?))", canonical.encode(labels).decode()))
     if match:
         source, key = "search_words AS w CROSS JOIN search_entries AS e ON e.arrival = w.rowid", "w.rowid"
         conditions.append(("w.search_words MATCH ?", match))
     else:
         source, key = "search_entries AS e", "e.arrival"
-    conditions += [(f"{key} >= ?", first), (f"{key} <= ?", last)]
+    conditions += [(f"{key} >= ?", bounds[0]), (f"{key} <= ?", bounds[1])]
     sql = f"""
     SELECT {key}, c.segment, c.position FROM {source} CROSS JOIN commits AS c ON c.arrival = e.arrival
     WHERE {" AND ".join(text for text, _ in conditions)} ORDER BY {key} DESC
@@ -342,6 +349,26 @@ def _arrivals(db: Connection, query: Query, wanted: Phrases, reached: dict[int, 
     for arrival, segment, position in db.execute(sql, [value for _, value in conditions]):
         if reached is None or position <= reached[segment]:
             yield arrival
+
+
+def _conditions(query: Query) -> list[tuple[str, object]]:
+    """What is looked at in each entry that the index gives."""
+    return [
+        ("e.priority = ?", query.priority),
+        ("e.tokens >= ?", query.min_tokens),
+        ("e.tokens <= ?", query.max_tokens),
+        ("c.time >= ?", query.since),
+        ("c.time < ?", query.until),
+    ]
+
+
+def _labels(db: Connection, query: Query) -> list[int] | None:
+    """The labels of the kinds, the model and the tool; ``None`` where neither model nor tool is asked for."""
+    if not (query.model or query.tool):
+        return None
+    model, tool = (canonical.string(name).decode() if name else "" for name in (query.model, query.tool))
+    rows = db.execute(_LABELS, (canonical.encode(query.kinds).decode(), model, tool))
+    return [label for (label,) in rows]
 
 
 def _bounds(db: Connection, query: Query) -> tuple[int, int] | None:

@@ -6,47 +6,50 @@ Promises: what is searched for is never read as syntax. Must not: know tables.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from thinkback.log import searching
 from thinkback.log.protocol import Query
 from thinkback.log.searching import Entry, Phrases
-from thinkback.model import canonical
 from thinkback.model.commits import Priority
 
 # No word of a text begins with it.
 _MARK = "§"
-_MOST_TOKENS = 2**31 - 1
+_MOST_BITS = 31
 
 
 def held(entry: Entry, segment: int) -> str:
-    """What the index holds of an entry whose commit is in ``segment``: its filters, then its words."""
-    filters = [_kind(entry.kind), _segment(segment), _size(entry.tokens)]
-    filters += [_name("m", model) for model in entry.models]
-    filters += [_name("t", tool) for tool in entry.tools]
+    """What the index holds of an entry whose commit is in ``segment``, but for its label: filters, then words."""
+    filters = [_kind(entry.kind), _segment(segment), _size(entry.kind, entry.tokens.bit_length())]
     if entry.priority != Priority.NORMAL:
         filters.append(_priority(entry.priority))
     return f"{' '.join(filters)}{searching.joined(entry.text)}"
 
 
-def asked(query: Query, wanted: Phrases, segments: Iterable[int] | None) -> str | None:
-    """What FTS5 is asked for: phrases and filters, all in quotation marks; empty for anything, ``None`` for nothing."""
+def labelled(label: int, words: str) -> str:
+    """All that the index holds of it."""
+    return f"{_label(label)} {words}"
+
+
+def asked(
+    query: Query, wanted: Phrases, kinds: Iterable[str], segments: Iterable[int] | None, labels: Iterable[int] | None
+) -> str | None:
+    """What FTS5 is asked for: phrases and filters, all in quotation marks; empty for anything, ``None`` for nothing.
+
+    ``kinds`` are those that there are, ``segments`` those of the session, ``labels`` those of the kinds, the model and
+    the tool; ``None`` where none is asked for.
+    """
     # What few entries have comes first: the rest is looked up only there.
     parts: list[str] = []
     if segments is not None:
         parts.append(_any(_segment(segment) for segment in sorted(segments)))
     if query.priority is not None and query.priority != Priority.NORMAL:
         parts.append(_any([_priority(query.priority)]))
+    if labels is not None:
+        parts.append(_any(_label(label) for label in labels))
     parts += [f'"{" ".join(phrase)}"' for phrase in wanted]
-    if query.tool:
-        parts.append(_any([_name("t", query.tool)]))
-    if query.model:
-        parts.append(_any([_name("m", query.model)]))
     if query.min_tokens is not None or query.max_tokens is not None:
-        least = max(0, query.min_tokens or 0)
-        most = _MOST_TOKENS if query.max_tokens is None else min(_MOST_TOKENS, max(0, query.max_tokens))
-        parts.append(_any(_size(1 << bits >> 1) for bits in range(least.bit_length(), most.bit_length() + 1)))
-    if query.kinds:
+        parts.append(_any(_size(kind, bits) for kind in query.kinds or kinds for bits in _sizes(query)))
+    elif query.kinds and labels is None:
         parts.append(_any(_kind(kind) for kind in query.kinds))
     return None if "" in parts else " AND ".join(parts)
 
@@ -64,16 +67,21 @@ def _segment(segment: int) -> str:
     return f"{_MARK}g{segment}"
 
 
-def _size(tokens: int) -> str:
-    """The power of two that the tokens are below: a range of tokens is a handful of these."""
-    return f"{_MARK}z{min(tokens, _MOST_TOKENS).bit_length()}"
+def _label(label: int) -> str:
+    return f"{_MARK}l{label}"
+
+
+def _size(kind: str, bits: int) -> str:
+    """The power of two that the tokens are below, apart for each kind: kinds differ in how long they are."""
+    return f"{_MARK}z{min(bits, _MOST_BITS)}{kind.replace('_', '')}"
+
+
+def _sizes(query: Query) -> range:
+    """The powers of two that a range of tokens needs."""
+    least = max(0, query.min_tokens or 0)
+    last = _MOST_BITS if query.max_tokens is None else min(_MOST_BITS, max(0, query.max_tokens).bit_length())
+    return range(min(_MOST_BITS, least.bit_length()), last + 1)
 
 
 def _priority(priority: Priority) -> str:
     return f"{_MARK}p{priority}"
-
-
-@lru_cache(4096)
-def _name(of: str, name: str) -> str:
-    """A model or tool: names may hold any sign, and the index parts words at signs."""
-    return f"{_MARK}{of}{canonical.digest(canonical.string(name))[:16]}"

@@ -13,9 +13,10 @@ INSERT INTO search_state VALUES (1, 0, 0, 0, 0);
 
 CREATE TABLE search_labels (
     label  INTEGER PRIMARY KEY,
+    kind   TEXT    NOT NULL,
     models TEXT    NOT NULL,
     tools  TEXT    NOT NULL,
-    UNIQUE (models, tools)
+    UNIQUE (kind, models, tools)
 ) STRICT;
 
 CREATE TABLE search_entries (
