@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "tree": "lookback",
         "diff": "lookback",
         "timeline": "lookback",
+        "compile": "compile",
         "compact": "compact",
         "annotate": "curate",
         "edit": "curate",

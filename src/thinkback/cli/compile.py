@@ -1,0 +1,69 @@
+"""``compile``: what a conversation says, now or then, for people or in the words of a dialect."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.branching import open_line
+from thinkback.cli.options import db_option, session_option
+from thinkback.cli.places import MAKERS
+
+
+@click.command("compile", short_help="What a conversation says, now or then.")
+@click.argument("at", default="")
+@click.option("--at-time", metavar="TIME", help="As of then, as 2026-07-01 or 2026-07-01T12:30:00Z.")
+@click.option("--with-reasoning", is_flag=True, help="Reasoning too, as messages of its own.")
+@click.option("--strategy", type=click.Choice(("full", "last", "adaptive")), default="full", help="How much.")
+@click.option("--turns", type=click.IntRange(min=1), default=5, show_default=True, help="With last: so many turns.")
+@click.option("--tokens", type=click.IntRange(min=0), default=8000, show_default=True, help="With adaptive: so many.")
+@click.option("--order", multiple=True, metavar="HASH", help="This message first; may be repeated.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", *MAKERS)),
+    default="text",
+    help="For people, as JSON, or as the request of a dialect.",
+)
+@session_option
+@db_option
+def compile_command(at: str, with_reasoning: bool, form: str, session: str, db: str, **given: Any) -> None:
+    """Print what the session says at the commit AT (a branch, HEAD~2, the beginning of a hash), or now.
+
+    Edits, priorities and checkpoints count as they did then. Opaque values and verbatim objects stay away.
+    """
+    with open_line(db, session) as found:
+        context = found.compile(at, include_reasoning=with_reasoning, **given)
+    for warning in context.warnings:
+        terminal.note(warning)
+    if form == "json":
+        terminal.print_json(
+            {
+                "messages": context.to_dicts(),
+                "token_count": context.token_count,
+                "token_source": context.token_source,
+                "commits": list(context.commit_hashes),
+            }
+        )
+    elif form != "text":
+        from thinkback.turn.dialects import dialect
+
+        terminal.print_json(
+            context.to_request(dialect(form).writer, field="reasoning_content" if with_reasoning else "")
+        )
+    else:
+        _print(context)
+
+
+def _print(context: Any) -> None:
+    pen = terminal.pen(sys.stdout)
+    for message in context.messages:
+        thought = message.role == "reasoning"
+        terminal.out(
+            pen(f"[{message.role}]" if thought else message.role, *(("dim", "cyan") if thought else ("bold",)))
+        )
+        terminal.out(pen(terminal.wrap(message.text, 2), *(("dim", "cyan") if thought else ())))
+    terminal.note(f"{terminal.plural(len(context.messages), 'message')}, {context.token_count:,} tokens")
