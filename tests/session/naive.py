@@ -16,7 +16,7 @@ Item: TypeAlias = tuple[str, str, str | None, tuple[str, ...]]
 """What is said, by which kind of commit, with which priority and tags."""
 
 SAID = frozenset({"system", "user", "assistant", "reasoning", "tool_call", "tool_result", "content", "branch_summary"})
-_ABOUT = frozenset({"annotation", "compaction", "merge"})
+_ABOUT = frozenset({"annotation", "compaction", "merge", "turn_ended"})
 _TOKEN = re.compile(r"\bt\d+\b")
 _WORDS_IN = {
     "message": "text",
@@ -116,7 +116,7 @@ def fold(line: Iterable[Record]) -> dict[str, Said]:
             _mark(said[roots.get(target, target)], body)
         if not record.edit:
             said[record.hash] = Said(record, at, [record.body])
-            last = last if record.kind in _ABOUT or record.kind == "turn_ended" else record.hash
+            last = last if record.kind in _ABOUT else record.hash
     return said
 
 

@@ -14,6 +14,7 @@ from thinkback.errors import NotFoundError, ThinkbackError, UnsupportedContent, 
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.commits import Annotation, Content, Draft, Message
 from thinkback.model.curation import curate
+from thinkback.model.texts import text_of
 from thinkback.referee import Referee
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
@@ -62,6 +63,31 @@ def test_the_log_by_kind_and_tag(session: Session) -> None:
     session.annotate(one.hash, untag=["b"])
     assert [one, two] == session.log(tags=["a"])
     assert ([], [two]) == (session.log(tags=["a", "b"]), session.log(kinds=["reasoning"], tags=["a"]))
+
+
+def test_only_what_can_be_edited_is_restored(session: Session) -> None:
+    """A response's header, a mark or what was erased is refused; what a redaction left is restored and edited."""
+    answer = session.commit("The code is 77.", kind="assistant")
+    header, mark = session.log()[0], session.annotate(answer.hash, tags=["a"])
+    for refused in (header, mark):
+        with pytest.raises(UnsupportedContent, match="cannot be edited"):
+            session.restore(refused.hash)
+    store = session._store
+    store.care.redact(answer.hash, "77")
+    again = store.session(session.name)
+    assert "The code is [redacted]." == text_of(again.restore(answer.hash).value)
+    assert "The code is gone." == text_of(again.commit("The code is gone.", edit=answer.hash).value)
+    store.care.purge(before=answer.time + 1)
+    with pytest.raises(UnsupportedContent, match="was erased"):
+        store.session(session.name).restore(answer.hash)
+    assert [] == store.fsck()
+
+
+def test_what_is_said_of_an_answer_by_hand_is_of_its_words(session: Session) -> None:
+    """Not of the end of its turn, which is stored in the same step."""
+    made = session.commit("Yes.", kind="assistant", tags=["a"], message="sure")
+    assert [made] == session.log(tags=["a"])
+    assert "sure" == curate(session.log()).mark(made.hash).message
 
 
 def test_an_edit_keeps_what_was_there(session: Session) -> None:

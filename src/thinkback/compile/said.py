@@ -95,7 +95,7 @@ def priorities(commits: Sequence[Commit], curation: Curation) -> dict[str, Said]
             reason = f": {mark.reason}" if mark.reason else ""
             found[hash] = Said(mark.priority, f"annotated as {mark.priority.value}{reason}", _since(mark))
     for commit in commits:
-        value = commit.value
+        value = surviving(commit.value)
         if isinstance(value, Content) and not commit.edit and commit.hash not in found:
             why = f"{value.content_type} is {value.priority.value} by its type"
             found[commit.hash] = Said(value.priority, why, -1)
@@ -106,7 +106,7 @@ def _since(mark: Mark) -> int:
     """The ``seq`` of the annotation since which the priority is what it is."""
     at, priority = -1, None
     for commit in mark.history:
-        said = commit.value
+        said = surviving(commit.value)
         if isinstance(said, Annotation) and (said.default or said.priority is not None) and said.priority != priority:
             at, priority = commit.seq, said.priority
     return at
@@ -129,7 +129,8 @@ def _rooted(value: Compaction, curation: Curation) -> Compaction:
 
 
 def stand_in(commit: Commit) -> Commit:
-    """A commit that was erased, as something of its kind that says nothing."""
-    if not isinstance(commit.value, Erased) or commit.kind not in _STAND_INS:
+    """A commit that was erased, as what is left of it, or as something of its kind that says nothing."""
+    if not isinstance(commit.value, Erased):
         return commit
-    return msgspec.structs.replace(commit, value=_remainder(commit.value, commit) or _STAND_INS[commit.kind])
+    value = _remainder(commit.value, commit) or _STAND_INS.get(commit.kind, commit.value)
+    return msgspec.structs.replace(commit, value=value)

@@ -19,12 +19,14 @@ from thinkback.model.commits import (
     Commit,
     Content,
     Draft,
+    Erased,
     Message,
     Payload,
     Priority,
     Response,
     TurnEnded,
     block_draft,
+    surviving,
 )
 
 BY_HAND = Origin("", "", "")
@@ -101,12 +103,18 @@ def edit(target: Commit, text: str) -> Draft:
 
 
 def restored(target: Commit, payload: Payload) -> Draft:
-    """``target`` as it was once; as it was at first, the edits are taken back."""
-    return Draft(target.kind, payload, edit=target.hash)
+    """``target`` as it was once; as it was at first, the edits are taken back.
+
+    Raises ``UnsupportedContent`` for a commit that cannot be edited, or of which nothing is left.
+    """
+    value = surviving(payload)
+    if not isinstance(value, Message | Text | ThinkingBlock | ToolResult | Content | BranchSummary):
+        raise _fixed(target, value)
+    return Draft(target.kind, value, edit=target.hash)
 
 
 def _with_text(target: Commit, text: str) -> Payload:
-    value = target.value
+    value = surviving(target.value)
     match value:
         case Message():
             others = tuple(part for part in value.parts if not isinstance(part, Text))
@@ -120,11 +128,16 @@ def _with_text(target: Commit, text: str) -> Payload:
         case Content() | BranchSummary():
             return msgspec.structs.replace(value, text=text)
         case _:
-            raise UnsupportedContent(
-                f"a commit of kind {target.kind} cannot be edited",
-                details={"commit": target.hash},
-                next_actions=("edit a message, an answer, a thought, a result or content of your own",),
-            )
+            raise _fixed(target, value)
+
+
+def _fixed(target: Commit, value: Payload) -> UnsupportedContent:
+    gone = isinstance(value, Erased)
+    return UnsupportedContent(
+        f"commit {target.hash[:12]} was erased" if gone else f"a commit of kind {target.kind} cannot be edited",
+        details={"commit": target.hash},
+        next_actions=("edit a message, an answer, a thought, a result or content of your own",),
+    )
 
 
 def voids(commits: Sequence[Commit], target: Commit, *, prefix_bound: bool) -> list[Void]:
@@ -139,6 +152,7 @@ def voids(commits: Sequence[Commit], target: Commit, *, prefix_bound: bool) -> l
     return [
         Void(commit.hash, carrier.kind)
         for commit in commits
-        if commit.response in responses and commit.kind in ("reasoning", "assistant", "tool_call", "other", "media")
-        for carrier in carriers_of(commit.value)  # type: ignore[arg-type]
+        if commit.response in responses and not isinstance(value := surviving(commit.value), Erased)
+        if commit.kind in ("reasoning", "assistant", "tool_call", "other", "media")
+        for carrier in carriers_of(value)  # type: ignore[arg-type]
     ]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from thinkback.model.blocks import ToolCall, ToolResult
-from thinkback.model.commits import Commit, Compaction, Content, Priority, Response, TurnEnded
+from thinkback.model.commits import Commit, Compaction, Content, Priority, Response, TurnEnded, surviving
 from thinkback.model.curation import Curation, curate
 
 PieceKind: TypeAlias = Literal["system", "said", "response"]
@@ -134,7 +134,7 @@ class _Grouping:
         self._calls: dict[str, _Growing] = {}
 
     def take(self, at: int, commit: Commit) -> None:
-        kind, value = commit.kind, commit.value
+        kind, value = commit.kind, surviving(commit.value)
         if kind in _MESSAGES:
             is_system = kind == "system" or (isinstance(value, Content) and value.role == "system")
             self._open(self.state == "completed" if is_system else self.has_response or self.state != "")

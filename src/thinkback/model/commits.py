@@ -194,9 +194,9 @@ class Repair(msgspec.Struct, frozen=True, omit_defaults=True, tag="repair"):
 class Annotation(msgspec.Struct, frozen=True, omit_defaults=True, tag="annotation"):
     """What a person says about a commit. Later annotations win, field by field; the history is kept.
 
-    ``target`` is a commit hash; empty, it is the nearest commit before this one that is no annotation (a hash is not
-    known before its step is sealed). ``priority=None`` says nothing about it, ``default`` takes an earlier one back.
-    ``retain`` are texts that a summary must contain. ``metadata`` is a JSON object as source text.
+    ``target`` is a commit hash; empty, it is the nearest commit before this one that does not speak of others itself (a
+    hash is not known before its step is sealed). ``priority=None`` says nothing about it, ``default`` takes an
+    earlier one back. ``retain`` are texts that a summary must contain. ``metadata`` is a JSON object as source text.
     """
 
     target: str = ""

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from thinkback.model.commits import Annotation, Commit, Compaction, Content, Payload, Priority
+from thinkback.model.commits import Annotation, Commit, Compaction, Content, Payload, Priority, surviving
 
-# Commits that speak about others and are never said to a model themselves.
-ABOUT: frozenset[str] = frozenset({"annotation", "compaction", "merge"})
+# Commits that speak about others and are said to nobody themselves: an annotation without a target is not of these.
+ABOUT: frozenset[str] = frozenset({"annotation", "compaction", "merge", "turn_ended"})
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Curation(msgspec.Struct):
     def take(self, commits: Iterable[Commit]) -> None:
         """More commits of the history, in order."""
         for commit in commits:
-            value = commit.value
+            value = surviving(commit.value)
             if commit.edit:
                 root = self._roots.get(commit.edit, commit.edit)
                 self._roots[commit.hash] = root
@@ -69,14 +69,13 @@ class Curation(msgspec.Struct):
     def priority(self, commit: Commit) -> Priority | None:
         """What was said explicitly, else what the commit's own content type says; ``None`` for neither."""
         said = self.mark(commit.hash).priority
-        if said is None and isinstance(commit.value, Content):
-            return commit.value.priority
-        return said
+        value = surviving(commit.value)
+        return value.priority if said is None and isinstance(value, Content) else said
 
     def value(self, commit: Commit) -> Payload:
-        """The payload as last edited."""
+        """The payload as last edited, or what is left of it where it was erased."""
         edits = self.edits.get(commit.hash)
-        return edits[-1].value if edits else commit.value
+        return surviving(edits[-1].value if edits else commit.value)
 
     def is_changed(self, commit: Commit) -> bool:
         """Whether it says something else now than when it was stored; restoring the original takes that back."""

@@ -11,7 +11,7 @@ from thinkback.compile.policy import binds
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log import drafting
 from thinkback.log.drafting import ContentType, Void
-from thinkback.model.commits import Commit, Draft, Payload, Priority
+from thinkback.model.commits import Commit, Draft, Payload, Priority, surviving
 from thinkback.model.curation import Curation, curate
 from thinkback.session.fresh import new_id, outside
 from thinkback.turn.orphans import open_calls
@@ -81,7 +81,8 @@ class Curator:
     def versions(self, name: str) -> list[Payload]:
         """What a commit said: at first, and after each edit."""
         target = self.find(name)
-        return [target.value, *(commit.value for commit in self._curation().edits.get(target.hash, ()))]
+        edits = self._curation().edits.get(target.hash, ())
+        return [surviving(commit.value) for commit in (target, *edits)]
 
     def voids(self, name: str) -> list[Void]:
         """The carriers that an edit or a SKIP would void."""
