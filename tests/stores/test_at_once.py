@@ -23,7 +23,7 @@ def _live(store: Store, name: str, seed: int, changes: int, failures: list[BaseE
         try:
             change(chance, store, f"{name}-{number}")(store)
             store.search.fill(20)
-        except (HeadMovedError, NotFoundError):
+        except (HeadMovedError, NotFoundError, IndexError):  # the last: nothing is left to choose from
             continue
         except StoreError as error:
             if "already" not in str(error) and "current branch" not in str(error):
