@@ -8,11 +8,11 @@ from tests.acceptance.pointers import Row, missing, named, row
 
 CAPTURE = "acceptance/test_capture.py::test_"
 REPLAY = "acceptance/test_replay.py::test_"
-EDGES = "acceptance/test_edge_cases.py::test_"
 HAND = "session/test_curating.py::test_"
 BRANCHES = "session/test_branches.py::test_"
 CHILDREN = "session/test_children.py::test_"
 COMPACTION = "session/test_compaction.py::test_"
+PRESSURE = "turn/test_pressure.py::test_"
 RUNS = "log/test_compaction.py::test_"
 SHARING = "session/test_sharing.py::test_"
 STORES = "stores/test_conformance.py::test_"
@@ -31,15 +31,15 @@ ROWS = (
     row(33, "the model's stamp", f"{CAPTURE}reasoning_is_recorded_before_its_call_and_stamped_with_its_origin"),
     row(34, "the dialect's and field's stamp", f"{CAPTURE}reasoning_is_found_wherever_chat_completions_put_it"),
     row(35, "the endpoint's stamp", f"{REPLAY}another_endpoint_gets_none_of_it"),
-    row(36, "append-only, deltas are not stored", f"{EDGES}deltas_of_reasoning_are_shown_and_not_stored"),
+    row(36, "append-only, deltas are not stored", f"{REPLAY}deltas_of_reasoning_are_shown_and_not_stored"),
     row(37, "monotonic sequence numbers", f"{STORES}appended_commits_are_read_in_order"),
     row(
         38,
         "content-addressed blobs, once",
-        "stores/test_format.py::test_the_hash_recipe_is_that_of_the_document",
+        "stores/test_format.py::test_a_program_with_sqlite_and_hashlib_can_read_a_log",
         open="a payload has its digest but a row of its own: two events are never one commit",
     ),
-    row(39, "old records fold unchanged", "stores/test_migrations.py::test_a_log_of_the_first_format_is_brought_up"),
+    row(39, "old records fold unchanged", "stores/test_migrations.py::test_a_log_of_format_1_goes_on"),
     row(40, "a torn end is survived", "stores/test_power_cut.py::test_a_power_cut_leaves_a_whole_prefix"),
     row(41, "one writer at a time", "stores/test_processes.py::test_writers_and_readers_lose_nothing"),
     row(42, "metadata, message, tags of reasoning", f"{HAND}reasoning_by_hand", f"{HAND}the_log_by_kind_and_tag"),
@@ -60,12 +60,21 @@ ROWS = (
         98, "constraints between features", open="constraints of apps come with apps; those of endpoints are rule data"
     ),
     row(102, "effective and raw tokens", "session/test_usage.py::test_the_context_is_what_the_next_request_will_carry"),
-    row(104, "compaction by effective tokens", f"{COMPACTION}it_happens_by_itself_at_the_thresholds"),
-    row(105, "calibrated by what the provider counted", "compile/test_counts.py::test_usage_sets_the_ratio"),
-    row(106, "only the last turns", "compile/test_context_size.py::test_only_the_last_turns_go"),
-    row(107, "tiers of pressure, overflow recovered", f"{COMPACTION}a_context_that_is_too_long_is_shortened"),
+    row(104, "compaction by effective tokens", f"{PRESSURE}at_the_third_threshold_the_history_is_summarised"),
+    row(105, "calibrated by what the provider counted", "compile/test_counts.py::test_calibration"),
+    row(106, "only the last turns", "compile/test_window.py::test_the_last_turns_go_whole"),
+    row(
+        107,
+        "tiers of pressure, overflow recovered",
+        f"{PRESSURE}at_the_second_threshold_old_results_are_trimmed",
+        f"{PRESSURE}after_a_refusal_fewer_turns_stay_each_time",
+    ),
     row(108, "a durable, visible record of compaction", "cli/test_compact.py::test_a_checkpoint_is_a_commit"),
-    row(109, "reasoning is not in the summary's input", f"{COMPACTION}reasoning_is_never_in_what_is_summarised"),
+    row(
+        109,
+        "reasoning is not in the summary's input",
+        f"{COMPACTION}the_model_that_writes_gets_no_reasoning_and_nothing_skipped",
+    ),
     row(
         110,
         "cuts that part nothing",
@@ -80,14 +89,19 @@ ROWS = (
         f"{BRANCHES}merge",
         f"{BRANCHES}conflicts_are_data",
         f"{BRANCHES}rebase",
-        "log/test_line_laws.py::test_lines_that_only_append_merge_clean",
+        "log/test_line_laws.py::test_lines_that_only_append",
     ),
     row(121, "a fork anywhere, the parent untouched", f"{CHILDREN}a_clone_shares_the_history"),
     row(122, "resume after a crash", "stores/test_processes.py::test_a_killed_writer_leaves_whole_changes"),
     row(123, "skip and pin, block by block", f"{HAND}the_last_annotation_wins_field_by_field"),
     row(124, "find reasoning", "session/test_search.py::test_the_reasoning_of_a_turn_is_found_when_it_is_over"),
     row(125, "a difference with reasoning", "cli/test_branching.py::test_a_difference_shows_reasoning_apart"),
-    row(126, "compile as of then", "compile/test_neutral.py::test_at_a_commit_or_a_time"),
+    row(
+        126,
+        "compile as of then",
+        "compile/test_neutral.py::test_the_state_as_of_a_commit",
+        "session/test_why.py::test_every_earlier_request_is_rebuilt",
+    ),
     row(127, "hooks on reasoning", f"{HAND}a_hook_may_refuse"),
     row(130, "a Python API", "docs/test_examples.py::test_a_guide_runs_as_it_stands"),
 )

@@ -277,7 +277,7 @@ MONADIC = (
 )
 TRACT = (
     row("model-1", "defaults, formats, round trip", f"{HAND}reasoning_by_hand"),
-    row("model-2", "priority SKIP", "compile/test_neutral.py::test_reasoning_stays_out_unless_asked_for"),
+    row("model-2", "priority SKIP", "session/test_compiling.py::test_reasoning_stays_out_unless_it_is_asked_for"),
     row("reply-1", "reasoning and its commit on the reply", f"{CAPTURE}reasoning_of_a_final_answer_is_stored_too"),
     row("extract-1", "reasoning, then reasoning_content", f"{FIELDS}several_fields_say_one_thought"),
     row(
@@ -293,7 +293,7 @@ TRACT = (
     row(
         "include-1",
         "include_reasoning in compile",
-        "compile/test_neutral.py::test_reasoning_stays_out_unless_asked_for",
+        "session/test_compiling.py::test_reasoning_stays_out_unless_it_is_asked_for",
     ),
     row("generate-1", "committed before the answer", f"{CAPTURE}reasoning_of_a_final_answer_is_stored_too"),
     row("generate-2", "none", f"{EDGES}ec_001_a_model_that_does_not_reason"),
