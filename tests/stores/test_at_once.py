@@ -54,6 +54,25 @@ def test_whatever_happens_at_once_the_log_is_whole(place: str, seed: int) -> Non
         assert found == _found(other)
 
 
+def test_one_name_is_one_session(place: str) -> None:
+    """Whoever makes a session of a name at the same time as others gets the one that the first of them made."""
+    made: list[str] = []
+    with closing(open_store(place)) as one, closing(open_store(place)) as other:
+
+        def work(worker: int) -> None:
+            for n in range(10):
+                made.append(f"{n} {(one, other)[worker % 2].create_session(f'{worker}-{n}', f'name {n}', 1).id}")
+
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (80, 10) == (len(made), len(set(made)))
+        assert 10 == len(one.list_sessions())
+        assert [] == list(one.fsck())
+
+
 def _found(store: Store) -> list[str]:
     """All that the index has; in which order steps of different threads came is not the same in a new one."""
     while store.search.fill():

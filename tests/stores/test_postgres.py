@@ -22,7 +22,7 @@ from psycopg import errors
 from tests.stores.postgres_server import PASSWORD, Server
 from tests.stores.samples import fill, put, response_step, user_step
 from thinkback.errors import CorruptLogError, FormatVersionError, HeadMovedError, NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, Origin
+from thinkback.log.protocol import MAIN, Origin, Query
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head
@@ -402,6 +402,66 @@ def test_a_server_that_takes_no_long_statements_gets_short_ones(store: PostgresS
     assert store.append("s", "empty", [], head_of(commits))
     assert commits == store.read("s")
     assert [] == list(store.fsck())
+
+
+def test_a_server_that_joins_no_shards_is_cared_for(store: PostgresStore, database: str) -> None:
+    """Where it refuses to ask all families at once, they are asked one by one, and a check that needs that is left."""
+    commits = fill(store, "s", [user_step("1"), response_step("2")])
+    fill(store, "t", [user_step("1")])
+    _change(
+        database,
+        "DROP ROLE IF EXISTS sharded",
+        "CREATE ROLE sharded LOGIN",
+        "GRANT ALL ON SCHEMA thinkback TO sharded",
+        "GRANT ALL ON ALL TABLES IN SCHEMA thinkback TO sharded",
+        """
+        CREATE FUNCTION thinkback.is_local() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+            IF current_query() ~ 'greatest|CASE WHEN k.is_name' THEN
+                RAISE EXCEPTION 'of one shard only' USING ERRCODE = 'feature_not_supported';
+            END IF;
+            RETURN true;
+        END $$
+        """,
+        *(
+            sql
+            for table in ("keys", "segments")
+            for sql in (
+                f"ALTER TABLE thinkback.{table} ENABLE ROW LEVEL SECURITY",
+                f"CREATE POLICY local ON thinkback.{table} USING (thinkback.is_local())",
+            )
+        ),
+    )
+    with closing(PostgresStore(database.replace("keeper@", "sharded@"))) as sharded:
+        sharded.refs.move("s", MAIN, head_of(commits), head_of(commits[:1]))
+        assert 4 == sharded.care.gc(10**9, dry_run=True).commits
+        assert 4 == sharded.care.gc(10**9).commits
+        assert [] == list(sharded.fsck())
+        _change(database, "INSERT INTO thinkback.keys VALUES ('default', 'astray', true, 1, 1)")
+        assert ([], 1) == (list(sharded.fsck()), len(list(store.fsck())))
+    _change(database, "DROP OWNED BY sharded", "DROP ROLE sharded")
+
+
+# Search
+
+
+def test_an_index_of_another_form_is_made_again(store: PostgresStore, database: str) -> None:
+    """Nothing is found in it until it is filled, and then everything."""
+    fill(store, "s", [user_step("1", "blue"), user_step("2", "blue")])
+    assert (2, 0) == (store.search.fill(), store.search.fill())
+    _change(database, "UPDATE thinkback.searched SET form = 0")
+    assert [] == store.search.find(Query("blue"))
+    assert (2, 2) == (store.search.fill(), len(store.search.find(Query("blue"))))
+
+
+def test_more_words_than_the_index_takes_are_found(store: PostgresStore) -> None:
+    """A text of a megabyte of different words is looked through for what it may have."""
+    words = [f"word{n:06}" for n in range(100_000)]
+    (commit, *_) = fill(store, "s", [user_step("1", " ".join(words)), user_step("2", "word000001 alone")])
+    store.search.fill()
+    for text in (words[99_999], f'"{words[5]} {words[6]}"', f"{words[7]} {words[70_000]}"):
+        assert [commit.hash] == [hit.hash for hit in store.search.find(Query(text))]
+    assert 2 == len(store.search.find(Query(words[1])))
+    assert [] == store.search.find(Query("nowhere"))
 
 
 # Tenants

@@ -244,6 +244,19 @@ def test_a_priority_is_what_was_said_last(store: Store) -> None:
     assert [user.hash] == found(store, priority="normal")
 
 
+def test_an_annotation_without_a_target_looks_past_others(store: Store) -> None:
+    """However many annotations, with a target or none, each stored and taken in alone, stand before it."""
+    first, second = filled(store, "s", [said("blue 1"), said("blue 2")])
+    for target, priority in ((first.hash, "pinned"), ("", "pinned"), (first.hash, "skip"), ("", "important")):
+        put(store, "s", step(Draft("annotation", Annotation(target, Priority(priority)))))
+        catch_up(store, 1)
+    put(store, "s", step(Draft("annotation", Annotation(first.hash, Priority.SKIP))))
+    for priority in ("skip", "normal"):
+        put(store, "s", step(Draft("annotation", Annotation("", Priority(priority)))))
+    catch_up(store)
+    assert ([first.hash], [second.hash]) == (found(store, priority="skip"), found(store, priority="normal"))
+
+
 def test_an_annotation_is_of_its_own_session(store: Store) -> None:
     """Where two sessions hold the same commit, each has its own priority."""
     (first,) = filled(store, "s", [user_step("1")])

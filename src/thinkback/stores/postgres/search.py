@@ -178,18 +178,24 @@ def _stored(db: Connection, tenant: str, runs: list[_Run]) -> dict[tuple[int, in
 
 def _above(db: Connection, tenant: str, placed: list[Placed]) -> Iterator[Placed]:
     """Annotations and the like from earlier pieces that an annotation without a target looks past."""
-    known = {(at.family, at.commit.hash) for at in placed}
+    known = {(at.family, at.commit.hash): at.commit for at in placed}
     for _, family, commit in placed:
+        above = commit
         if not isinstance(commit.value, Annotation) or commit.value.target:
             continue
-        while commit.kind in ABOUT and commit.parents and (family, commit.parents[0]) not in known:
-            hash = raw(commit.parents[0])
-            rows = db.execute(_HASHED, (tenant, family, hash[:SHORT], hash), binary=True).fetchall()
-            if not rows or rows[0][3] not in ABOUT:
+        while above.parents:
+            nearest = known.get((family, above.parents[0]))
+            if nearest is None:
+                hash = raw(above.parents[0])
+                rows = db.execute(_HASHED, (tenant, family, hash[:SHORT], hash), binary=True).fetchall()
+                if not rows or rows[0][3] not in ABOUT:
+                    break
+                (nearest,) = commits_of(rows, 0)
+                known[family, nearest.hash] = nearest
+                yield Placed(0, family, nearest)
+            elif nearest.kind not in ABOUT:
                 break
-            (commit,) = commits_of(rows, 0)
-            known.add((family, commit.hash))
-            yield Placed(0, family, commit)
+            above = nearest
 
 
 def _find(db: Connection, of: Key | tuple[str], query: Query) -> list[Hit]:
