@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import append, clients, ingest, plan, postgres, readers, search, start, tags
+from bench import append, clients, growth, ingest, logs, plan, postgres, readers, search, size, start, tags
 from bench.measure import Figure, Group
 
 GROUPS: tuple[Group, ...] = (
@@ -23,9 +23,12 @@ GROUPS: tuple[Group, ...] = (
     clients.GROUP,
     tags.GROUP,
     append.GROUP,
+    logs.GROUP,
     postgres.GROUP,
     plan.GROUP,
+    growth.GROUP,
     search.GROUP,
+    size.GROUP,
 )
 LATEST = Path(__file__).parent / "latest.json"
 _ROW = "{:<22} {:>9} {:<12} {:>8} {:>9} {:>6}  {:<5} {}"

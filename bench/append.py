@@ -24,7 +24,7 @@ from thinkback.stores import Durability, open_store
 BLOCKS: dict[Durability, int] = {"full": 150, "normal": 600}
 
 
-def ours(path: Path, durability: Durability, steps: Iterator[Step], closing: ExitStack) -> Case:
+def ours(path: Path, durability: Durability, steps: Iterator[Step], closing: ExitStack, responses: int) -> Case:
     """The subject: responses sealed (encoded, hashed, chained) and appended, with index, ref, step id, compression."""
     store = open_store(path, durability)
     closing.callback(store.close)
@@ -33,7 +33,7 @@ def ours(path: Path, durability: Durability, steps: Iterator[Step], closing: Exi
 
     def case() -> float:
         nonlocal head
-        given = [next(steps) for _ in range(BLOCKS[durability])]
+        given = [next(steps) for _ in range(responses)]
         start = perf_counter()
         for step in given:
             commits = seal(step, head)
@@ -91,7 +91,7 @@ def _rate(durability: Durability, quick: bool) -> Figure:
     with tempfile.TemporaryDirectory(prefix="thinkback-bench-") as name, ExitStack() as closing:
         directory = Path(name)
         cases = {
-            "thinkback": ours(directory / "thinkback.db", durability, steps(), closing),
+            "thinkback": ours(directory / "thinkback.db", durability, steps(), closing, BLOCKS[durability]),
             "rows": plain(directory / "rows.db", durability, steps(), closing, joined=False),
             "joined": plain(directory / "joined.db", durability, steps(), closing, joined=True),
         }

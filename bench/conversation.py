@@ -8,7 +8,7 @@ end of the turn. Everything is deterministic.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -62,31 +62,38 @@ class Turn(NamedTuple):
     answer: tuple[Draft, ...]
 
 
-def turns(place: Place) -> Iterator[Turn]:
-    """Turns without end, no two alike."""
+def synthetic(chance: random.Random, size: int) -> str:
+    """``size`` characters of a small vocabulary."""
+    return words(chance, size // 5)[1 : size + 1].ljust(size, ".")
+
+
+def turns(place: Place, text: Callable[[random.Random, int], str] = synthetic) -> Iterator[Turn]:
+    """Turns without end, no two alike; ``text`` gives so many characters."""
     chance = random.Random(7)
-    origin, record = place.origin, place.plan(History()).record()
+    origin, whole = place.origin, place.plan(History()).record()
     for number in count():
+        record = told_before(whole) if number else whole
         id = f"{number:024x}"
-        thought, text = _text(chance, 600), _text(chance, 200)
+        thought, said = text(chance, 600), text(chance, 200)
         usage = Usage(input=70 + number, output=200, reasoning=150, wire='{"prompt_tokens":70,"completion_tokens":200}')
         envelope = '{"created":1767225600,"id":"8f3c2a54","model":"m","object":"chat.completion.chunk"}'
         header = Response(origin, id=id, finish="stop", content="text", envelope=envelope, blocks=2)
         yield Turn(
-            Draft("user", Message(_text(chance, 200))),
+            Draft("user", Message(text(chance, 200))),
             (
                 Draft("request", record, id),
                 Draft("response", header, id),
                 block_draft(ThinkingBlock(thought, source_field="reasoning_content"), id, 0),
-                block_draft(Text(text), id, 1),
+                block_draft(Text(said), id, 1),
                 Draft("provider_usage", usage, id),
                 Draft("turn_ended", TurnEnded("completed")),
             ),
         )
 
 
-def _text(chance: random.Random, size: int) -> str:
-    return words(chance, size // 5)[1 : size + 1].ljust(size, ".")
+def told_before(record: Request) -> Request:
+    """The record of a later request: what it was built by stands in the first one."""
+    return msgspec.structs.replace(record, basis="")
 
 
 def question(number: int) -> Draft:
