@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import random
 from functools import partial
+from itertools import islice
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from bench import __main__ as runner
-from bench import conversation, ingest, search, tags
+from bench import branching, conversation, draw, growth, ingest, logs, search, size, tags
 from bench.measure import Figure, Samples, interleaved, timed
 from bench.plan import DROPS, KEEPS, encoded, first
 from bench.start import spawned
 from bench.streams import stream
 from thinkback.log.protocol import Query
+from thinkback.log.seal import head_of
+from thinkback.stores import open_store
 from thinkback.turn.plan import History
 
 
@@ -76,3 +81,63 @@ def test_search_finds_the_phrases_it_measures() -> None:
     assert all(log.store.search.find(query) for query in queries)
     assert 200 == len(log.store.search.find(Query(kinds=("reasoning",), limit=999)))
     assert log.log < log.whole
+
+
+def test_branch_of_forks_of_forks_is_the_branch_in_one_segment() -> None:
+    """What is read through all segments is what the limit scans, and every fork left the one before it a turn back."""
+    log = branching.forked(600)
+    store, plain = open_store(log.log), open_store(log.plain)
+    commits = store.read(log.session)
+    assert (20, len(commits)) == (log.segments, log.commits)
+    assert commits == plain.read(branching.STRAIGHT)
+    assert 20 == len(store.list_sessions())
+    on_branch = {head_of(commits[:at]) for at in range(len(commits) + 1)}
+    assert 1 == sum(session.head in on_branch for session in store.list_sessions())
+    plain.close()
+    store.close()
+
+
+def test_turn_that_is_timed_is_stored() -> None:
+    """The conversation goes on: what was stored is what the next request is planned from."""
+    going = growth.Going(200)
+    before = going._history.head.seq
+    assert going.sample() > 0
+    assert before + 7 == going._history.head.seq == going._store.read(going._session)[-1].seq
+    going.close()
+
+
+def test_size_is_against_the_messages_of_the_same_conversation() -> None:
+    """The raw JSON has the reasoning, the index adds to the file, and a fork takes less than a commit."""
+    weight = size.chat(600)
+    turns = weight.commits // 7
+    assert 1_000 * turns < weight.raw < 1_500 * turns
+    assert weight.raw < weight.log < weight.whole
+    assert weight.fork < weight.log / weight.commits
+
+
+def test_peers_are_given_the_same_texts() -> None:
+    """A turn's question, reasoning and answer, of the recipe's sizes."""
+    given = [logs.exchange(turn) for turn in islice(conversation.turns(conversation.place(*KEEPS)), 3)]
+    assert [(200, 600, 200)] * 3 == [tuple(map(len, texts)) for texts in given]
+
+
+def test_peers_that_are_not_installed_are_skipped_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing to compare with is neither met nor short."""
+    monkeypatch.setattr(logs, "PYTHON", tmp_path / "python")
+    figure = logs._rate("own", True)
+    assert (None, None) == (figure.value, figure.met)
+    assert "make peers" in figure.note
+
+
+def test_picture_shows_every_figure_with_its_unit() -> None:
+    """Each curve has a mark for each size and a name; both axes say what they count, in light and dark."""
+    names = ("append", "plan", "counts", "fork", "search", "read", "scan", "decoded", "raw", "log", "whole")
+    points = [{"commits": commits, **dict.fromkeys(names, commits / 1_000)} for commits in (100, 1_000, 10_000)]
+    text = draw.drawn(points)
+    picture = ElementTree.fromstring(text)
+    texts = ["".join(each.itertext()) for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    curves = [name for panel in draw.PANELS for name in panel.series]
+    assert set(curves) < set(texts)
+    assert {"commits on the branch", "milliseconds", "megabytes", "1,000"} < set(texts)
+    assert 3 * len(curves) == text.count("<circle")
+    assert "prefers-color-scheme: dark" in text
