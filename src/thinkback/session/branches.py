@@ -16,7 +16,7 @@ from thinkback.drive.sync import now
 from thinkback.errors import BranchError, HeadMovedError, NotFoundError
 from thinkback.log import pick
 from thinkback.log.diff import Compared, Diff, compare, diff
-from thinkback.log.lines import common
+from thinkback.log.lines import common, holds
 from thinkback.log.merge import MergeResult, Strategy, merge
 from thinkback.log.names import PREVIOUS, check_branch
 from thinkback.log.protocol import BranchInfo, Origin, SessionInfo
@@ -79,7 +79,7 @@ class Branches:
         check_branch(name)
         self._ready()
         found = find_whole(self._session, at)
-        info = self._log.refs.create(self._session.id, name, found.head, found.branch)
+        info = self._log.refs.create(self._session.id, name, found.head, self._via(found))
         if switch:
             self.switch(name)
         return info
@@ -105,7 +105,7 @@ class Branches:
         """
         self._ready()
         found = find_whole(self._session, at)
-        return descend(self._session, name, Origin(self._session.id, found.branch, found.head, purpose))
+        return descend(self._session, name, Origin(self._session.id, self._via(found), found.head, purpose))
 
     def reset(self, to: str) -> Head:
         """Point the current branch at another commit; what it leaves behind stays in the log until ``gc``."""
@@ -236,6 +236,11 @@ class Branches:
             self._session._line.refuse_detached()
         self._session._settle()
         self._session._refresh()
+
+    def _via(self, found: Found) -> str:
+        """A branch that the commit stands on, where one is known: then the store need not look for it."""
+        line, commits = self._session._line, self._session._history.commits
+        return found.branch or (line.branch if not line.looks_at and holds(commits, found.head) else "")
 
     def _whole_line(self, head: Head) -> Sequence[Commit]:
         """A history where what is picked with ``head`` is whole; else the first that holds it, for the error."""

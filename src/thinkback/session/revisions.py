@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from thinkback.errors import BranchError, NotFoundError
@@ -37,8 +38,13 @@ def find(session: Session, name: str) -> Found:
     A branch wins over the beginning of a hash; ``SESSION:BRANCH`` is one of another session of the family.
     Raises ``NotFoundError``, with the candidates where several hashes begin so.
     """
+    return _find(session, name, None)
+
+
+def _find(session: Session, name: str, known: Sequence[Commit] | None) -> Found:
+    """``known``: the session's own line as of now, where places are enough: then it is not read again."""
     wanted = parse(name)
-    line, branch = _base(session, wanted)
+    line, branch = _base(session, wanted, known)
     if wanted.back or wanted.time is not None:
         return Found(walk(line, wanted))
     return Found(line, branch)
@@ -47,12 +53,15 @@ def find(session: Session, name: str) -> Found:
 def find_whole(session: Session, name: str) -> Found:
     """The same for a place to go on from: inside a response, it is the end of the response (with usage and turn).
 
-    Raises ``BranchError`` where no line has that response whole.
+    The session is as of now, and only the places of the commits are to be used: of those that the session has, values
+    may be ones that the log must not get. Raises ``BranchError`` where no line has that response whole.
     """
-    found = find(session, name)
+    known = session._history.commits
+    found = _find(session, name, known)
     if found.branch or not found.commits:
         return found
-    for line in lines_with(session, found.head):
+    own = [known] if holds(known, found.head) else []
+    for line in chain(own, lines_with(session, found.head)):
         commits = line[: end_of(line, found.head.seq) + 1]
         if not is_torn(commits):
             return Found(commits)
@@ -98,11 +107,11 @@ def family(log: Store, root: str) -> list[SessionInfo]:
     return sorted(members, key=lambda info: (info.id != root, info.created, info.name))
 
 
-def _base(session: Session, wanted: Name) -> tuple[Sequence[Commit], str]:
+def _base(session: Session, wanted: Name, known: Sequence[Commit] | None) -> tuple[Sequence[Commit], str]:
     """The line that a name begins from, and the branch it is."""
     log, line, base = session._store.log, session._line, wanted.base
     if base == HEAD:
-        return line.read(), "" if line.looks_at else line.branch
+        return line.read() if known is None else known, "" if line.looks_at else line.branch
     if base == PREVIOUS:
         if not line.before:
             raise NotFoundError("there is no branch before this one", next_actions=("name a branch",))
@@ -119,7 +128,10 @@ def _base(session: Session, wanted: Name) -> tuple[Sequence[Commit], str]:
             details={"name": base},
             next_actions=(f"branches are {', '.join(names)}",),
         )
-    return log.read_to(session.id, log.find_commit(base, session.id)[1].hash), ""
+    commit = log.find_commit(base, session.id)[1]
+    if known is not None and holds(known, Head(commit.hash, commit.seq)):
+        return known[: commit.seq + 1], ""
+    return log.read_to(session.id, commit.hash), ""
 
 
 def _of_another(log: Store, session: Session, name: str, branch: str) -> Sequence[Commit]:
