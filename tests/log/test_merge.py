@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.log.build import Line, ids
 from thinkback.errors import OpenTurnError, UnsupportedContent
 from thinkback.log import drafting
+from thinkback.log.erasing import tombstone
 from thinkback.log.meet import meet
 from thinkback.log.merge import Conflict, merge
 from thinkback.model.blocks import Text, ToolCall
 from thinkback.model.commits import (
+    Annotation,
     Compaction,
     Draft,
     Erased,
@@ -527,3 +530,21 @@ def test_where_lines_meet_crosswise() -> None:
     met = meet(ours.commits, theirs.commits)
     assert [] == met.fresh
     assert "" == met.here("0" * 64)
+
+
+def test_what_was_erased_in_part_is_taken_in_as_what_is_left() -> None:
+    """A mark without its reason still holds on the other line, and speaks of the commit there."""
+    ours, theirs = two()
+    note = theirs.user("note")
+    theirs.mark(note, Priority.PINNED, reason="secret")
+    theirs.mark(ours.of("q0"), Priority.SKIP, reason="secret")
+    for at in (-1, -2):
+        mark = theirs.commits[at]
+        assert isinstance(mark.value, Annotation)
+        left = Annotation(mark.value.target, mark.value.priority)
+        theirs.commits[at] = msgspec.structs.replace(mark, value=tombstone("asked to", 1, left))
+    ours.user("else")
+    assert "clean" == ours.merge(theirs).kind
+    marks = curate(ours.commits)
+    assert Priority.PINNED == marks.mark(ours.of("note").hash).priority
+    assert Priority.SKIP == marks.mark(ours.of("q0").hash).priority

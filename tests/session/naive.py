@@ -147,8 +147,8 @@ def open_calls(line: Iterable[Record]) -> list[str]:
     waiting: list[str] = []
     for record in line:
         body = left(record.body)
-        if record.kind == "tool_call" and not record.edit:
-            waiting.append(body.get("id", ""))
+        if record.kind == "tool_call" and body and not record.edit:
+            waiting.append(body["id"])
         elif record.kind == "tool_result" and not record.edit and body.get("id", "") in waiting:
             waiting.remove(body["id"])
         elif record.kind in ("turn_ended", "user") and not record.edit:
@@ -270,13 +270,27 @@ class Log:
         """What no branch reaches and nothing younger stands on."""
         reached = self.reached(hash for _, hash in self.tips())
         young = [hash for hash in self.records.keys() - reached if self.records[hash].time >= older_than]
-        return self.records.keys() - reached - self.reached(young)
+        return self._torn_from(self.records.keys() - reached - self.reached(young))
 
     def left_by(self, session: str) -> set[str]:
         """What goes with a session: what is not of another one and not stood on by another one."""
         others = [record.hash for record in self.records.values() if record.owner in self.sessions.keys() - {session}]
         others += [hash for id, hash in self.tips() if id != session]
-        return self.records.keys() - self.reached(others)
+        return self._torn_from(self.records.keys() - self.reached(others))
+
+    def _torn_from(self, gone: set[str]) -> set[str]:
+        """The same without the rest of a response of which something stays, down to its last block."""
+        stays: set[str] = set()
+        for hash in gone:
+            block = self.records[hash]
+            rest: list[str] = []
+            while block.response and block.index >= 0 and hash in gone:
+                rest.append(hash)
+                hash = next(iter(self.records[hash].parents), "")
+            above = self.records.get(hash)
+            if rest and above is not None and above.response == block.response and above.owner == block.owner:
+                stays |= set(rest)
+        return gone - stays
 
     def remove(self, hashes: set[str]) -> None:
         """Forget commits."""

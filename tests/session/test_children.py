@@ -189,7 +189,11 @@ def test_what_is_told_is_what_a_model_would_be_told(parent: Session) -> None:
         block_draft(Text("cu"), "r", 0),
     ]
     parent._append(cut)
-    assert ["Be brief.", "In short.", "a1", "q2", "a2"] == [message["content"] for message in neutral(parent.log())]
+    told = [message["content"].rpartition("\n")[2] for message in neutral(parent.log())]
+    assert ["Be brief.", "In short.", "a1", "q2", "a2"] == told
+    parent.annotate(header.hash, "skip")
+    parent.annotate(parent.log()[-3].hash, "skip")
+    assert "a1" not in [message["content"] for message in neutral(parent.log())]
 
 
 def test_timeline(store: SessionStore, parent: Session) -> None:

@@ -15,13 +15,15 @@ from tests.acceptance.hosts import ask_and_call, talk
 from tests.compile.build import HERE, Talk
 from tests.conformance.moves import PLACES, TOOLS, Place
 from tests.stores.postgres_server import Server
+from thinkback import Priority
 from thinkback.errors import ErasedError, NotFoundError, StoreError, ThinkbackError
 from thinkback.log.protocol import Origin, Query
 from thinkback.log.seal import seal
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
-from thinkback.model.commits import Draft, Erased, Head, Merge, Message, Step, surviving
+from thinkback.model.commits import Compaction, Draft, Erased, Head, Merge, Message, Step, surviving
 from thinkback.referee import Referee
 from thinkback.referee import Step as Scripted
+from thinkback.session.children import collapse, spawn
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
@@ -313,3 +315,29 @@ def test_the_other_side_of_a_merge_is_forgotten_too(kept: SessionStore) -> None:
 
 def _words(store: SessionStore, session: str, hash: str) -> str:
     return "\n".join(commit.payload.decode() for commit in store.log.read_to(session, hash))
+
+
+def test_what_is_left_of_words_is_still_said(kept: SessionStore) -> None:
+    """Summaries, content and checkpoints lose the words and nothing else; so do marks."""
+    kept.register_type("note")
+    session = kept.session("notes")
+    first = session.commit("My number is 5551234 and that is all there is to say about it.")
+    session.commit("My number is 5551234, noted.", kind="note")
+    skipped = session.commit("Never mind.")
+    session.annotate(skipped.hash, Priority.SKIP, reason="not 5551234")
+    for told in ("Call 5551234.", "Thank you."):
+        session.commit(told)
+    collapse(spawn(session, "child", inheritance="head_snapshot"), session, "It is 5551234.")
+    checkpoint = Compaction("manual", "Begins with 5551234.", first.hash, first.hash)
+    session._append([Draft("compaction", checkpoint)])
+    for commit in session.log():
+        kept.care.redact(commit.hash, "5551234")
+    spoken = [message.text.rpartition("\n")[2] for message in kept.session("notes").compile().messages]
+    assert [
+        "Begins with [redacted].",
+        "My number is [redacted], noted.",
+        "Call [redacted].",
+        "Thank you.",
+        "It is [redacted].",
+    ] == spoken
+    assert ("5551234" in said(kept, "notes"), []) == (False, kept.fsck())

@@ -28,7 +28,8 @@ from thinkback.errors import ContextRefused, NotFoundError, ThinkbackError
 from thinkback.log.merge import MergeResult
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Commit, Priority
-from thinkback.session.children import collapse, spawn
+from thinkback.model.texts import text_of
+from thinkback.session.children import collapse, neutral, spawn
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
@@ -696,7 +697,11 @@ class Machine(RuleBasedStateMachine):
             for tag in TAGS:
                 tagged = [hash for hash, said in naive.fold(line).items() if tag in said.tags]
                 assert tagged == [commit.hash for commit in session.log(tags=[tag])]
-            assert naive.told(line) == self.told(session)
+            expected = naive.told(line)
+            assert expected == self.told(session)
+            assert expected == list(compiled(session))
+            snapshot = [message["content"] for message in neutral(session.log()) if message["role"] != "system"]
+            assert expected == tokens(" ".join(snapshot))
 
     def told(self, session: Session) -> list[str]:
         """What the next request tells a model; nothing where there is nothing to tell."""
@@ -792,6 +797,14 @@ def sent(messages: list[bytes]) -> Iterator[str]:
             yield from tokens(message.get("content") or "")
             for call in message.get("tool_calls", ()):
                 yield from tokens(call["function"]["arguments"])
+
+
+def compiled(session: Session) -> Iterator[str]:
+    """The numbered words of the conversation as any program is told it; system prompts and reasoning aside."""
+    for message in session.compile().messages:
+        if message.role not in ("system", "reasoning"):
+            for block in message.blocks:
+                yield from tokens(text_of(block))
 
 
 @contextmanager

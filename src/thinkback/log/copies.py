@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from thinkback.log.seal import head_of, seal
-from thinkback.model.commits import Annotation, Commit, Compaction, Draft, Merge, Payload, Repair, Step
+from thinkback.model.commits import Annotation, Commit, Compaction, Draft, Merge, Payload, Repair, Step, surviving
 
 # What is never said to a model; it may stand inside a run that a checkpoint has summarised.
 UNSAID = frozenset({"annotation", "compaction", "merge", "request", "turn_ended", "provider_usage", "repair"})
@@ -65,7 +65,7 @@ class Copies:
     def copy(self, commit: Commit, about: str = "") -> bool:
         """Copy ``commit``; ``about`` is what it edits or annotates, there. ``False`` where it says nothing here."""
         target = self.here(about) if about else ""
-        value = self._value(commit.value, target) if target or not about else None
+        value = self._value(surviving(commit.value), target) if target or not about else None
         if value is None:
             return False
         parents = commit.parents[1:] if commit.kind == "merge" else ()

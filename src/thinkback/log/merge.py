@@ -17,7 +17,7 @@ from thinkback.log.copies import Copies, is_said
 from thinkback.log.lines import open_calls, subjects
 from thinkback.log.meet import Meeting, meet
 from thinkback.log.seal import head_of
-from thinkback.model.commits import Annotation, Commit, Draft, Head, Merge, Payload, Priority
+from thinkback.model.commits import Annotation, Commit, Draft, Head, Merge, Payload, Priority, surviving
 from thinkback.model.curation import Curation, curate
 from thinkback.model.texts import text_of
 
@@ -251,7 +251,7 @@ def copy_fresh(met: Meeting, spoken: Spoken, time: int, ids: Callable[[], str], 
 
 def _kept(commit: Commit, point: _Point, kind: ConflictKind | None, choice: str) -> Commit | None:
     """What is copied of an edit or annotation of theirs; what changes nothing, or lost, stays there."""
-    value = commit.value
+    value = surviving(commit.value)
     if commit.edit:
         changed = point.theirs.digest not in (point.base.digest, point.ours.digest)
         return commit if changed and choice == "theirs" else None

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from thinkback.compile.counts import DEFAULT_RATIO
+from thinkback.compile.neutral import compile_neutral
 from thinkback.drive.sync import now
 from thinkback.errors import BranchError, UnsupportedContent
 from thinkback.log.copies import is_said
 from thinkback.log.lines import common
 from thinkback.log.merge import refuse_open
-from thinkback.log.outline import Outline, Piece
 from thinkback.log.pick import Unit, copied, units
 from thinkback.log.protocol import Origin, Store
-from thinkback.model.commits import BranchSummary, Commit, Draft, Head, Message, Priority, Response
+from thinkback.model.commits import BranchSummary, Commit, Draft, Head, Message
 from thinkback.model.curation import Curation, curate
 from thinkback.model.texts import text_of
 from thinkback.session.fresh import new_id
@@ -154,38 +154,11 @@ def _newest(items: Sequence[T], lengths: Sequence[int], max_tokens: int | None) 
 def neutral(line: Sequence[Commit]) -> list[dict[str, str]]:
     """What was said, by whom, as a model would be told now: without reasoning, what was skipped and what never
     completed; a checkpoint's summary in place of what it stands for."""
-    outline = Outline(line)
-    told: list[dict[str, str]] = []
-    summarised: set[int] = set()
-    for piece in outline.pieces:
-        run = next((run for run in outline.runs if run.first <= piece.at[0] <= run.last), None)
-        header = line[piece.at[0]].value
-        if run is not None and piece.hash not in run.checkpoint.kept:
-            if run.first not in summarised:
-                told.append({"role": "user", "content": run.checkpoint.summary})
-            summarised.add(run.first)
-        elif not isinstance(header, Response) or header.complete:
-            told += _messages(outline, piece)
-    return told
-
-
-def _messages(outline: Outline, piece: Piece) -> Iterator[dict[str, str]]:
-    for commit in (outline.commits[at] for at in piece.at):
-        role = getattr(commit.value, "role", "") or _ROLES.get(commit.kind, "")
-        if role and outline.curation.priority(commit) is not Priority.SKIP:
-            text = outline.trimmed.get(commit.hash) or text_of(outline.curation.value(commit))
-            yield {"role": role, "content": text}
-
-
-_ROLES = {
-    "system": "system",
-    "user": "user",
-    "branch_summary": "user",
-    "assistant": "assistant",
-    "media": "assistant",
-    "tool_call": "assistant",
-    "tool_result": "tool",
-}
+    return [
+        {"role": message.role, "content": "\n".join(map(text_of, message.blocks))}
+        for message in compile_neutral(line).messages
+        if message.role != "reasoning"
+    ]
 
 
 def collapse(
