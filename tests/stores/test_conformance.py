@@ -203,6 +203,15 @@ def test_a_large_payload_comes_back_as_it_was(store: Store) -> None:
     assert commits == store.read("s")
 
 
+def test_a_step_may_bring_a_whole_history(store: Store) -> None:
+    """Thousands of commits, as an import brings them, are one step like any other."""
+    drafts = tuple(Draft("user", Message(f"text {n}")) for n in range(7_000))
+    (before, *_) = commits = fill(store, "s", [user_step("1"), Step("2", drafts, 1), user_step("3")])
+    assert commits == store.read("s")
+    assert not store.append("s", "2", commits[1:-1], head_of([before]))
+    assert [] == list(store.fsck())
+
+
 def test_names_may_be_any_unicode(store: Store) -> None:
     """Names, ids and step ids are kept as given, and told apart without normalising."""
     names = ["Straße ☕", "e\u0301", "\u00e9", "' OR 1=1 --", "名前", "a\x00b"]

@@ -5,7 +5,8 @@ that it moved; a branch grows in a segment of its own session and never in what 
 
 A process remembers where the branches it appends to stand, so that an append is one statement, whose first part is the
 compare-and-set of the branch's row. Where that finds the branch elsewhere, or a place is taken, the process looks
-again. A server that takes no such statement (Citus does not) gets its parts one by one, in one transaction.
+again. A step of very many commits, and a server that takes no such statement (Citus does not), get its parts one by
+one, in one transaction.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from thinkback.stores.sealed import damaged, head_moved
 
 REMEMBERED = 4096
 LOOKS = 20
+AT_ONCE = 100
+"""Commits that go into one statement: a server takes 65,535 values in one, and keeps a plan for each length."""
 
 _MOVE = """
 UPDATE thinkback.branches SET segment = $1, position = $2, seq = $3, hash = $4, time = coalesce($5, time)
@@ -116,7 +119,7 @@ class Appends:
 
         ``None``: nothing is stored, because the branch is elsewhere, or its place or the step's id is taken.
         """
-        if not opens and not self._in_parts:
+        if not (opens or self._in_parts or len(step.rows) > AT_ONCE):
             try:
                 return _write(db, step, tip)
             except errors.FeatureNotSupported:
@@ -175,8 +178,8 @@ def _write_in_parts(db: Connection, step: Step, tip: Tip, opens: bool) -> Tip | 
             cursor.execute(_ADD_STEP + _parameters(7), (*of, segment, first, len(step.rows), stored(step.id)))
             if step.rows:
                 cursor.execute(_ADD_UNSEARCHED + _OF_STEP, (*of, stored(step.id)))
-            for position, row in enumerate(step.rows, first):
-                cursor.execute(_ADD_COMMITS + _parameters(14), (*of[:2], segment, position, *row))
+                rows = ((*of[:2], segment, position, *row) for position, row in enumerate(step.rows, first))
+                cursor.executemany(_ADD_COMMITS + _parameters(14), rows)
             cursor.execute(_IS_MOVED, (*of, branch, *after.place))
             db.execute("COMMIT")
     except (errors.UniqueViolation, errors.DivisionByZero):

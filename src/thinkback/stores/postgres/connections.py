@@ -27,6 +27,8 @@ Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 
 WAIT_SECONDS = 30.0
 TRIES = 20
+SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+"""The mode of a transaction that sees the log as it was at its first statement."""
 
 # A server that is gone must be noticed; what the address says itself goes before these.
 _DEFAULTS: dict[str, str] = {
@@ -164,9 +166,6 @@ def transaction(connection: Connection, mode: str = "") -> Iterator[None]:
             with suppress(psycopg.Error):
                 connection.rollback()
         raise
-
-
-SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 def named(error: psycopg.Error, shown: str) -> StoreError:

@@ -237,7 +237,8 @@ def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phra
         bounds = given_ones if before is None else [*given_ones, ("AND arrival < %s", before)]
         sql = _FIND.format(" ".join(text for text, _ in bounds))
         values = (f"'{index.ANY}'", of[0], asked, *(value for _, value in bounds), size)
-        rows = db.execute(sql, values, binary=True).fetchall()
+        # Never prepared: which index is the better one depends on how often these words are said.
+        rows = db.execute(sql, values, binary=True, prepare=False).fetchall()
         for row in rows:
             yield _found(row)
         if len(rows) < size:

@@ -140,3 +140,6 @@ CREATE TABLE thinkback.entries (
 CREATE INDEX entries_by_arrival ON thinkback.entries (tenant, arrival);
 
 CREATE INDEX entries_by_word ON thinkback.entries USING gin (words);
+
+-- Entries come nearly in the order of their times: so much as when each stretch of the table is of.
+CREATE INDEX entries_by_time ON thinkback.entries USING brin (time) WITH (pages_per_range = 32, autosummarize = on);
