@@ -232,6 +232,77 @@ def _piece(line: list[Record], record: Record, said: dict[str, Said], trimmed: d
     return words
 
 
+class Merged:
+    """What a merge of two lines comes to that have nothing of each other but their beginning.
+
+    ``conflicts`` are the kinds by the hash of the commit; ``items`` is what the line says once they are settled.
+    """
+
+    def __init__(self, ours: list[Record], theirs: list[Record]) -> None:
+        shared = sum(one == other for one, other in zip(ours, theirs, strict=False))
+        self._shared = ours[:shared]
+        self._more, self._theirs_more = ours[shared:], theirs[shared:]
+        self._base, self._ours, self._theirs = fold(self._shared), fold(ours), fold(theirs)
+        went_on, they_went_on = (any(map(_goes_on, more)) for more in (self._more, self._theirs_more))
+        found = ((hash, self._conflict(hash, went_on, they_went_on)) for hash in self._base)
+        self.conflicts = {hash: kind for hash, kind in found if kind}
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the two parted once and nothing was merged, picked or erased since."""
+        records = (*self._shared, *self._more, *self._theirs_more)
+        return not any(r.kind == "merge" or r.body.get("type") == "erased" for r in records)
+
+    def _conflict(self, hash: str, went_on: bool, they_went_on: bool) -> str:
+        base, ours, theirs = (said[hash] for said in (self._base, self._ours, self._theirs))
+        edited, they_edited = (readable(side.body) != readable(base.body) for side in (ours, theirs))
+        skipped, they_skipped = (side.priority == "skip" and base.priority != "skip" for side in (ours, theirs))
+        if edited and they_edited and readable(ours.body) != readable(theirs.body):
+            return "both_edit"
+        if (skipped and they_edited) or (they_skipped and edited):
+            return "skip_vs_edit"
+        if (edited and not they_edited and they_went_on) or (they_edited and not edited and went_on):
+            return "edit_plus_append"
+        return ""
+
+    def items(self, choices: dict[str, str]) -> list[Item]:
+        """What is said; ``choices`` settle the conflicts: ours, theirs, or a text."""
+        marks: dict[str, list[Body]] = {}
+        for record in self._theirs_more:
+            target = left(record.body).get("target", "") if record.kind == "annotation" else ""
+            marks.setdefault(target, []).append(left(record.body))
+        kept = [
+            item(said) if hash not in self._base else self._settled(hash, choices.get(hash, ""), marks.get(hash, []))
+            for hash, said in self._ours.items()
+            if said.record.kind in SAID
+        ]
+        new = (said for hash, said in self._theirs.items() if hash not in self._base and said.record.kind in SAID)
+        return [*kept, *map(item, new)]
+
+    def _settled(self, hash: str, choice: str, marks: list[Body]) -> Item:
+        base, ours, theirs = (said[hash] for said in (self._base, self._ours, self._theirs))
+        kind = self.conflicts.get(hash, "")
+        text, priority = readable(ours.body), ours.priority
+        they_edited = readable(theirs.body) != readable(base.body)
+        if (they_edited and choice in ("", "theirs")) or (choice == "theirs" and kind != "skip_vs_edit"):
+            text = readable(theirs.body)
+        elif choice not in ("", "ours", "theirs"):
+            text = choice
+        if kind != "skip_vs_edit" or choice == "theirs":
+            if theirs.priority != base.priority or kind == "skip_vs_edit":
+                priority = theirs.priority
+        elif choice != "ours" and ours.priority == "skip":
+            priority = None
+        tags = set(ours.tags)
+        for mark in marks:
+            tags = (tags | set(mark.get("tags", ()))) - set(mark.get("untag", ()))
+        return ours.record.kind, text, priority, tuple(sorted(tags))
+
+
+def _goes_on(record: Record) -> bool:
+    return not record.edit and (record.kind in SAID or record.kind in ("response", "tools"))
+
+
 class Log:
     """Every commit that is there, and the sessions by id."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from unittest.mock import patch
 
 import msgspec
@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import thinkback
 from tests.session import naive
-from tests.session.naive import Item, Log, Place, Record, tokens
+from tests.session.naive import Item, Log, Merged, Place, Record, tokens
 from tests.stores.postgres_server import Server
 from thinkback.errors import ContextRefused, NotFoundError, ThinkbackError
 from thinkback.log.merge import MergeResult
@@ -34,6 +34,7 @@ from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
 T = TypeVar("T")
+Deed: TypeAlias = tuple[str, int]
 VOCABULARY = ("apple", "pear", "plum")
 TAGS = ("red", "green")
 FOREVER = 10**12
@@ -45,6 +46,14 @@ INTERRUPTED = "This call was interrupted"
 number = st.integers(0, 30)
 words = st.lists(st.sampled_from(VOCABULARY), max_size=2)
 tags = st.lists(st.sampled_from(TAGS), max_size=2, unique=True).map(tuple)
+
+
+deeds = st.lists(
+    st.tuples(
+        st.sampled_from(["say", "ask", "edit", "edit", "restore", "skip", "pinned", "compact"]), st.integers(0, 4)
+    ),
+    max_size=3,
+)
 
 
 class Refused(NamedTuple):
@@ -131,6 +140,7 @@ class Machine(RuleBasedStateMachine):
         self.actions = 0
         self.texts = 0
         self.log = Log()
+        self.copies: set[str] = set()
         self.here = ""
 
     def make_worlds(self) -> list[World]:
@@ -227,13 +237,15 @@ class Machine(RuleBasedStateMachine):
 
     # -- by hand ---------------------------------------------------------------------------------------------------
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(calls=st.integers(0, 1))
+    def begin(self, calls: int) -> None:
         self.new_session()
+        self.commit(words=["apple"], tags=(), kind="user")
+        self.ask(words=["pear"], thought=["plum"], calls=calls)
 
     @rule()
     def new_session(self) -> None:
-        if len(self.log.sessions) < SESSIONS:
+        if len(self.log.sessions) < 2:
             name = f"s{self.actions}"
             self.here = str(self.do(lambda world: world.session(name).id))
             self.do(lambda world: world.keep(world.session(name)))
@@ -310,7 +322,7 @@ class Machine(RuleBasedStateMachine):
         line = self.line
         if line:
             text = self.say(words)
-            target = chosen(line, at)
+            target = said_or_any(line, at)
             self.grow(
                 lambda session: session.commit(text, edit=target.hash),
                 lambda items: changed(line, target, lambda item: (item[0], text, *item[2:])),
@@ -320,7 +332,7 @@ class Machine(RuleBasedStateMachine):
     def restore(self, at: int, version: int) -> None:
         line = self.line
         if line:
-            target = chosen(line, at)
+            target = said_or_any(line, at)
             said = naive.fold(line)[root(line, target)]
             answer = self.grow(
                 lambda session: session.restore(target.hash, version),
@@ -337,7 +349,7 @@ class Machine(RuleBasedStateMachine):
     ) -> None:
         line = self.line
         if line:
-            target = chosen(line, at)
+            target = said_or_any(line, at)
             default = default and priority is None
 
             def mark(item: Item) -> Item:
@@ -470,7 +482,9 @@ class Machine(RuleBasedStateMachine):
         if len(self.log.sessions) < SESSIONS:
             name = f"c{self.actions}"
             id = str(self.do(lambda world: world.keep(spawn(world.session(self.here), name, inheritance=inheritance))))
+            old = set(self.log.records)
             tips = self.adopt(id)
+            self.copies |= self.log.records.keys() - old
             self.log.sessions[id] = Place(self.place.family, tips[id])
 
     @rule(at=number, words=words)
@@ -485,6 +499,56 @@ class Machine(RuleBasedStateMachine):
             if not isinstance(answer, Refused):
                 assert naive.items(old) + new == naive.items(self.line)
 
+    @rule(
+        there=deeds,
+        here=deeds,
+        then=st.sampled_from(["merge", "merge", "rebase", "pick", ""]),
+        at=number,
+        choice=number,
+    )
+    def work_apart(
+        self, there: list[tuple[str, int]], here: list[tuple[str, int]], then: str, at: int, choice: int
+    ) -> None:
+        """Two branches go on from one commit, and one may take in the other."""
+        place = self.place
+        if naive.open_calls(self.line):
+            self.answer(words=[], thought=[], calls=0, long=False)
+        if len(place.tips) >= BRANCHES:
+            self.delete(at=at, force=True)
+        if len(place.tips) >= BRANCHES:
+            return
+        one = place.branch
+        self.branch(at=0, switch=True)
+        two = place.branch
+        for deed, which in there:
+            self.deed(deed, which)
+        self.switch(at=position([*sorted(place.tips), "-"], one))
+        for deed, which in here:
+            self.deed(deed, which)
+        source = position(self.family(), (self.here, two))
+        if then == "merge":
+            self.merge(at=source, strategy=("auto", "auto", "ours", "theirs")[at % 4], no_ff=False, choice=choice)
+        elif then == "rebase":
+            self.rebase(at=source)
+        elif then == "pick":
+            self.pick(at=source, which=choice)
+
+    def deed(self, deed: str, which: int) -> None:
+        """One of the things that merges are about."""
+        match deed:
+            case "say":
+                self.commit(words=["plum"], tags=("red",), kind="user")
+            case "ask":
+                self.ask(words=[], thought=["pear"], calls=0)
+            case "edit":
+                self.edit(at=which, words=["apple"])
+            case "restore":
+                self.restore(at=which, version=0)
+            case "compact":
+                self.compact(strategy="manual", tail=1, words=[])
+            case _:
+                self.annotate(at=which, priority=Priority(deed), tags=("green",), untag=("red",), default=False)
+
     # -- taking in -------------------------------------------------------------------------------------------------
 
     @rule(at=number, strategy=st.sampled_from(["auto", "auto", "ours", "theirs"]), no_ff=st.booleans(), choice=number)
@@ -492,26 +556,39 @@ class Machine(RuleBasedStateMachine):
         source = chosen(self.family(), at)
         ours, theirs = self.line, self.log.line(self.log.sessions[source[0]].tips[source[1]])
         name = self.name_of(source)
+        expected = Merged(ours, theirs)
+        simple = expected.is_simple and self.copies.isdisjoint(record.hash for record in (*ours, *theirs))
+        choices = dict.fromkeys(expected.conflicts, strategy)
         answer = self.do(lambda world: world.session(self.here).branches.merge(name, strategy, no_ff=no_ff))
+        if isinstance(answer, MergeResult) and answer.kind in ("clean", "conflicts") and simple:
+            assert expected.conflicts == {conflict.target: conflict.kind for conflict in answer.conflicts}
         if isinstance(answer, MergeResult) and answer.kind == "conflicts":
             assert strategy == "auto"
             assert self.adopt(self.here)[self.here][self.place.branch] == self.tip
-            edited = self.say([])
-            found = answer
+            edited, found = self.say([]), answer
+            choices = {
+                conflict.target: ("ours", "theirs", edited)[(choice + at) % 3]
+                for at, conflict in enumerate(found.conflicts)
+            }
 
             def settle(session: Session) -> MergeResult:
-                result = msgspec.structs.replace(found, resolutions={})
-                for at, conflict in enumerate(found.conflicts):
-                    result.resolutions[conflict.target] = ("ours", "theirs", edited)[(choice + at) % 3]
-                return session.branches.commit_merge(result)
+                return session.branches.commit_merge(msgspec.structs.replace(found, resolutions=dict(choices)))
 
             answer = self.do(lambda world: settle(world.session(self.here)))
-        self.moved(self.adopt(self.here))
+        self.copied(ours)
         if isinstance(answer, Refused):
             assert answer.error in ("OpenTurnError", "UnsupportedContent", "NotFoundError"), answer
             assert ours == self.line
             return
         self.check_merge(answer, ours, theirs, no_ff)
+        if answer.kind == "clean" and simple:
+            assert expected.items(choices) == naive.items(self.line)
+
+    def copied(self, ours: list[Record]) -> None:
+        """The current branch has copies behind ``ours``."""
+        old = set(self.log.records)
+        self.moved(self.adopt(self.here))
+        self.copies |= {record.hash for record in self.line[len(ours) :]} - old
 
     def check_merge(self, result: MergeResult, ours: list[Record], theirs: list[Record], no_ff: bool) -> None:
         """Nothing is lost, nothing is invented, and ours stands first."""
@@ -544,7 +621,7 @@ class Machine(RuleBasedStateMachine):
         if theirs:
             target = chosen(theirs, which)
             answer = self.do(lambda world: world.session(self.here).branches.cherry_pick(target.hash))
-            self.moved(self.adopt(self.here))
+            self.copied(ours)
             assert ours == self.line[: len(ours)]
             if isinstance(answer, Refused):
                 assert ours == self.line
@@ -556,7 +633,7 @@ class Machine(RuleBasedStateMachine):
         source = chosen(self.family(), at)
         ours, onto = self.line, self.log.line(self.log.sessions[source[0]].tips[source[1]])
         answer = self.do(lambda world: world.session(self.here).branches.rebase(self.name_of(source)))
-        self.moved(self.adopt(self.here))
+        self.copied([])
         if isinstance(answer, Refused) or onto == ours[: len(onto)]:
             assert ours == self.line
         else:
@@ -605,6 +682,8 @@ class Machine(RuleBasedStateMachine):
 
     @rule(back=number)
     def purge(self, back: int) -> None:
+        if back % 4:
+            return
         time = max(0, self.actions - back) * 1_000
         self.do(lambda world: erasure(world.store.care.purge(before=time, reason="old")))
         old = {r.response for r in self.log.records.values() if r.kind == "response" and r.time < time}
@@ -639,7 +718,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(at=number)
     def delete_session(self, at: int) -> None:
-        if len(self.log.sessions) > 1:
+        if len(self.log.sessions) > 2:
             id = chosen(sorted(self.log.sessions), at)
             gone = self.log.left_by(id)
             self.do(lambda world: erasure(world.store.care.delete_session(id)))
@@ -751,6 +830,17 @@ def plain(commit: Commit, owner: str) -> Record:
 def chosen(of: list[T], at: int) -> T:
     """One of a list, any number does; the last ones first."""
     return of[-1 - at % len(of)]
+
+
+def position(of: list[T], wanted: T) -> int:
+    """The number by which ``chosen`` gives ``wanted``."""
+    return len(of) - 1 - of.index(wanted)
+
+
+def said_or_any(line: list[Record], at: int) -> Record:
+    """Mostly something that is said."""
+    said = [record for record in line if record.kind in naive.SAID and not record.edit]
+    return chosen(said if said and at % 7 else line, at)
 
 
 def root(line: list[Record], target: Record) -> str:
