@@ -7,11 +7,10 @@ import re
 import secrets
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from hashlib import sha256
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from unittest.mock import patch
 
 import msgspec
@@ -23,15 +22,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import thinkback
 from tests.session import naive
 from tests.session.naive import Item, Log, Merged, Place, Record, tokens
+from tests.session.worlds import PLACE, Clock, Refused, World, compiled, erasure, looks, plain, sent
 from tests.stores.postgres_server import Server
 from thinkback.errors import ContextRefused, NotFoundError, ThinkbackError
 from thinkback.log.merge import MergeResult
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Commit, Priority
-from thinkback.model.texts import text_of
 from thinkback.session.children import collapse, neutral, spawn
 from thinkback.session.session import Session
-from thinkback.session.store import SessionStore
 
 T = TypeVar("T")
 Deed: TypeAlias = tuple[str, int]
@@ -39,7 +37,6 @@ VOCABULARY = ("apple", "pear", "plum")
 TAGS = ("red", "green")
 FOREVER = 10**12
 SESSIONS, BRANCHES = 4, 4
-PLACE = {"endpoint": "deepseek", "model": "deepseek-v4-pro", "api_key": "sk-of-the-tests", "account": "tests"}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 INTERRUPTED = "This call was interrupted"
 
@@ -54,75 +51,6 @@ deeds = st.lists(
     ),
     max_size=3,
 )
-
-
-class Refused(NamedTuple):
-    """What an operation said instead of doing it."""
-
-    error: str
-    message: str
-    details: dict[str, Any]
-
-
-class Clock:
-    """Time and fresh ids, the same again after ``restart`` with the same number."""
-
-    def __init__(self) -> None:
-        self.restart(0)
-
-    def restart(self, number: int) -> None:
-        """Begin the ``number``-th action."""
-        self._number, self._calls = number, 0
-
-    def time_ns(self) -> int:
-        """Later with every call; an action takes less than a millisecond."""
-        self._calls += 1
-        return self._number * 1_000_000 + self._calls * 1_000
-
-    def token_hex(self, size: int) -> str:
-        """An id that no other call gets."""
-        self._calls += 1
-        return sha256(f"{self._number} {self._calls}".encode()).hexdigest()[: 2 * size]
-
-
-class World:
-    """A store and the sessions that are open in it."""
-
-    def __init__(self, opened: Callable[[], SessionStore], *, lasts: bool) -> None:
-        self._opened = opened
-        self._lasts = lasts
-        self.store = self._open()
-        self._sessions: dict[str, Session] = {}
-
-    def session(self, name: str) -> Session:
-        """The session of that name or id, opened once."""
-        if name not in self._sessions:
-            info = self.store.log.find_session(name)
-            self._sessions[name] = self.store.session(info.name if info else name, **PLACE)  # type: ignore[arg-type]
-        return self._sessions[name]
-
-    def keep(self, session: Session) -> str:
-        """Go on with a session that was made otherwise; its id."""
-        self._sessions[session.id] = session
-        return session.id
-
-    def forget(self) -> None:
-        """Open every session again."""
-        self._sessions = {}
-
-    def reopen(self) -> None:
-        """Close the log and open it again, where it is one that lasts."""
-        self.forget()
-        if self._lasts:
-            self.store.close()
-            self.store = self._open()
-
-    def _open(self) -> SessionStore:
-        store = self._opened()
-        store.register_type("note")
-        store.register_type("aside", role="assistant", priority=Priority.SKIP)
-        store.register_type("law", role="system", priority=Priority.PINNED)
-        return store
 
 
 class Machine(RuleBasedStateMachine):
@@ -812,21 +740,6 @@ class Machine(RuleBasedStateMachine):
                     world.store.log.find_commit(hash)
 
 
-def plain(commit: Commit, owner: str) -> Record:
-    """A commit in plain values."""
-    return Record(
-        commit.hash,
-        commit.parents,
-        commit.kind,
-        json.loads(commit.payload),
-        commit.response,
-        commit.index,
-        commit.edit,
-        commit.time,
-        owner,
-    )
-
-
 def chosen(of: list[T], at: int) -> T:
     """One of a list, any number does; the last ones first."""
     return of[-1 - at % len(of)]
@@ -864,60 +777,22 @@ def closed(line: list[Record], since: int) -> list[Item]:
     return [item for item in naive.items(line)[since:] if item[0] == "tool_result" and item[1].startswith(INTERRUPTED)]
 
 
-def erasure(found: Any) -> Any:
-    """What an erasure did, as a value."""
-    return sorted(gone.hash for gone in found.commits), sorted(found.sessions)
-
-
-def looks(store: SessionStore) -> tuple[list[Any], dict[tuple[str, str], list[Commit]]]:
-    """All that can be seen by names."""
-    log = store.log
-    sessions = log.list_sessions()
-    return sessions, {
-        (info.id, branch.name): log.read(info.id, branch=branch.name)
-        for info in sessions
-        for branch in log.refs.list(info.id)
-    }
-
-
-def sent(messages: list[bytes]) -> Iterator[str]:
-    """The numbered words of a request's messages; system prompts and reasoning aside."""
-    for message in map(json.loads, messages):
-        if message["role"] != "system":
-            yield from tokens(message.get("content") or "")
-            for call in message.get("tool_calls", ()):
-                yield from tokens(call["function"]["arguments"])
-
-
-def compiled(session: Session) -> Iterator[str]:
-    """The numbered words of the conversation as any program is told it; system prompts and reasoning aside."""
-    for message in session.compile().messages:
-        if message.role not in ("system", "reasoning"):
-            for block in message.blocks:
-                yield from tokens(text_of(block))
-
-
-@contextmanager
-def of(server: Server) -> Iterator[type[Machine]]:
-    """The machine with a server to run on."""
-    yield type("Machine", (Machine,), {"server": server})
-
-
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+
+def live(server: Server, examples: int, steps: int) -> None:
+    """So many lives of so many steps."""
+    machine = type("Machine", (Machine,), {"server": server})
+    wanted = settings(max_examples=examples, stateful_step_count=steps, suppress_health_check=CHECKS)
+    run_state_machine_as_test(machine, settings=wanted)
 
 
 def test_every_store_lives_as_the_model_does(postgres: Server) -> None:
     """Whatever is done to sessions, all stores and the model say the same."""
-    with of(postgres) as machine:
-        run_state_machine_as_test(
-            machine, settings=settings(max_examples=5, stateful_step_count=20, suppress_health_check=CHECKS)
-        )
+    live(postgres, 5, 20)
 
 
 @pytest.mark.soak
 def test_every_store_lives_as_the_model_does_for_long(postgres: Server) -> None:
     """The same, longer."""
-    with of(postgres) as machine:
-        run_state_machine_as_test(
-            machine, settings=settings(max_examples=300, stateful_step_count=60, suppress_health_check=CHECKS)
-        )
+    live(postgres, 300, 50)
