@@ -233,29 +233,29 @@ GROUP = Group("growth", (_reading, _forking, _turn, _counting))
 
 
 def main(sizes: Sequence[int]) -> None:
-    """Measure logs of these sizes and keep what was found."""
+    """Measure logs of these sizes and keep what was found beside what is known of others."""
     _, going = going_on(sizes, 80)
-    points: list[dict[str, float]] = []
+    kept = msgspec.json.decode(RESULTS.read_bytes(), type=list[dict[str, float]]) if RESULTS.exists() else []
+    points = {point["commits"]: point for point in kept}
     for each in sizes:
-        reading, forks, weight = read_samples(each, 4), fork_samples(each, (each,), 15), size.chat(each)
-        points.append(
-            {
-                "commits": forked(each).commits,
-                "append": median(going[each].append) * 1e3,
-                "plan": median(going[each].plan) * 1e3,
-                "counts": median(going[each].counts) * 1e3,
-                "fork": forks["fork"].median(str(each)) * 1e3,
-                "search": size.first_page(each),
-                "read": reading.median("thinkback") * 1e3,
-                "scan": reading.median("scan") * 1e3,
-                "decoded": reading.median("decoded") * 1e3,
-                "raw": weight.raw / 1e6,
-                "log": weight.log / 1e6,
-                "whole": weight.whole / 1e6,
-            }
-        )
-        print(points[-1], flush=True)
-    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(points), indent=2) + b"\n")
+        reading, forks, weight = read_samples(each, 3), fork_samples(each, (each,), 15), size.chat(each)
+        points[forked(each).commits] = {
+            "commits": forked(each).commits,
+            "append": median(going[each].append) * 1e3,
+            "plan": median(going[each].plan) * 1e3,
+            "counts": median(going[each].counts) * 1e3,
+            "fork": forks["fork"].median(str(each)) * 1e3,
+            "search": weight.page,
+            "read": reading.median("thinkback") * 1e3,
+            "scan": reading.median("scan") * 1e3,
+            "decoded": reading.median("decoded") * 1e3,
+            "raw": weight.raw / 1e6,
+            "log": weight.log / 1e6,
+            "whole": weight.whole / 1e6,
+        }
+        print(points[forked(each).commits], flush=True)
+        ordered = [points[commits] for commits in sorted(points)]
+        RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=2) + b"\n")
 
 
 if __name__ == "__main__":

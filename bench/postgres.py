@@ -9,7 +9,7 @@ from time import perf_counter
 
 import psycopg
 
-from bench.append import steps
+from bench.append import later, steps
 from bench.conversation import sealed
 from bench.measure import Case, Figure, Group, interleaved
 from tests.stores.postgres_server import Server
@@ -66,7 +66,7 @@ def plain(url: str, durability: Durability, steps: Iterator[Step], closing: Exit
 
 
 def _rate(durability: Durability, quick: bool) -> Figure:
-    payload = sum(len(commit.payload) for commit in sealed(list(next(steps()).drafts), Head(), 0))
+    payload = sum(len(commit.payload) for commit in sealed(list(later(steps()).drafts), Head(), 0))
     with Server(durable=True) as server, ExitStack() as closing:
         url = server.make_database("bench")
         cases = {

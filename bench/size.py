@@ -19,7 +19,6 @@ from typing import NamedTuple
 from bench.branching import SEGMENTS, forked, place, texts
 from bench.conversation import sealed, told_before
 from bench.measure import Figure, Group
-from bench.search import vocabulary
 from thinkback.log.protocol import MAIN, Origin, Query, Store
 from thinkback.log.seal import head_of
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult
@@ -32,13 +31,16 @@ FORKS = 200
 
 
 class Weight(NamedTuple):
-    """Bytes: of the messages as JSON, of the file without and with the index, of one more fork."""
+    """Bytes: of the messages as JSON, of the file without and with the index, of one more fork; ``page``: the first
+    page of a search in it, ms.
+    """
 
     commits: int
     raw: int
     log: int
     whole: int
     fork: float
+    page: float
 
 
 def weigh(store: Store, session: str, directory: Path) -> Weight:
@@ -55,8 +57,9 @@ def weigh(store: Store, session: str, directory: Path) -> Weight:
     while copy.search.fill():
         pass
     whole = _bytes(copy, directory) - int(fork * FORKS)
+    page = _first_page(copy)
     copy.close()
-    return Weight(len(commits), raw, log, whole, fork)
+    return Weight(len(commits), raw, log, whole, fork, page)
 
 
 def _bytes(store: Store, directory: Path) -> int:
@@ -118,19 +121,14 @@ def _agent() -> Iterator[list[Draft]]:
             yield [Draft("tool_result", ToolResult(call.id, source(chance, 3_000)))]
 
 
-def first_page(commits: int) -> float:
-    """The 95th percentile of first pages in the conversation, in ms: common words, rare ones and phrases by turns."""
-    log, taken, chance = forked(commits), [], random.Random(5)
-    words = vocabulary().words
-    store = open_store(log.copied("search"), "normal")
-    while store.search.fill():
-        pass
-    for at in range(120):
-        low, high = ((0, 30), (len(words) // 2, len(words)))[at % 2]
+def _first_page(store: Store) -> float:
+    """The 95th percentile of first pages in ms: words of the texts, common ones more often than rare ones."""
+    taken, chance, source = [], random.Random(5), texts()[1]
+    for _ in range(120):
+        word = chance.choice(source(chance, 600).split()[1:-1])
         start = perf_counter()
-        store.search.find(Query(words[chance.randrange(low, high)], kinds=("reasoning",)))
+        store.search.find(Query(word, kinds=("reasoning",)))
         taken.append((perf_counter() - start) * 1e3)
-    store.close()
     return quantiles(taken, n=20)[18]
 
 
