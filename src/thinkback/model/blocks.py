@@ -21,7 +21,7 @@ CarrierKind: TypeAlias = Literal["signature", "encrypted", "redacted", "item_id"
 ThoughtKind: TypeAlias = Literal["raw", "summary", "none"]
 
 
-class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Who minted a response. ``endpoint`` is a normalised URL; ``request`` the response id its request record shares.
 
     ``account_known`` is false where the account is only the salted hash of a key: two of those that differ are
@@ -38,7 +38,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     request: str = ""
 
 
-class Carrier(msgspec.Struct, frozen=True):
+class Carrier(msgspec.Struct, frozen=True, gc=False):
     """An opaque value that must go back exactly as it came, or not at all."""
 
     kind: CarrierKind
@@ -48,7 +48,7 @@ class Carrier(msgspec.Struct, frozen=True):
         return f"Carrier({self.kind}, {len(self.value)} characters)"
 
 
-class _Part(msgspec.Struct, frozen=True, omit_defaults=True):
+class _Part(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What blocks have in common: none shows what is opaque, or a wire object that may hold it."""
 
     def __repr__(self) -> str:

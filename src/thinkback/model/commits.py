@@ -69,7 +69,7 @@ class Priority(StrEnum):
     PINNED = "pinned"
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag="message"):
+class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="message"):
     """A system or user message: text, or parts where it holds more than text.
 
     ``wire`` is set for a message adopted from a history: its source text as the program held it. ``dialect`` is the
@@ -101,7 +101,7 @@ class Tools(msgspec.Struct, frozen=True, tag="tools"):
     tools: tuple[Tool, ...]
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True, tag="usage"):
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="usage"):
     """Token counts as the provider reported them (``None``: not reported); ``wire`` is its own object.
 
     ``counted`` says what its dialect leaves out of which number: ``cache_beside_input`` where ``input`` is without
@@ -130,7 +130,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     upstream: str = ""
 
 
-class Response(msgspec.Struct, frozen=True, omit_defaults=True, tag="response"):
+class Response(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="response"):
     """Opens a response. Its blocks follow, tied to it by (response, index).
 
     ``complete``: the provider finished it; only then may it be replayed. ``content`` says how the content field
@@ -152,7 +152,7 @@ class Response(msgspec.Struct, frozen=True, omit_defaults=True, tag="response"):
     outcome: Outcome = ""
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True, tag="request"):
+class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="request"):
     """What was sent, for audit; never replayed. Decisions are recomputed from it and checked by ``sent_digest``.
 
     ``head`` is the hash of the last commit the request was built from. Digests are hex SHA-256. ``basis`` is the
@@ -174,7 +174,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True, tag="request"):
     basis: str = ""
 
 
-class TurnEnded(msgspec.Struct, frozen=True, omit_defaults=True, tag="turn_ended"):
+class TurnEnded(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="turn_ended"):
     """The terminal state of a turn."""
 
     state: TurnState
@@ -339,7 +339,7 @@ class Step(msgspec.Struct, frozen=True):
     time: int
 
 
-class Commit(msgspec.Struct, frozen=True):
+class Commit(msgspec.Struct, frozen=True, gc=False):
     """One canonical event in its place. ``time`` is microseconds since 1970 UTC, from the caller's clock.
 
     ``payload`` is the canonical JSON of ``value``; ``digest`` its hex SHA-256.
