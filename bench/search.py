@@ -16,7 +16,7 @@ from functools import cache, partial
 from itertools import accumulate
 from pathlib import Path
 from statistics import median, quantiles
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import NamedTuple, TypeAlias
 
 from bench.measure import Figure, Group, spread
@@ -173,11 +173,13 @@ def page(kind: str, blocks: int, quick: bool) -> Figure:
     """95 of 100 first pages come within the value."""
     log, chance = built(blocks), random.Random(5)
     taken: list[float] = []
+    worked: list[float] = []
     hits = 0
     for _ in range(60 if quick else 300):
         query = KINDS[kind](log, chance)
-        start = perf_counter()
+        start, began = perf_counter(), process_time()
         hits += len(log.store.search.find(query))
+        worked.append((process_time() - began) * 1e3)
         taken.append((perf_counter() - start) * 1e3)
     cuts = quantiles(taken, n=20)
     return Figure(
@@ -186,7 +188,8 @@ def page(kind: str, blocks: int, quick: bool) -> Figure:
         "ms (p95)",
         aim=f"first page p95 <= {AIM_MS:.0f} ms at 1M blocks",
         met=cuts[18] <= AIM_MS,
-        note=f"p50 {cuts[9]:.2f} ms, slowest {max(taken):.1f} ms, {hits / len(taken):.0f} hits a page",
+        note=f"p50 {cuts[9]:.2f} ms, slowest {max(taken):.1f} ms; processor p95 {quantiles(worked, n=20)[18]:.2f} ms; "
+        f"{hits / len(taken):.0f} hits a page",
     )
 
 
