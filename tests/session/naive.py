@@ -319,6 +319,12 @@ class Log:
             hash = next(iter(found[-1].parents), "")
         return found[::-1]
 
+    def began(self, record: Record) -> int:
+        """The time of a commit, or of the response that it is a part or a result of."""
+        line = self.line(record.hash)
+        heads = [one.time for one in line if one.kind == "response" and one.response == record.response]
+        return min(record.time, *heads) if record.response and heads else record.time
+
     def tips(self, but: tuple[str, str] = ("", "")) -> Iterator[tuple[str, str]]:
         """(session, hash) of every branch ``but`` one."""
         for id, place in self.sessions.items():

@@ -614,11 +614,10 @@ class Machine(RuleBasedStateMachine):
             return
         time = max(0, self.actions - back) * 1_000
         self.do(lambda world: erasure(world.store.care.purge(before=time, reason="old")))
-        old = {r.response for r in self.log.records.values() if r.kind == "response" and r.time < time}
         texts = {hash: naive.readable(record.body) for hash, record in self.log.records.items()}
         self.read_again()
         for hash, record in self.log.records.items():
-            gone = record.kind not in ("tools", "merge") and (record.time < time or record.response in old)
+            gone = record.kind not in ("tools", "merge") and self.log.began(record) < time
             assert ("" if gone else texts[hash]) == naive.readable(record.body)
 
     def read_again(self) -> None:
