@@ -11,7 +11,14 @@ DAY = 86_400_000_000
 
 
 @click.command("gc", short_help="Remove commits that no branch reaches.")
-@click.option("--older-than", metavar="DAYS", type=click.FloatRange(min=0), default=7.0, show_default=True)
+@click.option(
+    "--older-than",
+    metavar="DAYS",
+    type=click.FloatRange(min=0),
+    default=7.0,
+    show_default=True,
+    help="Only older ones.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @db_option
 @json_option
