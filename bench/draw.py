@@ -16,7 +16,7 @@ import msgspec
 from bench.growth import RESULTS
 
 PICTURE = Path(__file__).parents[1] / "docs" / "growth.svg"
-WIDTH, HEIGHT, LEFT, TOP, GAP = 380, 300, 70, 40, 450
+WIDTH, HEIGHT, LEFT, TOP, GAP = 380, 300, 80, 40, 490
 LEGEND = 20
 Point: TypeAlias = Mapping[str, float]
 
@@ -36,11 +36,11 @@ _STYLE = """
 
 
 class Panel(NamedTuple):
-    """One diagram: ``series`` gives the value of each curve at a point; both axes are logarithmic."""
+    """One diagram: ``series`` names the curve of each figure; both axes are logarithmic."""
 
     title: str
     unit: str
-    series: Mapping[str, Callable[[Point], float]]
+    series: Mapping[str, str]
 
 
 PANELS = (
@@ -48,36 +48,36 @@ PANELS = (
         "One step of an open conversation",
         "milliseconds",
         {
-            "append a turn's 7 commits (synchronous NORMAL)": lambda at: at["append"],
-            "plan the next request": lambda at: at["plan"],
-            "count its tokens": lambda at: at["counts"],
-            "fork at the last commit": lambda at: at["fork"],
-            "search, first page (p95)": lambda at: at["search"],
+            "append": "append a turn's 7 commits (synchronous NORMAL)",
+            "plan": "plan the next request",
+            "counts": "count its tokens",
+            "fork": "fork at the last commit",
+            "search": "search, first page (p95)",
         },
     ),
     Panel(
         "Open a log and read a branch",
         "milliseconds",
         {
-            "thinkback, 20 segments, to values": lambda at: at["read"],
-            "raw sqlite3, payloads decoded": lambda at: at["decoded"],
-            "raw sqlite3, one range scan": lambda at: at["scan"],
+            "read": "thinkback, 20 segments, to values",
+            "decoded": "raw sqlite3, payloads decoded",
+            "scan": "raw sqlite3, one range scan",
         },
     ),
     Panel(
         "Size on disk",
         "megabytes",
         {
-            "log with search index": lambda at: at["whole"],
-            "log": lambda at: at["log"],
-            "raw JSON of the messages": lambda at: at["raw"],
+            "whole": "log with search index",
+            "log": "log",
+            "raw": "raw JSON of the messages",
         },
     ),
 )
 
 
 def drawn(points: Sequence[Point]) -> str:
-    """The picture of ``points``, each with ``commits`` and what the panels ask for."""
+    """The picture of ``points``, each with ``commits`` and what was measured of the figures that the panels name."""
     rows = max(len(panel.series) for panel in PANELS)
     width, height = GAP * len(PANELS) + 20, TOP + HEIGHT + 62 + LEGEND * rows
     parts = [_panel(panel, points, LEFT + GAP * at) for at, panel in enumerate(PANELS)]
@@ -89,9 +89,12 @@ def drawn(points: Sequence[Point]) -> str:
 
 
 def _panel(panel: Panel, points: Sequence[Point], left: int) -> str:
-    xs = [point["commits"] for point in points]
-    curves = {name: [value(point) for point in points] for name, value in panel.series.items()}
-    every = [value for values in curves.values() for value in values]
+    curves = [
+        (name, [(point["commits"], point[figure]) for point in points if figure in point])
+        for figure, name in panel.series.items()
+    ]
+    xs = [x for _, curve in curves for x, _ in curve]
+    every = [value for _, curve in curves for _, value in curve]
     across, up = _scale(xs, left, WIDTH), _scale(every, TOP + HEIGHT, -HEIGHT)
     parts = [_text(left, TOP - 16, panel.title, "title")]
     for tick in _decades(every):
@@ -108,8 +111,8 @@ def _panel(panel: Panel, points: Sequence[Point], left: int) -> str:
         f'<text text-anchor="middle" transform="rotate(-90 {left - 54} {middle:g})" x="{left - 54}" y="{middle:g}">'
         f"{escape(panel.unit)}</text>"
     )
-    for at, (name, values) in enumerate(curves.items()):
-        places = [(across(x), up(value)) for x, value in zip(xs, values, strict=True)]
+    for at, (name, curve) in enumerate(curves):
+        places = [(across(x), up(value)) for x, value in curve]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<polyline class="line c{at} d{at}" points="{path}"/>')
         parts += [f'<circle class="c{at}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in places]

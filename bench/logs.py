@@ -16,7 +16,8 @@ from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
-from bench.append import ours
+from bench import append
+from bench.append import ours, plain
 from bench.conversation import Turn, place, turns
 from bench.measure import Case, Figure, Group, interleaved
 from bench.peer_logs import PEERS
@@ -76,22 +77,31 @@ def _rate(journal: str, quick: bool) -> Figure:
     with tempfile.TemporaryDirectory(prefix="thinkback-bench-") as directory, ExitStack() as closing:
         log = Path(directory) / "thinkback.db"
         steps = (Step(f"step-{number}", turn.answer, number) for number, turn in zip(count(), turns(at), strict=False))
-        cases = {"thinkback": ours(log, JOURNALS[journal], steps, closing, RESPONSES)}
+        durability = JOURNALS[journal]
+        cases = {
+            "thinkback": ours(log, durability, steps, closing, RESPONSES),
+            "plain": plain(Path(directory) / "plain.db", durability, append.steps(), closing, joined=False),
+        }
         for each in PEERS:
             cases[each] = peer(each, Path(directory) / f"{each}.db", journal, turns(at), closing)
         samples = interleaved(cases, rounds=5 if quick else 15, warm_up=2)
     ratios = {each: samples.ratio(each, "thinkback") for each in PEERS}
     rates = ", ".join(f"{each} {RESPONSES / samples.median(each):.0f}/s" for each in PEERS)
     nearest = min(ratios.values())
+    # The limit's samples have more responses; a rate is over as many.
+    more = RESPONSES / append.BLOCKS[durability]
+    limit = min(samples.ratio(each, "plain").value for each in PEERS) / more
     return Figure(
         name,
         RESPONSES / samples.median("thinkback"),
         "responses/s",
+        samples.ratio("plain", "thinkback").value * more,
         peers={each: ratio.value for each, ratio in sorted(ratios.items(), key=lambda one: one[1])},
         aim=aim,
         met=nearest.value >= AIM if aim else None,
         noise=nearest.noise,
-        note=f"{_SETTINGS[journal]}; {rates}; thinkback stores 6 commits a response, the peers its text and reasoning",
+        note=f"{_SETTINGS[journal]}; {rates}; thinkback stores 6 commits a response, the peers its text and reasoning; "
+        f"the limit, one plain table, is {limit:.1f}x the nearest peer",
     )
 
 

@@ -133,11 +133,12 @@ def test_picture_shows_every_figure_with_its_unit() -> None:
     """Each curve has a mark for each size and a name; both axes say what they count, in light and dark."""
     names = ("append", "plan", "counts", "fork", "search", "read", "scan", "decoded", "raw", "log", "whole")
     points = [{"commits": commits, **dict.fromkeys(names, commits / 1_000)} for commits in (100, 1_000, 10_000)]
+    points.append({"commits": 100_000, "plan": 0.1})
     text = draw.drawn(points)
     picture = ElementTree.fromstring(text)
     texts = ["".join(each.itertext()) for each in picture.iter("{http://www.w3.org/2000/svg}text")]
-    curves = [name for panel in draw.PANELS for name in panel.series]
+    curves = [name for panel in draw.PANELS for name in panel.series.values()]
     assert set(curves) < set(texts)
     assert {"commits on the branch", "milliseconds", "megabytes", "1,000"} < set(texts)
-    assert 3 * len(curves) == text.count("<circle")
+    assert 3 * len(curves) + 1 == text.count("<circle")
     assert "prefers-color-scheme: dark" in text
