@@ -52,7 +52,8 @@ class Refused(NamedTuple):
 
 def withhold(unit: ResponseUnit, reason: str, notes: Notes) -> None:
     """Nothing of a response goes along (DESIGN 3.7)."""
-    _tell_away(unit, notes)
+    if unit.changes is not None:
+        _tell_away(unit.changes, notes)
     for hash, block in unit.thoughts:
         notes.drop(hash, block, reason)
     for hash, other in unit.others:
@@ -82,13 +83,14 @@ def decide(
         choice = _decide_native(unit, stance, policy, invalid, seen, notes, bound)
     else:
         choice = _decide_written(unit, form, stance, policy, invalid, seen, notes, lifted)
-    _tell_away(unit, notes)
+    if unit.changes is not None:
+        _tell_away(unit.changes, notes)
     return _renamed(choice, unit, policy) if unit.calls else choice
 
 
-def _tell_away(unit: ResponseUnit, notes: Notes) -> None:
+def _tell_away(changes: Changes, notes: Notes) -> None:
     """What people took away of a response, and what their edits cost."""
-    for away in unit.changes.away if unit.changes is not None else ():
+    for away in changes.away:
         notes.away(away)
 
 
@@ -192,7 +194,7 @@ def _decide_written(
     if unit.thoughts:
         gone = {id(item.block) for item in refused} if carry.tagged else {id(block) for _, block in unit.thoughts}
         blocks = tuple([block for block in blocks if id(block) not in gone])
-        if not carry.tagged and any(block.source_field == forms.CONTENT for _, block in unit.thoughts):
+        if not carry.tagged and forms.CONTENT in [block.source_field for _, block in unit.thoughts]:
             blocks = _without_tags(blocks)
     choice = Choice(carry, blocks)
     if stance.required and native.needs_dummy(unit, blocks, policy):

@@ -131,8 +131,8 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
     turns = selected(grouper.turns, state.selection)
     keep_last, size = state.policy.keep_last, state.policy.settings.context_size
     settled = _count_settled(turns, keep_last) if size is None else _count_gone(turns, size)
-    state = msgspec.structs.replace(state, under=_under(state, turns, writer))
-    out = _rendering(state, writer)
+    under = _under(state, turns, writer)
+    out = _rendering(state, writer, under)
     done, pending = turns[:settled][::-1], tuple(grouper.turns[settled:])
     gone = "" if size is None else BEYOND
     # So that each turn goes as soon as it is rendered.
@@ -159,16 +159,17 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
         lifts=state.lifts or out.lifts,
         reached=out.reached,
         chain=out.chain,
+        under=under,
         known=out.known,
     )
 
 
-def _rendering(state: State, writer: Writer) -> Rendering:
-    """Where the rendering of what follows the settled messages begins."""
+def _rendering(state: State, writer: Writer, under: str) -> Rendering:
+    """Where the rendering of what follows the settled messages begins; ``under`` as in ``State``."""
     prefix = None
     if state.policy.binds:
         hasher = state.bare.hasher(b"", b"", b"\n", partial(bare_bytes, writer=writer))
-        digests = state.under, state.inputs.prefix[1]
+        digests = under, state.inputs.prefix[1]
         prefix = Prefix(hasher, digests, state.floor, state.known, state.reached.changed)
     return Rendering(state.policy, state.invalid, writer, state.reached, state.chain, state.sent, prefix)
 
@@ -232,7 +233,7 @@ class Request:
 
     def __init__(self, state: State, writer: Writer) -> None:
         self.state = state
-        self._tail = tail = _rendering(state, writer)
+        self._tail = tail = _rendering(state, writer, state.under)
         turns = selected(state.pending, state.selection)
         size, finished = state.policy.settings.context_size, count_finished(turns)
         cut = window(turns, size)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from thinkback.compile.units import MessageUnit, Minted, ResponseUnit, Turn
+from thinkback.compile.units import Changes, MessageUnit, Minted, ResponseUnit, Turn
 from thinkback.model.blocks import (
     Block,
     Media,
@@ -17,30 +17,25 @@ from thinkback.model.blocks import (
     Text,
     ThinkingBlock,
     ToolCall,
-    ToolResult,
     Unknown,
     carriers_of,
     opaque_values,
 )
 from thinkback.model.commits import (
-    Annotation,
     BranchSummary,
     Commit,
     Compaction,
-    Content,
     Erased,
     Message,
     Priority,
     Repair,
-    Request,
     Response,
     Tools,
-    TurnEnded,
-    Usage,
 )
 
 SERVER_STATE = "session.serverState"
 NOBODY = Origin("", "", "")
+ALONE = "it was written down by a person and belongs to no response"
 
 
 class Grouper:
@@ -74,25 +69,25 @@ class Grouper:
 
     def take(self, commits: Iterable[Commit]) -> None:
         """Take commits in; kinds that never reach a request are passed over."""
-        takers = _TAKERS
+        takers = _KEYED_TAKERS if self._keyed else _TAKERS
         for commit in commits:
-            taker = takers.get(type(commit.value))
-            if commit.edit:
+            taker = takers.get(commit.kind)
+            if commit.edit or type(commit.value) is Erased:
                 self.curated = True
             elif taker is not None:
                 taker(self, commit)
 
     def add_block(self, commit: Commit) -> None:
         """A block of a response."""
-        unit = self._find(commit.response)
+        unit = self._unit
+        if unit is None or unit.response != commit.response:  # mostly it is the last one
+            unit = self._find(commit.response)
         if unit is None:
             if not commit.response:
                 self._add_alone(commit)
             return
         block: Any = commit.value
         unit.blocks += (block,)
-        if self._keyed:
-            unit.hashes += (commit.hash,)
         kind = type(block)
         if kind is ThinkingBlock:
             unit.thoughts += ((commit.hash, block),)
@@ -107,13 +102,31 @@ class Grouper:
             unit.others += ((commit.hash, block),)
             unit.opaque += tuple(opaque_values(block.carriers))
 
-    def add_response(self, commit: Commit) -> None:
-        """A response goes on with the last turn, whatever became of it, unless that one completed."""
-        header: Any = commit.value
-        self._unit = unit = ResponseUnit(self._owner, commit.hash, commit.response, header, commit.seq)
-        if self.minted is not None and self.minted[0] == commit.response:
-            unit.minted = self.minted[1]
-        self._put_response(unit)
+    def add_keyed_block(self, commit: Commit) -> None:
+        """A block of a response, with the hash of its commit."""
+        self.add_block(commit)
+        unit = self._find(commit.response)
+        if unit is not None:
+            unit.hashes += (commit.hash,)
+
+    def add_response(self, commit: Commit, written: ResponseUnit | None = None) -> None:
+        """A response goes on with the last turn, whatever became of it, unless that one completed.
+
+        ``written`` is one that no model gave.
+        """
+        turn = self._last_turn()
+        if turn is None or turn.state == "completed":
+            turn = self._open_turn()
+        turn.has_response = True
+        unit = written
+        if unit is None:
+            header: Any = commit.value
+            self._unit = unit = ResponseUnit(self._owner, commit.hash, commit.response, header, commit.seq)
+            if self.minted is not None and self.minted[0] == commit.response:
+                unit.minted = self.minted[1]
+        turn.units.append(unit)
+        if self._responses is not None:
+            self._responses[unit.response] = len(self.turns) - 1, len(turn.units) - 1
 
     def add_request(self, commit: Commit) -> None:
         """The record of a request; its response, if it brought one, comes next."""
@@ -122,35 +135,38 @@ class Grouper:
         minted = Minted(record.system_digest, record.tools_digest, record.messages_digest, stored)
         self.minted = commit.response, minted
 
-    def add_message(self, commit: Commit) -> None:
-        """A system or user message; a kind that a newer version wrote is passed over."""
-        message: Any = commit.value
-        if commit.kind == "user" or commit.kind == "system":
-            self._put_message(commit.kind, message, commit.hash)
+    def add_message(
+        self, commit: Commit, role: Literal["", "system", "user"] = "", message: Message | None = None
+    ) -> None:
+        """A user message begins a turn, one right behind another belongs to the same; a system message stands where it
+        came. ``message`` in its ``role`` is what the commit comes to where it is of another kind.
+        """
+        said: Any = commit.value if message is None else message
+        who = role or ("user" if commit.kind == "user" else "system")
+        turn = self._last_turn()
+        if turn is None or turn.state == "completed" or (who == "user" and (turn.has_response or turn.state)):
+            turn = self._open_turn()
+        turn.units.append(MessageUnit(who, said, commit.hash))
 
     def add_content(self, commit: Commit) -> None:
         """What a content type of a program says, in its role."""
         content: Any = commit.value
         self.curated = self.curated or content.priority is Priority.SKIP
         if content.role == "assistant":
-            self._put_response(self._written(commit, Text(content.text)))
+            self.add_response(commit, self._written(commit, Text(content.text)))
         else:
-            self._put_message(content.role, Message(content.text), commit.hash)
+            self.add_message(commit, content.role, Message(content.text))
 
     def add_summary(self, commit: Commit) -> None:
         """What came out of another line of work, or what a checkpoint says instead of a run of commits."""
         summary: Any = commit.value
         self.curated = self.curated or type(summary) is Compaction
-        self._put_message("user", summarised(summary), commit.hash)
+        self.add_message(commit, "user", summarised(summary))
 
     def add_annotation(self, commit: Commit) -> None:
         """A priority decides what goes; everything else is for people."""
         said: Any = commit.value
         self.curated = self.curated or said.default or said.priority is not None
-
-    def add_erased(self, commit: Commit) -> None:
-        """What is left of a commit that was erased is for ``select`` to say."""
-        self.curated = True
 
     def add_result(self, commit: Commit) -> None:
         """A result goes to its call, wherever other commits came in between."""
@@ -164,7 +180,9 @@ class Grouper:
 
     def add_usage(self, commit: Commit) -> None:
         """What the provider counted for a response."""
-        unit = self._find(commit.response)
+        unit = self._unit
+        if unit is None or unit.response != commit.response:
+            unit = self._find(commit.response)
         if unit is not None:
             usage: Any = commit.value
             unit.usage = usage
@@ -192,33 +210,15 @@ class Grouper:
         repair: Any = commit.value
         self.repairs.append(repair)
 
-    def _put_message(self, role: Literal["system", "user"], message: Message, hash: str) -> None:
-        """A user message begins a turn, one right behind another belongs to the same; a system message stands where it
-        came.
-        """
-        turn = self._last_turn()
-        begins = turn is None or turn.state == "completed"
-        if turn is None or begins or (role == "user" and (turn.has_response or turn.state is not None)):
-            turn = self._open_turn()
-        turn.units.append(MessageUnit(role, message, hash))
-
-    def _put_response(self, unit: ResponseUnit) -> None:
-        turn = self._last_turn()
-        if turn is None or turn.state == "completed":
-            turn = self._open_turn()
-        turn.has_response = True
-        turn.units.append(unit)
-        if self._responses is not None:
-            self._responses[unit.response] = len(self.turns) - 1, len(turn.units) - 1
-
     def _add_alone(self, commit: Commit) -> None:
         """A text or a piece of reasoning that a person put into the assistant's mouth."""
         block: Any = commit.value
         if not isinstance(block, ThinkingBlock):
-            self._put_response(self._written(commit, block))
+            self.add_response(commit, self._written(commit, block))
             return
         unit = self._written(commit, block)
         unit.alone = True
+        unit.changes = Changes(unit, gone=ALONE, bare=True)
         turn = self._last_turn() or self._open_turn()
         turn.units.append(unit)
 
@@ -280,26 +280,28 @@ class Grouper:
         return self._responses
 
 
-_TAKERS: dict[type[object], Callable[[Grouper, Commit], None]] = {
-    ThinkingBlock: Grouper.add_block,
-    Text: Grouper.add_block,
-    ToolCall: Grouper.add_block,
-    Unknown: Grouper.add_block,
-    Media: Grouper.add_block,
-    Request: Grouper.add_request,
-    Response: Grouper.add_response,
-    Message: Grouper.add_message,
-    ToolResult: Grouper.add_result,
-    Usage: Grouper.add_usage,
-    TurnEnded: Grouper.end_turn,
-    Tools: Grouper.set_tools,
-    Repair: Grouper.add_repair,
-    Annotation: Grouper.add_annotation,
-    Content: Grouper.add_content,
-    Compaction: Grouper.add_summary,
-    BranchSummary: Grouper.add_summary,
-    Erased: Grouper.add_erased,
+_TAKERS: dict[str, Callable[[Grouper, Commit], None]] = {
+    "reasoning": Grouper.add_block,
+    "assistant": Grouper.add_block,
+    "tool_call": Grouper.add_block,
+    "other": Grouper.add_block,
+    "media": Grouper.add_block,
+    "request": Grouper.add_request,
+    "response": Grouper.add_response,
+    "user": Grouper.add_message,
+    "system": Grouper.add_message,
+    "tool_result": Grouper.add_result,
+    "provider_usage": Grouper.add_usage,
+    "turn_ended": Grouper.end_turn,
+    "tools": Grouper.set_tools,
+    "repair": Grouper.add_repair,
+    "annotation": Grouper.add_annotation,
+    "content": Grouper.add_content,
+    "compaction": Grouper.add_summary,
+    "branch_summary": Grouper.add_summary,
 }
+_BLOCKS = ("reasoning", "assistant", "tool_call", "other", "media")
+_KEYED_TAKERS = _TAKERS | dict.fromkeys(_BLOCKS, Grouper.add_keyed_block)
 
 
 def summarised(value: BranchSummary | Compaction) -> Message:

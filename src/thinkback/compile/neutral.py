@@ -129,11 +129,11 @@ class _Telling:
         bare = unit.changes is not None and unit.changes.bare
         if not bare and unit.is_gone:
             return
-        if not bare and not unit.alone and unit.withheld:
+        if not bare and unit.withheld:
             self.warnings.append(f"response {unit.hash[:12]} is left out: {unit.withheld}")
             return
         yield from self._thoughts(unit)
-        if not bare and not unit.alone:
+        if not bare:
             yield from self._answer(unit)
 
     def _priority(self, hash: str) -> Priority | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -27,6 +27,9 @@ from thinkback.model.target import Decision, DecisionAction
 What: TypeAlias = Literal["reasoning", "text"] | CarrierKind
 
 
+_NO_REMARKS: Mapping[str, str] = {}
+
+
 class Notes:
     """Collects decisions for the message at index ``at``.
 
@@ -44,7 +47,7 @@ class Notes:
         self.decisions: list[Decision] = []
         self.opaque: list[str] = []
         self.others: dict[str, Block] = {}
-        self.remarks: dict[str, str] = {}
+        self.remarks: Mapping[str, str] = _NO_REMARKS
         self.void = ""
         self.characters = 0
 

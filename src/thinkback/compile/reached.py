@@ -30,8 +30,9 @@ class Reached:
     def copy(self) -> Reached:
         """A twin that may be changed."""
         twin = Reached()
-        for name in Reached.__slots__:
-            setattr(twin, name, getattr(self, name))
+        twin.messages, twin.responses, twin.role = self.messages, self.responses, self.role
+        twin.began, twin.stripped, twin.changed = self.began, self.stripped, self.changed
+        twin.first, twin.left, twin.named = self.first, self.left, self.named
         return twin
 
     def leave(self, hash: str, why: str) -> None:

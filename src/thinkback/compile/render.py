@@ -150,8 +150,13 @@ class Rendering:
         tally = self.tally
         tally.raw += stored
         tally.sent += len(unit.message.text)
-        leads = unit.role == "system" and not self.reached.began
-        fragment, role, on_top = self._fragment(unit, leads=leads)
+        leads = on_top = False
+        role: Literal["system", "user"] = unit.role
+        if role == "system":
+            leads = not self.reached.began
+            fragment, role, on_top = self._fragment(unit, leads=leads)
+        else:
+            fragment = unit.fragment if unit.place == role else self._written(unit, role, on_top=False)
         if unit.left_out:
             reason = f"the dialect has no place for a part of this message: {unit.left_out}"
             self.decisions.append(self._dropped(unit.hash, reason))
@@ -162,8 +167,8 @@ class Rendering:
         if leads:
             self.system.append(fragment)
         else:
-            self.reached.began = True
-            self.reached.first = self.reached.first or "user"
+            if not self.reached.first and role == "user":
+                self.reached.began, self.reached.first = True, "user"
             self._add_bare((fragment,))
 
     def _fragment(self, unit: MessageUnit, *, leads: bool) -> tuple[bytes, Literal["system", "user"], bool]:
@@ -174,18 +179,21 @@ class Rendering:
             role = "user"  # there is no place for it among the messages
         place = "top" if on_top else role
         if unit.place != place:
-            unit.place, unit.fragment = place, self._written(unit, role, on_top=on_top)
+            self._written(unit, role, on_top=on_top)
         return unit.fragment, role, on_top
 
     def _written(self, unit: MessageUnit, role: Literal["system", "user"], *, on_top: bool) -> bytes:
         """The bytes of a message; of parts that this dialect cannot take only what they were is told."""
+        writer = self._writer
+        unit.place, unit.left_out = "top" if on_top else role, ""
         try:
             message = translate.message(unit.message, self._policy.target.endpoint.dialect)
-            return self._writer.top(message) if on_top else self._writer.message(role, message)
+            unit.fragment = writer.top(message) if on_top else writer.message(role, message)
         except UnsupportedContent as error:
             unit.left_out = error.message
             told = translate.described(unit.message)
-            return self._writer.top(told) if on_top else self._writer.message(role, told)
+            unit.fragment = writer.top(told) if on_top else writer.message(role, told)
+        return unit.fragment
 
     def _dropped(self, hash: str, reason: str, characters: int = 0) -> Decision:
         policy = self._policy
@@ -219,16 +227,14 @@ class Rendering:
     def _add_response(self, unit: ResponseUnit, place: tuple[bool, ...], gone: str) -> None:
         reached = self.reached
         number = reached.responses
-        at, prefix = self._next_index(), self._prefix
+        at, prefix = self._next_index() if self._writer.alternates else reached.messages, self._prefix
         bound = prefix.against(unit, number, at, self._policy) if prefix is not None else ""
-        key: Key = (place, at, self._repeated(unit), bound, gone)
+        key: Key = (place, at, self._repeated(unit) if unit.opaque else (), bound, gone)
         rendition = unit.memo
         if rendition is None or rendition.key != key:
             rendition = unit.memo = self._render(unit, key)
         _, message, results, bare, decisions, opaque, link, off, lifts, sizes, report = rendition
-        # What the provider keeps it also reads, so what a setting takes away it must not keep.
-        reached.stripped = reached.stripped or self._is_stripped(unit, place)
-        is_kept = prefix is not None and not reached.stripped and prefix.is_kept(unit, self._policy)
+        is_kept = prefix is not None and self._is_kept(unit, place, prefix)
         if message:
             self._put("assistant", message)
             self._add_bare((bare,) if bare != b"" else ())
@@ -242,20 +248,36 @@ class Rendering:
         if link:
             self.chain = self.chain.add(number, link)
         reached.responses = number + 1
-        if unit.changes is not None:
-            gone = gone or unit.changes.gone
-            self.change(unit.changes.since(required=self._policy.stance(place).required))
-        if gone:
-            reached.leave(unit.hash, gone)
-        else:
-            reached.began = True
-            if message and not reached.first:
-                reached.first = "calls" if unit.calls else "assistant"
+        if gone or not reached.first or unit.changes is not None:
+            self._reach(unit, place, gone, is_sent=message != ())
         self.decisions += decisions
         if opaque:
             self.opaque.update(dict.fromkeys(opaque))
-        self.off, self.lifts = self.off or off, self.lifts or lifts
+        if off:
+            self.off = True
+        if lifts:
+            self.lifts = True
         self.tally.add(sizes, report)
+
+    def _reach(self, unit: ResponseUnit, place: tuple[bool, ...], gone: str, *, is_sent: bool) -> None:
+        """What a response means for what follows it: the first one, one that people changed, or one that is gone."""
+        reached, changes = self.reached, unit.changes
+        if changes is not None:
+            gone = gone or changes.gone
+            self.change(changes.since(required=self._policy.stance(place).required))
+        if gone:
+            reached.leave(unit.hash, gone)
+            return
+        reached.began = True
+        if is_sent and not reached.first:
+            reached.first = "calls" if unit.calls else "assistant"
+
+    def _is_kept(self, unit: ResponseUnit, place: tuple[bool, ...], prefix: Prefix) -> bool:
+        """Whether the provider keeps the conversation up to this response, and nothing that must stay away."""
+        reached = self.reached
+        # What the provider keeps it also reads, so what a setting takes away it must not keep.
+        reached.stripped = reached.stripped or self._is_stripped(unit, place)
+        return not reached.stripped and prefix.is_kept(unit, self._policy)
 
     def _is_stripped(self, unit: ResponseUnit, place: tuple[bool, ...]) -> bool:
         policy = self._policy
@@ -266,16 +288,12 @@ class Rendering:
         return policy.verdict(unit.header.origin).carriers
 
     def _next_index(self) -> int:
-        """The index of the message that a response begins, or goes on with."""
+        """The index of the message that a response begins, or goes on with, where roles alternate."""
         reached = self.reached
-        if not self._writer.alternates:
-            return reached.messages
         return reached.messages + self._writer.turn_over(reached.role, "assistant")[1] - 1
 
     def _repeated(self, unit: ResponseUnit) -> tuple[str, ...]:
         """The opaque values of a response that went out before it."""
-        if not unit.opaque:
-            return ()
         return tuple([value for value in unit.opaque if value in self._sent or value in self.opaque])
 
     def _render(self, unit: ResponseUnit, key: Key) -> Rendition:
@@ -324,8 +342,9 @@ class Rendering:
         sizes = (raw, reasoning, other + answered + notes.characters, notes.characters)
         link: Link = choice.link if message else ""
         off = choice.off
-        goes = any(decision.block and decision.message >= 0 for decision in notes.decisions)
-        lifts = lifted is not None and not place[0] and goes
+        lifts = False
+        if lifted is not None and not place[0]:
+            lifts = any(each.block and each.message >= 0 for each in notes.decisions)
         return Rendition(key, message, results, bare, notes.decisions, notes.opaque, link, off, lifts, sizes, report)
 
     def _unsaid(self, unit: ResponseUnit) -> str:

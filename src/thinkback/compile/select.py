@@ -13,7 +13,7 @@ from itertools import islice
 import msgspec
 
 from thinkback.compile.checkpoints import arrange
-from thinkback.compile.grouping import Grouper, summarised
+from thinkback.compile.grouping import ALONE, Grouper, summarised
 from thinkback.compile.said import Now, checkpoints, contents, priorities, stand_in
 from thinkback.compile.translate import call_of_result
 from thinkback.compile.units import Away, Change, Changes, MessageUnit, ResponseUnit, Turn, says
@@ -172,10 +172,11 @@ class _Rewriting:
             if isinstance(block, ToolCall):
                 places.append(left if isinstance(left, ToolCall) else None)
         self._answer(places)
-        bare = self._thinned and not any(map(says, twin.blocks))
+        bare = unit.alone or (self._thinned and not any(map(says, twin.blocks)))
+        why = ALONE if unit.alone else f"nothing else is left of its response: {self._void}"
         twin.changes = Changes(
             unit,
-            gone=f"nothing else is left of its response: {self._void}" if bare else "",
+            gone=why if bare else "",
             void=self._void,
             skipped=self._skipped,
             lifted=self._lifted,

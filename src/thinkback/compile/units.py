@@ -62,7 +62,7 @@ class Changes(NamedTuple):
     ``gone``: why nothing of it goes; ``void``: why nothing that it carries does. Of its reasoning, by commit hash and
     with the reason: ``skipped`` stays away unless it is required, ``lifted`` goes whatever the settings say, ``lost``
     cannot go. ``at`` is the ``seq`` of the last commit that said so, ``skipped_at`` that of the last that skipped
-    reasoning; -1 where it is so from the start. ``bare``: it is ``gone`` because nothing but reasoning is left.
+    reasoning; -1 where it is so from the start. ``bare``: it is ``gone`` because it is nothing but reasoning.
     """
 
     source: ResponseUnit
@@ -134,7 +134,6 @@ class ResponseUnit:
     memo: Rendition | None = None
     hashes: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
-    changes: Changes | None = None
 
     def __init__(self, owner: object, hash: str, response: str, header: Response, seq: int) -> None:
         self.owner = owner
@@ -142,6 +141,7 @@ class ResponseUnit:
         self.response = response
         self.header = header
         self.seq = seq
+        self.changes: Changes | None = None
 
     def copy(self, owner: object) -> ResponseUnit:
         """A twin that ``owner`` may change."""
@@ -172,10 +172,9 @@ class ResponseUnit:
     @property
     def withheld(self) -> str:
         """Why the response is not replayed at all (DESIGN 3.7), or nothing."""
-        if self.changes is not None and self.changes.gone:
-            return self.changes.gone
-        if self.alone:
-            return "it was written down by a person and belongs to no response"
+        changes = self.changes
+        if changes is not None and changes.gone:
+            return changes.gone
         if not self.header.complete:
             return "the response did not complete"
         if self.capped and not self.results:
@@ -219,10 +218,7 @@ class Turn:
     @property
     def is_said(self) -> bool:
         """Whether anything in it is left of a conversation; system messages are none."""
-        return any(
-            not unit.is_gone and not (unit.role == "system" if isinstance(unit, MessageUnit) else unit.alone)
-            for unit in self.units
-        )
+        return any(not unit.is_gone and getattr(unit, "role", "") != "system" for unit in self.units)
 
     @property
     def used_tools(self) -> bool:
@@ -233,9 +229,13 @@ class Turn:
 
 def says(block: Block) -> bool:
     """Whether a block tells another model anything."""
-    if isinstance(block, Text):
-        return bool(block.text.strip())
-    return not isinstance(block, ThinkingBlock | Unknown)
+    match block:
+        case Text():
+            return bool(block.text.strip())
+        case ThinkingBlock() | Unknown():
+            return False
+        case _:
+            return True
 
 
 def count_finished(turns: list[Turn]) -> int:
