@@ -11,7 +11,7 @@ from thinkback.compile import fold
 from thinkback.compile.grouping import Grouper
 from thinkback.errors import ReplayRefused
 from thinkback.model.blocks import Origin, ToolResult
-from thinkback.model.commits import Message, Response
+from thinkback.model.commits import Message, Response, Usage
 
 PLACE = target(native(need_signature=("thinking",), missing=()), ANTHROPIC)
 
@@ -97,6 +97,16 @@ def test_the_rest_of_a_log_may_be_erased() -> None:
     for kind in ("tools", "turn_ended", "annotation", "compaction", "content", "branch_summary"):
         erased(talk, kind)
     assert ["a", "re a", "b"] == build(talk).texts
+
+
+def test_what_is_left_is_of_the_kind_of_its_commit() -> None:
+    """Anything else in a tombstone is nothing: whoever wrote it, it does not become what the commit never was."""
+    talk = Talk().user("a").answer(target(), say("x")).end().note("provider_usage", Usage(1, 2), "resp1")
+    talk.repair("all").content("note").summary("s").user("b")
+    for kind in ("request", "provider_usage", "repair", "content", "branch_summary"):
+        erased(talk, kind, think("left"))
+    assert ["a", "x", "b"] == build(talk).texts
+    assert [] == build(talk).decisions
 
 
 def test_an_erased_edit_does_not_bring_the_original_back() -> None:

@@ -131,6 +131,7 @@ def test_a_newer_file_is_told() -> None:
 
 TWO = seal(Step("2", (Draft("user", Message("a")), Draft("user", Message("b"))), 3), Head())
 ELSE = seal(Step("3", (Draft("user", Message("c")),), 4), head_of(TWO[:1]))
+SAID = seal(Step("4", (Draft("assistant", Text("hi")),), 5), Head())[0]
 FULL = [header_line(header(("main", head_of(TWO)), ("b", head_of(ELSE)))), *run(TWO), *run(ELSE, "b")]
 
 
@@ -172,6 +173,9 @@ def forged(**fields: Any) -> bytes:
             2,
             "another payload stands in place",
         ),
+        (lambda lines: [lines[0], forged(kind="repair")], 2, "a commit of kind 'repair' does not say such things"),
+        (lambda lines: [lines[0], forged(kind="x")], 2, "a commit of kind 'x' does not say such things"),
+        (lambda lines: [lines[0], *run([erased(SAID)])], 2, "a commit of kind 'assistant' does not say such things"),
     ],
 )
 def test_what_does_not_belong_is_named(change: Callable[[list[bytes]], list[bytes]], line: int, what: str) -> None:

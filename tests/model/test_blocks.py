@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -22,7 +22,18 @@ from thinkback.model.blocks import (
     content_slice,
     wire_object,
 )
-from thinkback.model.commits import KIND_OF, Draft, block_draft, commit_hash
+from thinkback.model.commits import (
+    KIND_OF,
+    PAYLOAD_OF,
+    Draft,
+    Erased,
+    Kind,
+    Message,
+    Payload,
+    block_draft,
+    commit_hash,
+    fits,
+)
 
 ORIGIN = Origin("openai-chat", "https://api.example.org", "m")
 ENCRYPTED = Carrier("encrypted", "secret")
@@ -74,6 +85,15 @@ def test_the_draft_of_a_block_leaves_the_origin_to_its_response() -> None:
     assert Draft("reasoning", ThinkingBlock("a"), "r", 2) == block_draft(ThinkingBlock("a", origin=ORIGIN), "r", 2)
     assert Draft("assistant", Text("a"), "r", 0) == block_draft(Text("a"), "r", 0)
     assert {"assistant", "reasoning", "tool_call", "tool_result", "media", "other"} == set(KIND_OF.values())
+
+
+def test_each_kind_of_commit_says_one_sort_of_thing() -> None:
+    """What was erased says nothing, or what is left of it."""
+    assert set(get_args(Kind)) == set(PAYLOAD_OF)
+    assert {*get_args(Payload), Erased} == {*PAYLOAD_OF.values(), Erased}
+    left = Erased("asked", 1, '{"type":"message","text":"a"}')
+    assert all((fits("user", Message("a")), fits("user", left), fits("repair", Erased("asked", 1))))
+    assert not any((fits("assistant", Message("a")), fits("assistant", left), fits("x", left)))
 
 
 def test_the_hash_of_a_commit_covers_all_that_identifies_it() -> None:

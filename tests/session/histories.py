@@ -118,7 +118,7 @@ def _erase(log: Store, info: SessionInfo, line: list[Commit], two: int, text: st
     care: Any = getattr(log, "care", None)
     if line and care is not None:
         commit = _pick(line, two)
-        rest = Message(text) if two % 2 else None
+        rest = Message(text) if two % 2 and commit.kind == "user" else None
         if not isinstance(commit.value, Response):
             care.erase(info.id, {commit.hash: canonical.encode(tombstone("asked", 9, rest))})
 

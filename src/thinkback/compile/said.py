@@ -23,6 +23,7 @@ from thinkback.model.commits import (
     Priority,
     Response,
     TurnEnded,
+    fits,
     surviving,
 )
 from thinkback.model.curation import Curation, Mark
@@ -83,8 +84,8 @@ def _erased(tomb: Erased, erased: Commit, commits: Sequence[Commit]) -> Now:
 
 def _remainder(tomb: Erased, erased: Commit) -> Payload | None:
     """What a tombstone left of a commit, if it is of the commit's kind."""
-    left, stands_in = surviving(tomb), _STAND_INS.get(erased.kind)
-    return left if left is not tomb and (stands_in is None or type(left) is type(stands_in)) else None
+    left = surviving(tomb)
+    return left if left is not tomb and fits(erased.kind, left) else None
 
 
 def priorities(commits: Sequence[Commit], curation: Curation) -> dict[str, Said]:

@@ -17,7 +17,7 @@ import msgspec
 from thinkback.errors import ExportFileError, FormatVersionError
 from thinkback.log.protocol import MAIN
 from thinkback.model import canonical
-from thinkback.model.commits import Commit, Erased, Kind, commit_hash, decode_payload, surviving
+from thinkback.model.commits import Commit, Erased, Kind, commit_hash, decode_payload, fits
 
 VERSION = 1
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -237,7 +237,8 @@ def _line(line: bytes) -> Line:
     value = decode_payload(payload)
     if row.tombstone and not isinstance(value, Erased):
         raise ValueError("another payload stands in place of the one that was hashed")
-    surviving(value)
+    if not fits(row.kind, value):
+        raise ValueError(f"a commit of kind {row.kind[:80]!r} does not say such things")
     if row.hash != commit_hash(row.parents, row.kind, row.digest, row.edit, row.response, row.index, row.time):
         raise ValueError("the fields of the commit were changed since it was written")
     if (row.seq == 0) != (not row.parents) or row.seq < 0:

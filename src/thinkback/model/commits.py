@@ -365,14 +365,29 @@ class Head(msgspec.Struct, frozen=True):
     seq: int = -1
 
 
-KIND_OF: dict[type[object], Kind] = {
-    Text: "assistant",
-    ThinkingBlock: "reasoning",
-    ToolCall: "tool_call",
-    ToolResult: "tool_result",
-    Media: "media",
-    Unknown: "other",
+PAYLOAD_OF: dict[str, type[object]] = {
+    "system": Message,
+    "tools": Tools,
+    "user": Message,
+    "assistant": Text,
+    "reasoning": ThinkingBlock,
+    "tool_call": ToolCall,
+    "tool_result": ToolResult,
+    "other": Unknown,
+    "media": Media,
+    "request": Request,
+    "response": Response,
+    "provider_usage": Usage,
+    "turn_ended": TurnEnded,
+    "repair": Repair,
+    "annotation": Annotation,
+    "content": Content,
+    "compaction": Compaction,
+    "branch_summary": BranchSummary,
+    "merge": Merge,
 }
+_BLOCKS: tuple[Kind, ...] = ("assistant", "reasoning", "tool_call", "tool_result", "media", "other")
+KIND_OF = {PAYLOAD_OF[kind]: kind for kind in _BLOCKS}
 
 
 def commit_hash(
@@ -404,3 +419,9 @@ def surviving(value: Payload) -> Payload:
     if isinstance(value, Erased) and value.remainder:
         return decode_payload(canonical.raw(value.remainder))
     return value
+
+
+def fits(kind: str, value: Payload) -> bool:
+    """Whether commits of this kind say such things; what was erased said nothing, or what is left of it."""
+    left = surviving(value)
+    return isinstance(left, Erased) or type(left) is PAYLOAD_OF.get(kind)
