@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import thinkback
 from tests.log.build import texts
 from tests.session.chats import DEFINITION, open_session
 from tests.session.test_branches import said, session, turn
@@ -208,3 +209,31 @@ def test_timeline(store: SessionStore, parent: Session) -> None:
     told = [(event.session, *texts([event.commit])) for event in events if texts([event.commit])]
     assert [("child", "c1"), ("parent", "p1"), ("child", "c2")] == told[-3:]
     assert len(events) == len({event.commit.hash for event in events}) == len(parent.log()) + 2
+
+
+class Counting:
+    """A log that counts how often a line is read."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.reads = 0
+
+    def read(self, *place: Any, **named: Any) -> Any:
+        self.reads += 1
+        return self._inner.read(*place, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def test_a_fork_costs_no_history() -> None:
+    """The child's line is read when it is first needed."""
+    with thinkback.open(":memory:") as store:
+        session = store.session("parent")
+        said = [session.commit(text) for text in ("one", "two")]
+        log: Any = Counting(store.log)
+        store.log = session._line._log = log
+        child = session.branches.fork("child", at=said[1].hash)
+        assert (1, "<Session 'child': 2 commits, >") == (log.reads, repr(child))
+        assert (said, 2) == (child.log()[:2], len(child.log()))
+        assert "<Session 'child': 2 commits, >" == repr(child)

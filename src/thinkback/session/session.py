@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack, overload
 
 from thinkback.drive.hooks import Hook, Hooks
@@ -51,13 +52,17 @@ class Session:
         self._info = info
         self._place = place
         self._line = Line(store.log, info.id, info.branch, Hooks())
-        self._history = History(self._line.read())
         self._layers = Layers().replace("session", info.settings)
         self._functions: dict[str, PythonTool] = {}
         self._text_warned = False
         self._spent: Spent | None = None
         self._planned: Planned | None = None
         self._last: tuple[weakref.ref[Any], Any] | None = None
+
+    @cached_property
+    def _history(self) -> History:
+        """The line, read when it is first needed: a fork, or a session that is only switched, costs no history."""
+        return History(self._line.read())
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -425,7 +430,9 @@ class Session:
     def __repr__(self) -> str:
         place = self._place
         where = f"{place.endpoint or place.base_url} {place.model}".strip()
-        return f"<Session {self.name!r}: {len(self._history.commits)} commits, {where}>"
+        known = self.__dict__.get("_history")
+        commits = len(known.commits) if known is not None else self._info.commits
+        return f"<Session {self.name!r}: {commits} commits, {where}>"
 
 
 def _finished(stream: ReplyStream) -> Reply:
