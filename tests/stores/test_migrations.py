@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,6 +126,28 @@ def test_programs_that_open_a_new_log_at_once_make_it_once(log: Path) -> None:
         store.close()
     with _opened(log, NEWEST) as store:
         assert (8, 8) == (len(stores), len(store.list_sessions()))
+        assert [] == list(store.fsck())
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_a_log_that_another_program_makes_between_two_statements_opens(log: Path, turn: int) -> None:
+    """However far this program has come in opening a new file, one that another makes meanwhile is taken as it is."""
+
+    class Interrupted(sqlite3.Connection):
+        count = 0
+
+        def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+            if not self.in_transaction:
+                self.count += 1
+                if self.count == turn + 4:  # the first three configure the connection
+                    SqliteStore(str(log)).close()
+            return super().execute(sql, parameters)
+
+    def interrupted(path: str) -> sqlite3.Connection:
+        return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Interrupted)
+
+    with closing(SqliteStore(str(log), connect=interrupted)) as store:
+        fill(store, "s", [user_step("1")])
         assert [] == list(store.fsck())
 
 

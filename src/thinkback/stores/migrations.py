@@ -19,6 +19,11 @@ from thinkback.stores.sqlite_open import Connection, transaction
 APPLICATION_ID = 0x7468_6B62  # "thkb": marks the file as a log of thinkback
 
 _RECORD = "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT"
+# One statement, so that a program that makes the log meanwhile is seen wholly or not at all.
+_FORMAT = """
+SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_schema)
+FROM pragma_application_id, pragma_user_version
+"""
 
 
 class Schema(NamedTuple):
@@ -55,11 +60,10 @@ def check(connection: Connection, schema: Schema = NEWEST) -> Iterator[str]:
 
 def _version(connection: Connection, path: str) -> int:
     """The format of the file, 0 for an empty one. Refuses another program's database."""
-    application: int = connection.execute("PRAGMA application_id").fetchone()[0]
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    application, version, used = connection.execute(_FORMAT).fetchone()
     if application == APPLICATION_ID:
-        return version
-    if version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+        return int(version)
+    if version or used:
         raise StoreError(
             f"{path} is a SQLite database of another program, not a log of thinkback",
             details={"path": path},
