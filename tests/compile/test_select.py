@@ -18,7 +18,6 @@ from tests.compile.build import (
     origin,
     rule,
     say,
-    settings,
     signed_call,
     target,
     think,
@@ -27,9 +26,9 @@ from tests.compile.build import (
 from thinkback.errors import ContextRefused
 from thinkback.model.blocks import Block, Carrier, Media, Text, ToolResult, Unknown
 from thinkback.model.commits import Message, Priority
+from thinkback.model.rule import Rule
 from thinkback.model.target import Settings
 
-STRIP = settings(strip_from_context="all")
 SIGNED = target(native(need_signature=("thinking",)), ANTHROPIC)
 
 
@@ -253,3 +252,48 @@ def test_a_marker_is_no_reasoning_whatever_is_said_of_it() -> None:
     talk = two_turns(thought(ANTHROPIC, "...", marker=True), say("x"), origin=origin(ANTHROPIC))
     talk.annotate(talk.hashes()[0], Priority.PINNED).edit(talk.hashes("assistant")[0], Text("y"))
     assert ["a placeholder of the provider, not reasoning"] == build(talk, SIGNED).reasons
+
+
+@pytest.mark.parametrize("row", [rule(open_turn="must", missing=("none",)), rule(later="must", missing=("none",))])
+def test_required_reasoning_goes_as_it_was_made(row: Rule) -> None:
+    """What the endpoint demands is the model's own; the decision says that an edit does not hold."""
+    talk = Talk().loop("a", first="plan")
+    if row.later == "must":
+        talk.end().user("b")
+    talk.edit(talk.hashes()[0], think("other"))
+    built = build(talk, row)
+    assert ["plan"] == built.fields
+    edit = talk.commits[-1].hash[:12]
+    assert built.reasons[0].endswith(f"; edited by commit {edit}, but what is required goes as it was made")
+    assert 1 == len(built.decisions)
+
+
+def test_required_reasoning_keeps_what_it_carries() -> None:
+    """An edit of it voids nothing while it is required, and all of the response once its turn ended."""
+    talk = Talk(origin(ANTHROPIC)).user("a").reply(signed(), call()).result()
+    talk.edit(talk.hashes()[0], think("other"))
+    assert ["native", "native"] == build(talk, SIGNED).actions
+    talk.reply(say("x")).end().user("b")
+    assert ["drop", "drop"] == build(talk, SIGNED).actions
+
+
+def test_reasoning_may_be_edited_into_a_text() -> None:
+    """It is told as one then, and what it carried is lost."""
+    talk = two_turns(think("t", signature="SIG"), say("x"))
+    talk.edit(talk.hashes()[0], say("y "))
+    built = build(talk)
+    assert ["a", "y x", "b"] == built.texts
+    assert ["text", "signature"] == [what for what, _ in built.dropped]
+
+
+def test_a_response_that_people_changed_is_tied_to_nothing_by_its_calls() -> None:
+    """They get other ids, so that no provider takes it for the response that it knows."""
+    talk = Talk(origin(ANTHROPIC)).user("a").reply(signed(), say("x"), call("c1"), call("c2")).result("c1", "one")
+    talk.result("c2", "two").end().user("b")
+    assert b'"id":"c1"' in build(talk, SIGNED).body
+    talk.edit(talk.hashes("assistant")[0], say("y"))
+    built = build(talk, SIGNED)
+    ids = [part["id"] for part in built.messages[1]["content"] if part["type"] == "tool_use"]
+    assert ids == [part["tool_use_id"] for part in built.messages[2]["content"]]
+    assert {"c1", "c2"}.isdisjoint(ids)
+    assert ["one", "two"] == [part["content"] for part in built.messages[2]["content"]]

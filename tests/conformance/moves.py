@@ -80,18 +80,18 @@ def move(referee: Referee, store: SessionStore, source: Place, goal: Place, situ
     """One conversation: begun at ``source``, gone on at ``goal``, and back."""
     referee.reset()  # what others said before must not be taken for this conversation's
     name = f"{source.dialect} to {goal.dialect}, {situation}"
-    session = store.session(name, **_options(referee, source))
+    session = store.session(name, **options(referee, source))
     session.set("reasoning.effort", "high")
     try:
         _begin(session, situation)
         own = _opaque(session, source)
         stayed = _told(session, source)
-        session.use(**_options(referee, goal))
+        session.use(**options(referee, goal))
         _go_on(session, situation)
         leaked = _leaks(referee, session, source, goal)
-        session.use(**_options(referee, source))
+        session.use(**options(referee, source))
         session.chat("Thank you. What is the time in Bergen?", tools=TOOLS)
-        _answer(session)
+        answered(session)
     except ThinkbackError as error:
         return Move(source, goal, situation, f"{type(error).__name__}: {error.message}", 0)
     if leaked:
@@ -104,7 +104,7 @@ def move(referee: Referee, store: SessionStore, source: Place, goal: Place, situ
     return Move(source, goal, situation, "", len(back))
 
 
-def _options(referee: Referee, place: Place) -> dict[str, Any]:
+def options(referee: Referee, place: Place) -> dict[str, Any]:
     return {
         "endpoint": place.endpoint,
         "model": place.model,
@@ -124,17 +124,17 @@ def _begin(session: Session, situation: str) -> None:
         return
     session.chat(prompt, tools=TOOLS)
     if situation == "finished turn":
-        _answer(session)
+        answered(session)
 
 
 def _go_on(session: Session, situation: str) -> None:
     if situation in ("open tool loop", "parallel calls"):
-        _answer(session)
+        answered(session)
     session.chat("And what is the weather in Rome?", tools=TOOLS)
-    _answer(session)
+    answered(session)
 
 
-def _answer(session: Session) -> None:
+def answered(session: Session) -> None:
     """Give results until the model has none to wait for."""
     for _ in range(4):
         waiting = _waiting(session)

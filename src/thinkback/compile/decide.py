@@ -53,7 +53,7 @@ class Refused(NamedTuple):
 def withhold(unit: ResponseUnit, reason: str, notes: Notes) -> None:
     """Nothing of a response goes along (DESIGN 3.7)."""
     if unit.changes is not None:
-        _tell_away(unit.changes, notes)
+        _tell_away(unit.changes, notes, required=False)
     for hash, block in unit.thoughts:
         notes.drop(hash, block, reason)
     for hash, other in unit.others:
@@ -78,37 +78,54 @@ def decide(
     """
     form = forms.form_of(policy, unit.thoughts)
     if unit.changes is not None:
-        stance = _heard(unit.changes, form, stance, lifted, notes)
+        unit, stance = _heard(unit, unit.changes, form, stance, lifted, notes)
     if form == "native":
         choice = _decide_native(unit, stance, policy, invalid, seen, notes, bound)
     else:
         choice = _decide_written(unit, form, stance, policy, invalid, seen, notes, lifted)
     if unit.changes is not None:
-        _tell_away(unit.changes, notes)
+        _tell_away(unit.changes, notes, required=stance.required)
     return _renamed(choice, unit, policy) if unit.calls else choice
 
 
-def _tell_away(changes: Changes, notes: Notes) -> None:
-    """What people took away of a response, and what their edits cost."""
-    for away in changes.away:
+def _tell_away(changes: Changes, notes: Notes, *, required: bool) -> None:
+    """What people took away of a response, and what their edits cost; edits of ``required`` reasoning do not hold."""
+    for away in (*changes.away, *(() if required else changes.edited.values())):
         notes.away(away)
 
 
-def _heard(changes: Changes, form: Form, stance: Stance, lifted: Stance | None, notes: Notes) -> Stance:
-    """What holds after what people said of the response; ``notes`` hears of it."""
+def _heard(
+    unit: ResponseUnit, changes: Changes, form: Form, stance: Stance, lifted: Stance | None, notes: Notes
+) -> tuple[ResponseUnit, Stance]:
+    """The response and what holds for it after what people said of it; ``notes`` hears of it."""
     notes.void = changes.voided(required=stance.required)
     if stance.required:
-        notes.remarks = {hash: f"; {why}, but what is required goes" for hash, why in changes.skipped.items()}
+        said = {**changes.skipped, **{hash: away.reason for hash, away in changes.edited.items()}}
+        notes.remarks = {hash: f"; {why}, but what is required goes as it was made" for hash, why in said.items()}
+        return _as_made(unit, changes) if changes.edited else unit, stance
     if lifted is None:
-        return stance
+        return unit, stance
     notes.remarks = {hash: f"; {why}" for hash, why in changes.lifted.items()}
     # What is opaque goes whole or not at all.
-    return lifted if form in ("native", "details") else stance
+    return unit, lifted if form in ("native", "details") else stance
+
+
+def _as_made(unit: ResponseUnit, changes: Changes) -> ResponseUnit:
+    """A response with its reasoning as it was made: what is required is the model's own, not what people made of it."""
+    before = {hash: away.block for hash, away in changes.edited.items()}
+    made = {id(block): before[hash] for hash, block in unit.thoughts if hash in before}
+    twin = unit.copy(unit.owner)
+    twin.blocks, twin.thoughts, twin.others, twin.calls = (), (), (), ()
+    for hash, block in zip(unit.hashes, unit.blocks, strict=True):
+        twin.put(hash, made.get(id(block), block))
+    return twin
 
 
 def _renamed(choice: Choice, unit: ResponseUnit, policy: Policy) -> Choice:
     """The calls under ids that are given, and given once."""
-    ids = translate.call_ids(unit, policy.target.endpoint.dialect)
+    # A response that people changed is none that the provider knows: nothing must tie its calls to one.
+    anew = unit.changes is not None and unit.changes.void != "" and policy.form == "native" and unit.thoughts != ()
+    ids = translate.call_ids(unit, policy.target.endpoint.dialect, anew=anew)
     if ids == tuple(call.id for call in unit.calls):
         return choice._replace(calls=ids)
     left = iter(ids)

@@ -43,11 +43,15 @@ _STAND_INS: Mapping[str, Payload] = {
 
 
 class Now(NamedTuple):
-    """What a commit says now (``None``: nothing), why, and the ``seq`` of the commit that said so."""
+    """What a commit says now (``None``: nothing), why, and the ``seq`` of the commit that said so.
+
+    ``erased``: what it said before is gone for good.
+    """
 
     value: Payload | None
     why: str
     at: int
+    erased: bool = False
 
 
 class Said(NamedTuple):
@@ -79,7 +83,8 @@ def contents(commits: Sequence[Commit], curation: Curation) -> dict[str, Now]:
 def _erased(tomb: Erased, erased: Commit, commits: Sequence[Commit]) -> Now:
     # A tombstone has no place in the history; what was made before its time was made with what it covers.
     at = next((commit.seq for commit in commits if commit.time > tomb.time), commits[-1].seq + 1)
-    return Now(_remainder(tomb, erased), f"erased: {tomb.reason}" if tomb.reason else "erased", at)
+    why = f"erased: {tomb.reason}" if tomb.reason else "erased"
+    return Now(_remainder(tomb, erased), why, at, erased=True)
 
 
 def _remainder(tomb: Erased, erased: Commit) -> Payload | None:

@@ -153,8 +153,9 @@ class _Rewriting:
         self._skipped: dict[str, str] = {}
         self._lifted: dict[str, str] = {}
         self._lost: dict[str, str] = {}
+        self._edited: dict[str, Away] = {}
         self._away: list[Away] = []
-        self._at = self._skipped_at = -1
+        self._at = self._thought_at = -1
 
     def run(self) -> None:
         """Rewrite it."""
@@ -181,9 +182,10 @@ class _Rewriting:
             skipped=self._skipped,
             lifted=self._lifted,
             lost=self._lost,
+            edited=self._edited,
             away=tuple(self._away),
             at=self._at,
-            skipped_at=self._skipped_at,
+            thought_at=self._thought_at,
             bare=bare,
         )
 
@@ -193,20 +195,25 @@ class _Rewriting:
         self._at = max(self._at, at)
 
     def _thought(self, hash: str, block: ThinkingBlock) -> Block:
-        """A piece of reasoning stays, with what was said of it: what is required goes, though it be skipped."""
+        """A piece of reasoning stays, with what was said of it: what is required goes whatever that is."""
         said, now = self._selection.said.get(hash, self._header), self._selection.now.get(hash)
         left: Block = block
-        if now is not None:
+        if now is not None and now.value is None:
             self._change(now.why, now.at)
-            if now.value is None:
-                self._lost[hash] = now.why
+            self._lost[hash] = now.why
+        elif now is not None:
+            left = _bare(_as_block(now.value) or block)
+            if isinstance(left, ThinkingBlock) and not now.erased:
+                self._edited[hash] = Away(hash, block, now.why, edited=True)
+                self._thought_at = max(self._thought_at, now.at)
             else:
-                left = self._edited(hash, block, now)
+                self._change(now.why, now.at)
+                self._away.append(Away(hash, block, now.why, edited=now.erased))
         if said is None or not isinstance(left, ThinkingBlock):
             return left
         if said.priority is Priority.SKIP:
             self._skipped[hash] = said.why
-            self._skipped_at = max(self._skipped_at, said.at)
+            self._thought_at = max(self._thought_at, said.at)
         else:
             self._lifted[hash] = said.why
         return left
@@ -219,20 +226,8 @@ class _Rewriting:
             return block
         self._change(now.why, now.at)
         self._thinned = True
-        if now.value is not None:
-            return self._edited(hash, block, now)
-        self._away.append(Away(hash, block, now.why))
-        return None
-
-    def _edited(self, hash: str, block: Block, now: Now) -> Block:
-        """What stands in place of a block; what an edit carries was minted for nothing, so it goes without."""
-        if carriers_of(block):
-            self._away.append(Away(hash, block, now.why, edited=True))
-        left = _as_block(now.value) or block
-        if not carriers_of(left):
-            return left
-        bare = msgspec.structs.replace(left, carriers=(), wire="")
-        return msgspec.structs.replace(bare, signature="") if isinstance(bare, ThinkingBlock) else bare
+        self._away.append(Away(hash, block, now.why, edited=now.value is not None))
+        return _bare(_as_block(now.value) or block) if now.value is not None else None
 
     def _answer(self, places: Sequence[ToolCall | None]) -> None:
         """The results of the calls that are left; an erased one belongs to the first call that has none."""
@@ -249,6 +244,14 @@ class _Rewriting:
                 left = left if left.id == call.id else msgspec.structs.replace(left, id=call.id, wire="")
                 results.append((hash, left))
         twin.answers, twin.results = tuple(hash for hash, _ in results), tuple(result for _, result in results)
+
+
+def _bare(block: Block) -> Block:
+    """A block as an edit has it; what it carries was minted for nothing."""
+    if not carriers_of(block):
+        return block
+    bare = msgspec.structs.replace(block, carriers=(), wire="")
+    return msgspec.structs.replace(bare, signature="") if isinstance(bare, ThinkingBlock) else bare
 
 
 def _summarised_by(checkpoint: Commit) -> str:

@@ -83,11 +83,15 @@ def block(block: Block, same: bool) -> Block:
             return block
 
 
-def call_ids(unit: ResponseUnit, dialect: str) -> tuple[str, ...]:
-    """The ids of a response's calls; another dialect may give none, or one twice, and then they get some."""
+def call_ids(unit: ResponseUnit, dialect: str, *, anew: bool = False) -> tuple[str, ...]:
+    """The ids of a response's calls; another dialect may give none, or one twice, and then they get some.
+
+    ``anew``: they all do, because theirs tie them to what the provider knows of the response.
+    """
     ids = tuple(call.id for call in unit.calls)
     given = [id for id in ids if id]
-    if len(set(given)) == len(given) and (unit.header.origin.dialect == dialect or len(given) == len(ids)):
+    is_own = unit.header.origin.dialect == dialect
+    if not anew and len(set(given)) == len(given) and (is_own or len(given) == len(ids)):
         return ids
     return tuple(
         "call_" + hashlib.sha256(f"{unit.hash}:{unit.response}:{at}".encode()).hexdigest()[:24]

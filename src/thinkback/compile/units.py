@@ -59,30 +59,33 @@ class Away(NamedTuple):
 class Changes(NamedTuple):
     """What people made of a response. ``source`` is what the log has.
 
-    ``gone``: why nothing of it goes; ``void``: why nothing that it carries does. Of its reasoning, by commit hash and
-    with the reason: ``skipped`` stays away unless it is required, ``lifted`` goes whatever the settings say, ``lost``
-    cannot go. ``at`` is the ``seq`` of the last commit that said so, ``skipped_at`` that of the last that skipped
-    reasoning; -1 where it is so from the start. ``bare``: it is ``gone`` because it is nothing but reasoning.
+    ``gone``: why nothing of it goes, ``bare`` that this is because it is nothing but reasoning; ``void``: why nothing
+    that it carries does. Of its reasoning, by commit hash and with the reason: ``skipped`` stays away and ``edited``
+    goes in other words (here is what it was), unless it is required; ``lifted`` goes whatever the settings say;
+    ``lost`` cannot go. ``at`` is the ``seq`` of the last commit that said so, ``thought_at`` that of the last that
+    skipped or edited reasoning; -1 where it is so from the start.
     """
 
     source: ResponseUnit
     gone: str = ""
+    bare: bool = False
     void: str = ""
     skipped: Mapping[str, str] = {}
+    edited: Mapping[str, Away] = {}
     lifted: Mapping[str, str] = {}
     lost: Mapping[str, str] = {}
     away: tuple[Away, ...] = ()
     at: int = -1
-    skipped_at: int = -1
-    bare: bool = False
+    thought_at: int = -1
 
     def voided(self, *, required: bool) -> str:
-        """Why no carrier of it goes; reasoning that is ``required`` goes though it was skipped."""
-        return self.void or ("" if required else next(iter(self.skipped.values()), ""))
+        """Why no carrier of it goes; reasoning that is ``required`` goes as it was made, whatever was said of it."""
+        thoughts = () if required else (*self.skipped.values(), *(away.reason for away in self.edited.values()))
+        return self.void or next(iter(thoughts), "")
 
     def since(self, *, required: bool) -> int:
         """The ``seq`` of the commit since which what goes of it is as it is."""
-        return self.at if required else max(self.at, self.skipped_at)
+        return self.at if required else max(self.at, self.thought_at)
 
 
 class MessageUnit:
