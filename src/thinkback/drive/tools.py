@@ -14,6 +14,7 @@ from thinkback.errors import ToolDefinitionError, Veto
 from thinkback.model import canonical
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Tool
+from thinkback.turn.permissions import Effect
 
 
 class ToolOutput(NamedTuple):
@@ -24,11 +25,15 @@ class ToolOutput(NamedTuple):
 
 
 class PythonTool(msgspec.Struct, frozen=True):
-    """A function offered as a tool. ``arguments`` is the struct its arguments are checked against."""
+    """A function offered as a tool. ``arguments`` is the struct its arguments are checked against.
+
+    ``effect`` is what permissions go by; a function of the caller may do anything.
+    """
 
     tool: Tool
     function: Callable[..., Any]
     arguments: type[msgspec.Struct]
+    effect: Effect = "runs"
 
     @property
     def is_async(self) -> bool:
