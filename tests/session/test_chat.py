@@ -252,6 +252,7 @@ def test_settings_are_layered(referee: Referee) -> None:
         session.chat("Hello.")
         assert ["low", "max", "high", "low"] == [exchange.body["reasoning_effort"] for exchange in referee.requests]
         assert "low" == session.settings.effort
+        assert ("low", "user") == session.layers.origin("reasoning.effort")
 
 
 def test_settings_file_of_the_user_is_read_live(

@@ -87,6 +87,12 @@ class Session:
         self._read_layer()
         return self._effective({})
 
+    @property
+    def layers(self) -> Layers:
+        """Who set what, from the user's file to this session, read now."""
+        self._read_layer()
+        return self._stacked()
+
     def use(self, endpoint: str | None = None, model: str | None = None, **options: Any) -> None:
         """Switch endpoint, model or HTTP options (those of ``SessionStore.session``) from the next request on.
 
@@ -339,8 +345,11 @@ class Session:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _effective(self, call: Mapping[str, object]) -> Settings:
-        layers = self._layers.replace("user", self._store.user_settings())
-        return layers.replace("call", call).effective(self._place.endpoint_settings(self._store.rulebook))
+        return self._stacked().replace("call", call).effective(self._place.endpoint_settings(self._store.rulebook))
+
+    def _stacked(self) -> Layers:
+        """The layers below that of a call."""
+        return self._layers.replace("user", self._store.user_settings())
 
     def _read_layer(self) -> None:
         """The session's settings as they are in the store: another process may have set them."""
