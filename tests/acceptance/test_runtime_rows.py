@@ -1,0 +1,79 @@
+"""The features of profiles, apps, agents, the chat and the protocols of the four seed systems, row by row."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.acceptance.pointers import Row, missing, named, row
+
+SETTINGS = "acceptance/test_settings.py::test_"
+RUN = "cli/test_run.py::test_"
+USAGE = "session/test_usage.py::test_"
+
+ROWS = (
+    row(28, "the model commits reasoning by a tool", open="waits for the tool commit_reasoning"),
+    row(78, "effort levels", f"{SETTINGS}every_effort_is_said_or_its_absence_reported"),
+    row(91, "read at each request", f"{SETTINGS}settings_are_read_at_each_request"),
+    row(
+        92,
+        "sticky for a session, once for a call, and the word default",
+        f"{SETTINGS}a_session_s_word_holds_and_a_call_s_word_counts_once",
+        f"{SETTINGS}the_word_default_silences_weaker_layers",
+    ),
+    row(93, "profiles: save, load, list, delete, default", open="waits for profiles"),
+    row(94, "profiles that fail over and take turns", open="waits for profiles"),
+    row(95, "app files with a list of models", open="waits for apps"),
+    row(96, "facts about models as data", f"{SETTINGS}the_facts_about_a_model_are_data_that_a_user_may_replace"),
+    row(97, "a child has an effort of its own", open="waits for sub-agents"),
+    row(98, "constraints between features", open="waits for apps"),
+    row(101, "a log of usage", open="waits for the usage log"),
+    row(
+        103,
+        "effective of limit is shown",
+        f"{USAGE}the_context_is_what_the_next_request_will_carry",
+        open="the status line waits for the chat",
+    ),
+    row(
+        112,
+        "answers of reasoning alone",
+        f"{RUN}reasoning_without_an_answer_has_an_exit_code_of_its_own",
+        open="going on by itself waits for the chat",
+    ),
+    row(
+        113,
+        "shown or hidden, whatever is sent",
+        f"{SETTINGS}display_never_changes_the_wire",
+        open="the screen waits for the chat",
+    ),
+    row(114, "full, collapsed, hidden", open="waits for the screen"),
+    row(115, "the provider is told to omit the display", f"{SETTINGS}the_provider_is_told_to_show_nothing"),
+    row(116, "a style of its own that follows the theme", open="waits for the screen"),
+    row(117, "labels in several languages, by vendor", open="waits for labels"),
+    row(
+        118,
+        "the answer on standard output, reasoning on standard error",
+        f"{RUN}the_answer_goes_to_standard_output_and_the_reasoning_to_standard_error",
+    ),
+    row(119, "thought chunks for editors", open="waits for the Agent Client Protocol"),
+    row(128, "permission modes and rules", open="waits for permissions"),
+    row(
+        129,
+        "errors that say what to do next",
+        "cli/test_app.py::test_an_error_is_a_message_with_advice",
+    ),
+    row(131, "MCP, as server and as client", open="waits for the servers of tools"),
+    row(132, "questions to several models, with effort", open="waits for the server of tools"),
+)
+CHECK_LIST = {28, 78, *range(91, 99), 101, 103, *range(112, 120), 128, 129, 131, 132}
+
+
+@pytest.mark.parametrize("promised", ROWS, ids=named)
+def test_a_feature_has_its_test(promised: Row) -> None:
+    """Each row names a test that is there, or says what it waits for."""
+    assert promised.tests or promised.open
+    assert [] == missing(promised.tests)
+
+
+def test_the_check_list_is_complete() -> None:
+    """No row of the check list is left out, and none is there twice."""
+    assert sorted(CHECK_LIST) == sorted(int(promised.id) for promised in ROWS)
