@@ -7,7 +7,7 @@ beginning of a hash.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from thinkback.cli.options import (
 
 if TYPE_CHECKING:
     from thinkback.log.merge import MergeResult
+    from thinkback.log.protocol import BranchInfo
     from thinkback.session.session import Session
 
 SHORT_HASH = 8
@@ -68,6 +69,11 @@ def branch_command(
             ]
         )
         return
+    print_branches(listed, current)
+
+
+def print_branches(listed: Sequence[BranchInfo], current: str) -> None:
+    """A line for each, the current one marked."""
     pen = terminal.pen(sys.stdout)
     for b in listed:
         mark = "*" if b.name == current else " "

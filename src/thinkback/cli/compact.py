@@ -62,7 +62,7 @@ def compact_command(
     if as_json:
         terminal.print_json(_as_json(plan, commit))
         return
-    _print(plan, commit)
+    print_checkpoint(plan, commit)
 
 
 def _list(commits: list[Commit], as_json: bool) -> None:
@@ -94,7 +94,8 @@ def _as_json(plan: CompactionPlan, commit: Commit | None) -> dict[str, object]:
     }
 
 
-def _print(plan: CompactionPlan, commit: Commit | None) -> None:
+def print_checkpoint(plan: CompactionPlan, commit: Commit | None) -> None:
+    """What a checkpoint does, or would do where it was not stored."""
     pen = terminal.pen(sys.stdout)
     before, after = plan.checkpoint.before, plan.checkpoint.after
     estimated = ", estimated" if plan.estimated else ""

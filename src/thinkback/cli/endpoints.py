@@ -50,7 +50,10 @@ def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
     if id is None:
         if model:
             raise click.UsageError("--model needs the ID of an endpoint")
-        _list(book, as_json)
+        if as_json:
+            terminal.print_json([_endpoint_json(endpoint) for endpoint in book.endpoints()])
+        else:
+            print_endpoints(book)
         return
     endpoint = book.endpoint(id)
     rule, guessed = book.rule_for(endpoint.id, model, config.today())
@@ -61,10 +64,8 @@ def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
         _print_detail(endpoint, rule, guessed, info, model)
 
 
-def _list(book: Rulebook, as_json: bool) -> None:
-    if as_json:
-        terminal.print_json([_endpoint_json(endpoint) for endpoint in book.endpoints()])
-        return
+def print_endpoints(book: Rulebook) -> None:
+    """Two lines for each: how it is called and whether a key is set, what it speaks and where."""
     pen = terminal.pen(sys.stdout)
     width = max(len(endpoint.id) for endpoint in book.endpoints())
     for endpoint in book.endpoints():

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from thinkback.cli import terminal
 from thinkback.cli.options import db_option, existing_log, json_option, log_path, open_log
+
+if TYPE_CHECKING:
+    from thinkback.session.exporting import Exported
 
 FORMATS = ("jsonl", "markdown", "html", "parquet")
 
@@ -58,6 +62,11 @@ def export_command(
     if as_json:
         terminal.print_json({"sessions": done.sessions, "commits": done.commits, "left_out": done.left_out})
         return
+    print_exported(done, file)
+
+
+def print_exported(done: Exported, file: str) -> None:
+    """How much went to ``file``, and whether something stayed."""
     terminal.out(f"{terminal.plural(done.sessions, 'session')}, {terminal.plural(done.commits, 'commit')} to {file}")
     if done.left_out:
         terminal.note(f"of {terminal.plural(done.left_out, 'commit')} something was kept back")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -33,11 +34,16 @@ def sessions_command(db: str, as_json: bool) -> None:
         place = "the log" if "://" in path else path
         terminal.out(f"No sessions in {place}; `thinkback run` begins one.")
     else:
-        rows = [(terminal.clean(i.name), str(i.commits), terminal.clock(i.updated), i.id[:SHORT_HASH]) for i in found]
-        heading, *lines = terminal.table([("session", "commits", "last used", "id"), *rows], right=(1,))
-        terminal.out(terminal.pen(sys.stdout)(heading, "dim"))
-        for line in lines:
-            terminal.out(line)
+        print_sessions(found)
+
+
+def print_sessions(found: Sequence[SessionInfo]) -> None:
+    """A line for each."""
+    rows = [(terminal.clean(i.name), str(i.commits), terminal.clock(i.updated), i.id[:SHORT_HASH]) for i in found]
+    heading, *lines = terminal.table([("session", "commits", "last used", "id"), *rows], right=(1,))
+    terminal.out(terminal.pen(sys.stdout)(heading, "dim"))
+    for line in lines:
+        terminal.out(line)
 
 
 @click.command("log", short_help="List the commits of a session.")

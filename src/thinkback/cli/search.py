@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from thinkback.cli import terminal
 from thinkback.cli.options import db_option, existing_log, json_option
+
+if TYPE_CHECKING:
+    from thinkback.log.protocol import Hit
 
 SHORT_HASH = 8
 
@@ -40,8 +44,15 @@ def search_command(text: str, reasoning: bool, session: str, db: str, as_json: b
     if as_json:
         terminal.print_json([{**_as_json(hit), "session": names.get(hit.session, hit.session)} for hit in hits])
         return
+    print_hits(hits, names)
+
+
+def print_hits(hits: Iterable[Hit], names: Mapping[str, str]) -> None:
+    """What was found, with an excerpt each; ``names`` are those of sessions by id."""
     pen = terminal.pen(sys.stdout)
+    nothing = True
     for hit in hits:
+        nothing = False
         thought = hit.kind == "reasoning"
         kind = terminal.pad("[reasoning]" if thought else hit.kind, 12)
         place = terminal.clean(names.get(hit.session, hit.session))
@@ -52,11 +63,11 @@ def search_command(text: str, reasoning: bool, session: str, db: str, as_json: b
             f"{pen(hit.hash[:SHORT_HASH], 'yellow')}  {pen(head, *(('dim', 'cyan') if thought else ('dim',)))}"
         )
         terminal.out(pen(terminal.wrap(" ".join(hit.excerpt.split()), 2), *(("dim",) if thought else ())))
-    if not hits:
+    if nothing:
         terminal.note("nothing was found")
 
 
-def _as_json(hit: Any) -> dict[str, object]:
+def _as_json(hit: Hit) -> dict[str, object]:
     return {
         "hash": hit.hash,
         "kind": hit.kind,

@@ -49,8 +49,15 @@ def settings_command(ctx: click.Context, endpoint: str, session: str, db: str, a
             ]
         )
         return
+    print_settings(found)
+
+
+def print_settings(found: Mapping[str, Found]) -> None:
+    """Each setting with its value in force, the layer it comes from, and what it does."""
+    from thinkback.settings import KEYS
+
     pen = terminal.pen(sys.stdout)
-    rows = [(key, _shown(found[key].value), found[key].layer) for key in KEYS]
+    rows = [(key, shown(found[key].value), found[key].layer) for key in KEYS]
     heading, *lines = terminal.table([("setting", "value", "set by"), *rows])
     terminal.out(pen(heading, "dim"))
     for line, key in zip(lines, KEYS.values(), strict=True):
@@ -72,7 +79,7 @@ def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
     if as_json:
         terminal.print_json({"key": name, "value": value, "layer": layer})
     else:
-        terminal.out(_shown(value))
+        terminal.out(shown(value))
 
 
 @settings_command.command("set")
@@ -85,7 +92,7 @@ def set_command(key: str, value: str) -> None:
     parsed = Layers().set("user", key, value).entries[0].value
     path, values = _user_file(f"{key} = {_toml(parsed)}")
     _write(path, {**values, key: parsed})
-    terminal.out(f"{key} = {_shown(parsed)} in {path}")
+    terminal.out(f"{key} = {shown(parsed)} in {path}")
 
 
 @settings_command.command("unset")
@@ -118,7 +125,8 @@ def _found(endpoint: str, session: str, db: str) -> dict[str, Found]:
     return {key: layers.origin(key, data) for key in KEYS}
 
 
-def _shown(value: Value | None) -> str:
+def shown(value: Value | None) -> str:
+    """A value for people."""
     from thinkback.settings import to_text
 
     return "(unset)" if value is None else to_text(value)

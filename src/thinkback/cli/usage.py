@@ -14,6 +14,7 @@ from thinkback.cli.options import db_option, existing_log, json_option
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from thinkback.session.session import Session
     from thinkback.turn.spending import Spending
     from thinkback.turn.usage import TokenUse
 
@@ -38,15 +39,20 @@ def usage_command(session: str, by: str, family: bool, db: str, as_json: bool) -
         _show("session", rows, used.total, [], as_json, {})
         return
     with open_line(db, session) as found:
-        usage = found.usage
-        total = usage.family() if family else usage.total()
-        rows = {
-            "model": lambda: list(total.models.items()),
-            "turn": lambda: [(str(turn.turn), turn.use) for turn in usage.turns()],
-            "step": lambda: [(step.commit[:8], step.use) for step in usage.steps()],
-        }[by]()
-        budget = usage.budget()
-        context = usage.context() if found._place.is_complete else None
+        show_usage(found, by, family, as_json)
+
+
+def show_usage(session: Session, by: str = "model", family: bool = False, as_json: bool = False) -> None:
+    """What ``session``, or its family, used ``by`` model, turn or step, and what its next request would carry."""
+    usage = session.usage
+    total = usage.family() if family else usage.total()
+    rows = {
+        "model": lambda: list(total.models.items()),
+        "turn": lambda: [(str(turn.turn), turn.use) for turn in usage.turns()],
+        "step": lambda: [(step.commit[:8], step.use) for step in usage.steps()],
+    }[by]()
+    budget = usage.budget()
+    context = usage.context() if session._place.is_complete else None
     notes: list[str] = []
     facts: dict[str, object] = {}
     if context is not None:

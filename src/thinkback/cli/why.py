@@ -69,7 +69,7 @@ def why_command(name: str | None, of_next: bool, as_json: bool, db: str, **given
     if as_json:
         terminal.print_json({"session": info.name, "request": which, **plan_json(plan)})
         return
-    _print_plan(info.name, f"{which} request", plan)
+    print_plan(info.name, f"{which} request", plan)
 
 
 def _commit(store: SessionStore, name: str | None) -> tuple[str, Commit] | None:
@@ -80,13 +80,17 @@ def _commit(store: SessionStore, name: str | None) -> tuple[str, Commit] | None:
 
 
 def _tell(session: str, found: Explanation, as_json: bool) -> None:
-    """What led to a commit, and what the request that brought it carried."""
     if as_json:
         led = [{"hash": commit.hash, "text": first_words(commit.value)} for commit in found.reasoning]
         plan = plan_json(found.plan) if found.plan is not None else {}
         told = {"session": session, "commit": found.commit.hash, "kind": found.commit.kind, "reasoning": led}
         terminal.print_json({**told, "unknown": found.unknown or None, **plan})
         return
+    print_explanation(session, found)
+
+
+def print_explanation(session: str, found: Explanation) -> None:
+    """What led to a commit, and what the request that brought it carried."""
     pen = terminal.pen(sys.stdout)
     commit = found.commit
     terminal.out(pen(f"{commit.kind} {commit.hash[:8]}: ", "bold") + terminal.one_line(first_words(commit.value), 60))
@@ -96,12 +100,13 @@ def _tell(session: str, found: Explanation, as_json: bool) -> None:
     if found.blame is not None and not found.reasoning:
         terminal.out(pen("no reasoning led to it", "dim"))
     if found.plan is not None:
-        _print_plan(session, "the request that brought it", found.plan)
+        print_plan(session, "the request that brought it", found.plan)
     else:
         terminal.out(pen(terminal.clean(found.unknown), "dim"))
 
 
-def _print_plan(session: str, which: str, plan: Plan) -> None:
+def print_plan(session: str, which: str, plan: Plan) -> None:
+    """The decisions of one request, under where it went."""
     pen = terminal.pen(sys.stdout)
     target = plan.target
     guessed = " (guessed)" if target.guessed else ""
