@@ -86,7 +86,7 @@ class SettingError(ThinkbackError):
 
 
 class RuleFileError(ThinkbackError):
-    """A rule, endpoint or settings file is malformed. ``details``: file, key path or line."""
+    """A rule, endpoint, settings or app file is malformed. ``details``: file, key path or line."""
 
     kind = "rule-file"
 

@@ -20,7 +20,7 @@ def parse_user_file(name: str, text: str) -> Mapping[str, Value]:
     ``name`` is what the file is called in error texts.
     """
     values: dict[str, Value] = {}
-    for key, raw in flatten(_toml(name, text)):
+    for key, raw in flatten(read_toml(name, text)):
         if key in values:
             raise RuleFileError(f"{name}: {key}: it is given twice", details={"file": name, "key": key})
         try:
@@ -34,7 +34,8 @@ def parse_user_file(name: str, text: str) -> Mapping[str, Value]:
     return values
 
 
-def _toml(name: str, text: str) -> dict[str, object]:
+def read_toml(name: str, text: str) -> dict[str, object]:
+    """``text`` as a table; ``RuleFileError`` names the file and, where it is known, the line."""
     try:
         return tomllib.loads(text)
     # tomllib lets int() refuse endless numbers and the interpreter refuse endless nesting
