@@ -162,7 +162,14 @@ class Screen:
             case Reclassified() if self.live:
                 self.end()
                 terminal.note("(what stands above was reasoning)")
-            case Status() if delta.state in ("retrying", "repairing", "budget", "filling", "compacting"):
+            case Status() if delta.state in (
+                "retrying",
+                "failing_over",
+                "repairing",
+                "budget",
+                "filling",
+                "compacting",
+            ):
                 self.end()
                 terminal.note(f"{delta.state}: {delta.detail}")
             case _:

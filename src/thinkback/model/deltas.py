@@ -44,13 +44,14 @@ class Reclassified(msgspec.Struct, frozen=True, gc=False, tag="reclassified"):
 class Status(msgspec.Struct, frozen=True, tag="status"):
     """What the turn is doing; ``detail`` is the model, the reason, the tool, or the branch that was opened.
 
-    ``filling``: the context is filling up; ``compacting``: a checkpoint is made, or why none is; ``budget``: how much
-    of ``reasoning.budget`` is spent.
+    ``failing_over``: where the request goes instead, and why; ``filling``: the context is filling up; ``compacting``: a
+    checkpoint is made, or why none is; ``budget``: how much of ``reasoning.budget`` is spent.
     """
 
     state: Literal[
         "sending",
         "retrying",
+        "failing_over",
         "repairing",
         "tool_started",
         "tool_finished",

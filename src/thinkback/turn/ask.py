@@ -16,7 +16,8 @@ class Ask(msgspec.Struct):
     ``plan`` builds the next request from live settings; ``message`` is ``None`` to go on with what is in the log.
     ``runnable`` are the names of tools that ``RunTool`` can run. ``keep_text=False`` keeps readable reasoning out
     of the log; it stays in memory until the turn ends. ``sends`` is told of each plan before it goes out, ``refuses``
-    says why a checkpoint must not be made (nothing: it may).
+    says why a checkpoint must not be made (nothing: it may). ``fail_over`` is told why the place of the last plan did
+    not answer, and names the next one, which ``plan`` then leads to; empty where there is none. It must come to an end.
     """
 
     plan: Callable[[], Plan]
@@ -29,3 +30,4 @@ class Ask(msgspec.Struct):
     keep_text: bool = True
     sends: Callable[[Plan], object] = lambda plan: None
     refuses: Callable[[Compaction], str] = lambda found: ""
+    fail_over: Callable[[str], str] = lambda reason: ""

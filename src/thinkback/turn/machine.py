@@ -336,10 +336,20 @@ class Turn:
                 [*self._record(), Draft("repair", repair)], now, lambda done: self._send(done.now)
             )
         if is_retryable(failure.status):
-            again = self._wait(f"HTTP {failure.status}: {failure.message}", now)
+            reason = f"HTTP {failure.status}: {failure.message}"
+            again = self._fail_over(reason, now) or self._wait(reason, now)
             if again:
                 return again
         return self._end("failed", now, failures.refused(failure, self._sent))
+
+    def _fail_over(self, reason: str, now: int) -> list[Command]:
+        """Send to the next place; nothing where the caller knows none."""
+        place = self._ask.fail_over(reason)
+        if not place:
+            return []
+        self._awaited, self._retries = "", 0
+        told: list[Command] = [Emit(Status("failing_over", f"{place}; {reason}"))]
+        return told + self._append(self._record(), now, lambda done: self._send(done.now))
 
     def _wait(self, reason: str, now: int) -> list[Command]:
         """Send again in a while; nothing where that was done often enough, or is not worth the time."""
@@ -357,7 +367,9 @@ class Turn:
             return self._on_refusal(event.now)
         timed_out = event.phase != "network"
         if self._reader is None:
-            again = [] if event.permanent or event.phase == "total" else self._wait(event.message, event.now)
+            again = self._fail_over(event.message, event.now)
+            if not again and not event.permanent and event.phase != "total":
+                again = self._wait(event.message, event.now)
             state: TurnState = "timed_out" if timed_out else "failed"
             return again or self._end(state, event.now, failures.unreachable(event))
         kind = "timeout" if timed_out else "network"
