@@ -103,6 +103,12 @@ class ToolDefinitionError(ThinkbackError):
     kind = "tool"
 
 
+class ToolFailed(ThinkbackError):
+    """A tool could not do what was asked: raise it in a tool, with what the model is to be told."""
+
+    kind = "tool-failed"
+
+
 class CompactionRefused(ThinkbackError):
     """A checkpoint that would break the conversation, lose what must survive, or make nothing smaller."""
 

@@ -11,10 +11,21 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from thinkback.drive.tools import bind, offered, python_tool, result_text, run_async_tool, run_tool
-from thinkback.errors import ToolDefinitionError
+from thinkback.drive.tools import (
+    PythonTool,
+    ToolOutput,
+    bind,
+    offered,
+    python_tool,
+    result_text,
+    run_async_tool,
+    run_tool,
+)
+from thinkback.errors import ToolDefinitionError, ToolFailed
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Tool
+
+NO_OBJECT = "The arguments do not fit the tool: they must be an object"
 
 
 class Unit(enum.Enum):
@@ -55,7 +66,7 @@ def call(name: str, arguments: str) -> ToolCall:
 def run(function: Callable[..., Any], arguments: str) -> tuple[str, bool]:
     """What the model is told of one call."""
     tool = python_tool(function)
-    return tuple(run_tool({tool.tool.name: tool}, call(tool.tool.name, arguments)))  # type: ignore[return-value]
+    return run_tool({tool.tool.name: tool}, call(tool.tool.name, arguments))[:2]
 
 
 def test_definition_comes_from_the_signature() -> None:
@@ -159,7 +170,7 @@ def test_mutable_default_is_not_shared() -> None:
 
 def test_unknown_tool_is_told_to_the_model() -> None:
     """It may have made the name up."""
-    assert ("There is no tool named 'peek'.", True) == tuple(run_tool({}, call("peek", "{}")))
+    assert ("There is no tool named 'peek'.", True) == run_tool({}, call("peek", "{}"))[:2]
     assert "There is no tool named 'peek'." == bind(None, call("peek", "{}"))
 
 
@@ -253,9 +264,9 @@ def test_coroutine_functions_are_awaited() -> None:
     tool = python_tool(double)
     assert tool.is_async
     assert not python_tool(weather).is_async
-    told = [tuple(asyncio.run(run_async_tool(tool, call("double", text)))) for text in ('{"number":2}', "{}")]
+    told = [asyncio.run(run_async_tool(tool, call("double", text)))[:2] for text in ('{"number":2}', "{}")]
     assert [("4", False), True] == [told[0], told[1][1]]
-    assert ("ZeroDivisionError: zero", True) == tuple(asyncio.run(run_async_tool(tool, call("double", '{"number":0}'))))
+    assert ("ZeroDivisionError: zero", True) == asyncio.run(run_async_tool(tool, call("double", '{"number":0}')))[:2]
 
 
 @pytest.mark.parametrize(
@@ -273,3 +284,39 @@ def test_definitions_in_a_dialect_s_own_form(definition: dict[str, Any], expecte
     (tool,), _ = offered([definition])
     assert expected == (tool.name, tool.description, tool.parameters)
     assert (definition, "") == (json.loads(tool.wire), tool.dialect)
+
+
+def test_what_a_tool_cannot_do_is_told_in_its_own_words() -> None:
+    """``ToolFailed`` comes without the name of a Python class, and with what to do."""
+
+    def fail() -> None:
+        raise ToolFailed("there is no such file", next_actions=("list shows what is there",))
+
+    assert ("there is no such file\nlist shows what is there", True) == run(fail, "{}")
+
+
+def test_a_tool_may_say_itself_what_the_model_is_told() -> None:
+    """Text and whether it failed."""
+
+    def answer() -> ToolOutput:
+        return ToolOutput("no", True)
+
+    assert ("no", True) == run(answer, "{}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [('{"a":[],"b":1}', ('{"a":[],"b":1}', False)), ("", ("{}", False)), ("[]", (NO_OBJECT, True))],
+)
+def test_a_tool_whose_schema_is_given_gets_its_arguments_as_a_mapping(arguments: str, told: tuple[str, bool]) -> None:
+    """As they came; whoever gave the schema checks them."""
+    tool = PythonTool(Tool("given", "", "{}"), lambda given: given, None, "reads")
+    definitions, runnable = offered([tool])
+    assert ((tool.tool,), {"given": tool}) == (definitions, runnable)
+    assert told == run_tool(runnable, call("given", arguments))[:2]
+
+
+def test_a_function_may_go_by_another_name() -> None:
+    """And say what it does to the world."""
+    tool = python_tool(nothing, name="list", effect="reads")
+    assert ("list", "reads") == (tool.tool.name, tool.effect)

@@ -13,6 +13,7 @@ from typing import TypeVar, assert_never
 from thinkback.drive.agenda import Agenda
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.line import Line
+from thinkback.drive.stopping import Stop
 from thinkback.drive.sync import TOOL_THREADS, net_error, now
 from thinkback.drive.threads import in_thread
 from thinkback.drive.tools import PythonTool, ToolOutput, run_async_tool, run_tool
@@ -50,6 +51,7 @@ class AsyncDriver:
         self._timeouts = timeouts
         self._executor = executor
         self._slots = threading.Semaphore(TOOL_THREADS)
+        self._stop = Stop()
         self._running: dict[asyncio.Task[ToolOutput], str] = {}
         self._begun = False
         self.over = asyncio.Event()
@@ -67,6 +69,7 @@ class AsyncDriver:
     async def run(self) -> AsyncGenerator[Delta, None]:
         """Perform the turn."""
         self._begun = True
+        self._stop.loop = asyncio.get_running_loop()
         try:
             self._agenda.tell(events.Began(now()))
             async with aclosing(self._perform_all()) as deltas:
@@ -82,6 +85,9 @@ class AsyncDriver:
             self.over.set()
 
     async def _interrupt(self) -> None:
+        if self._stop.is_awaited:
+            await asyncio.wrap_future(in_thread(self._stop.set, threading.Semaphore()))
+        self._stop.set(0)
         self._agenda.interrupt(now())
         async for _ in self._perform_all():
             pass
@@ -141,7 +147,8 @@ class AsyncDriver:
         tool = self._tools.get(call.name)
         if tool is not None and tool.is_async:
             return await run_async_tool(tool, call, self._line.hooks)
-        return await asyncio.wrap_future(in_thread(partial(run_tool, self._tools, call, self._line.hooks), self._slots))
+        work = partial(run_tool, self._tools, call, self._line.hooks, self._stop)
+        return await asyncio.wrap_future(in_thread(work, self._slots))
 
     async def _wait_for_tool(self) -> None:
         if not self._running:
@@ -149,7 +156,8 @@ class AsyncDriver:
         done, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             output = ToolOutput("The tool was cancelled.", True) if task.cancelled() else task.result()
-            self._agenda.tell(events.ToolDone(self._running.pop(task), *output, now()))
+            told = events.ToolDone(self._running.pop(task), output.content, output.is_error, now(), output.notes)
+            self._agenda.tell(told)
 
 
 async def to_the_end(work: Awaitable[T]) -> T:

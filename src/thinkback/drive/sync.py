@@ -12,6 +12,7 @@ from typing import assert_never
 from thinkback.drive.agenda import Agenda
 from thinkback.drive.http import Timeouts, Transport
 from thinkback.drive.line import Line
+from thinkback.drive.stopping import Stop
 from thinkback.drive.threads import in_thread
 from thinkback.drive.tools import PythonTool, ToolOutput, run_tool
 from thinkback.errors import NetworkError, StoreError
@@ -57,6 +58,7 @@ class SyncDriver:
         self._tools = tools
         self._timeouts = timeouts
         self._slots = threading.Semaphore(TOOL_THREADS)
+        self._stop = Stop()
         self._running: dict[Future[ToolOutput], str] = {}
         self.is_running = False
 
@@ -81,6 +83,7 @@ class SyncDriver:
             self.is_running = False
 
     def _interrupt(self) -> None:
+        self._stop.set()
         self._agenda.interrupt(now())
         for _ in self._perform_all():
             pass
@@ -106,8 +109,8 @@ class SyncDriver:
                     agenda.tell(events.Fired(command.id, now()))
                 case events.RunTool():
                     agenda.done()
-                    future = in_thread(partial(run_tool, self._tools, command.call, self._line.hooks), self._slots)
-                    self._running[future] = command.id
+                    work = partial(run_tool, self._tools, command.call, self._line.hooks, self._stop)
+                    self._running[in_thread(work, self._slots)] = command.id
                 case events.Cancel() | events.Done():
                     agenda.done()  # the stream of a cancelled request is closed where it is read
                 case _:
@@ -135,5 +138,5 @@ class SyncDriver:
             raise RuntimeError("the turn is not over and waits for nothing: a command or its answer was lost")
         done, _ = wait(self._running, return_when=FIRST_COMPLETED)
         for future in done:
-            content, is_error = future.result()
-            self._agenda.tell(events.ToolDone(self._running.pop(future), content, is_error, now()))
+            content, is_error, notes = future.result()
+            self._agenda.tell(events.ToolDone(self._running.pop(future), content, is_error, now(), notes))

@@ -1,4 +1,4 @@
-"""Python functions as tools: schema from the signature, arguments checked, results as text."""
+"""Functions as tools: schema from the signature or given, arguments checked, results as text."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thinkback.drive.hooks import NO_HOOKS, Hooks
-from thinkback.errors import ToolDefinitionError, Veto
+from thinkback.drive.stopping import NEVER, STOP, Stop
+from thinkback.errors import ToolDefinitionError, ToolFailed, Veto
 from thinkback.model import canonical
 from thinkback.model.blocks import ToolCall
-from thinkback.model.commits import Tool
+from thinkback.model.commits import Draft, Tool
 from thinkback.turn.permissions import Effect
 
 
 class ToolOutput(NamedTuple):
-    """What the model is told of one call."""
+    """What the model is told of one call; a function may return one. ``notes`` are stored with the result."""
 
     content: str
-    is_error: bool
+    is_error: bool = False
+    notes: tuple[Draft, ...] = ()
 
 
 class PythonTool(msgspec.Struct, frozen=True):
-    """A function offered as a tool. ``arguments`` is the struct its arguments are checked against.
+    """A function offered as a tool. ``arguments`` is the struct its arguments are checked against; ``None`` where the
+    schema was given: the function gets the arguments as one mapping then, and checks them itself.
 
     ``effect`` is what permissions go by; a function of the caller may do anything.
     """
 
     tool: Tool
     function: Callable[..., Any]
-    arguments: type[msgspec.Struct]
+    arguments: type[msgspec.Struct] | None
     effect: Effect = "runs"
 
     @property
@@ -41,12 +44,12 @@ class PythonTool(msgspec.Struct, frozen=True):
         return inspect.iscoroutinefunction(self.function)
 
 
-def python_tool(function: Callable[..., Any]) -> PythonTool:
+def python_tool(function: Callable[..., Any], *, name: str = "", effect: Effect = "runs") -> PythonTool:
     """``function`` as a tool: its name, the first paragraph of its docstring, its parameters as JSON schema.
 
     Raises ``ToolDefinitionError`` for a signature that JSON arguments cannot fill.
     """
-    name = getattr(function, "__name__", "")
+    name = name or getattr(function, "__name__", "")
     if not name.isidentifier():
         raise ToolDefinitionError(
             f"a tool needs a name: {function!r} has none", next_actions=("define it with def, not lambda",)
@@ -62,11 +65,11 @@ def python_tool(function: Callable[..., Any]) -> PythonTool:
         ) from None
     description = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
     parameters = canonical.encode(inline(schema)).decode()
-    return PythonTool(Tool(name, description, parameters), function, arguments)
+    return PythonTool(Tool(name, description, parameters), function, arguments, effect)
 
 
 def offered(tools: Iterable[Any]) -> tuple[tuple[Tool, ...], dict[str, PythonTool]]:
-    """(definitions, runnable ones by name) of functions and definitions, mixed.
+    """(definitions, runnable ones by name) of functions, tools and definitions, mixed.
 
     A definition is in the form of chat completions, or in that of the endpoint's own dialect, as tools that a provider
     runs itself are.
@@ -78,8 +81,8 @@ def offered(tools: Iterable[Any]) -> tuple[tuple[Tool, ...], dict[str, PythonToo
             definitions.append(item)
         elif isinstance(item, Mapping):
             definitions.append(_definition(item))
-        elif callable(item):
-            tool = python_tool(item)
+        elif callable(item) or isinstance(item, PythonTool):
+            tool = item if isinstance(item, PythonTool) else python_tool(item)
             definitions.append(tool.tool)
             runnable[tool.tool.name] = tool
         else:
@@ -92,13 +95,15 @@ def offered(tools: Iterable[Any]) -> tuple[tuple[Tool, ...], dict[str, PythonToo
 
 
 def bind(tool: PythonTool | None, call: ToolCall) -> dict[str, Any] | str:
-    """The keyword arguments of ``call``, or the text that tells the model what is wrong with it."""
+    """The arguments of ``call`` by name, or the text that tells the model what is wrong with it."""
     if tool is None:
         return f"There is no tool named {call.name!r}."
     try:
         raw: Any = canonical.decode(call.arguments or "{}")
     except msgspec.DecodeError as error:
         return f"The arguments are not valid JSON: {error}"
+    if tool.arguments is None:
+        return raw if isinstance(raw, dict) else "The arguments do not fit the tool: they must be an object"
     try:
         checked = canonical.convert(raw, tool.arguments, strict=False)
     except msgspec.ValidationError as error:
@@ -106,17 +111,23 @@ def bind(tool: PythonTool | None, call: ToolCall) -> dict[str, Any] | str:
     return {field: getattr(checked, field) for field in tool.arguments.__struct_fields__}
 
 
-def run_tool(tools: Mapping[str, PythonTool], call: ToolCall, hooks: Hooks = NO_HOOKS) -> ToolOutput:
-    """Run one call. A tool that raises is a result, not a crash; one that exits ends itself, not the program."""
+def run_tool(
+    tools: Mapping[str, PythonTool], call: ToolCall, hooks: Hooks = NO_HOOKS, stop: Stop = NEVER
+) -> ToolOutput:
+    """Run one call. A tool that raises is a result, not a crash; one that exits ends itself, not the program.
+
+    ``stop`` is the end of the turn, for tools that can be ended.
+    """
+    STOP.set(stop)
     output = _refused(hooks, call) or _run(tools, call)
-    hooks.run("post_tool", (call, *output))
+    hooks.run("post_tool", (call, output.content, output.is_error))
     return output
 
 
 async def run_async_tool(tool: PythonTool, call: ToolCall, hooks: Hooks = NO_HOOKS) -> ToolOutput:
     """The same for a coroutine function."""
     output = _refused(hooks, call) or await _run_async(tool, call)
-    hooks.run("post_tool", (call, *output))
+    hooks.run("post_tool", (call, output.content, output.is_error))
     return output
 
 
@@ -135,7 +146,7 @@ def _run(tools: Mapping[str, PythonTool], call: ToolCall) -> ToolOutput:
     if tool is None or isinstance(arguments, str):
         return ToolOutput(str(arguments), True)
     try:
-        return ToolOutput(result_text(tool.function(**arguments)), False)
+        return _output(_invoke(tool, arguments))
     except (Exception, SystemExit) as error:  # foreign code: whatever it raises is told to the model
         return ToolOutput(failure_text(error), True)
 
@@ -145,9 +156,17 @@ async def _run_async(tool: PythonTool, call: ToolCall) -> ToolOutput:
     if isinstance(arguments, str):
         return ToolOutput(arguments, True)
     try:
-        return ToolOutput(result_text(await tool.function(**arguments)), False)
+        return _output(await _invoke(tool, arguments))
     except (Exception, SystemExit) as error:  # foreign code: whatever it raises is told to the model
         return ToolOutput(failure_text(error), True)
+
+
+def _invoke(tool: PythonTool, arguments: dict[str, Any]) -> Any:
+    return tool.function(arguments) if tool.arguments is None else tool.function(**arguments)
+
+
+def _output(value: Any) -> ToolOutput:
+    return value if isinstance(value, ToolOutput) else ToolOutput(result_text(value))
 
 
 def result_text(value: Any) -> str:
@@ -164,6 +183,8 @@ def result_text(value: Any) -> str:
 
 def failure_text(error: BaseException) -> str:
     """What the model gets of a tool that raised."""
+    if isinstance(error, ToolFailed):
+        return "\n".join((error.message, *error.next_actions))
     return f"{type(error).__name__}: {error}"
 
 

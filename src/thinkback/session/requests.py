@@ -51,7 +51,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
 }
 _LEAST = {"max_steps": 1, "max_retries": 0}
 _SAID_BY = {"model": "model=", "tools": "tools="}
-ToolLike: TypeAlias = Callable[..., Any] | Mapping[str, Any] | Tool
+ToolLike: TypeAlias = Callable[..., Any] | Mapping[str, Any] | Tool | PythonTool
 
 
 class CallOptions(TypedDict, total=False):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 from thinkback.model.blocks import ToolCall
-from thinkback.model.commits import Commit, Step, TurnState
+from thinkback.model.commits import Commit, Draft, Step, TurnState
 from thinkback.model.deltas import Delta
 from thinkback.turn.plan import Plan
 from thinkback.wire.result import ReadResult
@@ -136,12 +136,13 @@ class Appended(NamedTuple):
 
 
 class ToolDone(NamedTuple):
-    """A tool gave ``content``, or failed with it."""
+    """A tool gave ``content``, or failed with it. ``notes`` are stored behind the result."""
 
     id: str
     content: str
     is_error: bool
     now: int
+    notes: tuple[Draft, ...] = ()
 
 
 class Fired(NamedTuple):

@@ -86,7 +86,7 @@ class Turn:
         self._responses: list[tuple[ReadResult, tuple[Commit, ...]]] = []
         # What is open: running calls, results that wait for one before them, calls that wait for the caller's, appends.
         self._calls: dict[str, OpenCall] = {}
-        self._results: dict[str, Draft] = {}
+        self._results: dict[str, tuple[Draft, ...]] = {}
         self._waiting: list[OpenCall] = []
         self._pending: dict[str, Callable[[Appended], list[Command]]] = {}
         self._interrupted = False
@@ -298,11 +298,11 @@ class Turn:
             return []
         call, response = found
         result = ToolResult(call.id, event.content, name=call.name, is_error=event.is_error)
-        self._results[event.id] = Draft("tool_result", result, response)
+        self._results[event.id] = (Draft("tool_result", result, response), *event.notes)
         commands: list[Command] = [Emit(Status("tool_finished", call.name))]
         for id in self._storable(call.id):
             del self._calls[id]
-            commands += self._append([self._results.pop(id)], event.now, self._after_tool)
+            commands += self._append([*self._results.pop(id)], event.now, self._after_tool)
         return commands
 
     def _storable(self, call_id: str) -> list[str]:
@@ -400,7 +400,8 @@ class Turn:
 
     def _end_interrupted_tools(self, now: int) -> list[Command]:
         """Calls that did not finish are told so in the log, so that the next request is valid."""
-        drafts = [self._results.get(id) or orphans.interrupted(found) for id, found in self._calls.items()]
+        owed = (self._results.get(id, (orphans.interrupted(found),)) for id, found in self._calls.items())
+        drafts = [draft for drafts in owed for draft in drafts]
         drafts += [orphans.interrupted(found) for found in self._waiting]
         self._calls, self._waiting, self._results = {}, [], {}
         drafts.append(Draft("turn_ended", TurnEnded("interrupted")))
