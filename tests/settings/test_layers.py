@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thinkback.errors import SettingError
 from thinkback.model.target import Settings
-from thinkback.settings import KEYS, LAYERS, WRITABLE, Entry, Layer, Layers, restore, snapshot
+from thinkback.settings import KEYS, LAYERS, WRITABLE, Entry, Key, Layer, Layers, restore, snapshot
 from thinkback.settings.registry import LARGEST, Value
 
 SAMPLES: dict[str, st.SearchStrategy[Value]] = {
@@ -121,6 +121,27 @@ def test_keep_last_is_refused_in_an_app_and_taken_elsewhere() -> None:
     assert 2 == Layers().set("profile", "reasoning.keepLast", 2).effective({}).keep_last
 
 
+@pytest.mark.parametrize("key", KEYS.values(), ids=list(KEYS))
+def test_default_silences_the_weaker_layers_for_every_key(key: Key) -> None:
+    """``/set KEY default``: the built-in value is in force, or none, whatever weaker layers say; it counts as said."""
+    weaker = {"boolean": not key.default, "integer": 7, "percentages": "1/2/3", "text": "other"}
+    layers = Layers().set("user", key.name, weaker.get(key.type, (*key.choices, "")[0]))
+    silenced = layers.set("session", key.name, "default")
+    assert (key.default, "session") == silenced.origin(key.name)
+    assert key.default == getattr(silenced.effective({}), key.field)
+    assert frozenset({key.name}) == silenced.effective({}).explicit
+    assert {key.name: "default"} == silenced.texts("session")
+    assert layers == silenced.unset("session", key.name)
+
+
+def test_default_silences_the_endpoint_too() -> None:
+    """What an endpoint's data says is a weaker layer as well."""
+    data = {"reasoning": {"includeInContext": True}}
+    assert (False, "call") == Layers().set("call", "reasoning.includeInContext", "default").origin(
+        "reasoning.includeInContext", data
+    )
+
+
 def test_unset_of_what_is_not_set_changes_nothing() -> None:
     """Unsetting twice is harmless."""
     layers = Layers().set("user", "reasoning.effort", "low")
@@ -177,7 +198,7 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "compaction.keepTurns": "2",
     }
     layers = Layers().replace("profile", values)
-    assert set(KEYS) == set(values)
+    assert {name for name, key in KEYS.items() if "profile" not in key.refused_in} == set(values)
     assert values == layers.texts("profile")
     assert Settings(
         enabled=False,

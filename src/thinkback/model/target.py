@@ -31,6 +31,7 @@ class Settings(msgspec.Struct, frozen=True):
     budget: int | None = None
     budget_action: Literal["warn", "step_down", "stop"] = "warn"
     server_state: bool = False
+    profile: str | None = None
     compaction_auto: bool = True
     compaction_thresholds: str = "70/80/90"
     compaction_strategy: Literal["deterministic", "model", "sliding_window", "middle_out"] = "deterministic"

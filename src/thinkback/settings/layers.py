@@ -79,8 +79,8 @@ class Layers(msgspec.Struct, frozen=True):
 
     def _found(self, endpoint_data: Mapping[str, object]) -> dict[str, Found]:
         found = {key.name: Found(key.default, "built-in") for key in ROWS}
-        found |= {name: Found(_said(parse(name, raw)), "endpoint") for name, raw in flatten(endpoint_data)}
-        return found | {entry.key: Found(_said(entry.value), entry.layer) for entry in self.entries}
+        found |= {name: Found(_said(name, parse(name, raw)), "endpoint") for name, raw in flatten(endpoint_data)}
+        return found | {entry.key: Found(_said(entry.key, entry.value), entry.layer) for entry in self.entries}
 
 
 def snapshot(settings: Settings) -> dict[str, str]:
@@ -99,9 +99,9 @@ def restore(record: Mapping[str, str]) -> Settings:
     return msgspec.convert({**fields, "explicit": record.get(EXPLICIT, "").split()}, Settings)
 
 
-def _said(value: Value) -> Value | None:
-    """``value``, or nothing where it says that weaker layers are not to speak."""
-    return None if value == DEFAULT else value
+def _said(key: str, value: Value) -> Value | None:
+    """``value``, or what is built in where it says that weaker layers are not to speak."""
+    return KEYS[key].default if value == DEFAULT else value
 
 
 def _checked(layer: Layer, name: str, raw: object) -> Value:

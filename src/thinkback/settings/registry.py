@@ -20,7 +20,7 @@ BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False,
 LARGEST = 2**31 - 1
 SHOWN = 60
 DEFAULT = "default"
-"""Said for a key without a built-in default: it is unset, whatever weaker layers say."""
+"""Said for any key: weaker layers do not speak; the built-in value is in force, where there is one."""
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -172,6 +172,15 @@ ROWS = (
         default=False,
     ),
     Key(
+        "session.profile",
+        "profile",
+        "text",
+        "The profiles that are loaded; of several, separated by commas, the later one wins.",
+        words="names of profiles, separated by commas",
+        refused_in=("app", "profile", "call"),
+        recorded=False,
+    ),
+    Key(
         "compaction.auto",
         "compaction_auto",
         "boolean",
@@ -238,7 +247,7 @@ def find(name: str) -> Key:
 def parse(name: str, raw: object) -> Value:
     """``raw``, from a person's text or from Python and TOML alike, as the value of the key ``name``."""
     key = find(name)
-    value = DEFAULT if raw == DEFAULT and key.default is None else PARSERS[key.type](key, raw)
+    value = DEFAULT if raw == DEFAULT else PARSERS[key.type](key, raw)
     if value is None:
         raise SettingError(
             f"{name} cannot be {shorten(raw)} (allowed: {', '.join(key.allowed)})",
