@@ -19,8 +19,13 @@ def parse_user_file(name: str, text: str) -> Mapping[str, Value]:
 
     ``name`` is what the file is called in error texts.
     """
+    return parse_settings(name, read_toml(name, text))
+
+
+def parse_settings(name: str, table: Mapping[str, object]) -> dict[str, Value]:
+    """The settings in ``table``, which stands in the file ``name``, by key; ``RuleFileError`` as above."""
     values: dict[str, Value] = {}
-    for key, raw in flatten(read_toml(name, text)):
+    for key, raw in flatten(table):
         if key in values:
             raise RuleFileError(f"{name}: {key}: it is given twice", details={"file": name, "key": key})
         try:
