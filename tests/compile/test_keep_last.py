@@ -68,6 +68,41 @@ def test_a_carrier_alone_counts() -> None:
     assert [("reasoning_details" in each) for each in messages if each["role"] == "assistant"] == [False, True]
 
 
+CARRY = settings(keep_last=3, carry=True)
+
+
+def test_an_app_carries_the_last_three() -> None:
+    """As keepLast = 3, as long as every turn brings reasoning (REASONING_CONTEXT_MAX)."""
+    talk = Talk().turn("a").turn("b").turn("c").turn("d").user("e")
+    built = build(talk, None, CARRY)
+    assert [None, "on b", "on c", "on d"] == built.fields
+    assert "the app carries the last 3" in built.decisions[0].reason
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        (say("x"),),
+        (think("Thinking...", marker=True), say("x")),
+    ],
+)
+def test_a_turn_without_reasoning_empties_what_an_app_carries(blocks: Any) -> None:
+    """What came before it does not come back, what comes after it counts from one."""
+    talk = Talk().turn("a").turn("b").turn("c", *blocks)
+    assert [None, None, None] == build(talk, None, CARRY).fields
+    talk.turn("d").user("e")
+    assert [None, None, None, "on d"] == build(talk, None, CARRY).fields
+    assert ["on a", "on b", None, "on d"] == build(talk, None, settings(keep_last=3)).fields
+
+
+def test_only_a_finished_turn_that_was_answered_empties_it() -> None:
+    """A turn under way may still reason, and one that failed said nothing about it."""
+    talk = Talk().turn("a").user("b").reply(call())
+    assert ["on a", None] == build(talk, None, CARRY).fields
+    failed = Talk().turn("a").user("b").reply(say("x"), complete=False).end("failed").user("c")
+    assert ["on a"] == build(failed, None, CARRY).fields
+
+
 @pytest.mark.parametrize("header", [{"complete": False}, {}])
 def test_withheld_responses_are_not_counted(header: Any) -> None:
     """A response that is not replayed uses up none of N."""

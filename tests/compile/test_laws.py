@@ -166,6 +166,7 @@ wishes = st.builds(
             "enabled": st.booleans(),
             "strip_from_context": st.sampled_from(["all", "allButLast", "none"]),
             "keep_last": st.integers(0, 4),
+            "carry": st.booleans(),
             "foreign": st.sampled_from(["drop", "summary", "text"]),
             "context_size": st.integers(1, 3),
         },

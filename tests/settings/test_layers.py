@@ -290,3 +290,27 @@ def test_a_snapshot_leaves_out_what_does_not_bear_on_requests() -> None:
     layers = Layers().set("session", "compaction.keepTurns", 2).set("session", "reasoning.effort", "low")
     assert "reasoning.effort" == snapshot(layers.effective({}))["explicit"]
     assert [] == [name for name in snapshot(layers.effective({})) if name.startswith("compaction.")]
+
+
+def test_an_app_carries_and_includes() -> None:
+    """Every app keeps the last three responses' reasoning and sends it, without saying so (DESIGN 3.6)."""
+    found = Layers().carrying(3).effective({})
+    assert (3, True, True) == (found.keep_last, found.carry, found.include_in_context)
+    assert {"reasoning.keepLast", "reasoning.includeInContext"} == found.explicit
+    assert found == restore(snapshot(found))
+
+
+def test_what_an_app_carries_gives_way_to_stronger_layers() -> None:
+    """A person who says how much is kept or stripped is heard; the user's file is weaker than an app."""
+    kept = Layers().set("session", "reasoning.keepLast", 1).carrying(3).effective({})
+    assert (1, False) == (kept.keep_last, kept.carry)
+    stripped = Layers().set("profile", "reasoning.stripFromContext", "all").carrying(3).effective({})
+    assert (None, False, "all") == (stripped.keep_last, stripped.carry, stripped.strip_from_context)
+    weaker = Layers().set("user", "reasoning.stripFromContext", "all").carrying(3).effective({})
+    assert (3, True) == (weaker.keep_last, weaker.carry)
+
+
+def test_an_app_may_ask_for_no_earlier_reasoning() -> None:
+    """What its file says of sending it counts."""
+    layers = Layers().set("app", "reasoning.includeInContext", False).carrying(3)
+    assert not layers.effective({}).include_in_context

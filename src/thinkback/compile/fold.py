@@ -22,7 +22,7 @@ from thinkback.compile.policy import Inputs, Policy
 from thinkback.compile.reached import START, Reached
 from thinkback.compile.render import Rendering
 from thinkback.compile.select import Selection, grouped, selected, window
-from thinkback.compile.units import Minted, Turn, count_finished
+from thinkback.compile.units import Minted, Turn, count_finished, is_told
 from thinkback.compile.written import Bare, bare_bytes
 from thinkback.errors import ContextRefused
 from thinkback.model import canonical
@@ -130,7 +130,8 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
     """``state`` with what ``grouper`` made of ``commits``; what can no longer change is rendered and settled."""
     turns = selected(grouper.turns, state.selection)
     keep_last, size = state.policy.keep_last, state.policy.settings.context_size
-    settled = _count_settled(turns, keep_last) if size is None else _count_gone(turns, size)
+    carries = state.policy.settings.carry
+    settled = _count_settled(turns, keep_last, carries=carries) if size is None else _count_gone(turns, size)
     under = _under(state, turns, writer)
     out = _rendering(state, writer, under)
     done, pending = turns[:settled][::-1], tuple(grouper.turns[settled:])
@@ -188,8 +189,8 @@ def _count_gone(turns: list[Turn], size: int) -> int:
     return min(window(turns, size), max(count_finished(turns) - 1, 0))
 
 
-def _count_settled(turns: list[Turn], keep_last: int | None) -> int:
-    """How many leading turns can no longer change: finished, and out of reach of ``keepLast``."""
+def _count_settled(turns: list[Turn], keep_last: int | None, *, carries: bool) -> int:
+    """How many leading turns can no longer change: finished, and out of reach of ``keepLast`` or of what is carried."""
     finished = count_finished(turns)
     # The last finished turn stays: results and usage that come late mostly belong to it.
     limit = max(finished - 1, 0)
@@ -197,18 +198,28 @@ def _count_settled(turns: list[Turn], keep_last: int | None) -> int:
         return limit
     behind = 0
     for at in range(finished - 1, -1, -1):
-        if at < limit and behind >= keep_last:
+        if at < limit and (behind >= keep_last or (carries and _empties(turns[at]))):
             return at + 1
         behind += sum(unit.reasons for unit in turns[at].responses)
     return 0
 
 
-def _kept(turns: Sequence[Turn], keep_last: int | None) -> frozenset[str] | None:
-    """The last responses with reasoning of finished ``turns``; ``None``: all keep it."""
+def _kept(turns: Sequence[Turn], keep_last: int | None, *, carries: bool) -> frozenset[str] | None:
+    """The last responses with reasoning of finished ``turns``; ``None``: all keep it.
+
+    What an app carries is emptied by a turn without reasoning.
+    """
     if keep_last is None:
         return None
-    hashes = [unit.hash for turn in turns for unit in turn.responses if unit.reasons]
+    since = next((at + 1 for at in range(len(turns) - 1, -1, -1) if carries and _empties(turns[at])), 0)
+    hashes = [unit.hash for turn in turns[since:] for unit in turn.responses if unit.reasons]
     return frozenset(hashes[-keep_last:] if keep_last else ())
+
+
+def _empties(turn: Turn) -> bool:
+    """Whether a finished turn was answered without any reasoning."""
+    answers = [unit for unit in turn.responses if not unit.withheld]
+    return answers != [] and not any(is_told(block) for unit in answers for _, block in unit.thoughts)
 
 
 def request(state: State, writer: Writer) -> tuple[State, Request]:
@@ -240,7 +251,7 @@ class Request:
         if size is not None and cut + state.settled:
             # What stood before the turns that are left is gone for all but the last of them.
             tail.change(next((unit.seq for unit in turns[-1].responses), -1))
-        kept = _kept(turns[cut:finished], state.policy.keep_last)
+        kept = _kept(turns[cut:finished], state.policy.keep_last, carries=state.policy.settings.carry)
         for at, turn in enumerate(turns):
             tail.add(turn, is_open=at >= finished, kept=kept, gone=BEYOND if at < cut else "")
         self.off, self.lifts = state.off or tail.off, state.lifts or tail.lifts

@@ -187,7 +187,8 @@ class Policy:
             named = (
                 f"keepLast is {number}" if number is not None else f"stripFromContext is {settings.strip_from_context}"
             )
-            return f"reasoning.{named}" + self._cost(place)
+            said = f"the app carries the last {number}" if settings.carry else f"reasoning.{named}"
+            return said + self._cost(place)
         if settings.include_in_context or (demand in ("must", "should") and not self._asked):
             return ""
         if self._asked:

@@ -188,11 +188,7 @@ class ResponseUnit:
     def reasons(self) -> bool:
         """Whether ``keepLast`` counts it: it is replayed and brought reasoning, be it a carrier alone."""
         staying = self.changes.skipped if self.changes is not None else ()
-        return not self.withheld and any(
-            not block.marker and (block.thought.strip() or block.signature or block.carriers)
-            for hash, block in self.thoughts
-            if hash not in staying
-        )
+        return not self.withheld and any(is_told(block) for hash, block in self.thoughts if hash not in staying)
 
 
 class Turn:
@@ -228,6 +224,11 @@ class Turn:
         """Whether a response that is replayed called tools."""
         calling = [unit for unit in self.units if type(unit) is ResponseUnit and unit.calls]
         return calling != [] and not all(unit.withheld for unit in calling)
+
+
+def is_told(block: ThinkingBlock) -> bool:
+    """Whether it brought reasoning, be it a carrier alone, and not only a sign that there was some."""
+    return not block.marker and bool(block.thought.strip() or block.signature or block.carriers)
 
 
 def says(block: Block) -> bool:

@@ -14,7 +14,10 @@ from thinkback.model.rule import Endpoint, ModelInfo, Rule
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Effective settings of one request. ``explicit`` names the keys a person set (anything above endpoint data)."""
+    """Effective settings of one request. ``explicit`` names the keys a person set (anything above endpoint data).
+
+    ``carry``: ``keep_last`` is what every app carries along, which a finished turn without reasoning empties.
+    """
 
     enabled: bool = True
     include_in_context: bool = False
@@ -25,6 +28,7 @@ class Settings(msgspec.Struct, frozen=True):
     strip_from_context: Literal["all", "allButLast", "none"] = "none"
     foreign: Literal["drop", "summary", "text"] = "drop"
     keep_last: int | None = None
+    carry: bool = False
     display: Literal["auto", "summarized", "omitted"] = "auto"
     verbosity: Literal["low", "medium", "high"] | None = None
     strict: bool = False

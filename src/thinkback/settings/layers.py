@@ -21,6 +21,8 @@ Layer: TypeAlias = Literal["built-in", "endpoint", "user", "app", "profile", "se
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 WRITABLE = LAYERS[2:]
 EXPLICIT = "explicit"
+CARRY = "carry"
+_INCLUDE = "reasoning.includeInContext"
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -70,12 +72,26 @@ class Layers(msgspec.Struct, frozen=True):
     def effective(self, endpoint_data: Mapping[str, object]) -> Settings:
         """What the next request goes by; ``endpoint_data`` is ``Endpoint.settings``, nested or with dotted keys.
 
-        ``explicit`` gets the names of the keys set in a layer above the endpoint's.
+        ``explicit`` gets the names of the keys set in a layer above the endpoint's. What an app keeps of reasoning is
+        what every app carries, for no app can say it.
         """
         found = self._found(endpoint_data)
         fields = {key.field: found[key.name].value for key in ROWS}
         explicit = [name for name, (_, layer) in found.items() if layer in WRITABLE]
-        return msgspec.convert({**fields, "explicit": explicit}, Settings)
+        carry = found["reasoning.keepLast"].layer == "app"
+        return msgspec.convert({**fields, "explicit": explicit, "carry": carry}, Settings)
+
+    def carrying(self, responses: int) -> Layers:
+        """These layers as those of an app: reasoning of the last ``responses`` goes along, unless the app asks for none
+        or a stronger layer says how much is stripped.
+        """
+        strong = LAYERS[LAYERS.index("app") + 1 :]
+        own: tuple[Entry, ...] = ()
+        if not any(entry.key == "reasoning.stripFromContext" and entry.layer in strong for entry in self.entries):
+            own = (Entry("app", "reasoning.keepLast", responses),)
+        if not any(entry.key == _INCLUDE and entry.layer == "app" for entry in self.entries):
+            own += (Entry("app", _INCLUDE, True),)
+        return Layers(_ordered((*self.entries, *own)))
 
     def _found(self, endpoint_data: Mapping[str, object]) -> dict[str, Found]:
         found = {key.name: Found(key.default, "built-in") for key in ROWS}
@@ -89,14 +105,17 @@ def snapshot(settings: Settings) -> dict[str, str]:
     """
     values = {key.name: getattr(settings, key.field) for key in ROWS if key.recorded}
     texts = {name: to_text(value) for name, value in values.items() if value is not None}
+    if settings.carry:
+        texts[CARRY] = to_text(value=True)
     explicit = settings.explicit & values.keys()
     return {**texts, EXPLICIT: " ".join(sorted(explicit))} if explicit else texts
 
 
 def restore(record: Mapping[str, str]) -> Settings:
     """The settings that ``snapshot`` wrote down, to recompute what was decided under them."""
-    fields = {find(name).field: parse(name, text) for name, text in record.items() if name != EXPLICIT}
-    return msgspec.convert({**fields, "explicit": record.get(EXPLICIT, "").split()}, Settings)
+    fields = {find(name).field: parse(name, text) for name, text in record.items() if name not in (CARRY, EXPLICIT)}
+    explicit = record.get(EXPLICIT, "").split()
+    return msgspec.convert({**fields, "explicit": explicit, "carry": CARRY in record}, Settings)
 
 
 def _said(key: str, value: Value) -> Value | None:
