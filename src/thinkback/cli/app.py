@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "replay": "replaying",
         "convert": "convert",
         "referee": "referee",
+        "mcp": "mcp",
         "search": "search",
         "usage": "usage",
         "export": "exchange",
