@@ -37,7 +37,7 @@ def test_dotted_and_quoted_keys_mean_the_same() -> None:
         ("[reasoning.effort]\nx = 1", "reasoning.effort", "allowed:"),
         ('[reasoning]\nefort = "low"', "reasoning.efort", "did you mean reasoning.effort"),
         ("colour = 3", "colour", "there is no setting"),
-        ("[display]\nwidth = 3", "display", "there is no setting"),
+        ("[screen]\nwidth = 3", "screen", "there is no setting"),
         ("[empty]", "empty", "there is no setting"),
         ("reasoning = 5", "reasoning", "there is no setting"),
         ('"reasoning.keepLast" = 1\n[reasoning]\nkeepLast = 2', "reasoning.keepLast", "given twice"),

@@ -106,3 +106,12 @@ def test_every_language_says_everything() -> None:
     known = {endpoint.id for endpoint in rules.endpoints().endpoint}
     assert all(known >= set(row.endpoints) and row.source for row in labels.wording)
     assert "thinking" == kind_of("nobody", "nothing")
+
+
+def test_what_goes_on_says_how_far_it_is() -> None:
+    """While it thinks the count is an estimate, and says so; so may the count at the end."""
+    said = words("en", "anthropic", "claude-opus-5")
+    assert ("Thinking, 12 s, ~1,812 tokens", "Thought for 12 s, ~812 tokens") == (
+        said.so_far(12.3, 1812),
+        said.done(12.3, 812, estimated=True),
+    )

@@ -196,6 +196,9 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "compaction.strategy": "middle_out",
         "compaction.model": "openai/gpt-5.5",
         "compaction.keepTurns": "2",
+        "display.reasoning": "collapsed",
+        "display.theme": "light",
+        "display.language": "de",
     }
     layers = Layers().replace("profile", values)
     assert {name for name, key in KEYS.items() if "profile" not in key.refused_in} == set(values)
@@ -222,6 +225,9 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         compaction_model="openai/gpt-5.5",
         compaction_keep_turns=2,
         context_size=5,
+        display_reasoning="collapsed",
+        display_theme="light",
+        display_language="de",
         explicit=frozenset(values),
     ) == layers.effective({})
 

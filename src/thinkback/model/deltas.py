@@ -46,6 +46,7 @@ class Status(msgspec.Struct, frozen=True, tag="status"):
 
     ``failing_over``: where the request goes instead, and why; ``filling``: the context is filling up; ``compacting``: a
     checkpoint is made, or why none is; ``budget``: how much of ``reasoning.budget`` is spent.
+    ``call`` is the id of the call of a tool that started or finished, ``failed`` whether it did.
     """
 
     state: Literal[
@@ -62,6 +63,8 @@ class Status(msgspec.Struct, frozen=True, tag="status"):
     ]
     detail: str = ""
     response: str = ""
+    call: str = ""
+    failed: bool = False
 
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Reclassified | Status

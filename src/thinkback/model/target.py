@@ -42,6 +42,9 @@ class Settings(msgspec.Struct, frozen=True):
     compaction_model: str | None = None
     compaction_keep_turns: int = 4
     context_size: int | None = None
+    display_reasoning: Literal["full", "collapsed", "hidden"] = "full"
+    display_theme: Literal["auto", "dark", "light", "plain"] = "auto"
+    display_language: Literal["auto", "en", "ja", "zh", "ko", "es", "fr", "de"] = "auto"
     explicit: frozenset[str] = frozenset()
 
 

@@ -26,9 +26,12 @@ CODES: dict[Style, str] = {
     "yellow": "33",
     "cyan": "36",
 }
-# Everything that moves the cursor, rings, or turns the direction of writing; newline and tab stay.
-_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Everything that moves the cursor, rings, turns the direction of writing or says something that nobody sees; newline
+# and tab stay.
+_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]")
 _NARROW, _WIDE = 40, 100
+# marks that stand on other letters, and formatting that shows nothing
+_WIDTHLESS = frozenset({"Mn", "Me", "Cf"})
 
 
 class Pen(NamedTuple):
@@ -58,6 +61,18 @@ def clean(text: str) -> str:
     return _UNFIT.sub("\ufffd", text)
 
 
+class Cleaner:
+    """Cleans text that arrives in pieces: a line end of two characters is one, also where it was cut in two."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def __call__(self, piece: str) -> str:
+        text = self._held + piece
+        self._held = "\r" if text.endswith("\r") else ""
+        return clean(text.removesuffix("\r").replace("\r\n", "\n"))
+
+
 def one_line(text: str, limit: int) -> str:
     """The first words of ``text``, clean, at most ``limit`` columns."""
     line = " ".join(clean(text).split())
@@ -77,7 +92,7 @@ def columns_of(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(
-        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        0 if unicodedata.category(letter) in _WIDTHLESS else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
         for letter in text
     )
 

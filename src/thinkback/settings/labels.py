@@ -74,10 +74,16 @@ class Words(msgspec.Struct, frozen=True):
     _kind: Kind
     _language: Language
 
-    def done(self, seconds: float | None = None, tokens: int | None = None) -> str:
+    def so_far(self, seconds: float, tokens: int) -> str:
+        """That it goes on, how long by now and about how much: "Thinking, 12 s, ~812 tokens"."""
+        parts = (self.live, _time(self._language, seconds), _tokens(self._language, tokens, "~"))
+        return self._language.join.join(parts)
+
+    def done(self, seconds: float | None = None, tokens: int | None = None, *, estimated: bool = False) -> str:
         """That it thought, how long and how much where that is known: "Thought for 12 s, 812 tokens"."""
         said = self._kind.past if seconds is None else self._kind.done.format(time=_time(self._language, seconds))
-        return said if not tokens else said + self._language.join + _tokens(self._language, tokens)
+        about = "~" if estimated else ""
+        return said if not tokens else said + self._language.join + _tokens(self._language, tokens, about)
 
     def hidden(self, tokens: int | None = None) -> str:
         """That it thought and the provider shows nothing of it, with how much where that is known."""
@@ -122,5 +128,7 @@ def _time(language: Language, seconds: float) -> str:
     return language.minutes.format(minutes=whole // _MINUTE, seconds=whole % _MINUTE)
 
 
-def _tokens(language: Language, tokens: int) -> str:
-    return language.token if tokens == 1 else language.tokens.format(tokens=f"{tokens:,}".replace(",", language.group))
+def _tokens(language: Language, tokens: int, about: str = "") -> str:
+    if tokens == 1:
+        return language.token
+    return language.tokens.format(tokens=about + f"{tokens:,}".replace(",", language.group))

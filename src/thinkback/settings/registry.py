@@ -224,6 +224,33 @@ ROWS = (
         smallest=1,
         recorded=False,
     ),
+    Key(
+        "display.reasoning",
+        "display_reasoning",
+        "choice",
+        "How thinking is drawn: in full, as one line, or not at all.",
+        default="full",
+        choices=("full", "collapsed", "hidden"),
+        recorded=False,
+    ),
+    Key(
+        "display.theme",
+        "display_theme",
+        "choice",
+        "What the terminal's background is; auto asks it, plain draws without escape codes.",
+        default="auto",
+        choices=("auto", "dark", "light", "plain"),
+        recorded=False,
+    ),
+    Key(
+        "display.language",
+        "display_language",
+        "choice",
+        "The language of the words for thinking; auto is that of the environment.",
+        default="auto",
+        choices=("auto", "en", "ja", "zh", "ko", "es", "fr", "de"),
+        recorded=False,
+    ),
 )
 
 KEYS: Mapping[str, Key] = {row.name: row for row in ROWS}

@@ -289,7 +289,8 @@ class Turn:
             return self._end_interrupted_tools(now)
         if not self._calls:
             return self._finish(None, None)
-        started: list[Command] = [Emit(Status("tool_started", found.call.name)) for found in self._calls.values()]
+        calling = [found.call for found in self._calls.values()]
+        started: list[Command] = [Emit(Status("tool_started", call.name, call=call.id)) for call in calling]
         return started + [RunTool(id, found.call) for id, found in self._calls.items()]
 
     def _on_tool_done(self, event: ToolDone) -> list[Command]:
@@ -299,7 +300,7 @@ class Turn:
         call, response = found
         result = ToolResult(call.id, event.content, name=call.name, is_error=event.is_error)
         self._results[event.id] = (Draft("tool_result", result, response), *event.notes)
-        commands: list[Command] = [Emit(Status("tool_finished", call.name))]
+        commands: list[Command] = [Emit(Status("tool_finished", call.name, call=call.id, failed=event.is_error))]
         for id in self._storable(call.id):
             del self._calls[id]
             commands += self._append([*self._results.pop(id)], event.now, self._after_tool)

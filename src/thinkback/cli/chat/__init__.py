@@ -1,0 +1,1 @@
+"""The chat in the terminal: its loop and commands, and how a turn is drawn."""

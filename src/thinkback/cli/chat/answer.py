@@ -1,0 +1,115 @@
+"""An answer as it is drawn: the block under way as it arrives, each closed block as Markdown in its place.
+
+Each block is rendered once, when it closes, so that a token costs a write and nothing else. A block whose beginning
+has left the screen by then stays as it was written.
+"""
+
+from __future__ import annotations
+
+from thinkback.cli.chat.blocks import Splitter
+from thinkback.cli.chat.column import Column
+from thinkback.cli.chat.surface import Surface
+from thinkback.session.ink import Cleaner
+
+
+class Answer:
+    """Text of one answer under way."""
+
+    def __init__(self, surface: Surface) -> None:
+        self.text = ""
+        self._surface = surface
+        self._clean = Cleaner()
+        self._splitter = Splitter()
+        self._columns = surface.columns
+        self._column = Column(self._columns)
+        self._rows = 0
+        self._stays = False
+        self._has_stayed = False
+        self._gap = False
+
+    def feed(self, text: str) -> None:
+        """A piece of the answer."""
+        text = self._clean(text)
+        self.text += text
+        if not self._surface.draws:
+            self._surface.write(text)
+            return
+        self._follow_size()
+        open_before = self._splitter.size
+        closed = self._splitter.feed(text)
+        if not closed:
+            self._surface.write(self._open(text))
+            return
+        length = sum(map(len, closed))
+        self._surface.write(self._closed(closed, text[: length - open_before]) + self._open(self._splitter.open))
+
+    def close(self) -> None:
+        """The answer is over, or broken off."""
+        if not self._surface.draws:
+            self._surface.write("" if self.text.endswith("\n") or not self.text else "\n")
+            return
+        self._follow_size()
+        rest = self._splitter.end()
+        if rest.strip():
+            self._surface.write(self._closed([rest], ""))
+
+    def take_back(self) -> bool:
+        """Take everything off the screen again; whether that could be done."""
+        if not self._surface.draws or self._has_stayed:
+            return False
+        rows = self._rows + self._column.rows
+        if self._surface.columns != self._columns or rows >= self._surface.height:
+            return False
+        self._surface.write(_back(rows))
+        return True
+
+    def _open(self, text: str) -> str:
+        """What shows ``text`` of the block under way."""
+        if not self._column.is_begun:
+            text = text.lstrip("\n")
+            if not text:
+                return ""
+        return self._take_gap() + self._column.feed(text)
+
+    def _closed(self, blocks: list[str], unseen: str) -> str:
+        """What puts ``blocks`` in the place of the block under way; ``unseen`` is what was not shown of them yet."""
+        column, stays = self._column, self._stays or self._column.rows >= self._surface.height
+        self._column, self._stays = Column(self._columns), False
+        if stays:
+            self._has_stayed = True
+            written = column.feed(unseen) + column.end()
+            self._gap = _is_apart(blocks[-1])
+            return written
+        out = _back(column.rows) if column.is_begun else ""
+        for block in blocks:
+            rendered = self._surface.render(block)
+            if rendered:
+                out += self._take_gap() + rendered
+                self._rows += rendered.count("\n")
+            self._gap = self._gap or _is_apart(block)
+        return out
+
+    def _take_gap(self) -> str:
+        if not self._gap:
+            return ""
+        self._gap = False
+        self._rows += 1
+        return self._surface.line_end
+
+    def _follow_size(self) -> None:
+        if self._surface.columns != self._columns:
+            self._columns = self._surface.columns
+            self._column.resize(self._columns)
+            # nobody knows what the terminal made of the rows that were there
+            self._stays = self._column.is_begun
+            self._has_stayed = True
+
+
+def _is_apart(block: str) -> bool:
+    """Whether blank lines stand behind a block."""
+    return len(block[len(block.rstrip()) :].split("\n")) > 2
+
+
+def _back(rows: int) -> str:
+    """To the beginning of the row ``rows`` above, everything from there on cleared."""
+    return f"\r\x1b[{rows}A\x1b[J" if rows else "\r\x1b[J"

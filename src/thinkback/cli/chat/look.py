@@ -1,0 +1,48 @@
+"""How a turn is to look: what a person chose, read afresh at each turn. Nothing here reaches the wire or the log."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from thinkback.model.target import Settings
+    from thinkback.settings.labels import Words
+
+Mode: TypeAlias = Literal["full", "collapsed", "hidden"]
+ThemeChoice: TypeAlias = Literal["auto", "dark", "light", "plain"]
+
+
+class Look(NamedTuple):
+    """``mode`` is how thinking is shown. ``width`` 0 is the terminal's. ``colours`` ``None`` leaves it to the terminal.
+
+    ``language``, ``endpoint`` and ``model`` choose the words.
+    """
+
+    mode: Mode = "full"
+    theme: ThemeChoice = "auto"
+    width: int = 0
+    language: str = "auto"
+    endpoint: str = ""
+    model: str = ""
+    colours: bool | None = None
+
+
+def look_of(settings: Settings, endpoint: str = "", model: str = "") -> Look:
+    """The look that ``settings`` ask for; ``reasoning.includeInResponse=false`` hides thinking whatever the mode."""
+    return Look(
+        mode=settings.display_reasoning if settings.include_in_response else "hidden",
+        theme=settings.display_theme,
+        language=settings.display_language,
+        endpoint=endpoint,
+        model=model,
+    )
+
+
+def words_for(look: Look) -> Words:
+    """The words for thinking that ``look`` asks for."""
+    from thinkback.settings.labels import words
+
+    spoken = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    language = next(filter(None, spoken), "en") if look.language == "auto" else look.language
+    return words(language, look.endpoint, look.model)

@@ -1,0 +1,291 @@
+"""A turn as it is drawn: thinking, answer, calls and what the turn is doing, each as it arrives.
+
+Owns the output between two prompts. Everything that a model, a tool or a provider sent is made clean first. Nothing
+here decides what is stored or sent.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, assert_never
+
+from thinkback.cli import terminal
+from thinkback.cli.chat.answer import Answer
+from thinkback.cli.chat.calls import Calls
+from thinkback.cli.chat.look import Look, words_for
+from thinkback.cli.chat.surface import Surface
+from thinkback.cli.chat.thinking import WORKING, Thinking
+
+if TYPE_CHECKING:
+    from thinkback.model.deltas import Delta, Reclassified, Status, ToolCallDelta
+    from thinkback.session.ink import Style
+    from thinkback.session.reply import Reply
+    from thinkback.wire.result import ReadResult
+
+Section: TypeAlias = Literal["", "thinking", "answer", "line"]
+_SECONDS_PER_TICK = 1.0
+_WAS_REASONING = "what stands above was reasoning"
+# what nobody needs to read while it goes as it should
+_SILENT = frozenset({"sending"})
+
+
+class Screen:
+    """Draws turns on ``stream``; ``look`` is how, or gives it at each turn. ``clock`` is in seconds."""
+
+    def __init__(
+        self, stream: TextIO, look: Look | Callable[[], Look], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wanted = look
+        self._clock = clock
+        self._look = look() if callable(look) else look
+        self._surface = Surface(stream, self._look)
+        self._said = words_for(self._look)
+        self._lock = threading.RLock()
+        self._ticker: _Ticker | None = None
+        self._open: Thinking | Answer | None = None
+        self._last: Section = ""
+        self._before: Section = ""
+        self._calls = Calls()
+        self._doing = ""
+        self._since = 0.0
+        self._blank = ""
+
+    def take_typed(self) -> str:
+        """What a person typed while the terminal was asked for its background: the next prompt begins with it."""
+        typed, self._surface.typed = self._surface.typed, b""
+        return terminal.clean(typed.decode(errors="replace"))
+
+    # -- a turn --------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A turn begins."""
+        with self._lock:
+            self._look = self._wanted() if callable(self._wanted) else self._wanted
+            self._surface.take(self._look)
+            self._said = words_for(self._look)
+            self._open, self._last, self._calls, self._blank = None, "", Calls(), ""
+            self._do(WORKING)
+            if self._surface.draws:
+                self._ticker = _Ticker(self)
+
+    def show(self, delta: Delta) -> None:
+        """One delta."""
+        from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
+
+        with self._lock:
+            match delta:
+                case ReasoningDelta():
+                    self._think(delta.text, delta.index)
+                case TextDelta():
+                    self._say(delta.text)
+                case ToolCallDelta():
+                    self._call(delta)
+                case Reclassified():
+                    self._take_back(delta)
+                case Status():
+                    self._tell(delta)
+                case _:
+                    assert_never(delta)
+
+    def finish(self, reply: Reply | None, error: BaseException | None) -> None:
+        """The turn is over, with what there is of a reply, and with what went wrong."""
+        ticker, self._ticker = self._ticker, None
+        if ticker is not None:
+            ticker.stop()
+        with self._lock:
+            self._close()
+            self._doing = ""
+            if reply is not None:
+                self._sum_up(reply)
+            if error is not None and str(error):
+                self._line(terminal.without_keys(str(error)), "red")
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """A place for questions to the person in the middle of a turn: nothing is drawn meanwhile."""
+        with self._lock:
+            self._close()
+            doing, self._doing = self._doing, ""
+            yield
+            self._do(doing)
+
+    def tick(self) -> None:
+        """Draw what changes by time alone."""
+        with self._lock:
+            now = self._clock()
+            if isinstance(self._open, Thinking):
+                self._open.tick(now)
+            elif self._open is None and self._doing:
+                self._surface.status(self._calls.running(now) or f"{self._doing}, {round(now - self._since)} s")
+
+    # -- what was said before ------------------------------------------------------------------------------------------
+
+    def thought(self, text: str, seconds: float | None, tokens: int | None) -> None:
+        """A thought of an earlier turn; an empty text is one that the provider did not show."""
+        if self._look.mode == "hidden":
+            return
+        with self._lock:
+            self._begin_section("thinking")
+            if not text.strip():
+                self._surface.noted(self._said.hidden(tokens))
+                return
+            if self._look.mode == "full":
+                Thinking(self._surface, "full", self._said, 0.0).whole(text)
+            self._surface.noted(self._said.done(seconds, tokens))
+
+    def message(self, role: str, text: str) -> None:
+        """A message of an earlier turn."""
+        with self._lock:
+            if role == "assistant":
+                self._begin_section("answer")
+                answer = Answer(self._surface)
+                answer.feed(text)
+                answer.close()
+            elif role == "user":
+                self._begin_section("line")
+                self._last = ""
+                for line in terminal.clean(text.replace("\r\n", "\n")).split("\n"):
+                    self._surface.line(f"> {line}", "bold")
+            else:
+                self._line(
+                    f"{role.replace('_', ' ')}: {terminal.one_line(text, self._surface.columns - len(role) - 4)}"
+                )
+
+    def note(self, text: str) -> None:
+        """A line that stands back."""
+        with self._lock:
+            self._line(text)
+
+    # -- pieces --------------------------------------------------------------------------------------------------------
+
+    def _think(self, text: str, index: int) -> None:
+        if not isinstance(self._open, Thinking):
+            if not text.strip():
+                return
+            self._begin_section("thinking")
+            self._open = Thinking(self._surface, self._look.mode, self._said, self._clock())
+        self._open.feed(text, index, self._clock())
+
+    def _say(self, text: str) -> None:
+        if not isinstance(self._open, Answer):
+            text = self._blank + text
+            if not text.strip():
+                self._blank = text
+                return
+            # blank lines before an answer are none of it
+            text = text.lstrip("\r\n")
+            self._begin_section("answer")
+            self._open = Answer(self._surface)
+        self._open.feed(text)
+
+    def _call(self, delta: ToolCallDelta) -> None:
+        self._close()
+        name = self._calls.add(delta)
+        if delta.name:
+            self._do(f"{name}(…)")
+
+    def _take_back(self, delta: Reclassified) -> None:
+        """What was shown as an answer was thinking: draw it as such, where that can still be done."""
+        answer = self._open
+        if not isinstance(answer, Answer):
+            return
+        self._open = None
+        text = answer.text
+        if not answer.take_back():
+            answer.close()
+            self._line(f"({_WAS_REASONING})")
+            return
+        self._last = self._before
+        self._say(text.removesuffix(terminal.clean(delta.text)))
+        self._think(delta.text, delta.index)
+
+    def _tell(self, status: Status) -> None:
+        now = self._clock()
+        match status.state:
+            case "sending":
+                self._close()
+                self._do(f"{WORKING}: {status.detail}")
+            case "tool_started":
+                self._close()
+                self._calls.start(status, now)
+                self.tick()
+            case "tool_finished":
+                ended = self._calls.end(status, now)
+                how = "failed, " if ended.failed else ""
+                self._line(f"{'✗' if ended.failed else '✓'} {ended.words} ({how}{ended.seconds:.1f} s)")
+                self._do(WORKING)
+            case state:
+                self._line(f"{state.replace('_', ' ')}: {status.detail}")
+
+    def _sum_up(self, reply: Reply) -> None:
+        """What the turn did that nobody saw, and how it ended if not by itself."""
+        if self._look.mode != "hidden":
+            hidden = [step for step in reply.steps if not step.reasoning and _reasoned(step.result)]
+            if hidden:
+                counts = [step.result.usage.reasoning or 0 for step in hidden if step.result.usage is not None]
+                self._begin_section("line")
+                self._surface.noted(self._said.hidden(sum(counts)))
+        if reply.state not in (None, "completed"):
+            self._line(f"(partial: {str(reply.state).replace('_', ' ')})")
+
+    # -- sections ------------------------------------------------------------------------------------------------------
+
+    def _begin_section(self, section: Section) -> None:
+        self._close()
+        self._before = self._last
+        if self._last and (section != self._last or section != "line"):
+            self._surface.write(self._surface.line_end)
+        self._last = section
+
+    def _close(self) -> None:
+        """End what is under way."""
+        section, self._open = self._open, None
+        if isinstance(section, Thinking):
+            section.close(self._clock())
+        elif section is not None:
+            section.close()
+        self._blank = ""
+
+    def _line(self, text: str, style: Style = "dim") -> None:
+        self._begin_section("line")
+        for line in text.splitlines() or [""]:
+            self._surface.line(line, style)
+
+    def _do(self, doing: str) -> None:
+        self._doing, self._since = doing, self._clock()
+        self.tick()
+
+
+def _reasoned(result: ReadResult) -> bool:
+    """Whether a response holds reasoning, or reports some."""
+    from thinkback.model.blocks import ThinkingBlock, carriers_of
+
+    blocks = [block for block in result.blocks if isinstance(block, ThinkingBlock)]
+    counted = result.usage.reasoning if result.usage is not None else None
+    return bool(counted) or any(carriers_of(block) for block in blocks)
+
+
+class _Ticker:
+    """Calls a screen's ``tick`` once a second; the first thing that it does is to load what Markdown needs."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="thinkback-screen", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """No tick comes after this."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+
+        while not self._over.wait(_SECONDS_PER_TICK):
+            try:
+                self._screen.tick()
+            except OSError:  # the terminal is gone; whoever writes next is told
+                return

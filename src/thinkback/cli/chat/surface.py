@@ -1,0 +1,106 @@
+"""The terminal as the chat's output uses it: lines that stay, and one line at its end that is drawn over.
+
+Promises: without a terminal, with ``NO_COLOR``, on a dumb terminal or with the theme ``plain`` no escape code is
+written at all. Everything written in one call goes out in one piece.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TextIO
+
+from thinkback.cli.chat.look import Look
+from thinkback.cli.chat.theme import Theme, theme_for
+from thinkback.session.ink import CODES, Style, clean, one_line, pen
+
+_CLEAR = "\r\x1b[0m\x1b[K"
+
+
+class Surface:
+    """``draws``: escape codes are welcome. ``typed`` is what a person typed while the terminal was asked."""
+
+    def __init__(self, stream: TextIO, look: Look) -> None:
+        self.stream = stream
+        self.typed = b""
+        self._has_status = False
+        self._look: Look | None = None
+        self.theme = Theme((0, 0, 0), "16")
+        self.draws = False
+        self.take(look)
+
+    def take(self, look: Look) -> None:
+        """Go by ``look`` from here on."""
+        before, self._look = self._look, look
+        wanted = pen(self.stream).paints if look.colours is None else look.colours
+        self.draws = wanted and look.theme != "plain"
+        if self.draws and (before is None or (before.theme, before.colours) != (look.theme, look.colours)):
+            self.theme, typed = theme_for(look.theme, self.stream, os.environ)
+            self.typed += typed
+
+    @property
+    def columns(self) -> int:
+        """Columns to lay out for: those chosen, never more than there are."""
+        chosen = self._look.width if self._look is not None else 0
+        there = self._size().columns
+        return min(chosen, there) if chosen else there
+
+    @property
+    def height(self) -> int:
+        return self._size().lines
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.stream.isatty()
+
+    def write(self, text: str) -> None:
+        """Write what is clean already, in the place of the status."""
+        if self._has_status:
+            text, self._has_status = _CLEAR + text, False
+        if text:
+            self.stream.write(text)
+            self.stream.flush()
+
+    def line(self, text: str, *styles: Style) -> None:
+        """A line that stays."""
+        self.write(self.painted(clean(text), *styles) + self.line_end)
+
+    def noted(self, text: str) -> None:
+        """A line about thinking that stays."""
+        self.line(text if self.draws else f"({text})", "dim", "italic")
+
+    def render(self, block: str) -> str:
+        """A block of Markdown, laid out."""
+        from thinkback.cli.chat.markdown import render
+
+        return render(block, self.columns - 1, self.theme)
+
+    def status(self, text: str, style: str = "") -> None:
+        """The line at the end, drawn over by whatever comes next; nothing where nothing can be drawn over."""
+        if self.draws:
+            words = one_line(text, self.columns - 2)
+            self.write("")
+            self.stream.write(f"{_CLEAR}{style or _code('dim')}{_FILL if style else ''}{words}\x1b[0m")
+            self.stream.flush()
+            self._has_status = True
+
+    def painted(self, text: str, *styles: Style) -> str:
+        return f"{_code(*styles)}{text}\x1b[0m" if self.draws and styles and text else text
+
+    @property
+    def line_end(self) -> str:
+        return "\r\n" if self.draws else "\n"
+
+    def _size(self) -> os.terminal_size:
+        try:
+            found = os.get_terminal_size(self.stream.fileno())
+        except (OSError, ValueError):
+            return shutil.get_terminal_size((80, 24))
+        return found if found.columns and found.lines else os.terminal_size((80, 24))
+
+
+_FILL = "\x1b[K "
+
+
+def _code(*styles: Style) -> str:
+    return f"\x1b[{';'.join(CODES[style] for style in styles)}m"

@@ -1,0 +1,90 @@
+"""A piece of thinking as it is drawn: whole on a shade, as one line that counts, or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkback.cli.chat.column import Column
+from thinkback.cli.chat.look import Mode
+from thinkback.cli.chat.surface import Surface
+from thinkback.session.ink import Cleaner
+
+if TYPE_CHECKING:
+    from thinkback.settings.labels import Words
+
+WORKING = "Working"
+_CHARACTERS_PER_TOKEN = 4
+_SECONDS_BETWEEN_COUNTS = 0.2
+
+
+class Thinking:
+    """Thinking under way; ``now`` is seconds of any steady clock."""
+
+    def __init__(self, surface: Surface, mode: Mode, said: Words, now: float) -> None:
+        self._surface = surface
+        self._mode = mode
+        self._said = said
+        self._began = now
+        self._counted = now - _SECONDS_BETWEEN_COUNTS
+        self._characters = 0
+        self._index: int | None = None
+        self._clean = Cleaner()
+        self._columns = surface.columns
+        self._column = Column(self._columns, surface.theme.thinking, shaded=surface.theme.depth != "16")
+        self._ends_line = True
+        if mode == "full" and not surface.draws:
+            surface.line(f"{said.live}:")
+
+    def feed(self, text: str, index: int, now: float) -> None:
+        """A piece of the thinking; another ``index`` begins a paragraph."""
+        self._characters += len(text)
+        text = self._clean(text)
+        if self._index not in (None, index):
+            text = f"\n\n{text.lstrip()}"
+        self._index = index
+        if self._mode == "full":
+            self._write(text)
+        elif now - self._counted >= _SECONDS_BETWEEN_COUNTS:
+            self.tick(now)
+
+    def tick(self, now: float) -> None:
+        """Say how long it takes by now, where the text is not shown."""
+        self._counted = now
+        seconds = now - self._began
+        if self._mode == "collapsed":
+            self._surface.status(self._said.so_far(seconds, self._tokens), self._surface.theme.thinking)
+        elif self._mode == "hidden":
+            self._surface.status(f"{WORKING}, {round(seconds)} s")
+
+    def close(self, now: float) -> None:
+        """The thinking is over."""
+        if self._mode == "hidden":
+            self._surface.write("")
+            return
+        if self._mode == "full":
+            self._end_row()
+        self._surface.noted(self._said.done(now - self._began, self._tokens, estimated=True))
+
+    def whole(self, text: str) -> None:
+        """A thought that is over, without a word on how long it took."""
+        self.feed(text, 0, self._began)
+        self._end_row()
+
+    def _end_row(self) -> None:
+        plain = "" if self._ends_line else "\n"
+        self._surface.write(self._column.end() if self._surface.draws else plain)
+
+    @property
+    def _tokens(self) -> int:
+        return max(1, round(self._characters / _CHARACTERS_PER_TOKEN))
+
+    def _write(self, text: str) -> None:
+        surface = self._surface
+        if not surface.draws:
+            surface.write(text)
+            self._ends_line = text.endswith("\n") if text else self._ends_line
+            return
+        if surface.columns != self._columns:
+            self._columns = surface.columns
+            self._column.resize(self._columns)
+        surface.write(self._column.feed(text if self._column.is_begun else text.lstrip("\n")))
