@@ -20,7 +20,7 @@ from thinkback.settings.files import read_toml
 from thinkback.settings.layers import Layers
 from thinkback.settings.registry import KEYS, Value, flatten, shorten
 
-BUILTIN_TOOLS = ("read", "write", "edit", "shell", "task", "commit_reasoning")
+BUILTIN_TOOLS = ("read", "list", "search", "write", "edit", "shell", "task", "commit_reasoning")
 MCP = "mcp:"
 _SHORT = {"reasoning_effort": "reasoning.effort", "context_size": "context.size"}
 _CARRY = "the reasoning that goes along is the same for every app and is not set in one"

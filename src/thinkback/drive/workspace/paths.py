@@ -1,0 +1,119 @@
+"""Paths that a model names, confined to the workspace.
+
+A path is resolved when it is used: ``..``, absolute paths and links may lead anywhere within the workspace and nowhere
+else. What was resolved is then opened part by part from the workspace's own descriptor, never following a link, so that
+one put there in between is refused too. A command that the model runs is not confined: permissions are for that.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from thinkback.errors import NotFoundError, ToolFailed
+
+_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Opening a pipe that nobody writes to must not hang.
+_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class Workspace(NamedTuple):
+    """A directory, resolved, and directories within it that stay closed to the model."""
+
+    root: str
+    closed: tuple[str, ...] = ()
+
+
+class Place(NamedTuple):
+    """Where something stands in the workspace: the parts of its path, and that path as the model is told it."""
+
+    parts: tuple[str, ...]
+    shown: str
+
+
+def workspace_at(path: str | os.PathLike[str], closed: Sequence[str | os.PathLike[str]] = ()) -> Workspace:
+    """The workspace at ``path``. Raises ``NotFoundError`` where there is no such directory."""
+    root = os.path.realpath(path)
+    if not os.path.isdir(root):
+        raise NotFoundError(
+            f"the workspace {root} is not a directory", details={"path": root}, next_actions=("make it first",)
+        )
+    return Workspace(root, tuple(os.path.realpath(place) for place in closed))
+
+
+def resolve(workspace: Workspace, path: str) -> Place:
+    """Where ``path`` leads now. Raises ``ToolFailed`` outside the workspace."""
+    try:
+        path.encode()
+        real = os.path.realpath(os.path.join(workspace.root, path))
+    except ValueError:
+        raise ToolFailed(f"{path!r} is not a path: it holds a character that no file name has") from None
+    if not _within(real, workspace.root):
+        raise ToolFailed(
+            f"{path} leads out of the workspace {workspace.root}",
+            next_actions=("Only what is in the workspace can be used: give a path in it, relative to it.",),
+        )
+    if any(_within(real, place) for place in workspace.closed):
+        raise ToolFailed(f"{path} is thinkback's own configuration, which tools do not touch")
+    shown = os.path.relpath(real, workspace.root)
+    return Place(() if shown == "." else tuple(shown.split(os.sep)), shown)
+
+
+def _within(path: str, place: str) -> bool:
+    return path == place or path.startswith(place.rstrip(os.sep) + os.sep)
+
+
+@contextmanager
+def parent(workspace: Workspace, place: Place, *, create: bool = False) -> Iterator[int]:
+    """A descriptor of the directory that ``place`` is in; ``create`` makes it. Raises ``OSError``."""
+    here = os.open(workspace.root, _DIRECTORY)
+    try:
+        for part in place.parts[:-1]:
+            if create:
+                _make(part, here)
+            there = os.open(part, _DIRECTORY, dir_fd=here)
+            os.close(here)
+            here = there
+        yield here
+    finally:
+        os.close(here)
+
+
+def open_file(workspace: Workspace, place: Place, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of the file or directory at ``place``. Raises ``OSError``."""
+    with parent(workspace, place) as directory:
+        return os.open(place.parts[-1] if place.parts else ".", flags | _FILE, dir_fd=directory)
+
+
+def kind(mode: int) -> str:
+    """What a file is, in words, from its ``st_mode``; empty for a plain file."""
+    if stat.S_ISREG(mode):
+        return ""
+    return "a directory" if stat.S_ISDIR(mode) else "not a plain file"
+
+
+@contextmanager
+def told(place: Place) -> Iterator[None]:
+    """What the system says of ``place``, in words for the model."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise ToolFailed(
+            f"{place.shown} does not exist", next_actions=("list shows what a directory holds.",)
+        ) from None
+    except IsADirectoryError:
+        raise ToolFailed(f"{place.shown} is a directory", next_actions=("Give a file in it.",)) from None
+    except NotADirectoryError:
+        raise ToolFailed(f"a part of {place.shown} is not a directory, or has become a link meanwhile") from None
+    except OSError as error:
+        raise ToolFailed(f"{place.shown}: {error.strerror or error}") from None
+
+
+def _make(name: str, directory: int) -> None:
+    try:
+        os.mkdir(name, dir_fd=directory)
+    except FileExistsError:
+        return

@@ -1,0 +1,239 @@
+"""Commands in the workspace: each in a process group of its own, bounded in time and output, ended with its children.
+
+A command gets no input, and none of the variables that are named like secrets. It is not confined to the workspace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from glob import glob
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta
+
+from thinkback.drive.bounds import bounded, characters, left_out
+from thinkback.drive.stopping import STOP
+from thinkback.drive.tools import ToolOutput
+from thinkback.drive.workspace.paths import Workspace, resolve
+from thinkback.errors import ToolFailed
+
+LONGEST_SECONDS = 600
+_SEARCH_SECONDS = 60
+# How long a command may take to end by itself once it was told to, and what is read of it after its end.
+_GRACE_SECONDS = 1.0
+_TICK_SECONDS = 0.05
+_PIECE = 65_536
+_SECRET = re.compile(
+    r"(^|_)(\w*KEY|KEYS|\w*TOKENS?|\w*SECRETS?|\w*PASSWORD|PASSWD|PASS|PASSPHRASE|PWD|CREDENTIALS?|\w*COOKIE|PAT|DSN)"
+    r"(_(ID|JSON|FILE|BASE64|\d+))?$",
+    re.IGNORECASE,
+)
+_NO_SECRETS = frozenset({"PWD", "OLDPWD"})
+# A URL that says user and password.
+_SIGNED_URL = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+_MARK = "THINKBACK_COMMAND"
+_PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+
+
+class Ran(NamedTuple):
+    """What a command said, how it exited (negative: the signal), and why it was ended, if it was."""
+
+    output: str
+    code: int
+    ended: str
+
+
+class Commands:
+    """The tools of one workspace that start processes. ``environment`` is what commands get of the program's own."""
+
+    def __init__(self, workspace: Workspace, tokens: int, environment: Mapping[str, str]) -> None:
+        self._workspace = workspace
+        self._tokens = tokens
+        self._environment = environment
+
+    def shell(self, command: str, timeout: Annotated[int, Meta(ge=1, le=LONGEST_SECONDS)] = 120) -> ToolOutput:
+        """Run a command with bash in the workspace and give its output. It gets no input, so it must not ask for any;
+        after timeout seconds it is ended, and processes that it leaves in the background end with it.
+        """
+        if "\0" in command:
+            raise ToolFailed("the command holds a NUL character, which no command can")
+        ran = self._run((_shell(), "-c", command), timeout)
+        note = _note(ran, timeout)
+        output = ran.output.rstrip("\n")
+        return ToolOutput("\n".join(filter(None, (output, note))) or "[no output]", ran.code != 0 or bool(ran.ended))
+
+    def search(self, pattern: str, path: str = ".", glob: str = "") -> str:
+        """Search the workspace's text files for an extended regular expression, line by line; glob narrows the names
+        of files (*.py). Gives path, line number and line.
+        """
+        place = resolve(self._workspace, path)
+        if not os.path.lexists(os.path.join(self._workspace.root, place.shown)):
+            raise ToolFailed(f"{place.shown} does not exist", next_actions=("list shows what a directory holds.",))
+        only = [f"--include={glob}"] if glob else []
+        argv = ["grep", "-rInE", "--exclude-dir=.git", *only, "-e", pattern, "--", place.shown]
+        ran = self._run(argv, _SEARCH_SECONDS)
+        if ran.ended:
+            raise ToolFailed(f"the search was ended: {ran.ended}", next_actions=("Search a smaller directory.",))
+        if ran.code > 1 and not ran.output.startswith(place.shown):
+            raise ToolFailed(f"the search failed: {ran.output.strip()}")
+        found = [bounded(line, 100).replace("\n", " ").removeprefix("./") for line in ran.output.splitlines()]
+        return bounded("\n".join(found), self._tokens) or f"[nothing matches {pattern!r}]"
+
+    def _run(self, argv: Sequence[str], seconds: float) -> Ran:
+        try:
+            return run(argv, self._workspace.root, self._environment, seconds, characters(self._tokens))
+        except (OSError, ValueError) as error:
+            raise ToolFailed(f"{argv[0]} could not be started: {error}") from None
+
+
+def environment(given: Mapping[str, str], secret: Collection[str] = ()) -> dict[str, str]:
+    """``given`` without what is named like a secret, is one of ``secret``, or is a URL with a password in it."""
+    return {
+        name: value
+        for name, value in given.items()
+        if name not in secret
+        and (name in _NO_SECRETS or not _SECRET.search(name))
+        and not _SIGNED_URL.search(value)
+        and not name.startswith("BASH_FUNC_")
+    } | _PLAIN
+
+
+def run(argv: Sequence[str], cwd: str, environment: Mapping[str, str], seconds: float, limit: int) -> Ran:
+    """Run ``argv`` until it exits, ``seconds`` are over or the turn ends; output beyond ``limit`` characters is left
+    out in the middle. Raises ``OSError`` where it cannot be started.
+    """
+    stop, mark = STOP.get(), secrets.token_hex(8)
+    with subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env={**environment, _MARK: mark},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        output, ended = _Output(limit), "nothing more was heard of it"
+        # The loop looks for itself whether the turn has ended; being counted makes the turn wait for the end.
+        with stop.calls(lambda: None):
+            try:
+                ended = _follow(process, output, seconds, lambda: stop.is_set)
+            finally:
+                _end(process, mark if ended else "")
+        _drain(process, output)
+    return Ran(output.text(), process.returncode, ended)
+
+
+class _Output:
+    """The beginning and the end of what was said."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._head, self._tail = bytearray(), bytearray()
+        self._missing = 0
+
+    def add(self, piece: bytes) -> None:
+        room = self._half - len(self._head)
+        self._head += piece[:room]
+        self._tail += piece[room:]
+        if len(self._tail) > 2 * self._half + _PIECE:
+            self._cut()
+
+    def text(self) -> str:
+        self._cut()
+        head, tail = (bytes(half).decode("utf-8", "replace") for half in (self._head, self._tail))
+        if not self._missing:
+            return (self._head + self._tail).decode("utf-8", "replace")
+        return f"{head}\n{left_out(self._missing)}\n{tail}"
+
+    def _cut(self) -> None:
+        excess = max(0, len(self._tail) - self._half)
+        del self._tail[:excess]
+        self._missing += excess
+
+
+def _follow(process: subprocess.Popen[bytes], output: _Output, seconds: float, is_over: Callable[[], bool]) -> str:
+    """Read what ``process`` says until it exits; why it is to be ended, where it did not."""
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    deadline = time.monotonic() + seconds
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        is_open = True
+        while True:
+            if is_over():
+                return "the turn was interrupted"
+            if time.monotonic() > deadline:
+                return f"it took longer than {seconds:g} seconds"
+            if is_open and selector.select(_TICK_SECONDS):
+                piece = os.read(process.stdout.fileno(), _PIECE)
+                output.add(piece)
+                is_open = bool(piece)
+            elif _exits(process, 0 if is_open else _TICK_SECONDS):
+                return ""
+
+
+def _exits(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """End ``process`` and its group; with ``mark`` also those of its children that left the group."""
+    if process.poll() is None:
+        _kill(process.pid, signal.SIGTERM)
+        _exits(process, _GRACE_SECONDS)
+    _kill(process.pid, signal.SIGKILL)
+    process.wait()
+    for child in _marked(mark) if mark else ():
+        with suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+
+
+def _kill(group: int, how: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, how)
+
+
+def _marked(mark: str) -> list[int]:
+    """The processes whose environment says that they come from the command ``mark``, where the system tells."""
+    wanted = f"{_MARK}={mark}".encode()
+    found: list[int] = []
+    for name in glob("/proc/[0-9]*/environ"):
+        with suppress(OSError), open(name, "rb") as file:
+            if wanted in file.read().split(b"\0"):
+                found.append(int(name.split("/")[2]))
+    return found
+
+
+def _drain(process: subprocess.Popen[bytes], output: _Output) -> None:
+    """What was said and not read yet; whoever still holds the pipe is not waited for."""
+    assert process.stdout is not None
+    deadline = time.monotonic() + _GRACE_SECONDS
+    with suppress(BlockingIOError):
+        while time.monotonic() < deadline and (piece := os.read(process.stdout.fileno(), _PIECE)):
+            output.add(piece)
+
+
+def _shell() -> str:
+    return next((path for path in ("/bin/bash", "/usr/bin/bash") if os.path.exists(path)), "/bin/sh")
+
+
+def _note(ran: Ran, timeout: int) -> str:
+    if ran.ended.startswith("it took"):
+        return f"[ended: {ran.ended}; give a longer timeout (at most {LONGEST_SECONDS}), or do less at once]"
+    if ran.ended:
+        return f"[ended: {ran.ended}]"
+    if ran.code < 0:
+        return f"[ended by signal {-ran.code}]"
+    return f"[exit code {ran.code}]" if ran.code else ""

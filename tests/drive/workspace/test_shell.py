@@ -1,0 +1,173 @@
+"""Commands: output, time limits, interruption, and what becomes of the processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.drive.workspace.calls import failure, told
+from thinkback.drive.stopping import Stop
+from thinkback.drive.workspace.paths import workspace_at
+from thinkback.drive.workspace.shell import Commands, environment
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Commands:
+    """The commands of a workspace."""
+    return Commands(workspace_at(tmp_path), 1000, environment(os.environ))
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone, or only waits to be collected, within ten seconds."""
+    limit = time.monotonic() + 10
+    while time.monotonic() < limit:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        threading.Event().wait(0.02)
+    return False
+
+
+def test_a_command_runs_in_the_workspace(tmp_path: Path, commands: Commands) -> None:
+    """Both of its streams, in order; its exit code where it failed."""
+    assert (f"{tmp_path.resolve()}\nout\nerr", False) == told(commands.shell, command="pwd; echo out; echo err >&2")
+    assert ("no\n[exit code 3]", True) == told(commands.shell, command="echo no; exit 3")
+    assert ("[no output]", False) == told(commands.shell, command="true")
+    assert ("[ended by signal 9]", True) == told(commands.shell, command="kill -9 $$")
+
+
+def test_a_command_gets_no_input(commands: Commands) -> None:
+    """One that asks does not wait for ever."""
+    assert ("[exit code 1]", True) == told(commands.shell, command="read answer", timeout=20)
+
+
+def test_bytes_that_are_no_text_are_replaced(commands: Commands) -> None:
+    """And a NUL is no command."""
+    assert ("a\ufffdb", False) == told(commands.shell, command=r"printf 'a\377b'")
+    assert "NUL" in failure(commands.shell, command="a\0b")
+
+
+def test_much_output_is_cut_in_its_middle(commands: Commands) -> None:
+    """While it comes: neither memory nor the context holds it."""
+    text, is_error = told(commands.shell, command="echo begin; head -c 50000000 /dev/zero | tr '\\0' x; echo; echo end")
+    assert not is_error
+    assert text.startswith("begin\nxxx")
+    assert text.endswith("xxx\nend")
+    assert "characters left out, about" in text
+    assert len(text) < 4 * 1000 + 200
+
+
+def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path, commands: Commands) -> None:
+    """Also one that ignores signals, one in the background, and one that left the process group."""
+    script = """
+        trap '' TERM
+        sleep 300 & echo $! >> pids
+        setsid sleep 300 & echo $! >> pids
+        (trap '' TERM; sleep 300; sleep 300) & echo $! >> pids
+        echo begun
+        sleep 300
+    """
+    text, is_error = told(commands.shell, command=script, timeout=1)
+    assert is_error
+    assert text.startswith("begun\n[ended: it took longer than 1 seconds; give a longer timeout")
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert [True] * 3 == [ended(pid) for pid in pids]
+
+
+def test_what_is_left_in_the_background_ends_with_the_command(tmp_path: Path, commands: Commands) -> None:
+    """It does not hold the answer up either, though it holds the pipe."""
+    began = time.monotonic()
+    assert ("done", False) == told(commands.shell, command="sleep 300 & echo $! > pid; echo done")
+    assert time.monotonic() - began < 30
+    assert ended(int((tmp_path / "pid").read_text()))
+
+
+def test_a_command_that_closes_its_output_is_waited_for(tmp_path: Path, commands: Commands) -> None:
+    """The end of the output is not the end of the command."""
+    told(commands.shell, command="exec >&- 2>&-; sleep 0.3; touch made")
+    assert (tmp_path / "made").exists()
+
+
+def test_an_interrupted_turn_ends_its_command(tmp_path: Path, commands: Commands) -> None:
+    """With what it had said; the turn waits for that."""
+    stop = Stop()
+    found: list[tuple[str, bool]] = []
+    script = "echo begun; echo $$ > pid; sleep 300 & wait"
+    thread = threading.Thread(target=lambda: found.append(told(commands.shell, stop, command=script)))
+    thread.start()
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        threading.Event().wait(0.01)
+    stop.set()
+    assert not stop.is_awaited
+    thread.join(10)
+    assert [("begun\n[ended: the turn was interrupted]", True)] == found
+    assert ended(int((tmp_path / "pid").read_text()))
+
+
+SECRETS = """
+    OPENAI_API_KEY ANTHROPIC_AUTH_TOKEN AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID GITHUB_TOKEN APIKEY PGPASSWORD
+    MYSQL_PWD GOOGLE_APPLICATION_CREDENTIALS CLIENT_SECRET azure_client_secret SENTRY_DSN NPM_PAT
+"""
+
+
+@pytest.mark.parametrize("name", SECRETS.split())
+def test_variables_named_like_secrets_are_taken_out(name: str) -> None:
+    """Whoever they are for."""
+    assert name not in environment({name: "value"})
+
+
+def test_other_variables_stay() -> None:
+    """Save those that the caller names, URLs that hold a password, and functions of a shell."""
+    given = {
+        "PATH": "/bin",
+        "PWD": "/x",
+        "HOME": "/home/me",
+        "LANG": "C",
+        "KEYBOARD": "us",
+        "OURS": "k",
+        "DATABASE_URL": "postgres://me:hidden@host/db",
+        "PROXY": "http://host:80",
+        "BASH_FUNC_x%%": "() { :; }",
+    }
+    kept = environment(given, {"OURS"})
+    assert {"PATH", "PWD", "HOME", "LANG", "KEYBOARD", "PROXY"} == kept.keys() & given.keys()
+
+
+def test_a_command_does_not_see_our_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even by asking for everything."""
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-hidden")
+    commands = Commands(workspace_at(tmp_path), 1000, environment(os.environ))
+    assert "sk-hidden" not in told(commands.shell, command="env; export -p")[0]
+
+
+def test_files_are_searched(tmp_path: Path, commands: Commands) -> None:
+    """By regular expression and by name; binary files and the history of git are left out."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "x").write_text("needle")
+    (tmp_path / "src" / "a.py").write_text("hay\nneedle 1\n")
+    (tmp_path / "b.txt").write_text("needle 2\n")
+    (tmp_path / "c.bin").write_bytes(b"\0needle")
+    assert ("b.txt:1:needle 2\nsrc/a.py:2:needle 1", False) == (
+        "\n".join(sorted(told(commands.search, pattern="needle [0-9]+")[0].split("\n"))),
+        False,
+    )
+    assert ("src/a.py:2:needle 1", False) == told(commands.search, pattern="needle", glob="*.py")
+    assert ("src/a.py:2:needle 1", False) == told(commands.search, pattern="needle", path="src")
+    assert ("[nothing matches '-x']", False) == told(commands.search, pattern="-x")
+    assert "none does not exist" in failure(commands.search, pattern="x", path="none")
+    assert "leads out of" in failure(commands.search, pattern="x", path="..")
+    assert "the search failed" in failure(commands.search, pattern="(")
+
+
+def test_a_search_that_could_not_start_is_told(tmp_path: Path) -> None:
+    """A machine without the program."""
+    commands = Commands(workspace_at(tmp_path), 1000, {"PATH": "/nowhere"})
+    assert failure(commands.search, pattern="x").startswith("grep could not be started: ")
