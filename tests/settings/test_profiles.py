@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.settings.test_registry import values_of
 from thinkback.errors import RuleFileError, SettingError
-from thinkback.settings import KEYS
-from thinkback.settings.profiles import Profile, combine, is_name, names_in, parse_profile, render
+from thinkback.settings import KEYS, Value
+from thinkback.settings.profiles import KINDS, Kind, Profile, combine, is_name, names_in, parse_profile, render
 
 WORDS = st.from_regex(r"[a-z][a-z0-9./:-]{0,12}[a-z0-9]", fullmatch=True)
 NAMES = WORDS.filter(is_name)
@@ -23,7 +23,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     """Any profile."""
     keys = draw(st.lists(st.sampled_from([key for key in KEYS.values() if "profile" not in key.refused_in])))
     settings = {key.name: draw(values_of(key) | st.just("default")) for key in keys}
-    kind = draw(st.sampled_from(["model", "failover", "round-robin"]))
+    kind: Kind = draw(st.sampled_from(KINDS))
     if kind != "model":
         targets = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
         return Profile(kind, targets=tuple(targets), settings=settings)
@@ -201,14 +201,19 @@ size = 4
 [text]
 verbosity = "low"
 """
-    settings = {"reasoning.effort": "high", "reasoning.enabled": True, "context.size": 4, "text.verbosity": "low"}
+    settings: dict[str, Value] = {
+        "reasoning.effort": "high",
+        "reasoning.enabled": True,
+        "context.size": 4,
+        "text.verbosity": "low",
+    }
     assert expected.split() == render(Profile(model="b", settings=settings), old).split()
 
 
 def test_keys_that_stand_apart_are_gathered() -> None:
     """A group that is written in pieces between others is written in one, and comments of whole lines stay."""
     old = 'reasoning.effort = "low"\n# why\ntext.verbosity = "low"\nreasoning.enabled = true\n'
-    settings = {"reasoning.effort": "high", "text.verbosity": "low", "reasoning.enabled": True}
+    settings: dict[str, Value] = {"reasoning.effort": "high", "text.verbosity": "low", "reasoning.enabled": True}
     text = render(Profile(settings=settings), old)
     assert text.startswith("# why\n")
     assert Profile(settings=settings) == parse_profile(FILE, text)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, MutableMapping
-from typing import Any, TypeAlias
+from typing import Any
 
-from thinkback.settings.registry import KEYS, Value, flatten
-
-Change: TypeAlias = Value | tuple[str, ...] | None
+from thinkback.settings.registry import KEYS, flatten
 
 
-def edit(text: str, changes: Mapping[str, Change]) -> str:
-    """``text`` with each key of ``changes`` set, or taken out where it is ``None``; a dotted name is one of a group."""
+def edit(text: str, changes: Mapping[str, object]) -> str:
+    """``text`` with each key of ``changes`` set, or taken out where it is ``None``; a dotted name is one of a group.
+
+    Values are what TOML knows: texts, numbers, truth values, and tuples of them.
+    """
     import tomlkit
     from tomlkit.container import OutOfOrderTableProxy
 
@@ -24,7 +25,7 @@ def edit(text: str, changes: Mapping[str, Change]) -> str:
     if any(isinstance(value, OutOfOrderTableProxy) for value in document.values()):
         comments = [f"{line}\n" for line in text.splitlines() if line.lstrip().startswith("#")]
         document = tomlkit.parse("".join(comments))
-        changes = {**dict(flatten(tomllib.loads(text))), **changes}  # type: ignore[dict-item]
+        changes = {**dict(flatten(tomllib.loads(text))), **changes}
     left = dict(changes)
     _change(document, "", left)
     for name, value in left.items():
@@ -33,7 +34,7 @@ def edit(text: str, changes: Mapping[str, Change]) -> str:
     return document.as_string()
 
 
-def _change(table: MutableMapping[str, Any], path: str, left: dict[str, Change]) -> None:
+def _change(table: MutableMapping[str, Any], path: str, left: dict[str, object]) -> None:
     """Change what is there already, wherever it stands; what remains ``left`` is to be added."""
     for part in list(table):
         name = f"{path}{part}"
@@ -47,7 +48,7 @@ def _change(table: MutableMapping[str, Any], path: str, left: dict[str, Change])
                 table[part] = _plain(value)
 
 
-def _add(document: MutableMapping[str, Any], name: str, value: Change) -> None:
+def _add(document: MutableMapping[str, Any], name: str, value: object) -> None:
     group, _, key = name.rpartition(".")
     if group and group not in document:
         import tomlkit
@@ -56,5 +57,5 @@ def _add(document: MutableMapping[str, Any], name: str, value: Change) -> None:
     (document[group] if group else document)[key] = _plain(value)
 
 
-def _plain(value: Change) -> Any:
+def _plain(value: object) -> Any:
     return list(value) if isinstance(value, tuple) else value

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
 from thinkback.errors import RuleFileError, SettingError
-from thinkback.settings.editing import Change, edit
+from thinkback.settings.editing import edit
 from thinkback.settings.files import parse_settings, read_toml
 from thinkback.settings.registry import DEFAULT, KEYS, Value, flatten, shorten
 
@@ -58,7 +58,7 @@ def parse_profile(file: str, text: str) -> Profile:
     kind = said.get("kind", "model")
     if kind not in KINDS:
         raise _fault(file, "kind", f"it cannot be {shorten(kind)} (allowed: {', '.join(KINDS)})")
-    place = {key: _word(file, key, said[key]) for key in PLACE if key in said}
+    place: dict[str, Any] = {key: _word(file, key, said[key]) for key in PLACE if key in said}
     if kind == "model":
         if "targets" in said:
             raise _fault(file, "targets", f"only a profile of kind {' or '.join(KINDS[1:])} has targets")
@@ -95,7 +95,7 @@ def render(profile: Profile, over: str = "") -> str:
     kind = {} if profile.kind == "model" else {"kind": profile.kind}
     place = {key: getattr(profile, key) for key in PLACE if getattr(profile, key)}
     targets = {"targets": profile.targets} if profile.targets else {}
-    wanted: dict[str, Change] = {**kind, **place, **targets, **profile.settings}
+    wanted: dict[str, object] = {**kind, **place, **targets, **profile.settings}
     return edit(over, {**dict.fromkeys(old), **wanted})
 
 
