@@ -32,14 +32,14 @@ def preflight(session: Session, options: Options, said: Message | None = None) -
 
     What is returned is still to be prepared, which may use the network.
     """
-    target = session.target
+    place, rulebook = session._place, session._store.rulebook
+    target = place.target(rulebook)
     params = requests.native_params(target, options)
     effective = within_budget(session, session._effective(options.settings), target, params).settings
     Resolver(effective, target, params)
     requests.check_message(said, target)
-    rulebook = session._store.rulebook
-    session._place.headers(rulebook, streams=options.stream)
-    return session._place.authenticator(rulebook)
+    place.headers(rulebook, streams=options.stream)
+    return place.authenticator(rulebook)
 
 
 def within_budget(session: Session, settings: Settings, target: Target, params: dict[str, Any]) -> Bounded:

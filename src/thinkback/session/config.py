@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from thinkback.errors import CredentialError
 from thinkback.model.rule import Endpoint
 
 # Headers that name who pays.
@@ -38,6 +40,27 @@ def user_settings_file() -> tuple[str, str] | None:
     return (str(file), file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
+def write_file(path: Path, text: str, mode: int | None = None) -> None:
+    """Replace the file at ``path`` whole: a reader sees the old one or the new one. It is private, or has ``mode``.
+
+    A link is followed. Directories on the way are made private.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = path.resolve()
+    draft = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        if mode is not None:
+            draft.chmod(mode)
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def data_file() -> Path:
     """``THINKBACK_DB``, else the log in the platform's data directory; its directory is made private."""
     given = os.environ.get("THINKBACK_DB")
@@ -55,14 +78,21 @@ def today() -> str:
     return time.strftime("%Y-%m-%d", time.gmtime())
 
 
-def find_key(endpoint: Endpoint, given: str | None) -> str | None:
-    """The key for ``endpoint``: the one given, else the first environment variable that is set.
+def find_key(endpoint: Endpoint, given: str | None, name: str = "") -> str | None:
+    """The key for ``endpoint``: the one given, else that of the variable ``name``, else the first environment
+    variable that is set.
 
     White space around it is taken off: files and shells leave it there.
     """
     if given is not None:
         return given.strip()
-    return next((value for name in endpoint.auth.env if (value := os.environ.get(name, "").strip())), None)
+    names = (name,) if name else endpoint.auth.env
+    return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
+
+
+def named_key_missing(name: str) -> CredentialError:
+    """The error for a key that has a name and is nowhere."""
+    return CredentialError(f"the environment variable {name} is not set", next_actions=(f"set {name}",))
 
 
 def account(endpoint: Endpoint, base_url: str, headers: Mapping[str, str], key: str | None) -> tuple[str, bool]:

@@ -18,7 +18,7 @@ from thinkback.session import config
 from thinkback.turn.credentials import Authenticator
 
 # What belongs to one host and must not reach another by accident.
-_HOST_BOUND: dict[str, Any] = {"api_key": None, "headers_given": {}, "account": ""}
+_HOST_BOUND: dict[str, Any] = {"api_key": None, "key_env": "", "headers_given": {}, "account": ""}
 
 
 class Rulebook(Protocol):
@@ -43,7 +43,8 @@ class Rulebook(Protocol):
 class Place(msgspec.Struct, frozen=True):
     """Where a session's requests go, and how.
 
-    ``endpoint`` is a name of the catalogue, or empty where ``base_url`` alone says it. ``proxy`` and ``verify`` (a CA
+    ``endpoint`` is a name of the catalogue, or empty where ``base_url`` alone says it. ``key_env`` names the variable
+    that holds the key, where it is not one of the endpoint's. ``proxy`` and ``verify`` (a CA
     file, a context, or ``False``) override the environment; ``transport`` replaces our HTTP client altogether.
     ``keyring`` keeps the sign-ins that need more than a key.
     """
@@ -52,6 +53,7 @@ class Place(msgspec.Struct, frozen=True):
     endpoint: str = ""
     base_url: str = ""
     api_key: str | None = None
+    key_env: str = ""
     headers_given: Mapping[str, str] = {}
     proxy: str | None = None
     verify: Any = True
@@ -71,7 +73,7 @@ class Place(msgspec.Struct, frozen=True):
             given["headers_given"] = dict(given.pop("headers"))
         if given.get("endpoint", self.endpoint) != self.endpoint:
             given = {**_HOST_BOUND, "base_url": "", **given}
-        elif "base_url" in given and _host(given["base_url"]) != _host(self._address(rulebook)):
+        elif "base_url" in given and _host(given["base_url"] or self._own(rulebook)) != _host(self.address(rulebook)):
             given = {**_HOST_BOUND, **given}
         place = msgspec.structs.replace(self, **given)
         place.resolved(rulebook)
@@ -110,7 +112,7 @@ class Place(msgspec.Struct, frozen=True):
     def _account(self, endpoint: Endpoint, base_url: str) -> tuple[str, bool]:
         """Who pays, as far as it is known before the next request is signed."""
         has_own = self._has_own_credentials(endpoint)
-        key = None if has_own else config.find_key(endpoint, self.api_key)
+        key = None if has_own else config.find_key(endpoint, self.api_key, self.key_env)
         account, known = config.account(endpoint, base_url, self.headers_given, key)
         sign_in = None if account or key or has_own else self.keyring.sign_in(endpoint)
         return sign_in.account if sign_in is not None else (account, known)
@@ -140,14 +142,21 @@ class Place(msgspec.Struct, frozen=True):
         endpoint = self.resolved(rulebook)
         if self._has_own_credentials(endpoint):
             return NO_CREDENTIALS
-        return self.keyring.authenticator(endpoint, config.find_key(endpoint, self.api_key))
+        key = config.find_key(endpoint, self.api_key, self.key_env)
+        if key is None and self.key_env:
+            raise config.named_key_missing(self.key_env)
+        return self.keyring.authenticator(endpoint, key)
 
     def _has_own_credentials(self, endpoint: Endpoint) -> bool:
         """Whether the caller's headers, or those of the endpoint's data, hold a key or token."""
         return any(takes(endpoint, name.lower()) for name in (*endpoint.headers, *self.headers_given))
 
-    def _address(self, rulebook: Rulebook) -> str:
-        return self.base_url or (rulebook.endpoint(self.endpoint).base_url if self.endpoint else "")
+    def address(self, rulebook: Rulebook) -> str:
+        """The base URL; empty where none is said."""
+        return self.base_url or self._own(rulebook)
+
+    def _own(self, rulebook: Rulebook) -> str:
+        return rulebook.endpoint(self.endpoint).base_url if self.endpoint else ""
 
     def __repr__(self) -> str:
         return f"<Place {self.endpoint or self.base_url} {self.model}>"

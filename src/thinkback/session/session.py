@@ -16,14 +16,17 @@ from thinkback.log.protocol import SessionInfo
 from thinkback.model.commits import Commit, Draft, Payload, Priority, Step
 from thinkback.model.curation import matching
 from thinkback.model.target import Decision, Settings, Target, merge_headers
-from thinkback.session import asking, requests
+from thinkback.session import asking, following, requests
 from thinkback.session.curating import Batch, Curator
 from thinkback.session.fresh import new_id
+from thinkback.session.profile_files import SETTING
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import ReplyStream, busy
 from thinkback.session.times import Time, microseconds
 from thinkback.settings import Layers, snapshot
+from thinkback.settings.profiles import names_in
+from thinkback.settings.registry import DEFAULT
 from thinkback.turn.plan import History, Plan
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from thinkback.session.branches import Branches
     from thinkback.session.compacting import Compactor
     from thinkback.session.explaining import Explanation
+    from thinkback.session.profiles import Profiles
     from thinkback.session.search import Search
     from thinkback.session.store import SessionStore
     from thinkback.session.usage import SessionUsage, Spent
@@ -50,7 +54,7 @@ class Session:
     def __init__(self, store: SessionStore, info: SessionInfo, place: requests.Place) -> None:
         self._store = store
         self._info = info
-        self._place = place
+        self._followed = following.Followed(place)
         self._line = Line(store.log, info.id, info.branch, Hooks())
         self._layers = Layers().replace("session", info.settings)
         self._functions: dict[str, PythonTool] = {}
@@ -98,12 +102,16 @@ class Session:
 
         The history stays. A key, headers and an account that were given are forgotten with the host they were for.
         """
-        self._place = self._place.changed(self._store.rulebook, endpoint=endpoint, model=model, **options)
+        place = self._place.changed(self._store.rulebook, endpoint=endpoint, model=model, **options)
+        self._followed.place = place
 
     def set(self, key: str, value: object) -> None:
         """Set a setting of this session. Raises ``SettingError``; the old value stays then."""
-        self._read_layer()
-        self._write_layer(self._layers.set("session", key, value))
+        if key == SETTING and value != DEFAULT:
+            self.profiles.load(*names_in(str(value)))
+        else:
+            self._read_layer()
+            self._write_layer(self._layers.set("session", key, value))
 
     def unset(self, key: str) -> None:
         """Take a setting of this session back."""
@@ -273,6 +281,13 @@ class Session:
         return Wire(self)
 
     @property
+    def profiles(self) -> Profiles:
+        """Settings, endpoint and model under a name: save, load, list, delete, default."""
+        from thinkback.session.profiles import Profiles
+
+        return Profiles(self)
+
+    @property
     def branches(self) -> Branches:
         """Branches, forks, merges, and where this session stands."""
         from thinkback.session.branches import Branches
@@ -347,9 +362,16 @@ class Session:
     def _effective(self, call: Mapping[str, object]) -> Settings:
         return self._stacked().replace("call", call).effective(self._place.endpoint_settings(self._store.rulebook))
 
+    @property
+    def _place(self) -> requests.Place:
+        """Where the next request goes, also where its profiles have just been edited: one request, one look."""
+        following.follow(self)
+        return self._followed.place
+
     def _stacked(self) -> Layers:
         """The layers below that of a call."""
-        return self._layers.replace("user", self._store.user_settings())
+        layers = self._layers.replace("user", self._store.user_settings())
+        return layers.replace("profile", following.follow(self))
 
     def _read_layer(self) -> None:
         """The session's settings as they are in the store: another process may have set them."""
@@ -378,7 +400,8 @@ class Session:
     def _plan(self, options: Options, *, with_key: bool = False) -> Plan:
         """The next request from what the settings, files and rules say now."""
         self._line.hooks.run("pre_compile", self._history.commits)
-        target = self.target
+        place, book = self._place, self._store.rulebook
+        target = place.target(book)
         params = requests.native_params(target, options)
         offered = requests.stamped(options.tools, target.endpoint.dialect)
         settings, controls, told = asking.within_budget(self, self._effective(options.settings), target, params)
@@ -387,10 +410,10 @@ class Session:
         plan.controls += controls
         if target.endpoint.stream_path:
             plan.streams = options.stream
-        headers = self._place.headers(self._store.rulebook, streams=plan.streams)
+        headers = place.headers(book, streams=plan.streams)
         plan.headers = merge_headers(headers, plan.added_headers)
         if with_key:
-            plan.authenticator = self._place.authenticator(self._store.rulebook)
+            plan.authenticator = place.authenticator(book)
         return plan
 
     def _enter(self, stream: object, driver: object) -> None:
@@ -437,7 +460,7 @@ class Session:
         self._append(drafts)
 
     def __repr__(self) -> str:
-        place = self._place
+        place = self._followed.place
         where = f"{place.endpoint or place.base_url} {place.model}".strip()
         known = self.__dict__.get("_history")
         commits = len(known.commits) if known is not None else self._info.commits

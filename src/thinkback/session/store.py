@@ -110,19 +110,24 @@ class SessionStore:
         transport: Transport | AsyncTransport | None = None,
         client: object = None,
         account: str = "",
+        profile: str = "",
     ) -> Session:
         """The session ``name``, made if it is not there; endpoint and model hold from the next request on.
 
         ``base_url`` alone is enough for a server that is not in the catalogue. ``proxy`` and ``verify`` (CA file or
         directory, ``ssl.SSLContext`` or ``False``) override the environment; ``transport`` replaces our HTTP client,
         ``client`` (anything with ``chat(**request)``, maybe with ``extract_reasoning(response)``) the provider too;
-        ``account`` names the account where one key replaces another.
+        ``account`` names the account where one key replaces another; ``profile`` (names, separated by commas) says
+        what is not given, and is the session's from here on.
         """
         from thinkback.drive.http import Timeouts
         from thinkback.drive.sync import now
+        from thinkback.session import following
         from thinkback.session.fresh import new_id
         from thinkback.session.place import Place
+        from thinkback.session.profile_files import SETTING
         from thinkback.session.session import Session
+        from thinkback.settings.profiles import names_in
 
         if client is not None:
             from thinkback.drive.client import ADDRESS, ClientTransport
@@ -142,7 +147,17 @@ class SessionStore:
             account=account,
             keyring=self._keyring,
         )
-        return Session(self, self.log.create_session(new_id(), name, now()), place)
+        if profile:
+            following.checked(self.rulebook, place, names_in(profile), fill=True)
+        session = Session(self, self.log.create_session(new_id(), name, now()), place)
+        if profile:
+            session._write_layer(session._layers.set("session", SETTING, ",".join(names_in(profile))))
+        return session
+
+    @property
+    def has_own_settings(self) -> bool:
+        """Whether the program gave settings in place of the user's file."""
+        return self._settings is not None
 
     def register_type(
         self,
