@@ -66,7 +66,7 @@ class Answer:
     def _open(self, text: str) -> str:
         """What shows ``text`` of the block under way."""
         if not self._column.is_begun:
-            text = text.lstrip("\n")
+            text = self._skip_blank(text)
             if not text:
                 return ""
         return self._take_gap() + self._column.feed(text)
@@ -78,16 +78,23 @@ class Answer:
         if stays:
             self._has_stayed = True
             written = column.feed(unseen) + column.end()
+            self._rows += column.rows
             self._gap = _is_apart(blocks[-1])
             return written
         out = _back(column.rows) if column.is_begun else ""
         for block in blocks:
-            rendered = self._surface.render(block)
+            rendered = self._surface.render(self._skip_blank(block))
             if rendered:
                 out += self._take_gap() + rendered
                 self._rows += rendered.count("\n")
             self._gap = self._gap or _is_apart(block)
         return out
+
+    def _skip_blank(self, text: str) -> str:
+        """``text`` without the blank lines before it, which part it from what stands above."""
+        found = text.lstrip("\n")
+        self._gap = self._gap or (len(found) < len(text) and self._rows > 0)
+        return found
 
     def _take_gap(self) -> str:
         if not self._gap:
