@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "demo": "demo",
         "run": "run",
+        "chat": "chat.command",
         "sessions": "history",
         "log": "history",
         "show": "history",

@@ -84,6 +84,18 @@ class Branches:
             self.switch(name)
         return info
 
+    def before(self, hash: str, name: str) -> BranchInfo:
+        """Make the branch ``name``, which ends before the commit ``hash`` of this line, and go on there: to say it
+        again or otherwise. Raises as ``branch``.
+        """
+        commits = self._session.log()
+        at = next((at for at, commit in enumerate(commits) if commit.hash == hash), 0)
+        if at:
+            return self.branch(name, commits[at - 1].hash, switch=True)
+        info = self._log.refs.create(self._session.id, check_branch(name), Head())
+        self.switch(name)
+        return info
+
     def switch(self, name: str) -> None:
         """Go on with another branch (``-``: the one before), or only look at a commit: then appends are refused."""
         self._ready()

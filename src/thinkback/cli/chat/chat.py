@@ -1,0 +1,43 @@
+"""The state of a chat: the log, the session that is open, where it is shown and read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.look import Look
+    from thinkback.session.session import Session
+    from thinkback.session.store import SessionStore
+
+
+class Reader(Protocol):
+    """Where lines come from. ``is_live``: a person sits there and can be asked."""
+
+    is_live: bool
+
+    def lines(self, chat: Chat) -> Iterator[str]:
+        """What is said, message by message, until it is over."""
+
+    def ask(self, question: str, default: str = "") -> str:
+        """One more line, to a question; ``default`` can be changed. Raises ``EOFError`` where nobody answers."""
+
+
+class Chat:
+    """A conversation under way. ``code`` is the exit code of the last turn; ``is_over`` ends the loop."""
+
+    def __init__(self, store: SessionStore, session: Session, reader: Reader, stream: TextIO) -> None:
+        from thinkback.cli.chat.screen import Screen
+
+        self.store = store
+        self.session = session
+        self.reader = reader
+        self.code = 0
+        self.is_over = False
+        self.screen = Screen(stream, self._look)
+
+    def _look(self) -> Look:
+        """How turns are drawn, as the settings want it now."""
+        from thinkback.cli.chat.look import look_of
+
+        return look_of(self.session.settings, self.session._place.endpoint)

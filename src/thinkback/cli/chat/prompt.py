@@ -1,0 +1,164 @@
+"""The input line: prompt_toolkit with a history file, completion, several lines, and keys of our own.
+
+The history is private (0600), and a slash command with a key in it never gets there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from thinkback.cli import terminal
+from thinkback.cli.chat import status
+from thinkback.cli.chat.table import completions
+from thinkback.errors import ThinkbackError
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
+
+MODES = ("full", "collapsed", "hidden")
+_MENU = 6
+# What a key looks like, or what stands before one. Hashes are hexadecimal and are none.
+_KEY = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|nvapi|ghp|AIza|AKIA)[-_A-Za-z0-9]{12,}"
+    r"|(?:key|token|secret|password)\b\S*[\s=:]+\S{8,}",
+    re.IGNORECASE,
+)
+_OPAQUE = re.compile(r"(?=\S*\d)(?=\S*[g-zG-Z])[\w+/=-]{28,}")
+
+
+def history_file() -> Path:
+    """Where what was typed is kept: the platform's state directory, which is made private."""
+    import platformdirs
+
+    place = Path(platformdirs.user_state_dir("thinkback", appauthor=False))
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return place / "history"
+
+
+class PrivateHistory(FileHistory):
+    """prompt_toolkit offers this by inheritance only. The file is made for its owner alone."""
+
+    def store_string(self, string: str) -> None:
+        """Keep ``string``, unless it is a command with a key in it."""
+        if holds_key(string):
+            return
+        os.close(os.open(self.filename, os.O_WRONLY | os.O_CREAT, 0o600))
+        super().store_string(string)
+
+
+def holds_key(line: str) -> bool:
+    """Whether ``line`` is a slash command with what may be a key."""
+    return line.startswith("/") and bool(
+        _KEY.search(line) or _OPAQUE.search(line) or line != terminal.without_keys(line)
+    )
+
+
+class SlashCompleter(Completer):
+    """prompt_toolkit offers this by inheritance only."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    def get_completions(self, document: Document, _event: CompleteEvent) -> Iterable[Completion]:
+        """What may go on where the cursor is."""
+        if not document.text.startswith("/"):
+            return
+        try:
+            found = completions(self._chat, document.text_before_cursor)
+        except (ThinkbackError, OSError):  # whatever is wrong is told when the command runs
+            return
+        for word, begun in found:
+            yield Completion(word, start_position=-len(begun))
+
+
+class Prompt:
+    """The input line of a terminal."""
+
+    is_live = True
+
+    def __init__(self, history: Path) -> None:
+        self._history = PrivateHistory(str(history))
+        self._status = ""
+
+    def lines(self, chat: Chat) -> Iterator[str]:
+        """Each message that is entered, until Ctrl-D."""
+        meter = status.Meter()
+        session: PromptSession[str] = PromptSession(
+            "> ",
+            multiline=True,
+            prompt_continuation="  ",
+            history=self._history,
+            completer=SlashCompleter(chat),
+            complete_while_typing=True,
+            reserve_space_for_menu=_MENU,
+            key_bindings=keys(chat, self),
+            bottom_toolbar=lambda: self._status,
+            enable_open_in_editor=True,
+            tempfile_suffix=".md",
+        )
+        while True:
+            self._status = told(chat, meter)
+            try:
+                yield session.prompt()
+            except EOFError:
+                return
+
+    def ask(self, question: str, default: str = "") -> str:
+        """One more line; Ctrl-C and Ctrl-D give up."""
+        asking: PromptSession[str] = PromptSession(question, multiline=False)
+        return asking.prompt(default=default)
+
+    def refresh(self, chat: Chat) -> None:
+        """Work the status out again, after a key that changed a setting."""
+        self._status = told(chat, status.Meter())
+
+
+def told(chat: Chat, meter: status.Meter) -> str:
+    """The status line; a fault in a file is told there until it is mended."""
+    try:
+        return f" {status.line(chat.session, meter)}"
+    except ThinkbackError as error:
+        return f" {terminal.one_line(error.message, 100)}"
+
+
+def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
+    """Enter sends, Alt-Enter or a backslash at the end begins a line, Ctrl-C clears, Ctrl-T shows thinking otherwise."""
+    bound = KeyBindings()
+
+    @bound.add("enter")
+    def send(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
+            buffer.complete_state = None
+        elif buffer.document.char_before_cursor == "\\" and buffer.document.is_cursor_at_the_end:
+            buffer.delete_before_cursor()
+            buffer.newline(copy_margin=False)
+        else:
+            buffer.validate_and_handle()
+
+    @bound.add("escape", "enter")
+    def begin_line(event: KeyPressEvent) -> None:
+        event.current_buffer.newline(copy_margin=False)
+
+    @bound.add("c-c")
+    def clear(event: KeyPressEvent) -> None:
+        event.current_buffer.reset()
+
+    @bound.add("c-t")
+    def cycle(event: KeyPressEvent) -> None:
+        now = chat.session.settings.display_reasoning
+        chat.session.set("display.reasoning", MODES[(MODES.index(now) + 1) % len(MODES)])
+        prompt.refresh(chat)
+        event.app.invalidate()
+
+    return bound

@@ -1,0 +1,59 @@
+"""Going on with a session: what was said and thought before is shown, and requests go where the last one went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkback.cli import terminal
+from thinkback.cli.chat import thoughts
+from thinkback.cli.options import Place, opened, place_after
+from thinkback.model.blocks import Text, ToolCall, ToolResult
+from thinkback.model.commits import Message, TurnEnded
+from thinkback.model.curation import curate
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
+
+TURNS = 10
+
+
+def go_on(chat: Chat, name: str) -> None:
+    """Make the session ``name``, which must be there, the one of the chat."""
+    info = chat.store.find(name)
+    place = place_after(Place(), chat.store.commits(info.id))
+    session = opened(chat.store, info.name, place)
+    if not place.endpoint:  # nothing was asked there yet: it goes where this chat goes
+        session._place = chat.session._place
+    chat.session = session
+    show(chat)
+
+
+def show(chat: Chat, turns: int = TURNS) -> None:
+    """The last ``turns`` as they were, partial ones marked as such."""
+    session = chat.session
+    commits = session.log()
+    begins = [at for at, commit in enumerate(commits) if commit.kind == "user"]
+    first = begins[-turns] if len(begins) > turns else 0
+    branch = session.branches.current or "no branch"
+    left_out = len(begins) - turns
+    earlier = f", {terminal.plural(left_out, 'turn')} before that" if left_out > 0 else ""
+    terminal.note(f"session {session.name}, {branch}, {terminal.plural(len(commits), 'commit')}{earlier}")
+    thought = {one.response: one for one in thoughts.of(session)}
+    curation = curate(commits)
+    for commit in commits[first:]:
+        match curation.value(commit):
+            case Message() as said:
+                chat.screen.message(commit.kind, said.text)
+            case Text() as text if text.text.strip():
+                chat.screen.message("assistant", text.text)
+            case ToolCall() as call:
+                chat.screen.message("tool_call", f"{call.name}({call.arguments})")
+            case ToolResult() as result:
+                chat.screen.message("tool_result", result.content)
+            case TurnEnded() as ended if ended.state != "completed":
+                chat.screen.note(f"({ended.state}{f': {ended.reason}' if ended.reason else ''})")
+            case _ if commit.kind == "reasoning" and commit.response in thought:
+                found = thought.pop(commit.response)
+                chat.screen.thought(found.text, found.seconds or None, found.tokens or None)
+            case _:
+                pass

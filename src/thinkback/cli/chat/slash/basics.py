@@ -1,0 +1,62 @@
+"""``/help``, ``/sessions``, ``/resume`` and ``/quit``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from thinkback.cli import history, terminal
+from thinkback.cli.chat import resume
+from thinkback.cli.chat.table import Slash, find, table, words
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
+
+
+def help_(_chat: Chat, rest: str) -> None:
+    """All commands in a line each, or one."""
+    pen = terminal.pen(sys.stdout)
+    named = words(rest, "help [COMMAND]", most=1)
+    if named:
+        row = find(named[0].removeprefix("/"))
+        terminal.out(pen(f"/{row.usage}", "bold"))
+        terminal.out(terminal.wrap(row.help, 2))
+        return
+    for line, _ in zip(terminal.table([(f"/{row.name}", row.help) for row in table().values()]), table(), strict=True):
+        terminal.out(line)
+    terminal.note("/help COMMAND shows how it is used; // begins a message that begins with a slash")
+
+
+def sessions(chat: Chat, rest: str) -> None:
+    """List the sessions."""
+    words(rest, "sessions", most=0)
+    history.print_sessions(chat.store.sessions())
+
+
+def resume_(chat: Chat, rest: str) -> None:
+    """Go on with another session."""
+    (name,) = words(rest, "resume SESSION", 1, 1)
+    resume.go_on(chat, name)
+
+
+def quit_(chat: Chat, rest: str) -> None:
+    """End the chat."""
+    words(rest, "quit", most=0)
+    chat.is_over = True
+
+
+def _sessions(chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    return () if before else [info.name for info in chat.store.sessions()]
+
+
+def _commands(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    return () if before else table()
+
+
+ROWS = (
+    Slash("sessions", "sessions", "List the sessions.", sessions),
+    Slash("resume", "resume SESSION", "Go on with another session.", resume_, _sessions),
+    Slash("help", "help [COMMAND]", "List the commands, or say how one is used.", help_, _commands),
+    Slash("quit", "quit", "Leave; the session can be resumed.", quit_),
+)

@@ -1,0 +1,127 @@
+"""``/branch``, ``/switch``, ``/fork``, ``/retry`` and ``/edit``: other ways on from here. No history is lost by any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.branching import print_branches
+from thinkback.cli.chat import resume, turns
+from thinkback.cli.chat.table import Slash, words
+from thinkback.errors import NotFoundError
+from thinkback.model import canonical
+from thinkback.model.blocks import Text, Unknown
+from thinkback.model.commits import Message
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
+    from thinkback.model.commits import Commit
+    from thinkback.session.requests import Prompt
+
+BRANCH = "branch [NAME [COMMIT]] | branch --delete NAME"
+
+
+def branch(chat: Chat, rest: str) -> None:
+    """List the branches, make one and go on there, or forget one."""
+    branches = chat.session.branches
+    match words(rest, BRANCH, most=2):
+        case ["--delete", name]:
+            branches.delete(name)
+        case ["--delete"]:
+            raise click.UsageError(f"usage: /{BRANCH}")
+        case [name, *at]:
+            branches.branch(name, *at, switch=True)
+        case _:
+            pass
+    print_branches(branches.list(), branches.current)
+
+
+def switch(chat: Chat, rest: str) -> None:
+    """Go on with another branch."""
+    (name,) = words(rest, "switch NAME", 1, 1)
+    chat.session.branches.switch(name)
+    resume.show(chat, 1)
+
+
+def fork(chat: Chat, rest: str) -> None:
+    """A session of its own that begins as this one; the chat goes on there."""
+    named = words(rest, "fork [NAME]", most=1)
+    before = chat.session.name
+    chat.session = chat.session.branches.fork(named[0] if named else None)
+    terminal.out(f"session {chat.session.name}, as {before} was; /resume {before} goes back")
+
+
+def retry(chat: Chat, rest: str) -> None:
+    """Ask the last message again, on a new branch."""
+    words(rest, "retry", most=0)
+    commit, said = _last_message(chat)
+    _ask_beside(chat, "retry", commit, _prompt(said))
+
+
+def edit(chat: Chat, rest: str) -> None:
+    """Change the last message and ask that, on a new branch."""
+    commit, said = _last_message(chat)
+    if not rest and not chat.reader.is_live:
+        raise click.UsageError("usage: /edit TEXT")
+    text = rest or chat.reader.ask("edit> ", said.text)
+    if not text.strip():
+        raise click.UsageError("the message is empty; nothing was changed")
+    _ask_beside(chat, "edit", commit, text)
+
+
+def _last_message(chat: Chat) -> tuple[Commit, Message]:
+    asked = chat.session.log(kinds=("user",))
+    said = chat.session.versions(asked[-1].hash)[-1] if asked else None
+    if not isinstance(said, Message):
+        raise NotFoundError("nothing was asked yet", next_actions=("say something first",))
+    return asked[-1], said
+
+
+def _prompt(said: Message) -> Prompt:
+    """The message as it can be asked again, with its pictures."""
+    if not said.parts:
+        return said.text
+    return [
+        part.text if isinstance(part, Text) else canonical.decode(part.wire) if isinstance(part, Unknown) else part
+        for part in said.parts
+    ]
+
+
+def _ask_beside(chat: Chat, purpose: str, commit: Commit, prompt: Prompt) -> None:
+    branches = chat.session.branches
+    taken = {one.name for one in branches.list()}
+    before = branches.current
+    name = next(name for at in count(1) if (name := f"{purpose}-{at}") not in taken)
+    branches.before(commit.hash, name)
+    terminal.note(f"branch {name}; /switch {before or '-'} goes back")
+    turns.ask(chat, prompt)
+
+
+def _names(chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    names = [one.name for one in chat.session.branches.list()]
+    match before:
+        case []:
+            return ("--delete", *names)
+        case ["--delete"]:
+            return names
+        case [_]:
+            return [commit.hash[:8] for commit in reversed(chat.session.log(kinds=("user", "assistant")))]
+    return ()
+
+
+def _others(chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    branches = chat.session.branches
+    return () if before else [one.name for one in branches.list() if one.name != branches.current]
+
+
+ROWS = (
+    Slash("branch", BRANCH, "List the branches, make one and go on there, or forget one.", branch, _names),
+    Slash("switch", "switch NAME", "Go on with another branch; - is the one before.", switch, _others),
+    Slash("fork", "fork [NAME]", "Go on in a new session that begins as this one.", fork),
+    Slash("retry", "retry", "Ask the last message again, on a new branch.", retry),
+    Slash("edit", "edit [TEXT]", "Change the last message and ask again, on a new branch.", edit),
+)

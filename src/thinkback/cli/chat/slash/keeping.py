@@ -1,0 +1,98 @@
+"""``/compact`` and ``/export``: say a long history in fewer words, and take it elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.chat.progress import working
+from thinkback.cli.chat.table import Slash, words
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
+
+COMPACT = "compact [--dry-run] [--tail N] [STRATEGY]"
+EXPORT = "export FILE [--format FORMAT] [--with-reasoning] [--complete]"
+_STRATEGIES = ("deterministic", "model", "sliding_window", "tool_results", "middle_out")
+
+
+def compact(chat: Chat, rest: str) -> None:
+    """Make a checkpoint, or say what it would do."""
+    from msgspec.structs import replace
+
+    from thinkback.cli.compact import print_checkpoint
+
+    given = words(rest, COMPACT, most=4)
+    tail = _tail(given)
+    dry = "--dry-run" in given
+    named = [word for word in given if word != "--dry-run"]
+    if len(named) > 1 or any(word not in _STRATEGIES for word in named):
+        raise click.UsageError(f"/compact {' '.join(named)}: allowed are {', '.join(_STRATEGIES)}")
+    strategy = named[0] if named else None
+    compaction = chat.session.compaction
+    plan, commit = compaction.plan(strategy, tail), None
+    if not dry:
+        with working("summarising"):
+            commit = compaction.run(strategy, tail)
+        plan = replace(plan, checkpoint=commit.value, estimated=False)
+    print_checkpoint(plan, commit)
+
+
+def _tail(given: list[str]) -> int | None:
+    """How many turns are to stay, which is taken out of ``given``."""
+    if "--tail" not in given:
+        return None
+    at = given.index("--tail")
+    number = given[at + 1] if at + 1 < len(given) else ""
+    if not (number.isascii() and number.isdigit()):
+        raise click.UsageError(f"--tail wants a whole number from 0: usage is /{COMPACT}")
+    del given[at : at + 2]
+    return int(number)
+
+
+def export(chat: Chat, rest: str) -> None:
+    """Write this session to a file."""
+    from thinkback.cli.exchange import FORMATS, print_exported
+
+    given = words(rest, EXPORT, 1, 5)
+    form = ""
+    if "--format" in given[:-1]:
+        at = given.index("--format")
+        form = given[at + 1]
+        del given[at : at + 2]
+    options = {"--with-reasoning", "--complete"} & set(given)
+    files = [word for word in given if word not in options]
+    if len(files) != 1 or files[0].startswith("--") or (form and form not in FORMATS):
+        raise click.UsageError(f"usage: /{EXPORT}; formats are {', '.join(FORMATS)}")
+    file = os.path.expanduser(files[0])
+    with working("exporting"):
+        done = chat.store.export(
+            file,
+            session=chat.session.name,
+            format=form,
+            with_reasoning="--with-reasoning" in options,
+            complete="--complete" in options,
+        )
+    print_exported(done, terminal.clean(file))
+
+
+def _compact(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    return [word for word in ("--dry-run", "--tail", *_STRATEGIES) if word not in before]
+
+
+def _export(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    from thinkback.cli.exchange import FORMATS
+
+    if before and before[-1] == "--format":
+        return FORMATS
+    return [word for word in ("--format", "--with-reasoning", "--complete") if before and word not in before]
+
+
+ROWS = (
+    Slash("compact", COMPACT, "Say the earlier part in fewer words; nothing is deleted.", compact, _compact),
+    Slash("export", EXPORT, "Write this session to a file.", export, _export),
+)

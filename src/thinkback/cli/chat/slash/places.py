@@ -1,0 +1,102 @@
+"""``/model`` and ``/endpoint``: where the next request goes. The history stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import endpoints, terminal
+from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.options import Place
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
+
+ENDPOINT = "endpoint [ID [MODEL]] [--base-url URL] [--key-env NAME]"
+
+
+def model(chat: Chat, rest: str) -> None:
+    """Show or change the model."""
+    named = words(rest, "model [NAME]", most=1)
+    if named:
+        chat.session.use(model=named[0])
+    _tell(chat)
+    if not named:
+        known = list(_known_models(chat))
+        if known:
+            terminal.note(f"known here: {', '.join(known)}")
+
+
+def endpoint(chat: Chat, rest: str) -> None:
+    """Show or change the endpoint; its model with it, since the old one is seldom known there."""
+    given = words(rest, ENDPOINT, most=6)
+    base_url, key_env = _option(given, "--base-url"), _option(given, "--key-env")
+    if len(given) > 2 or any(word.startswith("--") for word in given):
+        raise click.UsageError(f"usage: /{ENDPOINT}")
+    if not (given or base_url or key_env):
+        endpoints.print_endpoints(chat.store.rulebook)
+    else:
+        name, new_model = (*given, "", "")[:2]
+        chat.session.use(
+            endpoint=name or None,
+            model=new_model or None,
+            base_url=base_url.rstrip("/") or None,
+            api_key=Place(key_env=key_env).api_key,
+        )
+    _tell(chat)
+
+
+def _option(given: list[str], name: str) -> str:
+    """The value behind ``name``, which is taken out with it."""
+    if name not in given:
+        return ""
+    at = given.index(name)
+    if at + 1 >= len(given):
+        raise click.UsageError(f"{name} wants a value: usage is /{ENDPOINT}")
+    value = given[at + 1]
+    del given[at : at + 2]
+    return value
+
+
+def _tell(chat: Chat) -> None:
+    place = chat.session._place
+    if not place.is_complete:
+        where = place.endpoint or place.base_url or "no endpoint yet: /endpoint ID"
+        terminal.out(f"{where}, {place.model or 'no model yet: /model NAME'}")
+        return
+    target = chat.session.target
+    guessed = ", rule guessed" if target.guessed else ""
+    terminal.out(f"{target.endpoint.id} {target.model} ({target.base_url}, rule {target.rule.id}{guessed})")
+
+
+def _known_models(chat: Chat) -> Iterable[str]:
+    """Names of models that the data knows at this endpoint, and those that the session has used."""
+    from thinkback.model.commits import Request
+
+    place = chat.session._place
+    here = place.resolved(chat.store.rulebook).id if place.endpoint or place.base_url else ""
+    rows = (row.model for row in chat.store.rulebook.models() if row.endpoint in (here, "*") and "*" not in row.model)
+    used = (
+        commit.value.target["model"]
+        for commit in chat.session.log(kinds=("request",))
+        if isinstance(commit.value, Request) and commit.value.target["endpoint"] == here
+    )
+    return dict.fromkeys((*used, *rows))
+
+
+def _models(chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    return () if before else _known_models(chat)
+
+
+def _endpoints(chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    if not before:
+        return [row.id for row in chat.store.rulebook.endpoints()]
+    return [] if before[-1].startswith("--") else ["--base-url", "--key-env"]
+
+
+ROWS = (
+    Slash("model", "model [NAME]", "Show or change the model.", model, _models),
+    Slash("endpoint", ENDPOINT, "List the endpoints, or change where requests go.", endpoint, _endpoints),
+)

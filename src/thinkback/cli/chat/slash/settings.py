@@ -1,0 +1,78 @@
+"""``/set``: what is in force and who said so, and changes that act from the next request on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import settings, terminal
+from thinkback.cli.chat.table import Slash, words
+from thinkback.settings import KEYS, complete, find, to_text
+from thinkback.settings.registry import DEFAULT
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
+    from thinkback.settings import Found
+
+USAGE = "set [KEY [VALUE | default]] | set unset KEY"
+
+
+def set_(chat: Chat, rest: str) -> None:
+    """List, explain, set, or unset."""
+    match words(rest, USAGE):
+        case []:
+            settings.print_settings({key: _found(chat, key) for key in KEYS})
+        case ["unset"]:
+            raise click.UsageError(f"usage: /{USAGE}")
+        case ["unset", key]:
+            chat.session.unset(key)
+            _tell(chat, key)
+        case [key]:
+            _explain(chat, find(key).name)
+        case [key, *value]:
+            _change(chat, key, " ".join(value))
+
+
+def _change(chat: Chat, key: str, value: str) -> None:
+    builtin = find(key).default
+    chat.session.set(key, builtin if value == DEFAULT and builtin is not None else value)
+    _tell(chat, key)
+
+
+def _found(chat: Chat, key: str) -> Found:
+    session = chat.session
+    return session.layers.origin(key, session._place.endpoint_settings(chat.store.rulebook))
+
+
+def _explain(chat: Chat, name: str) -> None:
+    key = KEYS[name]
+    terminal.out(terminal.pen(sys.stdout)(name, "bold"))
+    terminal.out(terminal.wrap(key.help, 2))
+    terminal.out(terminal.wrap(f"Allowed: {', '.join(key.allowed)}.", 2))
+    _tell(chat, name)
+
+
+def _tell(chat: Chat, name: str) -> None:
+    """The value in force and who said it."""
+    value, layer = _found(chat, name)
+    said = "set by" if layer != "built-in" else "from"
+    terminal.out(f"{name} = {settings.shown(value)} ({said} {layer})")
+
+
+def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    match before:
+        case []:
+            return ("unset", *KEYS)
+        case ["unset"]:
+            return tuple(chat.session.layers.texts("session"))
+        case [key] if key in KEYS:
+            now = _found(chat, key).value
+            said = complete(f"{key} ") or (() if now is None else (to_text(now),))
+            return (*said, DEFAULT)
+    return ()
+
+
+ROWS = (Slash("set", USAGE, "Show or change a setting, from the next request on.", set_, _complete),)

@@ -1,0 +1,75 @@
+"""The line under the prompt: model, effort, context, reasoning, cost, cache hits. Worked out once per turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkback.errors import ThinkbackError
+from thinkback.session.ink import clean
+from thinkback.turn.spending import Ledger
+
+if TYPE_CHECKING:
+    from thinkback.session.session import Session
+    from thinkback.turn.spending import StepUse
+
+_THOUSAND, _MILLION = 1_000, 1_000_000
+
+
+class Meter:
+    """Follows the use of one line, commit by commit, so that a long session costs no more per turn than a short one."""
+
+    def __init__(self) -> None:
+        self._ledger = Ledger()
+        self._at = 0
+        self._head = ""
+
+    def steps(self, session: Session) -> list[StepUse]:
+        """The steps on the way to where ``session`` stands."""
+        commits = session.log()
+        if self._at > len(commits) or (self._at and commits[self._at - 1].hash != self._head):
+            self._ledger, self._at = Ledger(), 0
+        self._ledger.take(commits[self._at :])
+        self._at, self._head = len(commits), commits[-1].hash if commits else ""
+        return self._ledger.steps
+
+
+def line(session: Session, meter: Meter) -> str:
+    """The status of ``session``, in plain text; parts that nobody knows are left out."""
+    steps = meter.steps(session)
+    used = [step.use for step in steps]
+    reasoning = sum(use.reasoning or 0 for use in used)
+    read = sum(use.input or 0 for use in used)
+    cached = sum(use.cached or 0 for use in used)
+    parts = [
+        _place(session),
+        f"effort {session.settings.effort or 'default'}",
+        _context(session),
+        f"reasoning {short(reasoning)}" if reasoning else "",
+        f"cache {100 * cached // read} %" if read and cached else "",
+    ]
+    return clean(" · ".join(part for part in parts if part))
+
+
+def short(tokens: int) -> str:
+    """``812``, ``12.3k``, ``1.2M``."""
+    if tokens < _THOUSAND:
+        return str(tokens)
+    unit, letter = (_THOUSAND, "k") if tokens < _MILLION else (_MILLION, "M")
+    return f"{tokens / unit:.1f}".removesuffix(".0") + letter
+
+
+def _place(session: Session) -> str:
+    place = session._place
+    if not place.is_complete:
+        return "no model yet: /endpoint ID, /model NAME"
+    return f"{place.model} ({session.target.endpoint.id})"
+
+
+def _context(session: Session) -> str:
+    if not session._place.is_complete:
+        return ""
+    try:
+        counts = session.usage.context()
+    except ThinkbackError:  # the next request would be refused; that is told when it is asked for
+        return ""
+    return f"context {short(counts.effective)}{f'/{short(counts.limit)}' if counts.limit else ''}"

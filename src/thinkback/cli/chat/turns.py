@@ -1,0 +1,99 @@
+"""One turn, shown as it runs: Ctrl-C ends it, and whatever becomes of it is told without ending the chat."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from thinkback.cli import exits
+from thinkback.errors import ThinkbackError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from thinkback.cli.chat.chat import Chat
+    from thinkback.session.reply import Reply
+    from thinkback.session.requests import CallOptions, Prompt
+    from thinkback.session.stream import ReplyStream
+
+# Ctrl-C that often at once gives up on ending the turn in good order.
+_PATIENCE = 3
+
+
+def ask(chat: Chat, prompt: Prompt) -> None:
+    """Ask ``prompt`` and show what comes; the exit code that this would have is left in ``chat.code``."""
+    stream: ReplyStream | None = None
+    chat.code = 0
+    chat.screen.begin()
+    try:
+        with one_interrupt(), silent_keys(chat.reader.is_live):
+            stream = chat.session.stream(prompt, **_options(chat))
+            with stream:
+                for delta in stream:
+                    chat.screen.show(delta)
+    except KeyboardInterrupt:
+        chat.code = exits.INTERRUPTED
+        arrived = reply_of(stream)
+        chat.screen.finish(arrived, None)
+        if arrived is None:
+            chat.screen.note("interrupted before the message was stored")
+    except ThinkbackError as error:
+        chat.code = exits.code_of(error.kind)
+        chat.screen.finish(reply_of(stream), error)
+    else:
+        chat.code = exits.REASONING_ONLY if stream.reply.is_reasoning_only else 0
+        chat.screen.finish(stream.reply, None)
+
+
+def reply_of(stream: ReplyStream | None) -> Reply | None:
+    """What arrived; ``None`` where the turn ended before it began."""
+    try:
+        return stream.reply if stream is not None else None
+    except ThinkbackError:
+        return None
+
+
+def _options(_chat: Chat) -> CallOptions:
+    return {}
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """The first Ctrl-C ends the turn; while that is stored, further ones wait, up to a third."""
+    count = 0
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal count
+        count += 1
+        if count == 1 or count >= _PATIENCE:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def silent_keys(is_live: bool) -> Iterator[None]:
+    """What is typed while a turn runs is not written into its text; it stands at the next prompt."""
+    try:
+        import termios
+    except ImportError:  # a system without them
+        is_live = False
+    if not is_live:
+        yield
+        return
+    keyboard = sys.stdin.fileno()
+    before = termios.tcgetattr(keyboard)
+    quiet = [*before]
+    quiet[3] &= ~termios.ECHO
+    termios.tcsetattr(keyboard, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, before)

@@ -1,0 +1,154 @@
+"""Without a terminal: each line of standard input is a message, and what is printed is plain text."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from functools import partial
+
+import pytest
+
+import thinkback
+from tests.cli.chat.talks import asked
+from tests.cli.command import PLACE, Command
+from thinkback.cli import exits
+from thinkback.model.commits import TurnEnded
+from thinkback.referee import HttpError, Referee, Stall, Step
+
+
+def place(referee: Referee) -> tuple[str, ...]:
+    """Where to ask."""
+    return (*PLACE, referee.base_url("deepseek"))
+
+
+def states(command: Command, name: str) -> list[str]:
+    """How the turns of a session ended."""
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        ends = store.session(name).log(kinds=("turn_ended",))
+    return [commit.value.state for commit in ends if isinstance(commit.value, TurnEnded)]
+
+
+def test_each_line_is_a_message(command: Command, referee: Referee) -> None:
+    """Answers and reasoning are printed, empty lines are none, and no escape code is."""
+    referee.push(Step(reasoning="Thinking.", text="One."), Step(text="Two."))
+
+    done = command("chat", *place(referee), stdin=b"First\n\n  \nSecond")
+
+    assert (0, ["First", "Second"]) == (done.code, asked(referee))
+    assert done.out.index("Thinking.") < done.out.index("One.") < done.out.index("Two.")
+    assert "\x1b" not in done.out + done.err
+
+
+def test_a_backslash_at_the_end_goes_on_in_the_next_line(command: Command, referee: Referee) -> None:
+    """Also at the end of the input; two slashes begin a message with one."""
+    command("chat", *place(referee), stdin=b"One\\\ntwo\n//three\nfour\\")
+
+    assert ["One\ntwo", "/three", "four\n"] == asked(referee)
+
+
+def test_commands_work_in_a_pipe(command: Command, referee: Referee) -> None:
+    """A setting acts on the next line; what is refused is told on standard error."""
+    done = command("chat", *place(referee), stdin=b"/set reasoning.effort high\nHi\n/nonsense\n/quit\nnot asked\n")
+
+    assert ["Hi"] == asked(referee)
+    assert "high" == referee.requests[0].body["reasoning_effort"]
+    assert "there is no command /nonsense" in done.err
+
+
+def test_an_error_is_told_and_the_chat_goes_on(command: Command, referee: Referee) -> None:
+    """With what to do next; the exit code is that of the last turn."""
+    referee.push(Step(fault=HttpError(400, {"error": {"message": "no such thing"}})), Step(text="Fine."))
+
+    done = command("chat", *place(referee), stdin=b"One\nTwo\n")
+
+    assert (0, ["One", "Two"]) == (done.code, asked(referee))
+    assert "no such thing" in done.out + done.err
+    assert "Fine." in done.out
+
+
+def test_the_exit_code_is_that_of_the_last_turn(command: Command, referee: Referee) -> None:
+    """A script learns that the last answer is missing."""
+    referee.push(Step(fault=HttpError(400, {"error": {"message": "no such thing"}})))
+
+    assert exits.code_of("provider") == command("chat", *place(referee), stdin=b"One\n").code
+
+
+def test_without_a_place_nothing_is_made(command: Command) -> None:
+    """Nobody said where to ask."""
+    done = command("chat", stdin=b"Hi\n")
+
+    assert 2 == done.code
+    assert "it is not said which endpoint to use" in done.err
+
+
+def test_a_named_session_is_gone_on_with(command: Command, referee: Referee) -> None:
+    """What was said before is shown, and endpoint and model are those of its last request."""
+    command("chat", *place(referee), "--session", "talk", stdin=b"First\n")
+
+    by_name = command("chat", "--session", "talk", stdin=b"Second\n")
+    last = command("chat", "--continue", stdin=b"Third\n")
+
+    assert ["First", "Second", "Third"] == asked(referee)
+    assert 5 == len(referee.requests[-1].body["messages"])
+    assert by_name.out.index("First") < by_name.out.index('You said: "First".') < by_name.out.index("Second")
+    assert "Second" in last.out
+    assert ["completed"] * 3 == states(command, "talk")
+
+
+def test_continue_and_session_exclude_each_other(command: Command) -> None:
+    """One of them says where to go on."""
+    done = command("chat", "--continue", "--session", "talk")
+
+    assert 2 == done.code
+    assert "--continue goes on in the last session" in done.err
+
+
+def test_only_the_last_turns_of_a_long_session_are_shown(command: Command, referee: Referee) -> None:
+    """And how many there are before them."""
+    lines = "".join(f"Message number {at}.\n" for at in range(13))
+    command("chat", *place(referee), "--session", "talk", stdin=lines.encode())
+
+    done = command("chat", "--session", "talk")
+
+    assert "Message number 2." not in done.out
+    assert "Message number 3." in done.out
+    assert "3 turns before that" in done.err
+
+
+def test_a_key_is_in_no_output(command: Command, referee: Referee) -> None:
+    """Whatever a command with a key says."""
+    stdin = b"/endpoint deepseek deepseek-v4-pro --key-env MY_KEY\nHi\n/set\n/why\n"
+
+    done = command("chat", *place(referee), stdin=stdin, MY_KEY="sk-secret-0123456789")
+
+    assert "sk-secret-0123456789" not in done.out + done.err
+
+
+@pytest.mark.parametrize("seen", [b"Thinking", b"Speaking"], ids=["in reasoning", "in the answer"])
+def test_ctrl_c_keeps_what_arrived(command: Command, referee: Referee, seen: bytes) -> None:
+    """The turn ends as interrupted, with what was there; a pipe is not read on."""
+    text = "" if seen == b"Thinking" else "Speaking. " * 50
+    referee.push(Step(reasoning="Thinking. " * 50, text=text or "Never.", fault=Stall(30, after=8 if text else 4)))
+    with subprocess.Popen(
+        command.line("chat", *place(referee), "--session", "talk"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=command.environment,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"Hi\nnot asked\n")
+        process.stdin.flush()
+        shown = b""
+        while b"Thinking" not in shown:
+            shown += process.stdout.read1()
+        process.send_signal(signal.SIGINT)
+        shown += process.communicate(timeout=20)[0]
+
+    assert exits.INTERRUPTED == process.returncode
+    assert ["interrupted"] == states(command, "talk")
+    assert ["Hi"] == asked(referee)
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        assert "Thinking." in str(store.session("talk").log(kinds=("reasoning",))[0].value)

@@ -1,0 +1,356 @@
+"""Slash commands: what each does, and what each refuses without changing anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.chat.talks import asked, open_chat, say
+from thinkback.cli import exits
+from thinkback.cli.chat.chat import Chat
+from thinkback.cli.chat.table import completions, table
+from thinkback.referee import Referee, Step
+
+Caught = pytest.CaptureFixture[str]
+
+
+def words(chat: Chat, line: str) -> list[str]:
+    """What may go on at the end of ``line``."""
+    return [word for word, _ in completions(chat, line)]
+
+
+def test_an_unknown_command_names_its_neighbours(chat: Chat, capsys: Caught) -> None:
+    """A mistyped command is answered with the nearest ones, and nothing is sent."""
+    say(chat, "/modle gpt-5")
+
+    assert "there is no command /modle: did you mean /model?" in capsys.readouterr().err
+    assert "deepseek-v4-pro" == chat.session.target.model
+
+
+@pytest.mark.parametrize("name", table())
+def test_every_command_explains_itself(chat: Chat, capsys: Caught, name: str) -> None:
+    """``/help NAME`` shows usage and help, and completion offers the name."""
+    say(chat, f"/help {name}")
+
+    assert f"/{table()[name].usage}" in capsys.readouterr().out
+    assert name in words(chat, f"/{name[:2]}")
+
+
+def test_help_lists_every_command(chat: Chat, capsys: Caught) -> None:
+    """``/help`` has a line for each."""
+    say(chat, "/help")
+
+    shown = capsys.readouterr().out
+    assert [] == [name for name in table() if f"/{name} " not in shown]
+
+
+def test_a_setting_acts_from_the_next_request_on(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """``/set`` changes what is sent next and says who set it; ``/set unset`` takes it back."""
+    say(chat, "One.", "/set reasoning.effort high", "Two.", "/set unset reasoning.effort", "Three.")
+
+    assert [None, "high", None] == [exchange.body.get("reasoning_effort") for exchange in referee.requests]
+    shown = capsys.readouterr().out
+    assert "reasoning.effort = high (set by session)" in shown
+    assert "reasoning.effort = (unset) (from built-in)" in shown
+
+
+def test_a_bad_value_is_refused_with_the_allowed_ones(chat: Chat, capsys: Caught) -> None:
+    """The old value stays."""
+    say(chat, "/set reasoning.effort low", "/set reasoning.effort enormous", "/set reasoning.efort low")
+
+    told = capsys.readouterr().err
+    assert "low" == chat.session.settings.effort
+    assert "(allowed: none, minimal, low, medium, high, xhigh, max)" in told
+    assert "did you mean reasoning.effort or " in told
+
+
+def test_set_with_a_key_alone_explains_it(chat: Chat, capsys: Caught) -> None:
+    """Help, allowed values, the value in force and its layer."""
+    say(chat, "/set reasoning.stripFromContext")
+
+    shown = capsys.readouterr().out
+    assert "Allowed: all, allButLast, none." in shown
+    assert "reasoning.stripFromContext = none (from built-in)" in shown
+
+
+def test_default_hides_what_weaker_layers_say(referee: Referee, capsys: Caught) -> None:
+    """``/set KEY default`` beats the user's file, for keys with a built-in default and for those without."""
+    import thinkback
+
+    weaker = {"reasoning.effort": "low", "reasoning.enabled": False}
+    with thinkback.open(":memory:", rules={}, settings=weaker) as store:
+        chat = open_chat(store, referee)
+        say(chat, "/set reasoning.effort default", "/set reasoning.enabled default")
+        settings = chat.session.settings
+
+    assert (None, True) == (settings.effort, settings.enabled)
+    assert "reasoning.enabled = true (set by session)" in capsys.readouterr().out
+
+
+def test_set_alone_lists_all(chat: Chat, capsys: Caught) -> None:
+    """Every key with value and layer."""
+    say(chat, "/set reasoning.effort max", "/set")
+
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["reasoning.effort", "max", "session"] in shown
+    assert ["reasoning.enabled", "true", "built-in"] in shown
+
+
+def test_keys_and_values_are_completed(chat: Chat) -> None:
+    """Keys after ``/set``, then the words that the key allows; what the session set after ``/set unset``."""
+    say(chat, "/set reasoning.effort high")
+
+    assert ["reasoning.effort"] == words(chat, "/set reasoning.eff")
+    assert ["minimal", "medium", "max"] == words(chat, "/set reasoning.effort m")
+    assert ["default"] == words(chat, "/set reasoning.effort d")
+    assert ["reasoning.effort"] == words(chat, "/set unset ")
+    assert [] == words(chat, "/set nonsense ")
+    assert [] == words(chat, "/nonsense ")
+    assert [] == words(chat, "no command")
+
+
+def test_the_model_changes_and_the_history_stays(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """``/model`` acts on the next request; the endpoint takes one or both."""
+    say(chat, "One.", "/model deepseek-v4-flash", "Two.")
+    say(chat, f"/endpoint kimi kimi-k2.6 --base-url {referee.base_url('kimi')}", "/model")
+
+    models = [exchange.body["model"] for exchange in referee.requests]
+    shown = capsys.readouterr()
+    assert ["deepseek-v4-pro", "deepseek-v4-flash"] == models
+    assert "kimi kimi-k2.6" in shown.out
+    assert "known here: " in shown.err
+    assert 3 == len(referee.requests[1].body["messages"])
+
+
+def test_endpoints_are_listed_and_unknown_ones_refused(chat: Chat, capsys: Caught) -> None:
+    """An unknown endpoint changes nothing; ``/endpoint`` alone lists them."""
+    say(chat, "/endpoint", "/endpoint nowhere", "/endpoint a b c", "/endpoint openai --base-url", "/endpoint --nonsense")
+
+    shown = capsys.readouterr()
+    assert "anthropic" in shown.out
+    assert "no endpoint is called 'nowhere'" in shown.err
+    assert "--base-url wants a value" in shown.err
+    assert 2 == shown.err.count("usage: /endpoint")
+    assert "deepseek" == chat.session.target.endpoint.id
+
+
+def test_places_are_completed(chat: Chat) -> None:
+    """Endpoints, models of the endpoint, and options behind them."""
+    assert {"deepseek", "deepseek-anthropic"} < set(words(chat, "/endpoint deep"))
+    assert "deepseek-reasoner" in words(chat, "/model ")
+    assert ["--key-env"] == words(chat, "/endpoint deepseek --k")
+    assert [] == words(chat, "/endpoint deepseek --key-env ")
+
+
+def test_why_tells_the_last_the_next_and_any_request(chat: Chat, capsys: Caught) -> None:
+    """Decisions of requests, and what led to an answer."""
+    say(chat, "One.", "Two.", "/why", "/why next")
+    answer = chat.session.log(kinds=("assistant",))[0].hash[:8]
+    say(chat, f"/why {answer}", "/why ffff")
+
+    shown = capsys.readouterr()
+    assert "session talk, last request: deepseek deepseek-v4-pro, 3 messages" in shown.out
+    assert "session talk, next request" in shown.out
+    assert f"assistant {answer}: You said: \"One.\"" in shown.out
+    assert "ffff" in shown.err
+    assert answer in words(chat, "/why ")
+    assert [] == words(chat, "/why next ")
+
+
+def test_why_before_the_first_request_is_refused(chat: Chat, capsys: Caught) -> None:
+    """There is nothing to explain, which is told."""
+    say(chat, "/why")
+
+    assert capsys.readouterr().err.startswith("thinkback: ")
+    assert exits.FAILED == chat.code
+
+
+def test_think_browses_the_reasoning(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """A line for each response that reasoned; a number shows it in full; any other word is refused."""
+    say(chat, "/think")
+    referee.push(Step(reasoning="First line.\nSecond line.", text="Answer."))
+    say(chat, "One.", "Two.")
+    capsys.readouterr()
+    say(chat, "/think", "/think 1", "/think 3", "/think x")
+
+    shown = capsys.readouterr()
+    assert "First line. Second line." in shown.out
+    assert "  First line.\n  Second line." in shown.out
+    assert 2 == shown.err.count("allowed is a number from 1 to 2")
+    assert ["1", "2"] == words(chat, "/think ")
+
+
+def test_think_says_when_there_is_none(chat: Chat, capsys: Caught) -> None:
+    """No reasoning yet."""
+    say(chat, "/think", "/think 1")
+
+    told = capsys.readouterr().err
+    assert "there is no reasoning yet" in told
+    assert "nothing yet: there is no reasoning" in told
+
+
+def test_branches_are_made_listed_switched_and_deleted(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """What is said on a branch is on no other."""
+    say(chat, "One.", "/branch side", "Two.", "/switch main", "Three.", "/branch", "/branch --delete side")
+    say(chat, "/branch --delete", "/switch nowhere")
+
+    shown = capsys.readouterr()
+    assert ["One.", "Two.", "Three."] == asked(referee)
+    assert 3 == len(referee.requests[-1].body["messages"])
+    assert "* main" in shown.out
+    assert "no other branch has the commits of side" in shown.err
+    assert "usage: /branch" in shown.err
+    assert "there is no branch 'nowhere'" in shown.err
+    assert ["side"] == words(chat, "/switch ")
+    assert ["main", "side"] == words(chat, "/branch --delete ")
+
+
+def test_a_fork_goes_on_in_a_session_of_its_own(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """The session that it came from stays as it is, and can be gone back to."""
+    say(chat, "One.", "/fork other", "Two.")
+    assert "other" == chat.session.name
+    say(chat, "/resume talk")
+
+    assert "talk" == chat.session.name
+    assert 1 == len(chat.session.log(kinds=("user",)))
+    assert 3 == len(referee.requests[-1].body["messages"])
+    assert "session other, as talk was; /resume talk goes back" in capsys.readouterr().out
+
+
+def test_retry_asks_the_last_message_again_on_a_new_branch(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """The first answer stays on its branch, and the second request does not carry it."""
+    referee.push(Step(text="Old."), Step(text="New."))
+    say(chat, "One.", "/retry")
+
+    assert ["One.", "One."] == asked(referee)
+    assert [1, 1] == [len(exchange.body["messages"]) for exchange in referee.requests]
+    assert "retry-1" == chat.session.branches.current
+    assert "branch retry-1; /switch main goes back" in capsys.readouterr().err
+    say(chat, "/switch main")
+    assert "Old." in capsys.readouterr().out
+
+
+def test_edit_says_the_last_message_otherwise(chat: Chat, referee: Referee) -> None:
+    """What came before goes along, the old words do not; they stay in the log."""
+    say(chat, "One.", "Two.", "/edit Other.", "/edit And another.")
+
+    assert ["One.", "Two.", "Other.", "And another."] == asked(referee)
+    assert "Two." not in str(referee.requests[-1].body["messages"])
+    assert ["edit-1", "edit-2", "main"] == [one.name for one in chat.session.branches.list()]
+
+
+def test_retry_and_edit_want_a_message(chat: Chat, capsys: Caught) -> None:
+    """Before anything was asked there is none; without words and without a person to ask, edit does nothing."""
+    say(chat, "/retry", "/edit words")
+    told = capsys.readouterr().err
+    say(chat, "One.", "/edit", "/retry now")
+
+    assert 2 == told.count("nothing was asked yet")
+    refused = capsys.readouterr().err
+    assert "usage: /edit TEXT" in refused
+    assert "usage: /retry" in refused
+    assert "main" == chat.session.branches.current
+
+
+def test_compact_says_what_it_would_do_and_does_it(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """The checkpoint acts on the next request."""
+    for at in range(6):
+        referee.push(Step(text=f"Answer {at}. " + "Many words. " * 60))
+        say(chat, f"Question {at}. " + "Words upon words. " * 60)
+    say(chat, "/compact --dry-run --tail 1", "/compact --tail 1", "Go on.")
+
+    shown = capsys.readouterr().out
+    assert "nothing was stored: --dry-run" in shown
+    assert "\ncheckpoint " in shown
+    assert 1 == len(chat.session.compaction.list())
+    assert len(referee.requests[-1].body["messages"]) < 8
+
+
+def test_compact_refuses_what_it_does_not_know(chat: Chat, capsys: Caught) -> None:
+    """A strategy, a number, or a history that is too short."""
+    say(chat, "One.", "/compact nonsense", "/compact --tail x", "/compact")
+
+    told = capsys.readouterr().err
+    assert "allowed are deterministic, model, sliding_window" in told
+    assert "--tail wants a whole number" in told
+    assert "there is nothing new to summarise" in told
+    assert "sliding_window" in words(chat, "/compact --dry-run ")
+    assert [] == chat.session.compaction.list()
+
+
+def test_usage_counts_by_model_turn_and_step(chat: Chat, capsys: Caught) -> None:
+    """The tokens of the session, in the table that the command prints."""
+    say(chat, "One.", "/usage", "/usage turn", "/usage nonsense")
+
+    shown = capsys.readouterr()
+    assert "deepseek-v4-pro" in shown.out
+    assert "\nturn " in shown.out
+    assert "/usage nonsense: allowed are model, turn, step" in shown.err
+    assert ["turn"] == words(chat, "/usage t")
+
+
+def test_search_finds_in_all_sessions_or_here(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """Words of a search go as they stand, quotation marks too."""
+    referee.push(Step(reasoning="A walrus thinks.", text="Indeed."))
+    say(chat, "One walrus here.", "/fork other", '/search "walrus here"', "/search --reasoning walrus")
+    chat.session.commit("Another walrus.")
+    say(chat, "/search --here Another", "/search", "/search nothinglikeit")
+
+    shown = capsys.readouterr()
+    assert "One walrus here." in shown.out
+    assert "A walrus thinks." in shown.out
+    assert "Another walrus." in shown.out
+    assert "usage: /search" in shown.err
+    assert "nothing was found" in shown.err
+    assert ["--reasoning"] == words(chat, "/search --here --r")
+
+
+def test_export_writes_the_session(chat: Chat, capsys: Caught, tmp_path: Path) -> None:
+    """Reasoning goes along where it is asked for; a wrong format writes nothing."""
+    say(chat, "One.", f"/export {tmp_path}/a.md", f"/export {tmp_path}/b.md --with-reasoning")
+    say(chat, f"/export {tmp_path}/c --format nonsense", "/export")
+    say(chat, f"/export {tmp_path}/d --format jsonl --complete", f"/export {tmp_path}/missing/e.md")
+
+    shown = capsys.readouterr()
+    assert "One." in (tmp_path / "a.md").read_text()
+    assert "No tool is needed" not in (tmp_path / "a.md").read_text()
+    assert "No tool is needed" in (tmp_path / "b.md").read_text()
+    assert not (tmp_path / "c").exists()
+    assert (tmp_path / "d").exists()
+    assert 2 == shown.err.count("usage: /export")
+    assert "missing" in shown.err
+    assert ["markdown"] == words(chat, "/export x --format m")
+
+
+def test_sessions_are_listed_and_resumed(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """What was said and thought there is shown, and an unknown name is refused."""
+    say(chat, "One.", "/fork other", "Two.", "/sessions", "/resume nobody", "/resume")
+    before = capsys.readouterr()
+    say(chat, "/resume talk")
+
+    shown = capsys.readouterr().out
+    assert {"talk", "other"} < set(before.out.split())
+    assert "there is no session 'nobody'" in before.err
+    assert "usage: /resume" in before.err
+    assert "One." in shown
+    assert "No tool is needed" in shown
+    assert "Two." not in shown
+    assert ["other"] == words(chat, "/resume oth")
+
+
+def test_quit_ends_the_loop(chat: Chat, capsys: Caught) -> None:
+    """And nothing else."""
+    say(chat, "/quit now")
+    assert not chat.is_over
+    say(chat, "/quit")
+
+    assert chat.is_over
+    assert "usage: /quit" in capsys.readouterr().err
+
+
+def test_words_that_cannot_be_taken_apart_are_wrong_use(chat: Chat, capsys: Caught) -> None:
+    """An open quotation mark is told as such."""
+    say(chat, '/model "half')
+
+    assert "No closing quotation: usage is /model [NAME]" in capsys.readouterr().err
