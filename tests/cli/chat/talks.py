@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import Any
 
 import thinkback
 from tests.cli.command import KEY
@@ -35,10 +36,16 @@ def say(chat: Chat, *lines: str) -> None:
         loop.handle(chat, line)
 
 
+def messages(referee: Referee, at: int = -1) -> list[dict[str, Any]]:
+    """The messages of a request."""
+    sent: Any = referee.requests[at].body["messages"]
+    return [dict(one) for one in sent]
+
+
 def asked(referee: Referee) -> list[str]:
     """The last user message of each request."""
-    sent = [exchange.body["messages"] for exchange in referee.requests]
-    return [next(one["content"] for one in reversed(messages) if one["role"] == "user") for messages in sent]
+    every = [messages(referee, at) for at in range(len(referee.requests))]
+    return [next(str(one["content"]) for one in reversed(sent) if one["role"] == "user") for sent in every]
 
 
 def memory() -> SessionStore:

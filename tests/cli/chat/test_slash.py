@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.chat.talks import asked, open_chat, say
+from tests.cli.chat.talks import asked, messages, open_chat, say
 from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.table import completions, table
@@ -120,12 +120,13 @@ def test_the_model_changes_and_the_history_stays(chat: Chat, referee: Referee, c
     assert ["deepseek-v4-pro", "deepseek-v4-flash"] == models
     assert "kimi kimi-k2.6" in shown.out
     assert "known here: " in shown.err
-    assert 3 == len(referee.requests[1].body["messages"])
+    assert 3 == len(messages(referee, 1))
 
 
 def test_endpoints_are_listed_and_unknown_ones_refused(chat: Chat, capsys: Caught) -> None:
     """An unknown endpoint changes nothing; ``/endpoint`` alone lists them."""
-    say(chat, "/endpoint", "/endpoint nowhere", "/endpoint a b c", "/endpoint openai --base-url", "/endpoint --nonsense")
+    say(chat, "/endpoint", "/endpoint nowhere", "/endpoint a b c", "/endpoint openai --base-url")
+    say(chat, "/endpoint --nonsense")
 
     shown = capsys.readouterr()
     assert "anthropic" in shown.out
@@ -152,7 +153,7 @@ def test_why_tells_the_last_the_next_and_any_request(chat: Chat, capsys: Caught)
     shown = capsys.readouterr()
     assert "session talk, last request: deepseek deepseek-v4-pro, 3 messages" in shown.out
     assert "session talk, next request" in shown.out
-    assert f"assistant {answer}: You said: \"One.\"" in shown.out
+    assert f'assistant {answer}: You said: "One."' in shown.out
     assert "ffff" in shown.err
     assert answer in words(chat, "/why ")
     assert [] == words(chat, "/why next ")
@@ -197,7 +198,7 @@ def test_branches_are_made_listed_switched_and_deleted(chat: Chat, referee: Refe
 
     shown = capsys.readouterr()
     assert ["One.", "Two.", "Three."] == asked(referee)
-    assert 3 == len(referee.requests[-1].body["messages"])
+    assert 3 == len(messages(referee))
     assert "* main" in shown.out
     assert "no other branch has the commits of side" in shown.err
     assert "usage: /branch" in shown.err
@@ -214,7 +215,7 @@ def test_a_fork_goes_on_in_a_session_of_its_own(chat: Chat, referee: Referee, ca
 
     assert "talk" == chat.session.name
     assert 1 == len(chat.session.log(kinds=("user",)))
-    assert 3 == len(referee.requests[-1].body["messages"])
+    assert 3 == len(messages(referee))
     assert "session other, as talk was; /resume talk goes back" in capsys.readouterr().out
 
 
@@ -224,7 +225,7 @@ def test_retry_asks_the_last_message_again_on_a_new_branch(chat: Chat, referee: 
     say(chat, "One.", "/retry")
 
     assert ["One.", "One."] == asked(referee)
-    assert [1, 1] == [len(exchange.body["messages"]) for exchange in referee.requests]
+    assert [1, 1] == [len(messages(referee, at)) for at in range(2)]
     assert "retry-1" == chat.session.branches.current
     assert "branch retry-1; /switch main goes back" in capsys.readouterr().err
     say(chat, "/switch main")
@@ -236,7 +237,7 @@ def test_edit_says_the_last_message_otherwise(chat: Chat, referee: Referee) -> N
     say(chat, "One.", "Two.", "/edit Other.", "/edit And another.")
 
     assert ["One.", "Two.", "Other.", "And another."] == asked(referee)
-    assert "Two." not in str(referee.requests[-1].body["messages"])
+    assert "Two." not in str(messages(referee))
     assert ["edit-1", "edit-2", "main"] == [one.name for one in chat.session.branches.list()]
 
 
@@ -264,7 +265,7 @@ def test_compact_says_what_it_would_do_and_does_it(chat: Chat, referee: Referee,
     assert "nothing was stored: --dry-run" in shown
     assert "\ncheckpoint " in shown
     assert 1 == len(chat.session.compaction.list())
-    assert len(referee.requests[-1].body["messages"]) < 8
+    assert len(messages(referee)) < 8
 
 
 def test_compact_refuses_what_it_does_not_know(chat: Chat, capsys: Caught) -> None:

@@ -109,7 +109,7 @@ class Prompt:
         while True:
             self._status = told(chat, meter)
             try:
-                yield session.prompt()
+                yield session.prompt(default=chat.screen.take_typed())
             except EOFError:
                 return
 
@@ -132,7 +132,7 @@ def told(chat: Chat, meter: status.Meter) -> str:
 
 
 def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
-    """Enter sends, Alt-Enter or a backslash at the end begins a line, Ctrl-C clears, Ctrl-T shows thinking otherwise."""
+    """Enter sends, Alt-Enter or a backslash begins a line, Ctrl-C clears, Ctrl-T shows thinking otherwise."""
     bound = KeyBindings()
 
     @bound.add("enter")

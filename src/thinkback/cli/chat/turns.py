@@ -81,13 +81,11 @@ def one_interrupt() -> Iterator[None]:
 @contextmanager
 def silent_keys(is_live: bool) -> Iterator[None]:
     """What is typed while a turn runs is not written into its text; it stands at the next prompt."""
-    try:
-        import termios
-    except ImportError:  # a system without them
-        is_live = False
-    if not is_live:
+    if not is_live or sys.platform == "win32":
         yield
         return
+    import termios
+
     keyboard = sys.stdin.fileno()
     before = termios.tcgetattr(keyboard)
     quiet = [*before]
