@@ -21,10 +21,13 @@ def go_on(chat: Chat, name: str) -> None:
     """Make the session ``name``, which must be there, the one of the chat."""
     info = chat.store.find(name)
     place = place_after(Place(), chat.store.commits(info.id))
-    session = opened(chat.store, info.name, place)
-    if not place.endpoint:  # nothing was asked there yet: it goes where this chat goes
-        session._place = chat.session._place
-    chat.session = session
+    if place.endpoint:
+        chat.session = opened(chat.store, info.name, place)
+    else:  # nothing was asked there yet: it goes where this chat goes
+        here = chat.session._place
+        chat.session = chat.store.session(
+            info.name, endpoint=here.endpoint, model=here.model, base_url=here.base_url, api_key=here.api_key
+        )
     show(chat)
 
 
