@@ -47,6 +47,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "doctor": "doctor",
         "settings": "settings",
         "endpoints": "endpoints",
+        "apps": "apps",
         "probe": "probe",
         "decode": "decode",
         "replay": "replaying",
@@ -74,7 +75,7 @@ Exit codes:
 Environment:
   THINKBACK_DB            the log's file or address, where --db is not given
   THINKBACK_TENANT        whose log it is at a postgresql:// address
-  THINKBACK_CONFIG_DIR    where settings.toml and rules.toml are
+  THINKBACK_CONFIG_DIR    where settings.toml, rules.toml and apps/ are
   THINKBACK_DEBUG=1       show where an unexpected failure happened
   NO_COLOR=1              no colours, no italics
 """

@@ -11,6 +11,7 @@ import msgspec
 
 import thinkback
 from thinkback.cli import terminal
+from thinkback.cli.apps import app_of, placed
 from thinkback.cli.decisions import control_line
 from thinkback.cli.options import Place, check_place, is_log_there, log_path, open_log, place_after
 
@@ -24,12 +25,12 @@ _NAME = "dry run"
 _NO_KEY = "none"
 
 
-def dry_run(db: str, name: str, place: Place, prompt: str, options: Mapping[str, Any], as_json: bool) -> None:
+def dry_run(db: str, name: str, place: Place, app: str, prompt: str, options: Mapping[str, Any], as_json: bool) -> None:
     """Print the body of the request that ``prompt`` would lead to; with ``as_json`` where it goes and why, too."""
     known, commits = _stored(db, name)
-    place = place_after(place, commits)
+    place = placed(place_after(place, commits), app or app_of(known))
     check_place(place)
-    plan = _plan(place, known, commits, prompt, options)
+    plan = _plan(place, app, known, commits, prompt, options)
     body = bytes(plan)
     if as_json:
         terminal.print_json(
@@ -59,7 +60,7 @@ def _stored(db: str, name: str) -> tuple[SessionInfo | None, list[Commit]]:
 
 
 def _plan(
-    place: Place, known: SessionInfo | None, commits: list[Commit], prompt: str, options: Mapping[str, Any]
+    place: Place, app: str, known: SessionInfo | None, commits: list[Commit], prompt: str, options: Mapping[str, Any]
 ) -> Plan:
     """The plan after the copy was asked ``prompt``. Planning wants a key where the endpoint does: any will do."""
     from thinkback.drive.sync import now
@@ -77,6 +78,7 @@ def _plan(
             model=place.model,
             base_url=place.base_url,
             api_key=_key(store.rulebook, place),
+            app=app,
         )
         return session.wire.plan(prompt, **options)
 

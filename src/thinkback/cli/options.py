@@ -55,6 +55,11 @@ class Place(NamedTuple):
         return key
 
 
+app_option = click.option(
+    "--app", metavar="NAME", default="", help="The app of a new session; `thinkback apps` lists them."
+)
+
+
 def place_options(command: Command) -> Command:
     """``--endpoint``, ``--model``, ``--base-url`` and ``--key-env``."""
     for option in (
@@ -149,8 +154,8 @@ def check_place(place: Place) -> None:
         raise NotFoundError("it is not said which model to use", next_actions=("give --model",))
 
 
-def opened(store: SessionStore, name: str, place: Place) -> Session:
-    """The session called ``name``, made if it is not there, with its requests going to ``place``."""
+def opened(store: SessionStore, name: str, place: Place, app: str = "") -> Session:
+    """The session called ``name``, made if it is not there, with its requests going to ``place``; a new one's app."""
     return store.session(
-        name, endpoint=place.endpoint, model=place.model, base_url=place.base_url, api_key=place.api_key
+        name, endpoint=place.endpoint, model=place.model, base_url=place.base_url, api_key=place.api_key, app=app
     )

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import exits, terminal
+from thinkback.cli.apps import app_of, placed
 from thinkback.cli.options import (
     DIALECTS,
     Place,
+    app_option,
     check_place,
     db_option,
     json_option,
@@ -65,6 +67,7 @@ takes the words of the endpoint's own dialect.
 )
 @click.option("--no-stream", is_flag=True, help="Ask the endpoint for the whole response at once.")
 @click.option("--dry-run", is_flag=True, help="Print the body that would be sent; sends and stores nothing.")
+@app_option
 @place_options
 @db_option
 @json_option
@@ -81,17 +84,18 @@ def run_command(prompt: str, **given: Any) -> None:
     if given["dry_run"]:
         from thinkback.cli.dry_run import dry_run
 
-        dry_run(given["db"], given["session"], place, text, options, given["as_json"])
+        dry_run(given["db"], given["session"], place, given["app"], text, options, given["as_json"])
         return
-    _ask(given["db"], given["session"], place, text, options, given["as_json"])
+    _ask(given["db"], given["session"], place, given["app"], text, options, given["as_json"])
 
 
-def _ask(db: str, name: str, place: Place, text: str, options: dict[str, Any], as_json: bool) -> None:
+def _ask(db: str, name: str, place: Place, app: str, text: str, options: dict[str, Any], as_json: bool) -> None:
     with open_log(log_path(db)) as store:
         known = store.log.find_session(name) if name else None
         place = place_after(place, store.commits(known.id)) if known else place
+        place = placed(place, app or app_of(known))
         _check(store, place)
-        session = opened(store, known.name if known else name or _fresh_name(), place)
+        session = opened(store, known.name if known else name or _fresh_name(), place, app)
         reply = session.chat(text, **options) if as_json else _stream(session, text, options)
         if as_json:
             terminal.print_json(_as_json(session, reply))

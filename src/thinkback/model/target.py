@@ -35,6 +35,7 @@ class Settings(msgspec.Struct, frozen=True):
     budget: int | None = None
     budget_action: Literal["warn", "step_down", "stop"] = "warn"
     server_state: bool = False
+    app: str | None = None
     profile: str | None = None
     compaction_auto: bool = True
     compaction_thresholds: str = "70/80/90"

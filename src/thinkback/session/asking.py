@@ -14,7 +14,7 @@ from thinkback.errors import ToolDefinitionError, Veto
 from thinkback.log.compaction import is_empty
 from thinkback.model.commits import Compaction, Message
 from thinkback.model.target import Settings, Target
-from thinkback.session import requests
+from thinkback.session import apps, requests
 from thinkback.session.fresh import new_id, outside
 from thinkback.session.requests import Options
 from thinkback.turn.ask import Ask
@@ -34,9 +34,10 @@ def preflight(session: Session, options: Options, said: Message | None = None) -
     """
     place, rulebook = session._place, session._store.rulebook
     target = place.target(rulebook)
-    params = requests.native_params(target, options)
+    params = requests.native_params(target, apps.formed(session, options))
     effective = within_budget(session, session._effective(options.settings), target, params).settings
     Resolver(effective, target, params)
+    apps.check(session, effective, target)
     requests.check_message(said, target)
     place.headers(rulebook, streams=options.stream)
     return place.authenticator(rulebook)
@@ -53,6 +54,7 @@ def within_budget(session: Session, settings: Settings, target: Target, params: 
 
 def ask_for(session: Session, message: Message | None, options: Options) -> tuple[Ask, dict[str, PythonTool]]:
     """What the turn is asked to do, and the functions that it may run."""
+    options = apps.completed(session, options)
     functions = runnable(session, options)
     ask = Ask(
         plan=lambda: session._plan(options, with_key=True),

@@ -69,6 +69,13 @@ class CallOptions(TypedDict, total=False):
     timeouts: Timeouts | None
 
 
+class JsonSchema(msgspec.Struct, frozen=True):
+    """An answer's form, said as a JSON schema with a name: a ``response_format`` for every dialect."""
+
+    schema: Mapping[str, Any]
+    name: str = "answer"
+
+
 class Options(msgspec.Struct, frozen=True):
     """The options of a call, read once. ``functions`` are those among ``tools`` that can be run."""
 
@@ -217,6 +224,8 @@ def _schema(wanted: Any) -> tuple[Mapping[str, Any] | None, str]:
     """The JSON schema of a type, and its name; a mapping is the native field as it is."""
     if wanted is None or isinstance(wanted, Mapping):
         return None, ""
+    if isinstance(wanted, JsonSchema):
+        return wanted.schema, wanted.name
     try:
         return inline(msgspec.json.schema(wanted)), getattr(wanted, "__name__", "answer")
     except TypeError as error:

@@ -16,7 +16,7 @@ from thinkback.log.protocol import SessionInfo
 from thinkback.model.commits import Commit, Draft, Payload, Priority, Step
 from thinkback.model.curation import matching
 from thinkback.model.target import Decision, Settings, Target, merge_headers
-from thinkback.session import asking, following, requests
+from thinkback.session import apps, asking, following, requests
 from thinkback.session.curating import Batch, Curator
 from thinkback.session.fresh import new_id
 from thinkback.session.profile_files import SETTING
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from thinkback.session.store import SessionStore
     from thinkback.session.usage import SessionUsage, Spent
     from thinkback.session.wire import Planned, Wire
+    from thinkback.settings.apps import App
 
 
 class Session:
@@ -97,6 +98,11 @@ class Session:
         self._read_layer()
         return self._stacked()
 
+    @property
+    def app(self) -> App | None:
+        """The app that the setting ``session.app`` names, read now from its file."""
+        return apps.app_of(self._layers)
+
     def use(self, endpoint: str | None = None, model: str | None = None, **options: Any) -> None:
         """Switch endpoint, model or HTTP options (those of ``SessionStore.session``) from the next request on.
 
@@ -104,6 +110,8 @@ class Session:
         """
         place = self._place.changed(self._store.rulebook, endpoint=endpoint, model=model, **options)
         self._followed.place = place
+        if model is not None:
+            apps.warn_of(self, model)
 
     def set(self, key: str, value: object) -> None:
         """Set a setting of this session. Raises ``SettingError``; the old value stays then."""
@@ -111,7 +119,9 @@ class Session:
             self.profiles.load(*names_in(str(value)))
         else:
             self._read_layer()
-            self._write_layer(self._layers.set("session", key, value))
+            layers = self._layers.set("session", key, value)
+            apps.check_switch(self, layers)
+            self._write_layer(layers)
 
     def unset(self, key: str) -> None:
         """Take a setting of this session back."""
@@ -366,12 +376,12 @@ class Session:
     def _place(self) -> requests.Place:
         """Where the next request goes, also where its profiles have just been edited: one request, one look."""
         following.follow(self)
-        return self._followed.place
+        return apps.fitted(self, self._followed.place)
 
     def _stacked(self) -> Layers:
         """The layers below that of a call."""
         layers = self._layers.replace("user", self._store.user_settings())
-        return layers.replace("profile", following.follow(self))
+        return apps.stacked(layers.replace("profile", following.follow(self)))
 
     def _read_layer(self) -> None:
         """The session's settings as they are in the store: another process may have set them."""

@@ -111,6 +111,7 @@ class SessionStore:
         client: object = None,
         account: str = "",
         profile: str = "",
+        app: str = "",
     ) -> Session:
         """The session ``name``, made if it is not there; endpoint and model hold from the next request on.
 
@@ -118,11 +119,12 @@ class SessionStore:
         directory, ``ssl.SSLContext`` or ``False``) override the environment; ``transport`` replaces our HTTP client,
         ``client`` (anything with ``chat(**request)``, maybe with ``extract_reasoning(response)``) the provider too;
         ``account`` names the account where one key replaces another; ``profile`` (names, separated by commas) says
-        what is not given, and is the session's from here on.
+        what is not given, and is the session's from here on. ``app`` is what a new session is for; it stays with the
+        session, and says what neither the caller nor a profile does.
         """
         from thinkback.drive.http import Timeouts
         from thinkback.drive.sync import now
-        from thinkback.session import following
+        from thinkback.session import apps, following
         from thinkback.session.fresh import new_id
         from thinkback.session.place import Place
         from thinkback.session.profile_files import SETTING
@@ -152,6 +154,9 @@ class SessionStore:
         session = Session(self, self.log.create_session(new_id(), name, now()), place)
         if profile:
             session._write_layer(session._layers.set("session", SETTING, ",".join(names_in(profile))))
+        if app:
+            session.set(apps.KEY, app)
+        apps.warn_of(session, model)
         return session
 
     @property

@@ -11,7 +11,7 @@ from thinkback.errors import ProviderError, ThinkbackError
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Commit, Draft, Message, Tools
-from thinkback.session import adopt, asking, requests
+from thinkback.session import adopt, apps, asking, requests
 from thinkback.session.fresh import new_id
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
@@ -63,6 +63,7 @@ class Wire:
         if prompt is None:
             requests.check_answered(waiting, results, {})
         session._append(answered)
+        read = apps.completed(session, read)
         session._append(self._opening(said, read))
         plan = session._plan(read, with_key=True)
         found = pressure.automatic(session._history, plan)

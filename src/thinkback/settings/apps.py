@@ -141,6 +141,10 @@ def _text(raw: object) -> str:
     return raw
 
 
+def _prompt(raw: object) -> str:
+    return _text(raw).strip()
+
+
 def _word(raw: object) -> str:
     text = _text(raw)
     if not text.isprintable() or text != text.strip() or " " in text:
@@ -220,7 +224,7 @@ def _server(raw: object) -> Server:
 _FIELDS: dict[str, tuple[Callable[[object], Any], Any]] = {
     "name": (_text, ""),
     "description": (_text, ""),
-    "system_prompt": (_text, ""),
+    "system_prompt": (_prompt, ""),
     "endpoint": (_word, ""),
     "model": (_models, ()),
     "fallback": (_word, ""),

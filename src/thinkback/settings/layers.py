@@ -130,11 +130,12 @@ def _checked(layer: Layer, name: str, raw: object) -> Value:
             f"{name} cannot be set in the layer {layer}: layers that can be set are {', '.join(WRITABLE)}",
             details={"key": name, "value": raw, "layer": layer, "allowed": WRITABLE},
         )
-    if layer in KEYS[name].refused_in:
+    refused = KEYS[name].refused_in
+    if layer in refused:
         raise SettingError(
             f"{name} cannot be set in the layer {layer}",
             details={"key": name, "value": raw, "layer": layer, "allowed": ()},
-            next_actions=["set it in the settings file, in a profile or with /set"],
+            next_actions=[f"layers that may set it are {', '.join(one for one in WRITABLE if one not in refused)}"],
         )
     return value
 

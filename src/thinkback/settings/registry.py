@@ -172,6 +172,15 @@ ROWS = (
         default=False,
     ),
     Key(
+        "session.app",
+        "app",
+        "text",
+        "The app that the conversation began with; another app begins another session.",
+        words="the name of an app",
+        refused_in=("user", "app", "profile", "call"),
+        recorded=False,
+    ),
+    Key(
         "session.profile",
         "profile",
         "text",

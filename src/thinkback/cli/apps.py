@@ -1,0 +1,105 @@
+"""``apps``: the apps of this machine, and what one of them says."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import Place, json_option
+
+if TYPE_CHECKING:
+    from thinkback.log.protocol import SessionInfo
+    from thinkback.session.apps import Listed
+    from thinkback.settings.apps import App
+
+
+@click.command("apps", short_help="List the apps, or show one.")
+@click.argument("name", default="")
+@json_option
+def apps_command(name: str, as_json: bool) -> None:
+    """List the apps: those that ship, and yours (apps/*.toml in the configuration directory), which win.
+
+    With NAME, show what it says.
+    """
+    from thinkback.session import apps
+
+    if name:
+        app = apps.find(name)
+        if as_json:
+            terminal.print_json(_as_json(app))
+        else:
+            _show(app)
+        return
+    found = apps.listed()
+    if as_json:
+        terminal.print_json([_listed_json(row) for row in found])
+    else:
+        print_apps(found)
+
+
+def print_apps(found: list[Listed]) -> None:
+    """A line for each: how it is called, what it is for, and what is wrong with its file."""
+    pen = terminal.pen(sys.stdout)
+    width = max(len(row.id) for row in found)
+    for row in found:
+        told = row.app.description or row.app.name if row.app is not None else row.fault
+        own = pen(" (yours)", "dim") if row.file else ""
+        painted = terminal.clean(told) if row.app is not None else pen(terminal.clean(told), "red")
+        terminal.out(f"{pen(terminal.pad(row.id, width), 'bold')}  {painted}{own}")
+
+
+def app_of(info: SessionInfo | None) -> str:
+    """The app of a session that there is, or nothing."""
+    return info.settings.get("session.app", "") if info is not None else ""
+
+
+def placed(place: Place, app: str) -> Place:
+    """``place`` with the endpoint and the first model of ``app`` where nothing is said; without an app as it is."""
+    if not app:
+        return place
+    from thinkback.session import apps
+
+    found = apps.find(app)
+    endpoint = place.endpoint or ("" if place.base_url else found.endpoint)
+    return place._replace(endpoint=endpoint, model=place.model or found.default_model)
+
+
+def _show(app: App) -> None:
+    pen = terminal.pen(sys.stdout)
+    terminal.out(pen(terminal.clean(app.name), "bold") + (f"  {terminal.clean(app.description)}"))
+    for what, told in _facts(app):
+        terminal.out(f"{pen(f'{what:9}', 'dim')} {terminal.clean(told)}")
+    if app.system_prompt:
+        terminal.out()
+        terminal.out(terminal.clean(app.system_prompt.strip()))
+
+
+def _facts(app: App) -> list[tuple[str, str]]:
+    from thinkback.settings import to_text
+
+    facts = [
+        ("endpoint", app.endpoint or "yours"),
+        ("models", ", ".join(app.models) or "yours"),
+        ("tools", ", ".join(app.tools)),
+        ("features", ", ".join(app.features)),
+        ("settings", ", ".join(f"{key} = {to_text(value)}" for key, value in app.settings.items())),
+    ]
+    return [(what, told) for what, told in facts if told]
+
+
+def _listed_json(row: Listed) -> dict[str, Any]:
+    if row.app is None:
+        return {"id": row.id, "file": row.file, "fault": row.fault}
+    return {"id": row.id, "file": row.file or None, "name": row.app.name, "description": row.app.description}
+
+
+def _as_json(app: App) -> dict[str, Any]:
+    import msgspec
+
+    # what servers are started with may hold keys
+    told = {field: getattr(app, field) for field in app.__struct_fields__ if field != "servers"}
+    made: dict[str, Any] = msgspec.to_builtins({**told, "servers": list(app.servers)})
+    return made

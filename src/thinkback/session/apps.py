@@ -1,0 +1,199 @@
+"""Apps as a session has them: found on this machine, read anew for each request, and held to one conversation.
+
+A session keeps its app in the setting ``session.app``. Another app begins another session, so that what one was told
+never reaches the other.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import warnings
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from thinkback.drive.tools import offered
+from thinkback.errors import NotFoundError, RuleFileError, SettingError
+from thinkback.session import config, requests
+from thinkback.session.fresh import outside
+from thinkback.settings.apps import App, check_constraints, choose_model, parse_app
+from thinkback.settings.features import packaged
+from thinkback.settings.registry import DEFAULT
+from thinkback.turn.orphans import last_system
+
+if TYPE_CHECKING:
+    from thinkback.model.target import Settings, Target
+    from thinkback.session.place import Place
+    from thinkback.session.requests import Options
+    from thinkback.session.session import Session
+    from thinkback.settings import Layers
+
+KEY = "session.app"
+REASONING_CONTEXT_MAX = 3
+"""How many responses' reasoning an app carries along (DESIGN 3.6)."""
+
+
+class Listed(NamedTuple):
+    """An app of this machine: ``file`` is where the person has it, empty for one that ships with thinkback.
+
+    ``app`` is ``None`` where the file has a ``fault``.
+    """
+
+    id: str
+    file: str
+    app: App | None
+    fault: str = ""
+
+
+def listed() -> list[Listed]:
+    """Every app, those that ship and the person's own, which win; by id."""
+    return [_listed(id, file, text) for id, (file, text) in sorted(_texts().items())]
+
+
+def find(id: str) -> App:
+    """The app called ``id``. Raises ``NotFoundError``, and ``RuleFileError`` for a file with faults."""
+    file = config.config_dir() / "apps" / f"{id}.toml"
+    if _is_plain(id) and file.is_file():
+        return _parsed(str(file), file.read_text(encoding="utf-8"))
+    texts = _texts()
+    if id in texts:
+        return _parsed(*texts[id])
+    close = difflib.get_close_matches(id, texts, 1)
+    raise NotFoundError(
+        f"there is no app {id!r}",
+        details={"app": id, "close_matches": close},
+        next_actions=(f"did you mean {close[0]}?" if close else f"apps are {', '.join(texts)}", "`thinkback apps`"),
+    )
+
+
+def app_of(layers: Layers) -> App | None:
+    """The app that these layers name, read now."""
+    named = _named(layers)
+    return find(named) if named else None
+
+
+def _named(layers: Layers) -> str:
+    value = next((entry.value for entry in layers.entries if entry.key == KEY), DEFAULT)
+    return "" if value == DEFAULT else str(value)
+
+
+def stacked(layers: Layers) -> Layers:
+    """``layers`` with what the app of the session says, and with what every app carries of reasoning."""
+    app = app_of(layers)
+    return layers if app is None else layers.replace("app", app.settings).carrying(REASONING_CONTEXT_MAX)
+
+
+def check_switch(session: Session, wanted: Layers) -> None:
+    """Raise where ``wanted`` name no app of this machine, or another one than that of a conversation that has begun."""
+    id, old = _named(wanted), _named(session._layers)
+    if id in ("", old):
+        return
+    find(id)
+    session._refresh()
+    if any(commit.kind == "user" for commit in session._history.commits):
+        had = f"the app {old}" if old else "no app"
+        raise SettingError(
+            f"{KEY} cannot become {id}: the conversation {session.name!r} began with {had}, and apps do not share one",
+            details={"key": KEY, "value": id, "session": session.name},
+            next_actions=("begin another session with the app", f"or unset {KEY} to go on without one"),
+        )
+
+
+def fitted(session: Session, place: Place) -> Place:
+    """``place`` with the app's endpoint and model where it has none, and a model that the app knows."""
+    app = session.app
+    if app is None:
+        return place
+    endpoint = place.endpoint or ("" if place.base_url else app.endpoint)
+    return msgspec.structs.replace(place, endpoint=endpoint, model=choose_model(app, place.model)[0])
+
+
+def warn_of(session: Session, model: str) -> None:
+    """Warn where ``model`` is not one of the app's, so that another is used in its place."""
+    app = session.app
+    warning = choose_model(app, model)[1] if app is not None else ""
+    if warning:
+        warnings.warn(warning, stacklevel=outside())
+
+
+def check(session: Session, settings: Settings, target: Target) -> None:
+    """Raise ``SettingError`` where the endpoint or model refuses what the app asks for, before the network."""
+    app = session.app
+    if app is None:
+        return
+    check_constraints(app, target.endpoint.id, target.model, settings.effort or "")
+    _feature_tools(app, target.endpoint.dialect)
+
+
+def formed(session: Session, options: Options) -> Options:
+    """``options`` with the form that answers of the app have, unless the caller gave one."""
+    app = session.app
+    if app is None or not app.output_schema or options.response_format is not None:
+        return options
+    return msgspec.structs.replace(options, response_format=requests.JsonSchema(app.output_schema, app.id))
+
+
+def completed(session: Session, options: Options) -> Options:
+    """``options`` with all that the app says where the caller does not: form, system prompt, the provider's tools.
+
+    The prompt is that of the first request, and stays: a conversation that changed it would lose what it rests on.
+    """
+    app = session.app
+    if app is None:
+        return options
+    options, history = formed(session, options), session._history
+    if options.system is None and app.system_prompt and last_system(history.commits) is None:
+        options = msgspec.structs.replace(options, system=app.system_prompt)
+    dialect = session.target.endpoint.dialect
+    own = requests.stamped(offered(_feature_tools(app, dialect))[0], dialect) or ()
+    before = history.tools if options.tools is None else options.tools
+    missing = tuple(tool for tool in own if tool not in before)
+    return msgspec.structs.replace(options, tools=(*before, *missing)) if missing else options
+
+
+def _feature_tools(app: App, dialect: str) -> list[dict[str, object]]:
+    """The tools of the provider's own that the app's features are, in the words of ``dialect``."""
+    tools = []
+    for feature in packaged().feature:
+        if feature.name not in app.features or not feature.tools:
+            continue
+        if dialect not in feature.tools:
+            raise SettingError(
+                f"the app {app.id} asks for {feature.name}, and no way is known to say it in {dialect}",
+                details={"app": app.id, "features": (feature.name,), "dialect": dialect},
+                next_actions=(f"use an endpoint of {', '.join(feature.tools)}", f"or leave out {feature.name}"),
+            )
+        tools.append(dict(feature.tools[dialect]))
+    return tools
+
+
+def _listed(id: str, file: str, text: str) -> Listed:
+    where = file if Path(file).is_absolute() else ""
+    try:
+        return Listed(id, where, _parsed(file, text))
+    except RuleFileError as error:
+        return Listed(id, where, None, error.message)
+
+
+def _texts() -> dict[str, tuple[str, str]]:
+    """By id, name and text of every app's file."""
+    shipped = resources.files("thinkback.settings").joinpath("data", "apps")
+    texts = {
+        file.name.removesuffix(".toml"): (file.name, file.read_text("utf-8"))
+        for file in shipped.iterdir()
+        if file.name.endswith(".toml")
+    }
+    own = (config.config_dir() / "apps").glob("*.toml")
+    return texts | {file.stem: (str(file), file.read_text(encoding="utf-8")) for file in own if file.is_file()}
+
+
+def _is_plain(id: str) -> bool:
+    return bool(id) and not set(id) & set("/\\:\0")
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(file: str, text: str) -> App:
+    return parse_app(file, text)
