@@ -144,6 +144,41 @@ def test_places_are_completed(chat: Chat) -> None:
     assert [] == words(chat, "/endpoint deepseek --key-env ")
 
 
+def test_profiles_are_saved_loaded_and_deleted(
+    chat: Chat, referee: Referee, capsys: Caught, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loading acts on the next request, on settings and place alike; what was not set is not saved."""
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path))
+    say(chat, "/profile", "/set reasoning.effort high", "/profile save deep", "/set unset reasoning.effort")
+    say(chat, "One.", "/profile load deep", "Two.", "/set reasoning.effort", "/profile", "/profile load nobody")
+    assert ["deep"] == words(chat, "/profile load d")
+    assert ["delete", "default"] == words(chat, "/profile de")
+    assert [] == words(chat, "/profile list ")
+    say(
+        chat,
+        "/set unset session.profile",
+        "/profile delete deep",
+        "/profile list",
+        "/profile save",
+        "/profile nonsense",
+    )
+
+    shown = capsys.readouterr()
+    assert [None, "high"] == [exchange.body.get("reasoning_effort") for exchange in referee.requests]
+    assert "reasoning.effort = high (set by profile)" in shown.out
+    assert "* deep" in shown.out
+    assert "nobody" in shown.err
+    assert 2 == shown.err.count("no profiles yet")
+    assert 2 == shown.err.count("usage: /profile")
+
+
+def test_the_default_profile_needs_the_settings_file(chat: Chat, capsys: Caught) -> None:
+    """A program that replaced the file is told so."""
+    say(chat, "/profile default deep")
+
+    assert "the default cannot be set" in capsys.readouterr().err
+
+
 def test_why_tells_the_last_the_next_and_any_request(chat: Chat, capsys: Caught) -> None:
     """Decisions of requests, and what led to an answer."""
     say(chat, "One.", "Two.", "/why", "/why next")

@@ -30,10 +30,10 @@ _MENU = 6
 # What a key looks like, or what stands before one. Hashes are hexadecimal and are none.
 _KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|nvapi|ghp|AIza|AKIA)[-_A-Za-z0-9]{12,}"
-    r"|(?:key|token|secret|password)\b\S*[\s=:]+\S{8,}",
+    r"|(?:key|token|secret|password)[\s=:]+\S{8,}",
     re.IGNORECASE,
 )
-_OPAQUE = re.compile(r"(?=\S*\d)(?=\S*[g-zG-Z])[\w+/=-]{28,}")
+_OPAQUE = re.compile(r"(?=[\w+=-]*\d)(?=[\w+=-]*[g-zG-Z])[\w+=-]{28,}")
 
 
 def history_file() -> Path:

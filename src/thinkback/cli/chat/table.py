@@ -34,9 +34,9 @@ class Slash(NamedTuple):
 @cache
 def table() -> dict[str, Slash]:
     """Every command by name, in the order of the help."""
-    from thinkback.cli.chat.slash import basics, branches, keeping, looking, places, settings
+    from thinkback.cli.chat.slash import basics, branches, keeping, looking, places, profiles, settings
 
-    groups = (settings, places, looking, branches, keeping, basics)
+    groups = (settings, profiles, places, looking, branches, keeping, basics)
     return {row.name: row for group in groups for row in group.ROWS}
 
 
@@ -45,7 +45,7 @@ def find(name: str) -> Slash:
     rows = table()
     if name in rows:
         return rows[name]
-    close = difflib.get_close_matches(name, rows, cutoff=0.5) or [row for row in rows if name and row.startswith(name)]
+    close = difflib.get_close_matches(name, rows, cutoff=0.65) or [row for row in rows if name and row.startswith(name)]
     hint = f"did you mean {' or '.join(f'/{row}' for row in close)}?" if close else "/help lists them"
     raise click.UsageError(f"there is no command /{name}: {hint}")
 

@@ -44,6 +44,7 @@ def endpoint(chat: Chat, rest: str) -> None:
             model=new_model or None,
             base_url=base_url.rstrip("/") or None,
             api_key=Place(key_env=key_env).api_key,
+            key_env=key_env or None,
         )
     _tell(chat)
 

@@ -1,0 +1,69 @@
+"""``/profile``: what a session is set to, kept under a name and taken on again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.chat.table import Slash, words
+from thinkback.session.profile_files import SETTING
+from thinkback.settings.profiles import names_in
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
+
+PROFILE = "profile [list] | save NAME | load NAME... | delete NAME | default [NAME...]"
+_VERBS = ("save", "load", "list", "delete", "default")
+
+
+def profile(chat: Chat, rest: str) -> None:
+    """List, save, load, delete, or say which holds where a session has none of its own."""
+    profiles = chat.session.profiles
+    match words(rest, PROFILE):
+        case [] | ["list"]:
+            _list(chat)
+        case ["save", name]:
+            terminal.out(f"saved in {terminal.clean(str(profiles.save(name)))}")
+        case ["load", *names] if names:
+            profiles.load(*names)
+            terminal.out(f"from the next request on: {', '.join(names)}")
+        case ["delete", name]:
+            profiles.delete(name)
+            terminal.out(f"{name} is deleted")
+        case ["default", *names]:
+            file = profiles.default(*names)
+            terminal.out(f"{', '.join(names) or 'none'}, in {terminal.clean(str(file))}")
+        case _:
+            raise click.UsageError(f"usage: /{PROFILE}")
+
+
+def _followed(chat: Chat) -> tuple[str, ...]:
+    return names_in(str(chat.session.layers.origin(SETTING).value or ""))
+
+
+def _list(chat: Chat) -> None:
+    """Those there are, the ones that are followed marked."""
+    followed, pen = _followed(chat), terminal.pen(sys.stdout)
+    names = chat.session.profiles.list()
+    for name in names:
+        mark = "*" if name in followed else " "
+        terminal.out(pen(terminal.clean(f"{mark} {name}"), *(("green",) if name in followed else ())))
+    if not names:
+        terminal.note("no profiles yet; /profile save NAME makes one of what this session is set to")
+
+
+def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    match before:
+        case []:
+            return _VERBS
+        case ["save" | "delete"] | ["load" | "default", *_]:
+            return chat.session.profiles.list()
+    return ()
+
+
+HELP = "Keep what this session is set to under a name, or go by such a name."
+ROWS = (Slash("profile", PROFILE, HELP, profile, _complete),)

@@ -1,0 +1,348 @@
+"""The input line, in a real terminal: keys, history, completion, several lines, and Ctrl-C in the middle of a turn."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+import thinkback
+from tests.cli.chat.talks import asked, messages
+from tests.cli.chat.terminal import Terminal
+from tests.cli.command import KEY, PLACE, Command
+from thinkback.cli.chat.prompt import holds_key
+from thinkback.model.blocks import Text, ThinkingBlock
+from thinkback.model.commits import Commit, TurnEnded
+from thinkback.referee import HttpError, Referee, Stall, Step
+
+Open: TypeAlias = Callable[..., Terminal]
+ENTER, ESCAPE, TAB, UP, CTRL_C, CTRL_D, CTRL_T = "\r", "\x1b", "\t", "\x1b[A", "\x03", "\x04", "\x14"
+STATUS = "deepseek-v4-pro (deepseek)"
+
+
+@pytest.fixture
+def talk(command: Command, referee: Referee) -> Iterator[Open]:
+    """Opens a chat in a terminal; its session is ``talk``."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str, **environment: str) -> Terminal:
+            given = arguments or ("--session", "talk", *PLACE, referee.base_url("deepseek"))
+            everything = {**command.environment, **environment}
+            terminal = stack.enter_context(Terminal(command.line("chat", *given), everything))
+            terminal.wait_for(STATUS)
+            return terminal
+
+        yield start
+
+
+def history(command: Command) -> Path:
+    """Where what was typed is kept."""
+    return command.place / ".local" / "state" / "thinkback" / "history"
+
+
+def stored(command: Command, kind: str) -> list[Commit]:
+    """The commits of a kind of the session."""
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        return store.session("talk").log(kinds=(kind,))
+
+
+def states(command: Command) -> list[str]:
+    """How the turns ended."""
+    ends = stored(command, "turn_ended")
+    return [commit.value.state for commit in ends if isinstance(commit.value, TurnEnded)]
+
+
+def ready(terminal: Terminal) -> None:
+    """Wait until the prompt is back: the last line that begins with its mark is empty, and the status stands."""
+    terminal.wait_until(
+        lambda: (
+            [line for line in terminal.lines if line.startswith(">")][-1:] == [">"] and STATUS in terminal.lines[-1]
+        ),
+        "an empty prompt",
+    )
+
+
+def test_a_turn_streams_and_the_status_follows(talk: Open, referee: Referee) -> None:
+    """Reasoning, then the answer; then model, effort, context, reasoning tokens and cache hits under the prompt."""
+    referee.push(Step(reasoning="I wonder.", text="I know."), Step(text="Again."))
+    terminal = talk()
+
+    terminal.send(f"Hello{ENTER}")
+    terminal.wait_for("I know.")
+    ready(terminal)
+    terminal.send(f"/set reasoning.effort high{ENTER}")
+    terminal.wait_for("effort high")
+    terminal.send(f"More{ENTER}")
+    terminal.wait_for("Again.")
+    terminal.wait_for("cache")
+
+    assert "I wonder." in terminal.text
+    assert f"{STATUS} · effort high · context " in terminal.lines[-1]
+    assert "/1M · reasoning " in terminal.lines[-1]
+    terminal.send(CTRL_D)
+    assert 0 == terminal.wait_for_end()
+
+
+def test_several_lines_are_one_message(talk: Open, referee: Referee) -> None:
+    """A backslash at the end, or Alt-Enter, begins a line; Enter sends."""
+    terminal = talk()
+
+    terminal.send(f"one\\{ENTER}two{ESCAPE}{ENTER}three{ENTER}")
+    terminal.wait_for("You said:")
+
+    assert ["one\ntwo\nthree"] == asked(referee)
+
+
+def test_a_paste_of_10000_lines_is_one_message(talk: Open, referee: Referee) -> None:
+    """In brackets, as terminals paste: shown and sent whole, within seconds, and kept in the history."""
+    text = "\n".join(f"line {at} of a paste" for at in range(10_000))
+    terminal = talk()
+
+    terminal.send(f"\x1b[200~{text}\x1b[201~")
+    terminal.wait_for("line 9999 of a paste", 5)
+    terminal.send(f"!{ENTER}")
+    terminal.wait_for("You said:", 10)
+
+    assert [f"{text}!"] == asked(referee)
+
+
+def test_the_history_is_private_and_survives(talk: Open, command: Command) -> None:
+    """Up brings back what was typed in the chat before; a command with a key in it was never kept."""
+    terminal = talk()
+    terminal.send(f"/usage turn{ENTER}")
+    ready(terminal)
+    terminal.send(f"/endpoint {KEY}{ENTER}")
+    ready(terminal)
+    terminal.send(CTRL_D)
+    terminal.wait_for_end()
+
+    kept = history(command)
+    assert 0o600 == kept.stat().st_mode & 0o777
+    assert "/usage turn" in kept.read_text()
+    assert KEY not in kept.read_text()
+    again = talk()
+    again.send(UP)
+    again.wait_for("> /usage turn")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_private"),
+    [
+        ("/set reasoning.effort high", False),
+        ("/why 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", False),
+        ("/endpoint deepseek --key-env DEEPSEEK_API_KEY", False),
+        ("/export ~/some/long/path/to/a/file/with-2-numbers.jsonl --complete", False),
+        ("what is the key sk-0123456789abcdef", False),
+        ("/endpoint openai sk-proj-0123456789abcdef", True),
+        ("/set api_key abcdefgh12345678", True),
+        ("/set x AbCdEfGhIjKlMnOpQrStUvWxYz0123456789", True),
+    ],
+)
+def test_a_command_with_a_key_is_told_from_others(line: str, is_private: bool) -> None:
+    """By what keys look like, and by what stands before them; messages are kept as they are."""
+    assert is_private == holds_key(line)
+
+
+def test_completion_offers_commands_keys_and_values(talk: Open) -> None:
+    """While a command is typed; Tab takes one, Enter takes the one that is chosen without sending the line."""
+    terminal = talk()
+
+    terminal.send("/prof")
+    terminal.wait_for("profile")
+    terminal.send(CTRL_C)
+    terminal.send("/set reasoning.eff")
+    terminal.wait_for(" reasoning.effort")
+    terminal.send(TAB)
+    terminal.wait_for("> /set reasoning.effort")
+    terminal.send(" ")
+    terminal.wait_for(" minimal")
+    terminal.send("lo")
+    terminal.wait_until(lambda: " minimal" not in terminal.text, "fewer words")
+    terminal.send(TAB)
+    terminal.wait_for("> /set reasoning.effort low")
+    terminal.send(ENTER)
+    terminal.send(ENTER)
+
+    terminal.wait_for("effort low")
+
+
+def test_ctrl_c_at_the_prompt_clears_it(talk: Open, referee: Referee) -> None:
+    """What was typed is gone, and nothing is sent; Ctrl-D leaves only an empty line."""
+    terminal = talk()
+    terminal.send("never sent")
+    terminal.wait_for("> never sent")
+    terminal.send(CTRL_C)
+    ready(terminal)
+    terminal.send(f"sent{ENTER}")
+    terminal.wait_for("You said:")
+
+    assert ["sent"] == asked(referee)
+
+
+def test_ctrl_c_in_the_middle_of_reasoning(talk: Open, command: Command, referee: Referee) -> None:
+    """The turn ends as interrupted, what was thought is kept and shown as partial, and the chat goes on."""
+    referee.push(Step(reasoning="I was thinking. " * 20, text="Never.", fault=Stall(60, after=4)), Step(text="Fine."))
+    terminal = talk()
+    terminal.send(f"One{ENTER}")
+    terminal.wait_for("I was")
+    terminal.send(CTRL_C)
+    terminal.wait_for("partial: interrupted")
+    ready(terminal)
+    terminal.send(f"Two{ENTER}")
+    terminal.wait_for("Fine.")
+    ready(terminal)
+
+    assert ["interrupted", "completed"] == states(command)
+    thought = stored(command, "reasoning")[0].value
+    assert isinstance(thought, ThinkingBlock)
+    assert thought.thought.startswith("I was")
+    assert ["user", "user"] == [one["role"] for one in messages(referee)]
+
+
+def test_ctrl_c_in_the_middle_of_an_answer(talk: Open, command: Command, referee: Referee) -> None:
+    """The partial answer is kept, and is not sent back."""
+    referee.push(Step(text="Half an answer. " * 40, fault=Stall(60, after=6)), Step(text="Fine."))
+    terminal = talk()
+    terminal.send(f"One{ENTER}")
+    terminal.wait_for("Half an")
+    terminal.send(CTRL_C)
+    terminal.wait_for("partial: interrupted")
+    ready(terminal)
+    terminal.send(f"Two{ENTER}")
+    terminal.wait_for("Fine.")
+    ready(terminal)
+
+    assert ["interrupted", "completed"] == states(command)
+    answer = stored(command, "assistant")[0].value
+    assert isinstance(answer, Text)
+    assert answer.text.startswith("Half an")
+    assert "Half" not in str(messages(referee))
+
+
+def test_an_impatient_ctrl_c_loses_nothing(talk: Open, command: Command, referee: Referee) -> None:
+    """Pressed again while the turn is being stored, it waits for that."""
+    referee.push(Step(reasoning="I was thinking. " * 20, text="Never.", fault=Stall(60, after=4)))
+    terminal = talk()
+    terminal.send(f"One{ENTER}")
+    terminal.wait_for("I was")
+    terminal.send(CTRL_C + CTRL_C)
+    terminal.wait_for("partial: interrupted")
+    ready(terminal)
+
+    assert ["interrupted"] == states(command)
+
+
+def test_what_is_typed_during_a_turn_stands_at_the_next_prompt(talk: Open, referee: Referee) -> None:
+    """And not in the middle of the answer."""
+    referee.push(Step(reasoning="I think. " * 10, text="Done.", pace=0.01))
+    terminal = talk()
+    terminal.send(f"One{ENTER}")
+    terminal.wait_for("I think.")
+    terminal.send("typed ahead")
+    terminal.wait_for("Done.")
+    terminal.wait_for("> typed ahead")
+
+    assert 1 == terminal.everything.count("typed ahead")
+
+
+def test_an_error_is_shown_and_the_chat_goes_on(talk: Open, referee: Referee) -> None:
+    """With what to do next."""
+    referee.push(Step(fault=HttpError(400, {"error": {"message": "no such thing"}})), Step(text="Fine."))
+    terminal = talk()
+    terminal.send(f"One{ENTER}")
+    terminal.wait_for("no such thing")
+    ready(terminal)
+    terminal.send(f"Two{ENTER}")
+
+    terminal.wait_for("Fine.")
+
+
+def test_edit_puts_the_last_message_into_the_line(talk: Open, referee: Referee) -> None:
+    """It is changed there, asked on a branch of its own; Ctrl-C gives it up."""
+    terminal = talk()
+    terminal.send(f"One{ENTER}")
+    terminal.wait_for("You said:")
+    ready(terminal)
+    terminal.send(f"/edit{ENTER}")
+    terminal.wait_for("edit> One")
+    terminal.send(CTRL_C)
+    terminal.wait_for("given up")
+    ready(terminal)
+    terminal.send(f"/edit{ENTER}")
+    terminal.wait_until(lambda: 2 == terminal.text.count("edit> One"), "the line again")
+    terminal.send(f" and two{ENTER}")
+    terminal.wait_for('You said: "One and two".')
+
+    assert ["One", "One and two"] == asked(referee)
+
+
+def test_ctrl_t_changes_how_thinking_is_shown(talk: Open, referee: Referee) -> None:
+    """From full to collapsed to hidden, from the next turn on."""
+    referee.push(*(Step(reasoning=f"Thought {at}.", text=f"Answer {at}.") for at in range(3)))
+    terminal = talk()
+    for at in range(3):
+        terminal.send(f"Go{ENTER}")
+        terminal.wait_for(f"Answer {at}.")
+        ready(terminal)
+        terminal.send(CTRL_T)
+
+    shown = terminal.everything
+    assert "Thought 0." in shown
+    assert "Thought 1." not in shown
+    assert 2 == shown.count("Thought for")
+
+
+def test_a_killed_chat_resumes(talk: Open, command: Command, referee: Referee) -> None:
+    """What was stored is shown, and what was cut off is no obstacle for the next turn."""
+    referee.push(Step(reasoning="I think.", text="First answer."), Step(text="Never.", fault=Stall(60, after=1)))
+    terminal = talk()
+    terminal.send(f"One{ENTER}")
+    terminal.wait_for("First answer.")
+    ready(terminal)
+    terminal.send(f"Two{ENTER}")
+    terminal.wait_until(lambda: 2 == len(referee.requests), "the second request")
+    os.kill(terminal.process.pid, signal.SIGKILL)
+    terminal.wait_for_end()
+
+    referee.push(Step(text="Third answer."))
+    again = talk("--continue")
+    again.wait_for("First answer.")
+    assert "> One" in again.text
+    assert "I think." in again.text
+    again.send(f"Three{ENTER}")
+    again.wait_for("Third answer.")
+
+    assert [200, 200, 200] == [exchange.status for exchange in referee.requests]
+
+
+def test_a_dumb_terminal_gets_plain_text(command: Command, referee: Referee) -> None:
+    """No colour and no drawing over where the terminal cannot do it."""
+    referee.push(Step(reasoning="I wonder.", text="I know."))
+    line = command.line("chat", *PLACE, referee.base_url("deepseek"))
+    with Terminal(line, {**command.environment, "TERM": "dumb"}) as terminal:
+        terminal.wait_for(">")
+        terminal.send(f"Hello{ENTER}")
+        terminal.wait_for("I know.")
+        terminal.send(f"/quit{ENTER}")
+
+        assert 0 == terminal.wait_for_end()
+        assert b"\x1b[3m" not in terminal.received
+
+
+def test_hostile_names_do_not_reach_the_terminal(talk: Open, command: Command) -> None:
+    """A session's name is data too."""
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        store.session("evil\x1b]0;title\x07name")
+    terminal = talk()
+    terminal.send(f"/sessions{ENTER}")
+    terminal.wait_for("name")
+    ready(terminal)
+    terminal.send("/resume ev")
+    terminal.wait_for("evil")
+
+    assert "" == terminal.title
