@@ -20,7 +20,7 @@ from tests.compile.build import (
     think,
     thought,
 )
-from thinkback.model.commits import Message, Payload
+from thinkback.model.commits import Message, Payload, Priority
 from thinkback.model.rule import Rule
 from thinkback.model.target import Target
 from thinkback.turn.plan import Plan
@@ -262,3 +262,12 @@ def test_saying_it_again_voids_nothing_more() -> None:
     talk.answer(HERE, thought(ANTHROPIC, "t", "SIG5"), say("x")).end().user("c")
     talk.annotate(talk.hashes("user")[1], None, tags=("noise",)).annotate(talk.hashes("user")[1], reason="noise")
     assert ["SIG5"] == sent(talk.plan(HERE))
+
+
+def test_what_is_pinned_before_what_is_stripped_would_leave_a_gap() -> None:
+    """An annotation asks for the first thought and a setting strips the second: the third goes alone."""
+    talk = turns(3)
+    talk.annotate(talk.hashes()[0], Priority.PINNED).user("b")
+    plan = talk.plan(HERE, settings(keep_last=1))
+    assert ["SIG2"] == sent(plan)
+    assert any("must not have a gap" in reason for reason in reasons(plan))

@@ -6,7 +6,24 @@ from typing import Any
 
 import pytest
 
-from tests.compile.build import WRITER, Built, Talk, build, call, inputs, rule, say, tagged, think
+from tests.compile.build import (
+    ANTHROPIC,
+    BEDROCK,
+    WRITER,
+    Built,
+    Talk,
+    build,
+    call,
+    inputs,
+    native,
+    origin,
+    rule,
+    say,
+    tagged,
+    target,
+    think,
+    thought,
+)
 from thinkback.compile import fold
 from thinkback.compile.translate import INTERRUPTED
 from thinkback.model.blocks import ToolResult
@@ -149,6 +166,29 @@ def test_a_response_after_a_completed_turn_begins_another() -> None:
     """Going on without a message after a completed turn leaves that turn finished."""
     talk = Talk().turn("a").reply(think("more"), call()).result()
     assert build(talk, OPEN_ONLY).fields == [None, "more"]
+
+
+@pytest.mark.parametrize("speech", [ANTHROPIC, BEDROCK])
+@pytest.mark.parametrize("state", ["failed", "interrupted", "timed_out"])
+def test_results_that_nothing_answered_leave_the_turn_open(speech: str, state: Any) -> None:
+    """Where results are the user's own message, what the user says next stands beside them; an answer ends it."""
+    place = target(native(later="never"), speech)
+    talk = Talk(origin(speech)).user("a").reply(thought(speech, "plan", "SIG1"), call()).result().end(state)
+    assert b"SIG1" in bytes(talk.user("b").plan(place))
+    talk.reply(thought(speech, "on", "SIG2"), say("par"), complete=False).end(state)
+    assert b"SIG1" in bytes(talk.user("c").plan(place))
+    talk.reply(say("done")).end().user("d")
+    assert b"SIG1" not in bytes(talk.plan(place))
+
+
+def test_a_turn_whose_question_was_taken_away_goes_on_with_the_one_before() -> None:
+    """Without a message of the user's between them, the endpoint sees one turn; a summary in its place parts them."""
+    talk = Talk().turn("a").user("b")
+    question = talk.hashes("user")[-1]
+    talk.reply(think("more"), call(), content="null").result()
+    assert build(talk, OPEN_ONLY).fields == [None, "more"]
+    assert build(talk.annotate(question), OPEN_ONLY).fields == ["on a", "more"]
+    assert build(talk.reply(say("so")).end().user("c"), OPEN_ONLY).fields == [None, None, None]
 
 
 def test_the_end_of_an_attempt_that_left_nothing() -> None:

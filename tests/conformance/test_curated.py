@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +19,7 @@ from thinkback.session.session import Session
 from thinkback.session.store import open
 
 CITIES = ("Oslo", "Rome", "Bern", "Bonn")
-# Of messages nothing would be left to part two answers, and the referee takes those for one.
-SKIPPED = ("reasoning", "tool_call", "tool_result")
+SKIPPED = ("reasoning", "tool_call", "tool_result", "user", "assistant")
 
 
 def change(commits: Sequence[Commit], chance: random.Random) -> Draft:
@@ -27,7 +27,9 @@ def change(commits: Sequence[Commit], chance: random.Random) -> Draft:
     said = [commit for commit in commits if not commit.edit]
     match chance.choice(["skip", "lift", "edit", "edit", "compact", "trim"]):
         case "skip":
-            skipped = chance.choice([commit for commit in said if commit.kind in SKIPPED])
+            # Without the question that a conversation begins with, nothing would be sent at all.
+            begun = next(at for at, commit in enumerate(said) if commit.kind == "user") + 1
+            skipped = chance.choice([commit for commit in said[begun:] if commit.kind in SKIPPED])
             return Draft("annotation", Annotation(skipped.hash, Priority.SKIP))
         case "lift":
             lifted = chance.choice([commit for commit in said if commit.kind == "reasoning"])
@@ -63,18 +65,29 @@ def other(value: Any) -> Payload:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
 def test_what_people_changed_is_accepted(place: Place, seed: int, referee: Referee, tmp_path: Path) -> None:
-    """Edits, priorities, checkpoints and windows of any kind."""
+    """Edits, priorities, checkpoints, windows and strips of any kind, and turns that were broken off anywhere."""
     chance = random.Random(seed)
     with open(tmp_path / "log.db") as store:
         session = store.session("curated", **options(referee, place))
         session.set("reasoning.effort", "high")
         if not seed % 4:
             session.set("context.size", 2)
+        if seed % 3 == 1:
+            session.set("reasoning.stripFromContext", chance.choice(["all", "allButLast"]))
         for city in CITIES:
             for _ in range(chance.randrange(3) if session.log() else 0):
                 session._append((change(session.log(), chance),))
+            if chance.random() < 0.25:
+                break_off(session, chance.randrange(1, 40))
             turn(session, f"What are both the weather and the time in {city}?")
     assert [] == [exchange.verdict.reason for exchange in referee.requests if not exchange.verdict.ok]
+
+
+def break_off(session: Session, deltas: int) -> None:
+    """A question whose answer is not waited for."""
+    with session.stream("What is the weather in Bergen?", tools=TOOLS) as stream:
+        for _ in itertools.islice(stream, deltas):
+            pass
 
 
 def turn(session: Session, text: str) -> None:

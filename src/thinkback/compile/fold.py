@@ -22,7 +22,7 @@ from thinkback.compile.policy import Inputs, Policy
 from thinkback.compile.reached import START, Reached
 from thinkback.compile.render import Rendering
 from thinkback.compile.select import Selection, grouped, selected, window
-from thinkback.compile.units import Minted, Turn, count_finished, is_told
+from thinkback.compile.units import Minted, Turn, before_break, count_finished, is_told
 from thinkback.compile.written import Bare, bare_bytes
 from thinkback.errors import ContextRefused
 from thinkback.model import canonical
@@ -130,8 +130,11 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
     """``state`` with what ``grouper`` made of ``commits``; what can no longer change is rendered and settled."""
     turns = selected(grouper.turns, state.selection)
     keep_last, size = state.policy.keep_last, state.policy.settings.context_size
-    carries = state.policy.settings.carry
-    settled = _count_settled(turns, keep_last, carries=carries) if size is None else _count_gone(turns, size)
+    by_user = writer.results_by_user
+    if size is None:
+        settled = _count_settled(turns, keep_last, by_user=by_user, carries=state.policy.settings.carry)
+    else:
+        settled = _count_gone(turns, size, by_user=by_user)
     under = _under(state, turns, writer)
     out = _rendering(state, writer, under)
     done, pending = turns[:settled][::-1], tuple(grouper.turns[settled:])
@@ -184,22 +187,22 @@ def _under(state: State, turns: Sequence[Turn], writer: Writer) -> str:
     return _digest(state.system.hasher(b"", b"", b"\n", _same), out.systems(turns, cut))
 
 
-def _count_gone(turns: list[Turn], size: int) -> int:
+def _count_gone(turns: list[Turn], size: int, *, by_user: bool) -> int:
     """How many leading turns are beyond ``context.size`` for good."""
-    return min(window(turns, size), max(count_finished(turns) - 1, 0))
+    return min(window(turns, size), max(count_finished(turns, by_user=by_user) - 1, 0))
 
 
-def _count_settled(turns: list[Turn], keep_last: int | None, *, carries: bool) -> int:
+def _count_settled(turns: list[Turn], keep_last: int | None, *, by_user: bool, carries: bool) -> int:
     """How many leading turns can no longer change: finished, and out of reach of ``keepLast`` or of what is carried."""
-    finished = count_finished(turns)
-    # The last finished turn stays: results and usage that come late mostly belong to it.
-    limit = max(finished - 1, 0)
+    finished = count_finished(turns, by_user=by_user)
+    # The last finished turn stays: results and usage that come late mostly belong to it. So does what it goes on with.
+    limit = before_break(turns, max(finished - 1, 0), by_user=by_user)
     if not keep_last:
         return limit
     behind = 0
     for at in range(finished - 1, -1, -1):
         if at < limit and (behind >= keep_last or (carries and _empties(turns[at]))):
-            return at + 1
+            return before_break(turns, at + 1, by_user=by_user)
         behind += sum(unit.reasons for unit in turns[at].responses)
     return 0
 
@@ -246,7 +249,8 @@ class Request:
         self.state = state
         self._tail = tail = _rendering(state, writer, state.under)
         turns = selected(state.pending, state.selection)
-        size, finished = state.policy.settings.context_size, count_finished(turns)
+        size = state.policy.settings.context_size
+        finished = count_finished(turns, by_user=writer.results_by_user)
         cut = window(turns, size)
         if size is not None and cut + state.settled:
             # What stood before the turns that are left is gone for all but the last of them.

@@ -122,7 +122,8 @@ def _fault(
         return Fault(SENT, breaks=True)
     if any(value in here for value in values):
         return Fault(SENT, repeats=True)
-    return Fault(stance.against) if stance.against else None
+    # Mostly what is stripped stands before all that is sent; an annotation may ask for something before it.
+    return Fault(stance.against, breaks=policy.rule.prefix_bound) if stance.against else None
 
 
 def _opaque(carriers: Iterable[Carrier], policy: Policy) -> list[str]:

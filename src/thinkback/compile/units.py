@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from thinkback.model.blocks import (
@@ -242,9 +242,34 @@ def says(block: Block) -> bool:
             return True
 
 
-def count_finished(turns: list[Turn]) -> int:
+def count_finished(turns: Sequence[Turn], *, by_user: bool) -> int:
     """How many leading turns are finished: those that another follows, and the last one once it completed.
 
-    A turn that failed or was interrupted can still go on, and the endpoint takes it for the one under way.
+    A turn that failed or was interrupted can still go on, and the endpoint takes it for the one under way. With it go
+    the turns that it goes on with: ``by_user`` as in ``before_break``.
     """
-    return len(turns) if turns and turns[-1].state == "completed" else max(len(turns) - 1, 0)
+    finished = len(turns) if turns and turns[-1].state == "completed" else max(len(turns) - 1, 0)
+    return before_break(turns, finished, by_user=by_user)
+
+
+def before_break(turns: Sequence[Turn], count: int, *, by_user: bool) -> int:
+    """The most leading turns, up to ``count``, behind which the endpoint sees another turn begin.
+
+    It sees none where what the user said there was taken away. Where results are messages ``by_user``, neither where
+    the answer to them is missing: what the user says next stands beside them.
+    """
+    while 0 < count < len(turns) and not _is_break(turns, count, by_user=by_user):
+        count -= 1
+    return count
+
+
+def _is_break(turns: Sequence[Turn], at: int, *, by_user: bool) -> bool:
+    """Whether the endpoint sees a turn begin with ``turns[at]``, or with what is left behind it."""
+    before = (unit for turn in reversed(turns[:at]) for unit in reversed(turn.responses) if not unit.withheld)
+    sent, following = next(before, None), next((turn for turn in turns[at:] if turn.is_said), None)
+    if sent is None or following is None:
+        return True
+    asked = [unit for unit in following.units if type(unit) is MessageUnit and unit.role == "user"]
+    if asked and all(unit.is_gone for unit in asked):
+        return False
+    return not (by_user and sent.calls)

@@ -60,6 +60,9 @@ class Writer(Protocol):
     """Whether neighbouring user messages must be one. Fragments then are the parts of a message, and ``turn_over``
     writes what stands between two of them."""
 
+    results_by_user: bool
+    """Whether results are a message of the user's, so that another behind them goes on with the turn they belong to."""
+
     user_first: Literal["always", "calls", "never"]
     """Whether the first message must be the user's: in any case, where the first answer called tools, or not."""
 

@@ -46,6 +46,13 @@ def test_a_placeholder_does_not_replace_what_was_minted(host: str, model: str, l
     assert (400, "changed at messages[1]") == (verdict.status, verdict.reason)
 
 
+def test_a_placeholder_does_where_the_field_is_wanted_and_not_read(ledger: Ledger) -> None:
+    """With tools offered every message needs the field; of a turn without calls nobody reads it."""
+    ledger.add(minted("deepseek", "deepseek-v4-pro", "because.", "42"))
+    messages = [user("hi"), said("42", reasoning_content=" "), user("on")]
+    assert judged(ledger, "deepseek", "deepseek-v4-pro", *messages, tools=[WEATHER]).ok
+
+
 def test_optional_reasoning_may_be_blank_or_absent_but_not_changed(ledger: Ledger) -> None:
     """Where nothing is required, leaving out is fine and altering is not."""
     ledger.add(minted("deepseek", "deepseek-v4-pro", "because.", "42"))

@@ -145,6 +145,8 @@ LOOP = (said("hi"), THOUGHT, CALL, RESULT)
     [
         (LOOP, (200, "")),
         ((*LOOP, {"type": "thought", "signature": "b3RoZXI="}, output("It rains."), said("so?")), (200, "")),
+        ((said("hi"), {"type": "thought", "signature": "b3RoZXI="}, output("It rains."), *LOOP[1:]), (200, "")),
+        ((said("hi"), output("It rains."), *LOOP[1:]), (400, "reordered at input[1]")),
         ((said("hi"), CALL, RESULT), (400, "missing at input[1]")),
         ((said("hi"), CALL, THOUGHT, RESULT), (400, "reordered at input[1]")),
         ((said("hi"), {**THOUGHT, "signature": "c2lnbmF0dXJm"}, CALL, RESULT), (400, "changed at input[1]")),

@@ -30,7 +30,7 @@ class Returned:
 
 
 def missing(request: Request, ledger: Ledger) -> Verdict | None:
-    """Refuse a required reasoning that is absent, null, or a placeholder for one that was minted."""
+    """Refuse a required reasoning that is absent, null, or a placeholder for one that was minted and is still read."""
     profile = request.profile
     for back in _returned(request, ledger):
         index = back.message.index
@@ -40,7 +40,7 @@ def missing(request: Request, ledger: Ledger) -> Verdict | None:
         absent = value is None or (profile.blank_is_missing and not value)
         if absent and not _had_none_to_return(back):
             return _must_be_passed_back(request, index, "missing")
-        if not absent and not (value or "").strip() and _lost(back):
+        if not absent and not (value or "").strip() and index in request.owed and _lost(back):
             return _must_be_passed_back(request, index, "changed")
     return None
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from ..gemini.ledger import octets
 from ..gemini.profiles import LEVELS
 from ..jsons import as_text
 from ..verdict import ACCEPTED, Verdict
+from .ledger import Mint
 from .request import Request
 from .steps import CALL, OUTPUT, RESULT, THOUGHT, Step, is_known, is_model, runs_of, text_of
 
@@ -30,6 +32,8 @@ _CONFIG = _names(
     "speech_config image_config presence_penalty frequency_penalty"
 )
 _SUMMARIES = ("auto", "none")
+# What tells a step of a response apart: its type, and what ties it.
+Key: TypeAlias = tuple[str, bytes]
 
 
 def refuse(message: str, reason: str, *, status: int = 400, code: str = "invalid_request") -> Verdict:
@@ -130,12 +134,28 @@ def _incomplete(request: Request) -> Verdict | None:
     for run in runs_of(request.given):
         steps = [step for _, step in run]
         mints = request.ledger.matching(request.profile.reported, steps)
-        if not mints or any(_order(mint.steps) == _order(steps) for mint in mints):
+        known = [_order(mint.steps) for mint in (*mints, *_signed(request, steps))]
+        if not mints or _is_joined(_order(steps), known):
             continue
         lacks = all(Counter(_thoughts(mint.steps)) - Counter(_thoughts(steps)) for mint in mints)
         text, what = ("A thought step is missing", "missing") if lacks else ("Steps are out of order", "reordered")
         return refuse(f"{text} at step {run[0][0]}.", f"{what} at input[{run[0][0]}]")
     return None
+
+
+def _signed(request: Request, steps: Sequence[Step]) -> list[Mint]:
+    """The responses of the model that thoughts of these steps are from."""
+    signatures = [as_text(step.get("signature")) for step in steps if step.get("type") == THOUGHT]
+    issued = (mint for signature in signatures for mint in request.ledger.issued(signature))
+    return [mint for mint in issued if mint.model == request.profile.reported]
+
+
+def _is_joined(steps: Sequence[Key], responses: Sequence[Sequence[Key]]) -> bool:
+    """Whether steps are whole responses, one behind the other: the client may have left out what stood between."""
+    if not steps:
+        return True
+    heads = (response for response in responses if response and list(steps[: len(response)]) == list(response))
+    return any(_is_joined(steps[len(response) :], responses) for response in heads)
 
 
 def _repeated(request: Request) -> Verdict | None:
@@ -157,9 +177,9 @@ def _thoughts(steps: Sequence[Step]) -> list[bytes]:
     return [octets(as_text(step.get("signature"))) for step in steps if step.get("type") == THOUGHT]
 
 
-def _order(steps: Sequence[Step]) -> list[tuple[str, bytes]]:
+def _order(steps: Sequence[Step]) -> list[Key]:
     """What tells the steps of a response apart, in their order; neighbouring texts are one."""
-    keys: list[tuple[str, bytes]] = []
+    keys: list[Key] = []
     for step in steps:
         kind = as_text(step.get("type"))
         tied = step.get("signature") if kind == THOUGHT else step.get("id")

@@ -24,6 +24,7 @@ start = b'{"messages":['
 separator = b","
 system_on_top = True
 alternates = False
+results_by_user = True
 user_first: Literal["always", "calls", "never"] = "always"
 _string = canonical.string
 call_id = fitting("a-zA-Z0-9_-", "toolu_")

@@ -27,6 +27,7 @@ start = b'{"messages":[{"role":"user","content":['
 separator = b""
 system_on_top = True
 alternates = True
+results_by_user = True
 user_first: Literal["always", "calls", "never"] = "always"
 _string = canonical.string
 # Kimi's ids (``functions.name:0``) come from Bedrock and are taken back by it: hence the dot and the colon.

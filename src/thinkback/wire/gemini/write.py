@@ -22,6 +22,7 @@ start = b'{"contents":['
 separator = b","
 system_on_top = True
 alternates = False
+results_by_user = False
 user_first: Literal["always", "calls", "never"] = "calls"
 
 

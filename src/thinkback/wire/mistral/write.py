@@ -25,6 +25,7 @@ start = b'{"messages":['
 separator = b""
 system_on_top = False
 alternates = True
+results_by_user = False
 user_first: Literal["always", "calls", "never"] = "always"
 _BRIDGE = b'{"role":"assistant","content":"(No answer was given.)"}'
 _string = canonical.string

@@ -22,6 +22,7 @@ start = b'{"messages":['
 separator = b","
 system_on_top = False
 alternates = False
+results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
 _string = canonical.string
 

@@ -25,6 +25,7 @@ start = b'{"input":['
 separator = b","
 system_on_top = False
 alternates = False
+results_by_user = False
 user_first: Literal["always", "calls", "never"] = "never"
 _string = canonical.string
 # Bedrock's own ids have a colon.
