@@ -109,6 +109,12 @@ class ToolFailed(ThinkbackError):
     kind = "tool-failed"
 
 
+class ToolServerError(ThinkbackError):
+    """A server of tools (MCP) could not be started or reached. ``details``: server."""
+
+    kind = "tool-server"
+
+
 class CompactionRefused(ThinkbackError):
     """A checkpoint that would break the conversation, lose what must survive, or make nothing smaller."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from thinkback.referee import Call, Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.session.toolbox import toolbox
+from thinkback.settings.apps import Server
+
+SERVER = str(Path(__file__).parents[1] / "drive" / "mcp_server.py")
 
 EFFECTS = {"read": "reads", "list": "reads", "search": "reads", "write": "writes", "edit": "writes", "shell": "runs"}
 
@@ -60,3 +64,48 @@ def test_a_turn_works_on_files(store: SessionStore, referee: Referee, tmp_path: 
         "x = 2",
     ]
     assert expected == results(chat)
+
+
+def test_tools_of_a_server_are_named_by_it(
+    store: SessionStore, referee: Referee, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the person's file or given; variables are taken from the environment where the table names them."""
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("A_TOKEN", "hidden")
+    (tmp_path / "mcp.toml").write_text(
+        f"""
+        [mine]
+        command = '{sys.executable}'
+        args = ['{SERVER}']
+        env = {{ ANOTHER_NAME = "${{A_TOKEN}}" }}
+        """
+    )
+    referee.push(Step(tool_calls=[Call("mine__environment")]), Step(text="done"))
+    chat = open_session(store, referee)
+    given = {"theirs": Server(command=sys.executable, args=(SERVER,))}
+    with toolbox(chat, ["mcp:mine", "read", "mcp:theirs"], workspace=tmp_path, servers=given) as tools:
+        assert {"read", "mine__add", "theirs__add"} <= {tool.tool.name for tool in tools}
+        assert "done" == chat.chat("Go", tools=tools).text
+    [names] = results(chat)
+    assert "ANOTHER_NAME" in names.split()
+    assert "A_TOKEN" not in names.split()
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        (None, "there is no MCP server 'mine'"),
+        ({}, "needs either a command or a url"),
+        ({"command": "x", "url": "y"}, "needs either a command or a url"),
+        ({"command": 7}, "Expected `str`, got `int`"),
+        ({"command": "x", "env": {"A": "${NOT_SET_AT_ALL}"}}, "wants the variable NOT_SET_AT_ALL"),
+    ],
+)
+def test_a_server_that_is_not_said_right_is_refused(
+    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: dict[str, object] | None, why: str
+) -> None:
+    """Before anything is started."""
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path))
+    chat, given = store.session("chat"), {} if server is None else {"mine": server}
+    with pytest.raises(SettingError, match=why), toolbox(chat, ["mcp:mine"], servers=given):
+        pass

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from thinkback.errors import CredentialError
 from thinkback.model.rule import Endpoint
@@ -59,6 +60,16 @@ def write_file(path: Path, text: str, mode: int | None = None) -> None:
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def user_servers() -> dict[str, Any]:
+    """The tables of ``mcp.toml``: MCP servers by name. Raises ``RuleFileError`` for a file that is no TOML."""
+    file = config_dir() / "mcp.toml"
+    if not file.is_file():
+        return {}
+    from thinkback.settings.files import read_toml
+
+    return read_toml(str(file), file.read_text(encoding="utf-8"))
 
 
 def data_file() -> Path:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from thinkback.drive.bounds import OUTPUT_TOKENS
 from thinkback.drive.tools import PythonTool, python_tool
@@ -18,12 +21,13 @@ from thinkback.drive.workspace.paths import Workspace, workspace_at
 from thinkback.drive.workspace.shell import Commands, environment
 from thinkback.errors import SettingError
 from thinkback.session import config
-from thinkback.settings.apps import BUILTIN_TOOLS, MCP
+from thinkback.settings.apps import BUILTIN_TOOLS, MCP, Server
 from thinkback.turn.permissions import Effect
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
 
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 Make = tuple[Callable[[Files, Commands], Callable[..., Any]], Effect]
 
 # Tools of the workspace: where each is, and what it does.
@@ -43,16 +47,28 @@ def toolbox(
     names: Sequence[str],
     *,
     workspace: str | os.PathLike[str] = ".",
+    servers: Mapping[str, Server | Mapping[str, Any]] | None = None,
     tokens: int = OUTPUT_TOKENS,
 ) -> Iterator[list[PythonTool]]:
     """The tools ``names`` of a session, while in it; functions of one's own may be added to the list.
 
-    ``workspace`` is the directory that files are confined to and commands start in. One call gives at most ``tokens``
-    (estimated). Raises ``SettingError`` for a name that does not exist, ``NotFoundError`` for a missing directory.
+    ``workspace`` is the directory that files are confined to and commands start in. ``servers`` are the MCP servers
+    that ``mcp:NAME`` means, beside those of the person's ``mcp.toml``. One call gives at most ``tokens`` (estimated).
+    Raises ``SettingError`` for a name that does not exist, ``NotFoundError`` for a missing directory,
+    ``MissingPackageError`` and ``ToolServerError`` where a server cannot be used.
     """
     wanted = list(dict.fromkeys(names))
-    _check(wanted)
-    yield _workspace_tools(session, wanted, workspace_at(workspace, [config.config_dir()]), tokens)
+    chosen = _servers([name for name in wanted if name.startswith(MCP)], servers or {})
+    _check([name for name in wanted if not name.startswith(MCP)])
+    place = workspace_at(workspace, [config.config_dir()])
+    tools = _workspace_tools(session, wanted, place, tokens)
+    if not chosen:
+        yield tools
+        return
+    from thinkback.drive.mcp import McpServers
+
+    with McpServers(chosen, tokens, place.root) as opened:
+        yield [*tools, *opened.tools]
 
 
 def _check(names: Sequence[str]) -> None:
@@ -63,6 +79,53 @@ def _check(names: Sequence[str]) -> None:
             raise SettingError(
                 f"there is no tool {name!r}", details={"tool": name, "allowed": BUILTIN_TOOLS}, next_actions=(hint,)
             )
+
+
+def _servers(names: Sequence[str], given: Mapping[str, Server | Mapping[str, Any]]) -> dict[str, Server]:
+    """The servers that ``names`` mean, with what their tables take from the environment."""
+    if not names:
+        return {}
+    known = {**config.user_servers(), **given}
+    chosen: dict[str, Server] = {}
+    for word in names:
+        name = word.removeprefix(MCP)
+        if name not in known:
+            raise SettingError(
+                f"there is no MCP server {name!r}",
+                details={"tool": word, "allowed": [f"{MCP}{server}" for server in known]},
+                next_actions=(f"name it in {config.config_dir() / 'mcp.toml'}, as [{name}] with command or url",),
+            )
+        chosen[name] = _filled(name, _server(name, known[name]))
+    return chosen
+
+
+def _server(name: str, given: Server | Mapping[str, Any]) -> Server:
+    try:
+        server = given if isinstance(given, Server) else msgspec.convert(given, Server)
+    except msgspec.ValidationError as error:
+        raise SettingError(f"the MCP server {name!r}: {error}", details={"server": name}) from None
+    if bool(server.command) == bool(server.url):
+        raise SettingError(f"the MCP server {name!r} needs either a command or a url", details={"server": name})
+    return server
+
+
+def _filled(name: str, server: Server) -> Server:
+    """``server`` with the values of the variables that it names."""
+
+    def value(found: re.Match[str]) -> str:
+        variable = found[1]
+        if variable not in os.environ:
+            raise SettingError(
+                f"the MCP server {name!r} wants the variable {variable}, which is not set",
+                details={"server": name, "variable": variable},
+                next_actions=(f"set {variable} in the environment",),
+            )
+        return os.environ[variable]
+
+    env, headers = (
+        {key: _VARIABLE.sub(value, text) for key, text in table.items()} for table in (server.env, server.headers)
+    )
+    return msgspec.structs.replace(server, env=env, headers=headers)
 
 
 def _workspace_tools(session: Session, names: Sequence[str], workspace: Workspace, tokens: int) -> list[PythonTool]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -30,13 +30,17 @@ Fault: TypeAlias = tuple[str, str]
 
 
 class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An MCP server: a ``command`` with ``args`` and ``env``, or a ``url`` with ``headers``."""
+    """An MCP server: a ``command`` with ``args`` and ``env``, or a ``url`` with ``headers``.
+
+    ``timeout`` of a call is in seconds. ``${NAME}`` in ``env`` and ``headers`` is a variable of the environment.
+    """
 
     command: str = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = {}
     url: str = ""
     headers: dict[str, str] = {}
+    timeout: Annotated[int, msgspec.Meta(ge=1)] = 60
 
 
 class App(msgspec.Struct, frozen=True):
