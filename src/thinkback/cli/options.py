@@ -59,6 +59,10 @@ app_option = click.option(
     "--app", metavar="NAME", default="", help="The app of a new session; `thinkback apps` lists them."
 )
 
+profile_option = click.option(
+    "--profile", metavar="NAMES", default="", help="The profiles of this session, separated by commas."
+)
+
 
 def place_options(command: Command) -> Command:
     """``--endpoint``, ``--model``, ``--base-url`` and ``--key-env``."""
@@ -154,8 +158,14 @@ def check_place(place: Place) -> None:
         raise NotFoundError("it is not said which model to use", next_actions=("give --model",))
 
 
-def opened(store: SessionStore, name: str, place: Place, app: str = "") -> Session:
+def opened(store: SessionStore, name: str, place: Place, app: str = "", profile: str = "") -> Session:
     """The session called ``name``, made if it is not there, with its requests going to ``place``; a new one's app."""
     return store.session(
-        name, endpoint=place.endpoint, model=place.model, base_url=place.base_url, api_key=place.api_key, app=app
+        name,
+        endpoint=place.endpoint,
+        model=place.model,
+        base_url=place.base_url,
+        api_key=place.api_key,
+        app=app,
+        profile=profile,
     )

@@ -80,6 +80,29 @@ def test_without_a_place_nothing_is_made(command: Command) -> None:
     assert "it is not said which endpoint to use" in done.err
 
 
+def test_an_app_and_a_profile_say_what_is_not_given(command: Command, referee: Referee) -> None:
+    """``--app`` gives a new session its system prompt, ``--profile`` place and settings; both stay with it."""
+    command("chat", *place(referee), stdin=b"/set reasoning.effort high\n/profile save deep\n")
+
+    first = command("chat", "--app", "tutor", "--profile", "deep", "--session", "lesson", stdin=b"Hi\n")
+    second = command("chat", "--session", "lesson", stdin=b"More\n")
+
+    assert (0, 0) == (first.code, second.code)
+    assert ["system", "user"] == [one["role"] for one in messages(referee, 0)]
+    assert ["high", "high"] == [exchange.body["reasoning_effort"] for exchange in referee.requests]
+
+
+def test_an_unknown_app_or_profile_is_refused(command: Command, referee: Referee) -> None:
+    """Before anything is asked."""
+    app = command("chat", *place(referee), "--app", "nonsense", stdin=b"Hi\n")
+    profile = command("chat", *place(referee), "--profile", "nonsense", stdin=b"Hi\n")
+
+    assert (2, 2) == (app.code, profile.code)
+    assert "there is no app 'nonsense'" in app.err
+    assert "nonsense" in profile.err
+    assert [] == referee.requests
+
+
 def test_a_named_session_is_gone_on_with(command: Command, referee: Referee) -> None:
     """What was said before is shown, and endpoint and model are those of its last request."""
     command("chat", *place(referee), "--session", "talk", stdin=b"First\n")

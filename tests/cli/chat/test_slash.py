@@ -144,6 +144,25 @@ def test_places_are_completed(chat: Chat) -> None:
     assert [] == words(chat, "/endpoint deepseek --key-env ")
 
 
+def test_an_app_begins_before_the_first_message_or_in_a_session_of_its_own(
+    chat: Chat, referee: Referee, capsys: Caught
+) -> None:
+    """Apps do not share a conversation; what was said before can be gone back to."""
+    say(chat, "/app nonsense", "/app tutor", "One.", "/app tutor", "/app translator", "Two.", "/app none", "/app")
+
+    shown = capsys.readouterr()
+    assert "there is no app 'nonsense'" in shown.err
+    assert "session talk: Tutor" in shown.out
+    assert "/resume talk goes back" in shown.err
+    assert "talk" != chat.session.name
+    assert [2, 2] == [len(messages(referee, at)) for at in range(2)]
+    assert f"session {chat.session.name}: no app" in shown.out
+    assert "coding" in shown.out
+    assert ["translator"] == words(chat, "/app tr")
+    say(chat, "/resume talk", "/app")
+    assert "session talk: Tutor" in capsys.readouterr().out
+
+
 def test_profiles_are_saved_loaded_and_deleted(
     chat: Chat, referee: Referee, capsys: Caught, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from thinkback.cli.chat.toolbox import Toolbox
+
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from thinkback.cli.chat.look import Look
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
@@ -35,6 +39,15 @@ class Chat:
         self.code = 0
         self.is_over = False
         self.screen = Screen(stream, self._look)
+        self.toolbox = Toolbox()
+
+    def __enter__(self) -> Chat:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.toolbox.close()
 
     def _look(self) -> Look:
         """How turns are drawn, as the settings want it now."""

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from thinkback.cli import terminal
+from thinkback.cli.apps import placed
+from thinkback.cli.chat import fresh
 from thinkback.cli.options import (
     Place,
+    app_option,
     check_place,
     chosen,
     db_option,
@@ -17,13 +21,13 @@ from thinkback.cli.options import (
     opened,
     place_after,
     place_options,
+    profile_option,
 )
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Reader
-    from thinkback.session.session import Session
-    from thinkback.session.store import SessionStore
 
+PROFILE = "session.profile"
 _HELP = """\
 Talk to a model. Reasoning and answer stream; Ctrl-C ends a turn, and nothing that arrived is lost.
 
@@ -35,9 +39,11 @@ message, and what is printed is plain text.
 @click.command("chat", short_help="Talk to a model in the terminal.", help=_HELP)
 @click.option("--session", "-s", metavar="NAME", default="", help="Go on in this session; made if it is not there.")
 @click.option("--continue", "go_on", is_flag=True, help="Go on in the session used last.")
+@app_option
+@profile_option
 @place_options
 @db_option
-def chat_command(session: str, go_on: bool, db: str, **given: Any) -> None:
+def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **given: Any) -> None:
     """Open the session and run the loop."""
     from thinkback.cli.chat import loop, resume
     from thinkback.cli.chat.chat import Chat
@@ -46,31 +52,20 @@ def chat_command(session: str, go_on: bool, db: str, **given: Any) -> None:
         raise click.UsageError("--continue goes on in the last session; --session names another")
     place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
     with open_log(log_path(db)) as store:
-        found, is_known = _session(store, session, go_on, place)
-        chat = Chat(store, found, _reader(), sys.stdout)
-        if chat.reader.is_live:
-            _greet(found)
-        if is_known:
-            resume.show(chat)
-        code = loop.run(chat)
+        known = chosen(store, None) if go_on else store.log.find_session(session) if session else None
+        if known is not None:
+            place = place_after(place, store.commits(known.id))
+        reader = _reader()
+        if not (reader.is_live or known or profile or store.user_settings().get(PROFILE)):
+            check_place(placed(place, app))
+        found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
+        with Chat(store, found, reader, sys.stdout) as chat:
+            if reader.is_live:
+                terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
+            if known is not None and known.commits:
+                resume.show(chat)
+            code = loop.run(chat)
     sys.exit(code)
-
-
-def _session(store: SessionStore, name: str, go_on: bool, place: Place) -> tuple[Session, bool]:
-    """The session to talk in, and whether something was said there before."""
-    known = chosen(store, None) if go_on else store.log.find_session(name) if name else None
-    if known is None:
-        if not sys.stdin.isatty():
-            check_place(place)
-        return opened(store, name or _fresh_name(), place), False
-    return opened(store, known.name, place_after(place, store.commits(known.id))), bool(known.commits)
-
-
-def _fresh_name() -> str:
-    import secrets
-    import time
-
-    return time.strftime("chat-%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(2)
 
 
 def _reader() -> Reader:
@@ -81,9 +76,3 @@ def _reader() -> Reader:
     from thinkback.cli.chat.prompt import Prompt, history_file
 
     return Prompt(history_file())
-
-
-def _greet(session: Session) -> None:
-    from thinkback.cli import terminal
-
-    terminal.note(f"session {session.name}. /help lists the commands; Ctrl-D leaves.")

@@ -34,9 +34,9 @@ class Slash(NamedTuple):
 @cache
 def table() -> dict[str, Slash]:
     """Every command by name, in the order of the help."""
-    from thinkback.cli.chat.slash import basics, branches, keeping, looking, places, profiles, settings
+    from thinkback.cli.chat.slash import apps, basics, branches, keeping, looking, places, profiles, settings
 
-    groups = (settings, profiles, places, looking, branches, keeping, basics)
+    groups = (settings, profiles, places, apps, looking, branches, keeping, basics)
     return {row.name: row for group in groups for row in group.ROWS}
 
 

@@ -56,8 +56,8 @@ def reply_of(stream: ReplyStream | None) -> Reply | None:
         return None
 
 
-def _options(_chat: Chat) -> CallOptions:
-    return {}
+def _options(chat: Chat) -> CallOptions:
+    return {"tools": chat.toolbox.tools(chat.session)}
 
 
 @contextmanager
