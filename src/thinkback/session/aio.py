@@ -14,7 +14,7 @@ from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport
 from thinkback.drive.threads import in_thread
 from thinkback.model.commits import Commit, Message
 from thinkback.model.deltas import Delta, Status
-from thinkback.session import asking, requests
+from thinkback.session import asking, following, requests
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import busy, reply_of
@@ -93,7 +93,7 @@ class AsyncReplyStream:
         except StopAsyncIteration:
             outcome = self._driver.outcome if self._driver is not None else None
             if outcome is not None and outcome.error is not None:
-                raise outcome.error from None
+                raise following.told(self._session, outcome.error) from None
             raise
         except asyncio.CancelledError:
             # ``aclose`` in another task cancels the one that waits here, as asyncio.timeout does, and takes it back.

@@ -14,7 +14,7 @@ from thinkback.errors import ToolDefinitionError, Veto
 from thinkback.log.compaction import is_empty
 from thinkback.model.commits import Compaction, Message
 from thinkback.model.target import Settings, Target
-from thinkback.session import apps, requests
+from thinkback.session import apps, following, requests
 from thinkback.session.fresh import new_id, outside
 from thinkback.session.requests import Options
 from thinkback.turn.ask import Ask
@@ -57,7 +57,7 @@ def ask_for(session: Session, message: Message | None, options: Options) -> tupl
     options = apps.completed(session, options)
     functions = runnable(session, options)
     ask = Ask(
-        plan=lambda: session._plan(options, with_key=True),
+        plan=lambda: following.planned(session, options),
         message=message,
         system=options.system,
         tools=requests.stamped(options.tools, session.target.endpoint.dialect),
@@ -67,6 +67,7 @@ def ask_for(session: Session, message: Message | None, options: Options) -> tupl
         keep_text=_keeps_text(session, options),
         sends=lambda plan: session._line.hooks.run("pre_send", plan),
         refuses=lambda found: refusal(session, found),
+        fail_over=lambda reason: following.fail_over(session, reason),
     )
     return ask, functions
 
@@ -81,6 +82,7 @@ def runnable(session: Session, options: Options) -> dict[str, PythonTool]:
 
 def turn_of(session: Session, message: Message | None, options: Options) -> tuple[Turn, dict[str, PythonTool]]:
     """The turn, and the functions that it may run."""
+    following.begin(session, is_new=message is not None)
     ask, functions = ask_for(session, message, options)
     if options.tools is not None:
         session._functions = options.functions

@@ -53,7 +53,9 @@ def descend(parent: Session, name: str | None, origin: Origin) -> Session:
         )
     parent._read_layer()
     log.write_settings(id, dict(parent._info.settings))
-    child = Session(parent._store, log.find_session(id) or info, parent._place)
+    place, followed = parent._place, parent._followed
+    place = followed.given if followed.rotating is not None else place
+    child = Session(parent._store, log.find_session(id) or info, place)
     child._functions = dict(parent._functions)
     return child
 

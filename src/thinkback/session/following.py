@@ -7,43 +7,40 @@ the session goes there; between two such changes ``session.use`` has the last wo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from thinkback.errors import SettingError
+from thinkback.errors import ContextRefused, CredentialError, ReplayRefused, SettingError, UnsupportedContent
+from thinkback.session.moving import Spot, filled, moved, spot_of
 from thinkback.session.place import Place, Rulebook
 from thinkback.session.profile_files import SETTING, loaded
+from thinkback.session.rotation import Rotation, targets
 from thinkback.settings import KEYS, Value
 from thinkback.settings.profiles import Profile, names_in
 
 if TYPE_CHECKING:
+    from thinkback.session.requests import Options
     from thinkback.session.session import Session
-
-
-class Spot(NamedTuple):
-    """What a profile says of a place; what is empty it does not say."""
-
-    endpoint: str = ""
-    model: str = ""
-    base_url: str = ""
-    key_env: str = ""
+    from thinkback.turn.plan import Plan
 
 
 class Followed:
-    """Where a session's requests go, and what its profiles said of that last. Knows no session."""
+    """Where a session's requests go, and what its profiles said of that last. Knows no session.
+
+    ``given`` is the place without the targets of a profile.
+    """
 
     def __init__(self, place: Place) -> None:
-        self.place = place
+        self.place = self.given = place
         self.spot = Spot()
         self.is_new = True
+        self.rotation = Rotation()
+        self.rotating: Profile | None = None
 
-
-def place_of(session: Session) -> Place:
-    """Where the next request goes. Raises as ``follow``."""
-    follow(session)
-    return session._followed.place
+    def use(self, place: Place) -> None:
+        """Go to ``place``."""
+        self.place = self.given = place
 
 
 def follow(session: Session) -> Mapping[str, Value]:
@@ -51,19 +48,25 @@ def follow(session: Session) -> Mapping[str, Value]:
 
     Raises ``NotFoundError``, ``RuleFileError`` and ``SettingError`` for a profile that is not there or cannot be meant.
     """
-    followed = session._followed
-    names = named(session)
+    followed, book = session._followed, session._store.rulebook
+    names = _names(session)
     if not names:
-        followed.spot, followed.is_new = Spot(), False
+        followed.spot, followed.is_new, followed.rotating = Spot(), False, None
         return {}
     profile = loaded(names)
+    settings = profile.settings
+    followed.rotating = profile if profile.targets else None
+    if profile.targets:
+        profile = targets(profile)[followed.rotation.current(session, profile)]
+        settings = {**profile.settings, **settings}
     spot = spot_of(profile)
     if spot != followed.spot:
-        book = session._store.rulebook
-        go = filled if followed.is_new else moved
-        followed.place = go(followed.place, book, spot)
+        if followed.rotating is not None:
+            followed.place = moved(followed.given, book, spot)
+        else:
+            followed.use((filled if followed.is_new else moved)(followed.place, book, spot))
     followed.spot, followed.is_new = spot, False
-    return profile.settings
+    return settings
 
 
 def load(session: Session, names: Sequence[str]) -> None:
@@ -71,73 +74,73 @@ def load(session: Session, names: Sequence[str]) -> None:
     if not names:
         raise SettingError("no profile is named", next_actions=(f"to follow none, unset {SETTING}",))
     session._read_layer()
-    profile, place = checked(session._store.rulebook, session._followed.place, names)
-    session._write_layer(session._layers.set("session", SETTING, ",".join(names)))
     followed = session._followed
-    followed.place, followed.spot, followed.is_new = place, spot_of(profile), False
+    place = checked(session._store.rulebook, followed.place, names)
+    session._write_layer(session._layers.set("session", SETTING, ",".join(names)))
+    followed.use(place)
+    followed.spot, followed.is_new, followed.rotation = Spot(), False, Rotation(followed.rotation.clock)
 
 
-def checked(book: Rulebook, place: Place, names: Sequence[str], *, fill: bool = False) -> tuple[Profile, Place]:
-    """The profiles ``names`` as one, and ``place`` as it is with them. Raises what is wrong with either."""
+def checked(book: Rulebook, place: Place, names: Sequence[str], *, fill: bool = False) -> Place:
+    """``place`` as the profiles ``names`` would have it; of several targets the first. Raises what is wrong with any.
+
+    With ``fill`` they say only what ``place`` leaves open.
+    """
     profile = loaded(names)
-    there = (filled if fill else moved)(place, book, spot_of(profile))
-    if there.is_complete:
-        there.target(book)
-    return profile, there
+    if profile.targets:
+        places = [moved(place, book, spot_of(target)) for target in targets(profile).values()]
+    else:
+        places = [(filled if fill else moved)(place, book, spot_of(profile))]
+    for there in places:
+        if there.is_complete:
+            there.target(book)
+    return places[0]
 
 
 def saved(session: Session) -> Profile:
-    """What ``session`` is set to, as a profile: place, and every setting that it or its profiles set."""
+    """What ``session`` is set to, as a profile: place or targets, and every setting that it or its profiles set."""
     layers, place = session.layers, session._place
-    kept = {e.key: e.value for e in layers.entries if e.layer in ("profile", "session")}
-    settings = {key: value for key, value in kept.items() if "profile" not in KEYS[key].refused_in}
+    rotating = session._followed.rotating
+    own = {e.key: e.value for e in layers.entries if e.layer == "session" and "profile" not in KEYS[e.key].refused_in}
+    if rotating is not None:
+        return msgspec.structs.replace(rotating, settings={**rotating.settings, **own})
     if place.is_complete:
         place.target(session._store.rulebook)  # an address with a key in it is refused
-    return Profile("model", place.endpoint, place.model, place.base_url, place.key_env, settings=settings)
+    theirs = {e.key: e.value for e in layers.entries if e.layer == "profile"}
+    return Profile("model", place.endpoint, place.model, place.base_url, place.key_env, settings={**theirs, **own})
 
 
-def named(session: Session) -> tuple[str, ...]:
+def begin(session: Session, *, is_new: bool) -> None:
+    """A turn begins, with a message of its own if it ``is_new``."""
+    session._place  # noqa: B018
+    followed = session._followed
+    if followed.rotating is not None:
+        followed.rotation.begin(session, followed.rotating, is_new=is_new)
+
+
+def planned(session: Session, options: Options) -> Plan:
+    """The next request; where a target that took over cannot be asked at all, that of the next one."""
+    while True:
+        try:
+            return session._plan(options, with_key=True)
+        except (ContextRefused, CredentialError, ReplayRefused, SettingError, UnsupportedContent) as error:
+            if not session._followed.rotation.tried or not fail_over(session, error.message):
+                raise
+
+
+def fail_over(session: Session, reason: str) -> str:
+    """The target that takes over from the one that failed for ``reason``; empty where there is none."""
+    followed = session._followed
+    return followed.rotation.fail_over(session, followed.rotating, reason) if followed.rotating is not None else ""
+
+
+def told(session: Session, error: Exception) -> Exception:
+    """``error``, with what became of the other targets."""
+    followed = session._followed
+    return followed.rotation.told(session, error) if followed.rotating is not None else error
+
+
+def _names(session: Session) -> tuple[str, ...]:
     """The names of the profiles that are followed."""
     layers = session._layers.replace("user", session._store.user_settings())
     return names_in(str(layers.origin(SETTING).value or ""))
-
-
-def spot_of(profile: Profile) -> Spot:
-    """What ``profile`` says of a place."""
-    return Spot(profile.endpoint, profile.model, profile.base_url, profile.key_env)
-
-
-def moved(place: Place, book: Rulebook, spot: Spot) -> Place:
-    """``place`` with what ``spot`` says. Another host gets no key of the old one. Raises ``NotFoundError``."""
-    given: dict[str, str] = {}
-    if spot.endpoint or spot.base_url:
-        given = {"endpoint": spot.endpoint, "base_url": spot.base_url, "key_env": spot.key_env}
-    if spot.key_env:
-        place = msgspec.structs.replace(place, api_key=None)
-        given["key_env"] = spot.key_env
-    if spot.model:
-        given["model"] = spot.model
-    return place.changed(book, **given) if given else place
-
-
-def filled(place: Place, book: Rulebook, spot: Spot) -> Place:
-    """What ``place`` leaves open, as ``spot`` says it; where it names another endpoint or address, nothing."""
-    if not (place.endpoint or place.base_url):
-        there = moved(place, book, spot)
-        return msgspec.structs.replace(
-            there,
-            model=place.model or there.model,
-            api_key=place.api_key,
-            headers_given=place.headers_given,
-            account=place.account,
-        )
-    theirs = Place(spot.model, spot.endpoint or place.endpoint, spot.base_url)
-    is_same_host = _host(place.address(book)) == _host(theirs.address(book))
-    if place.endpoint != theirs.endpoint or not (place.endpoint or is_same_host):
-        return place
-    key_env = spot.key_env if is_same_host and place.api_key is None else ""
-    return msgspec.structs.replace(place, model=place.model or spot.model, key_env=place.key_env or key_env)
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.lower()

@@ -11,7 +11,7 @@ import msgspec
 from thinkback.drive.auth import NO_CREDENTIALS, Keyring, takes
 from thinkback.drive.auth.keys import fits_header
 from thinkback.drive.http import Timeouts
-from thinkback.errors import NotFoundError, SettingError
+from thinkback.errors import CredentialError, NotFoundError, SettingError
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import Target
 from thinkback.session import config
@@ -146,6 +146,14 @@ class Place(msgspec.Struct, frozen=True):
         if key is None and self.key_env:
             raise config.named_key_missing(self.key_env)
         return self.keyring.authenticator(endpoint, key)
+
+    def key_missing(self, rulebook: Rulebook) -> str:
+        """Why requests cannot be authenticated, where no key is found; else nothing."""
+        try:
+            self.authenticator(rulebook)
+        except CredentialError as error:
+            return error.message
+        return ""
 
     def _has_own_credentials(self, endpoint: Endpoint) -> bool:
         """Whether the caller's headers, or those of the endpoint's data, hold a key or token."""

@@ -109,7 +109,7 @@ class Session:
         The history stays. A key, headers and an account that were given are forgotten with the host they were for.
         """
         place = self._place.changed(self._store.rulebook, endpoint=endpoint, model=model, **options)
-        self._followed.place = place
+        self._followed.use(place)
         if model is not None:
             apps.warn_of(self, model)
 

@@ -11,7 +11,7 @@ from thinkback.drive.sync import SyncDriver
 from thinkback.errors import ThinkbackError
 from thinkback.model.commits import Message
 from thinkback.model.deltas import Delta
-from thinkback.session import asking
+from thinkback.session import asking, following
 from thinkback.session.reply import Reply
 from thinkback.session.requests import Options
 from thinkback.turn.events import Outcome
@@ -64,7 +64,7 @@ class ReplyStream:
         yield from self._deltas
         outcome = self._driver.outcome if self._driver is not None else None
         if outcome is not None and outcome.error is not None:
-            raise outcome.error
+            raise following.told(self._session, outcome.error)
 
     @property
     def reply(self) -> Reply:

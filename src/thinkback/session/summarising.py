@@ -30,6 +30,7 @@ from thinkback.log.outline import Outline
 from thinkback.model.commits import Compaction, Usage
 from thinkback.model.deltas import Status
 from thinkback.session.place import Place
+from thinkback.session.profile_files import SETTING
 from thinkback.session.reply import Reply, total
 from thinkback.session.requests import Options
 from thinkback.turn import pressure, room
@@ -116,7 +117,9 @@ class Summarising:
         from thinkback.stores.memory import MemoryStore
 
         store = self._session._store
-        with SessionStore(MemoryStore(), True, None, dict(store.user_settings())) as scratch:
+        # where it goes is said already: a profile has no say in it
+        settings = {key: value for key, value in store.user_settings().items() if key != SETTING}
+        with SessionStore(MemoryStore(), True, None, settings) as scratch:
             scratch.__dict__["rulebook"] = store.rulebook
             yield Apart(scratch, scratch.log.create_session("summary", "summary", 0), self._place)
 

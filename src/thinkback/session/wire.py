@@ -162,6 +162,7 @@ class _Ingest:
             None,
             0,
         )
+        ask.fail_over = lambda reason: ""
         self._agenda = Agenda(Turn(session._history, ask, new_id, lambda: 0.0))
         self._sent = ""
         self._refused = ""

@@ -1,0 +1,61 @@
+"""From one place to another: where requests go once a profile has its say, and what may not come along."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from thinkback.session.place import Place, Rulebook
+from thinkback.settings.profiles import Profile
+
+
+class Spot(NamedTuple):
+    """What a profile says of a place; what is empty it does not say."""
+
+    endpoint: str = ""
+    model: str = ""
+    base_url: str = ""
+    key_env: str = ""
+
+
+def spot_of(profile: Profile) -> Spot:
+    """What ``profile`` says of a place."""
+    return Spot(profile.endpoint, profile.model, profile.base_url, profile.key_env)
+
+
+def moved(place: Place, book: Rulebook, spot: Spot) -> Place:
+    """``place`` with what ``spot`` says. Another host gets no key of the old one. Raises ``NotFoundError``."""
+    given: dict[str, str] = {}
+    if spot.endpoint or spot.base_url:
+        given = {"endpoint": spot.endpoint, "base_url": spot.base_url, "key_env": spot.key_env}
+    if spot.key_env:
+        place = msgspec.structs.replace(place, api_key=None)
+        given["key_env"] = spot.key_env
+    if spot.model:
+        given["model"] = spot.model
+    return place.changed(book, **given) if given else place
+
+
+def filled(place: Place, book: Rulebook, spot: Spot) -> Place:
+    """What ``place`` leaves open, as ``spot`` says it; where it names another endpoint or address, nothing."""
+    if not (place.endpoint or place.base_url):
+        there = moved(place, book, spot)
+        return msgspec.structs.replace(
+            there,
+            model=place.model or there.model,
+            api_key=place.api_key,
+            headers_given=place.headers_given,
+            account=place.account,
+        )
+    theirs = Place(spot.model, spot.endpoint or place.endpoint, spot.base_url)
+    is_same_host = _host(place.address(book)) == _host(theirs.address(book))
+    if place.endpoint != theirs.endpoint or not (place.endpoint or is_same_host):
+        return place
+    key_env = spot.key_env if is_same_host and place.api_key is None else ""
+    return msgspec.structs.replace(place, model=place.model or spot.model, key_env=place.key_env or key_env)
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.lower()
