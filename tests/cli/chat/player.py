@@ -37,6 +37,10 @@ def main(pipe: str, look: str) -> None:
                     screen.finish(None, ThinkbackError(given[0]) if given[0] else None)
                 case "typed":
                     screen.note(f"typed: {screen.take_typed()}")
+                case "aside":
+                    with screen.aside():
+                        screen.tick()
+                        print(given[0], flush=True)
                 case "end":
                     return
                 case _:

@@ -11,6 +11,9 @@ from thinkback.cli.chat.column import Column
 from thinkback.cli.chat.surface import Surface
 from thinkback.session.ink import Cleaner
 
+# how close to the edge of the screen code may come before it is put in its place
+_SPARE_ROWS = 2
+
 
 class Answer:
     """Text of one answer under way."""
@@ -26,6 +29,8 @@ class Answer:
         self._stays = False
         self._has_stayed = False
         self._gap = False
+        # the first line of the code under way, where part of it stands in its place already
+        self._fence = ""
 
     def feed(self, text: str) -> None:
         """A piece of the answer."""
@@ -37,11 +42,12 @@ class Answer:
         self._follow_size()
         open_before = self._splitter.size
         closed = self._splitter.feed(text)
-        if not closed:
-            self._surface.write(self._open(text))
-            return
-        length = sum(map(len, closed))
-        self._surface.write(self._closed(closed, text[: length - open_before]) + self._open(self._splitter.open))
+        if closed:
+            length = sum(map(len, closed))
+            written = self._closed(closed, text[: length - open_before]) + self._open(self._splitter.open)
+        else:
+            written = self._open(text)
+        self._surface.write(written + self._long_code())
 
     def close(self) -> None:
         """The answer is over, or broken off."""
@@ -65,7 +71,7 @@ class Answer:
 
     def _open(self, text: str) -> str:
         """What shows ``text`` of the block under way."""
-        if not self._column.is_begun:
+        if not self._column.is_begun and not self._fence:
             text = self._skip_blank(text)
             if not text:
                 return ""
@@ -76,14 +82,18 @@ class Answer:
         column, stays = self._column, self._stays or self._column.rows >= self._surface.height
         self._column, self._stays = Column(self._columns), False
         if stays:
-            self._has_stayed = True
+            self._has_stayed, self._fence = True, ""
             written = column.feed(unseen) + column.end()
             self._rows += column.rows
             self._gap = _is_apart(blocks[-1])
             return written
         out = _back(column.rows) if column.is_begun else ""
-        for block in blocks:
-            rendered = self._surface.render(self._skip_blank(block))
+        for at, block in enumerate(blocks):
+            if self._fence:
+                block, self._fence = self._fence + block, ""
+            elif at or not column.is_begun:
+                block = self._skip_blank(block)
+            rendered = self._surface.render(block)
             if rendered:
                 out += self._take_gap() + rendered
                 self._rows += rendered.count("\n")
@@ -95,6 +105,16 @@ class Answer:
         found = text.lstrip("\n")
         self._gap = self._gap or (len(found) < len(text) and self._rows > 0)
         return found
+
+    def _long_code(self) -> str:
+        """Put code that is about to leave the screen in its place while it can be, to go on behind it."""
+        if self._stays or not self._splitter.is_code or self._column.rows < self._surface.height - _SPARE_ROWS:
+            return ""
+        block = self._splitter.chop()
+        fence = self._fence or block.partition("\n")[0] + "\n"
+        written = self._closed([block], "")
+        self._fence, self._gap = fence, False
+        return written + self._open(self._splitter.open)
 
     def _take_gap(self) -> str:
         if not self._gap:

@@ -46,6 +46,18 @@ class Splitter:
         self.size -= sum(map(len, closed))
         return closed
 
+    @property
+    def is_code(self) -> bool:
+        """Whether the block under way is fenced code, and nothing else."""
+        return bool(self._fence) and not self._is_list
+
+    def chop(self) -> str:
+        """The whole lines of the code under way, as a block; the fence stays open for what follows."""
+        block = "".join(self._lines)
+        self._lines = []
+        self.size -= len(block)
+        return block
+
     def end(self) -> str:
         """The block under way, which is the last."""
         last = self.open

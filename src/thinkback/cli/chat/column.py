@@ -35,6 +35,7 @@ class Column:
         self._used = 0
         self._begun = False
         self._soft = False
+        self._overfull = False
         self._ends = 0
         self._out: list[str] = []
         self.resize(columns)
@@ -42,8 +43,7 @@ class Column:
     def resize(self, columns: int) -> None:
         """Go on for a terminal of ``columns``; a row that is too long by now is left behind."""
         self._width = max(columns - 1 - 2 * len(self._margin), _NARROWEST)
-        if self._begun and self._used > self._width and not self._ends:
-            self._ends = 1
+        self._overfull = self._begun and self._used > self._width
 
     def feed(self, text: str) -> str:
         """What to write for a piece of clean text. Line ends at its end wait for what follows."""
@@ -112,6 +112,10 @@ class Column:
 
     def _settle(self) -> None:
         """Write the line ends that waited."""
+        if self._overfull and not self._ends:
+            self._line, self._word = "", ""
+            self._break(soft=True)
+        self._overfull = False
         for _ in range(self._ends):
             self._begin()
             self._line, self._word = "", ""

@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from copy import copy
 from typing import Any, ClassVar, Literal
 
+from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, HorizontalRule, Markdown
+from rich.markdown import CodeBlock, Heading, HorizontalRule, ListItem, Markdown, TableElement
 from rich.segment import Segment, Segments
 from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme as Styles
 
+from thinkback.cli.chat.column import Column
 from thinkback.cli.chat.theme import Depth, Theme
 from thinkback.session.ink import clean
 
@@ -42,6 +45,8 @@ _STYLES = {
     "markdown.table.border": "dim",
 }
 """Attributes and no colours: they fit a light terminal as well as a dark one."""
+# the parser leaves out what is nested more deeply than twenty levels; a list takes two of them and three columns
+_DEEPEST, _COLUMNS_PER_LEVEL, _COLUMNS_PER_CELL = 17, 4, 5
 
 
 class _Heading(Heading):
@@ -59,6 +64,34 @@ class _Code(CodeBlock):
         yield syntax
 
 
+class _Item(ListItem):
+    """An item that stands alone: its number as it was written, whatever the numbers of its neighbours."""
+
+    def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
+        mark = f" {number}. "
+        lines = console.render_lines(self.elements, options.update(width=options.max_width - len(mark)))
+        for at, line in enumerate(lines):
+            yield Segment(" " * len(mark) if at else mark)
+            yield from line
+            yield Segment.line()
+
+
+class _Table(TableElement):
+    """A table whose cells break long words rather than cut them off."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table(
+            box=box.SIMPLE, show_edge=False, pad_edge=False, style="markdown.table.border", collapse_padding=True
+        )
+        for cell in self.header.row.cells if self.header and self.header.row else ():
+            heading = cell.content.copy()
+            heading.stylize("markdown.table.header")
+            table.add_column(heading, overflow="fold")
+        for row in self.body.rows if self.body else ():
+            table.add_row(*(cell.content for cell in row.cells))
+        yield table
+
+
 class _Rule(HorizontalRule):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text("─" * min(options.max_width, 20), style="dim")
@@ -71,6 +104,8 @@ class _Markdown(Markdown):
         "fence": _Code,
         "code_block": _Code,
         "hr": _Rule,
+        "list_item_open": _Item,
+        "table_open": _Table,
     }
 
     def __init__(self, text: str, *, dark: bool) -> None:
@@ -90,16 +125,33 @@ def render(text: str, columns: int, theme: Theme) -> str:
         highlight=False,
         _environ={},
     )
-    lines = console.render_lines(_Markdown(text, dark=theme.is_dark), pad=False)
+    markdown = _Markdown(text, dark=theme.is_dark)
+    if not _has_room(markdown.parsed, columns):
+        return _as_it_is(text, columns)
+    lines = console.render_lines(markdown, pad=False)
     shown = [_fit(line) for line in lines]
-    while shown and not _letters(shown[0]):
-        shown.pop(0)
-    while shown and not _letters(shown[-1]):
-        shown.pop()
+    if shown and not shown[0] and markdown.parsed[0].type not in ("fence", "code_block"):
+        # rich parts what holds paragraphs from a paragraph that does not stand above
+        del shown[0]
     pieces = [piece for line in shown for piece in (*line, Segment.line())]
     with console.capture() as capture:
         console.print(Segments(pieces), end="")
     return capture.get().replace("\n", "\r\n")
+
+
+def _has_room(tokens: list[Any], columns: int) -> bool:
+    """Whether all of it can be shown: what is nested too deeply, or has too many columns, would be left out."""
+    deepest = max((token.level for token in tokens), default=0)
+    cells = most = 0
+    for token in tokens:
+        cells = 0 if token.type == "tr_open" else cells + (token.type in ("th_open", "td_open"))
+        most = max(most, cells)
+    return deepest <= min(columns // _COLUMNS_PER_LEVEL, _DEEPEST) and most * _COLUMNS_PER_CELL <= columns
+
+
+def _as_it_is(text: str, columns: int) -> str:
+    column = Column(columns + 1)
+    return column.feed(text.rstrip("\n")) + column.end()
 
 
 def _fit(line: list[Segment]) -> list[Segment]:
@@ -110,10 +162,6 @@ def _fit(line: list[Segment]) -> list[Segment]:
     if pieces:
         pieces[-1] = Segment(pieces[-1].text.rstrip(), pieces[-1].style)
     return pieces
-
-
-def _letters(line: list[Segment]) -> str:
-    return "".join(piece.text for piece in line).strip()
 
 
 def _readable(tokens: list[Any]) -> Iterator[Any]:

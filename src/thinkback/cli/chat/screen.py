@@ -47,7 +47,6 @@ class Screen:
         self._ticker: _Ticker | None = None
         self._open: Thinking | Answer | None = None
         self._last: Section = ""
-        self._before: Section = ""
         self._calls = Calls()
         self._doing = ""
         self._since = 0.0
@@ -165,7 +164,10 @@ class Screen:
         if not isinstance(self._open, Thinking):
             if not text.strip():
                 return
-            self._begin_section("thinking")
+            if self._look.mode == "hidden":
+                self._close()
+            else:
+                self._begin_section("thinking")
             self._open = Thinking(self._surface, self._look.mode, self._said, self._clock())
         self._open.feed(text, index, self._clock())
 
@@ -198,7 +200,7 @@ class Screen:
             answer.close()
             self._line(f"({_WAS_REASONING})")
             return
-        self._last = self._before
+        self._last = ""
         self._say(text.removesuffix(terminal.clean(delta.text)))
         self._think(delta.text, delta.index)
 
@@ -235,7 +237,6 @@ class Screen:
 
     def _begin_section(self, section: Section) -> None:
         self._close()
-        self._before = self._last
         if self._last and (section != self._last or section != "line"):
             self._surface.write(self._surface.line_end)
         self._last = section
