@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeVar, assert_never
 
 from thinkback.drive.agenda import Agenda
+from thinkback.drive.approval import Approval, answer_async
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.line import Line
 from thinkback.drive.stopping import Stop
@@ -42,6 +43,7 @@ class AsyncDriver:
         tools: Mapping[str, PythonTool],
         timeouts: Timeouts,
         executor: Executor,
+        approval: Approval | None = None,
     ) -> None:
         self._agenda = Agenda(turn)
         self._history = history
@@ -49,6 +51,7 @@ class AsyncDriver:
         self._transport = transport
         self._tools = tools
         self._timeouts = timeouts
+        self._approval = approval
         self._executor = executor
         self._slots = threading.Semaphore(TOOL_THREADS)
         self._stop = Stop()
@@ -116,6 +119,9 @@ class AsyncDriver:
                 case events.RunTool():
                     agenda.done()
                     self._running[asyncio.ensure_future(self._run_tool(command.call))] = command.id
+                case events.AskPerson():
+                    agenda.done()
+                    await self._ask(command)
                 case events.Cancel() | events.Done():
                     agenda.done()  # the stream of a cancelled request is closed where it is read
                 case _:
@@ -149,6 +155,11 @@ class AsyncDriver:
             return await run_async_tool(tool, call, self._line.hooks)
         work = partial(run_tool, self._tools, call, self._line.hooks, self._stop)
         return await asyncio.wrap_future(in_thread(work, self._slots))
+
+    async def _ask(self, command: events.AskPerson) -> None:
+        assert self._approval is not None  # a turn asks only where it was told that somebody is there
+        answered = await answer_async(self._approval, command.request, self._executor)
+        self._agenda.tell(events.Answered(command.id, answered, now()))
 
     async def _wait_for_tool(self) -> None:
         if not self._running:

@@ -16,7 +16,7 @@ from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Commit, Draft, Head, Step
 
 _ATTEMPTS = 50
-_MINTED = frozenset({"response", "tool_result"})
+_MINTED = frozenset({"response", "permission_decision", "tool_result"})
 
 
 class Stored(NamedTuple):

@@ -10,6 +10,7 @@ from functools import partial
 from typing import assert_never
 
 from thinkback.drive.agenda import Agenda
+from thinkback.drive.approval import Approval, answer
 from thinkback.drive.http import Timeouts, Transport
 from thinkback.drive.line import Line
 from thinkback.drive.stopping import Stop
@@ -50,6 +51,7 @@ class SyncDriver:
         transport: Transport,
         tools: Mapping[str, PythonTool],
         timeouts: Timeouts,
+        approval: Approval | None = None,
     ) -> None:
         self._agenda = Agenda(turn)
         self._history = history
@@ -57,6 +59,7 @@ class SyncDriver:
         self._transport = transport
         self._tools = tools
         self._timeouts = timeouts
+        self._approval = approval
         self._slots = threading.Semaphore(TOOL_THREADS)
         self._stop = Stop()
         self._running: dict[Future[ToolOutput], str] = {}
@@ -111,6 +114,9 @@ class SyncDriver:
                     agenda.done()
                     work = partial(run_tool, self._tools, command.call, self._line.hooks, self._stop)
                     self._running[in_thread(work, self._slots)] = command.id
+                case events.AskPerson():
+                    agenda.done()
+                    self._ask(command)
                 case events.Cancel() | events.Done():
                     agenda.done()  # the stream of a cancelled request is closed where it is read
                 case _:
@@ -132,6 +138,11 @@ class SyncDriver:
             agenda.tell(events.Closed(command.id, now()))
         except NetworkError as error:
             agenda.tell(net_error(command.id, error))
+
+    def _ask(self, command: events.AskPerson) -> None:
+        assert self._approval is not None  # a turn asks only where it was told that somebody is there
+        answered = answer(self._approval, command.request)
+        self._agenda.tell(events.Answered(command.id, answered, now()))
 
     def _wait_for_tool(self) -> None:
         if not self._running:

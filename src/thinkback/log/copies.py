@@ -14,7 +14,18 @@ from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Annotation, Commit, Compaction, Draft, Merge, Payload, Repair, Step, surviving
 
 # What is never said to a model; it may stand inside a run that a checkpoint has summarised.
-UNSAID = frozenset({"annotation", "compaction", "merge", "request", "turn_ended", "provider_usage", "repair"})
+UNSAID = frozenset(
+    {
+        "annotation",
+        "compaction",
+        "merge",
+        "permission_decision",
+        "provider_usage",
+        "repair",
+        "request",
+        "turn_ended",
+    }
+)
 
 
 def is_said(commit: Commit) -> bool:

@@ -23,6 +23,7 @@ from thinkback.model.commits import (
     Merge,
     Message,
     Payload,
+    PermissionDecision,
     Repair,
     Request,
     Response,
@@ -106,6 +107,8 @@ def skeleton(value: Payload) -> Payload | None:
             return msgspec.structs.replace(value, params="{}")
         case Repair():
             return msgspec.structs.replace(value, refusal="")
+        case PermissionDecision():
+            return msgspec.structs.replace(value, reason="", note="")
         case TurnEnded():
             return TurnEnded(value.state)
         case Annotation():

@@ -25,6 +25,7 @@ from thinkback.model.commits import (
     Merge,
     Message,
     Payload,
+    PermissionDecision,
     Repair,
     Request,
     Response,
@@ -102,6 +103,8 @@ class Leaving:
             case TurnEnded():
                 return msgspec.structs.replace(value, reason=self._blotted(value.reason))
             case Tools() | Usage() | Annotation() | Content() | Compaction() | BranchSummary() | Merge() | Erased():
+                return value
+            case PermissionDecision():
                 return value
             case _:
                 assert_never(value)

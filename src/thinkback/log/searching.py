@@ -39,7 +39,9 @@ LONGEST_WORD = 64
 _CHARACTERS_PER_TOKEN = 4
 # How far into a text a match is looked for to show it.
 _LOOKED_AT = 100_000
-UNREAD: frozenset[str] = frozenset({"request", "turn_ended", "repair", "tools", "media", "other"})
+UNREAD: frozenset[str] = frozenset(
+    {"request", "turn_ended", "permission_decision", "repair", "tools", "media", "other"}
+)
 """Kinds that ``read`` makes nothing of, so that stores need not unpack them."""
 # Kinds that name a response without being a piece of it.
 _APART = frozenset({"request", "response", "tool_result"})

@@ -19,6 +19,7 @@ from thinkback.model.commits import (
     Merge,
     Message,
     Payload,
+    PermissionDecision,
     Response,
     TurnEnded,
     surviving,
@@ -34,6 +35,7 @@ _ROLES: dict[str, Role] = {
     "tool_result": "tool",
     "branch_summary": "summary",
     "merge": "note",
+    "permission_decision": "note",
     "turn_ended": "note",
 }
 _BLOCKS = frozenset({"assistant", "reasoning", "tool_call", "media", "other"})
@@ -166,12 +168,18 @@ def pieces_of(value: Payload) -> Iterator[Piece]:
             yield Piece("note", "a part that is not understood")
         case Merge() as merge:
             yield Piece("note", f"{merge.branch} was merged")
+        case PermissionDecision() as said if said.by == "person" or said.decision == "denied":
+            yield Piece("note", f"{said.tool} was {said.decision} by {_decider(said)}")
         case TurnEnded() as end if end.state != "completed":
             yield Piece("note", f"the turn ended: {end.state.replace('_', ' ')} {end.reason}".rstrip())
         case Erased() as stone:
             yield Piece("note", f"erased: {stone.reason}")
         case _:
             pass
+
+
+def _decider(said: PermissionDecision) -> str:
+    return f"a person: {said.note}".rstrip(": ") if said.by == "person" else said.reason
 
 
 def _parts(message: Message) -> Iterator[Piece]:

@@ -32,7 +32,11 @@ Outcome: TypeAlias = Literal[
     "cut",
 ]
 """How a response came out; see ``docs/format.md``."""
-TurnState: TypeAlias = Literal["completed", "partial_failed", "failed", "interrupted", "timed_out", "capped"]
+TurnState: TypeAlias = Literal[
+    "completed", "partial_failed", "failed", "interrupted", "timed_out", "capped", "denied", "stalled"
+]
+Effect: TypeAlias = Literal["reads", "writes", "runs"]
+"""What a tool does to the world: it only looks, it changes files, or it runs something that may do anything."""
 Kind: TypeAlias = Literal[
     "system",
     "tools",
@@ -43,6 +47,7 @@ Kind: TypeAlias = Literal[
     "tool_result",
     "other",
     "media",
+    "permission_decision",
     "request",
     "response",
     "provider_usage",
@@ -181,6 +186,24 @@ class TurnEnded(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="
     reason: str = ""
 
 
+class PermissionDecision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="permission_decision"):
+    """Whether a call of the response before it might run; never replayed.
+
+    ``call`` is the id of the call, ``tool`` and ``effect`` say what it would have done. ``by`` decided: the mode or a
+    rule of the settings, the words of a command that only reads, or a person, whose ``note`` the model is told.
+    ``always``: the person's word is for such calls from then on. ``reason`` is why it was decided so, or was asked.
+    """
+
+    call: str
+    tool: str
+    decision: Literal["allowed", "denied"]
+    by: Literal["mode", "rule", "command", "person"]
+    effect: Effect = "runs"
+    reason: str = ""
+    note: str = ""
+    always: bool = False
+
+
 class Repair(msgspec.Struct, frozen=True, omit_defaults=True, tag="repair"):
     """A refused request was mended. ``blocks`` are commit hashes that compile reads as invalid for this target."""
 
@@ -307,6 +330,7 @@ Payload: TypeAlias = (
     | Response
     | Request
     | TurnEnded
+    | PermissionDecision
     | Repair
     | Annotation
     | Content
@@ -379,6 +403,7 @@ PAYLOAD_OF: dict[str, type[object]] = {
     "response": Response,
     "provider_usage": Usage,
     "turn_ended": TurnEnded,
+    "permission_decision": PermissionDecision,
     "repair": Repair,
     "annotation": Annotation,
     "content": Content,

@@ -44,8 +44,9 @@ class Reclassified(msgspec.Struct, frozen=True, gc=False, tag="reclassified"):
 class Status(msgspec.Struct, frozen=True, tag="status"):
     """What the turn is doing; ``detail`` is the model, the reason, the tool, or the branch that was opened.
 
-    ``failing_over``: where the request goes instead, and why; ``filling``: the context is filling up; ``compacting``: a
-    checkpoint is made, or why none is; ``budget``: how much of ``reasoning.budget`` is spent.
+    ``asking``: a person is asked whether the tool may run; ``failing_over``: where the request goes instead, and why;
+    ``filling``: the context is filling up; ``compacting``: a checkpoint is made, or why none is; ``budget``: how much
+    of ``reasoning.budget`` is spent.
     ``call`` is the id of the call of a tool that started or finished, ``failed`` whether it did.
     """
 
@@ -54,6 +55,7 @@ class Status(msgspec.Struct, frozen=True, tag="status"):
         "retrying",
         "failing_over",
         "repairing",
+        "asking",
         "tool_started",
         "tool_finished",
         "branched",

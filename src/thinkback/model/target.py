@@ -46,6 +46,9 @@ class Settings(msgspec.Struct, frozen=True):
     display_reasoning: Literal["full", "collapsed", "hidden"] = "full"
     display_theme: Literal["auto", "dark", "light", "plain"] = "auto"
     display_language: Literal["auto", "en", "ja", "zh", "ko", "es", "fr", "de"] = "auto"
+    permissions_mode: Literal["auto", "ask", "read_only"] = "auto"
+    permissions_rules: str | None = None
+    max_steps: int | None = None
     explicit: frozenset[str] = frozenset()
 
 

@@ -14,6 +14,7 @@ from thinkback.model.commits import (
     Merge,
     Message,
     Payload,
+    PermissionDecision,
     Repair,
     Request,
     Response,
@@ -48,6 +49,8 @@ def text_of(value: Payload) -> str:
         case Erased():
             return f"[erased: {value.reason}]"
         case Unknown() | Usage() | Response() | Request() | TurnEnded() | Repair() | Annotation() | Merge():
+            return ""
+        case PermissionDecision():
             return ""
         case _:
             assert_never(value)

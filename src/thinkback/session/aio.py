@@ -116,16 +116,17 @@ class AsyncReplyStream:
             from thinkback.session.summarising import before_turn_async
 
             told = await before_turn_async(session, self._options)
-        turn, functions = asking.turn_of(session, self._message, self._options)
+        turn, permitting = asking.turn_of(session, self._message, self._options)
         transport = place.transport or AsyncHttpx2Transport(place.proxy, place.verify)
         self._driver = AsyncDriver(
             turn,
             session._history,
             session._line,
             transport,
-            functions,
+            permitting.functions,
             self._options.timeouts or place.timeouts,
             session._store.executor,
+            permitting.approval,
         )
         session._enter(self, self._driver)
         return _perform(self._driver, transport if place.transport is None else None, told)

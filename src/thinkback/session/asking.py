@@ -8,6 +8,7 @@ import warnings
 from random import random
 from typing import TYPE_CHECKING, Any
 
+from thinkback.drive.approval import is_coroutine
 from thinkback.drive.sync import SyncDriver
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ToolDefinitionError, Veto
@@ -16,6 +17,7 @@ from thinkback.model.commits import Compaction, Message
 from thinkback.model.target import Settings, Target
 from thinkback.session import apps, following, requests
 from thinkback.session.fresh import new_id, outside
+from thinkback.session.permitting import Permitting
 from thinkback.session.requests import Options
 from thinkback.turn.ask import Ask
 from thinkback.turn.budget import Bounded, bounded
@@ -25,6 +27,9 @@ from thinkback.turn.machine import Turn
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
+
+# The responses of a turn, where neither call nor settings say how many.
+MAX_STEPS = 25
 
 
 def preflight(session: Session, options: Options, said: Message | None = None) -> Authenticator:
@@ -52,24 +57,26 @@ def within_budget(session: Session, settings: Settings, target: Target, params: 
     return bounded(settings, target, params, spent(session))
 
 
-def ask_for(session: Session, message: Message | None, options: Options) -> tuple[Ask, dict[str, PythonTool]]:
-    """What the turn is asked to do, and the functions that it may run."""
+def ask_for(session: Session, message: Message | None, options: Options) -> tuple[Ask, Permitting]:
+    """What the turn is asked to do, and the functions that it may run, under their permissions."""
     options = apps.completed(session, options)
-    functions = runnable(session, options)
+    permitting = Permitting(session, options, runnable(session, options))
     ask = Ask(
         plan=lambda: following.planned(session, options),
         message=message,
         system=options.system,
         tools=requests.stamped(options.tools, session.target.endpoint.dialect),
-        runnable=frozenset(functions),
-        max_steps=options.max_steps,
+        runnable=frozenset(permitting.functions),
+        max_steps=options.max_steps or session._effective(options.settings).max_steps or MAX_STEPS,
         max_retries=options.max_retries,
         keep_text=_keeps_text(session, options),
         sends=lambda plan: session._line.hooks.run("pre_send", plan),
         refuses=lambda found: refusal(session, found),
         fail_over=lambda reason: following.fail_over(session, reason),
+        permit=permitting.permit,
+        asks=options.approve is not None,
     )
-    return ask, functions
+    return ask, permitting
 
 
 def runnable(session: Session, options: Options) -> dict[str, PythonTool]:
@@ -80,29 +87,32 @@ def runnable(session: Session, options: Options) -> dict[str, PythonTool]:
     return {name: tool for name, tool in session._functions.items() if name in offered}
 
 
-def turn_of(session: Session, message: Message | None, options: Options) -> tuple[Turn, dict[str, PythonTool]]:
-    """The turn, and the functions that it may run."""
+def turn_of(session: Session, message: Message | None, options: Options) -> tuple[Turn, Permitting]:
+    """The turn, and the functions that it may run, under their permissions."""
     following.begin(session, is_new=message is not None)
-    ask, functions = ask_for(session, message, options)
+    ask, permitting = ask_for(session, message, options)
     if options.tools is not None:
         session._functions = options.functions
-    return Turn(session._history, ask, new_id, random), functions
+    return Turn(session._history, ask, new_id, random), permitting
 
 
 def driver_of(session: Session, message: Message | None, options: Options) -> SyncDriver:
     """The driver of a turn that begins now, once a turn that was abandoned is ended."""
     session._settle()
     session._refresh()
-    turn, functions = turn_of(session, message, options)
-    for name, function in functions.items():
+    turn, permitting = turn_of(session, message, options)
+    for name, function in permitting.functions.items():
         if function.is_async:
             raise ToolDefinitionError(
                 f"tool {name!r} is a coroutine function", next_actions=("use session.aio, or a plain function",)
             )
+    if options.approve is not None and is_coroutine(options.approve):
+        raise TypeError("approve is a coroutine function: use session.aio, or a plain function")
     place = session._place
     transport = place.transport or session._store.transport(place.proxy, place.verify)
     timeouts = options.timeouts or place.timeouts
-    return SyncDriver(turn, session._history, session._line, transport, functions, timeouts)
+    functions, approval = permitting.functions, permitting.approval
+    return SyncDriver(turn, session._history, session._line, transport, functions, timeouts, approval)
 
 
 def refusal(session: Session, found: Compaction) -> str:

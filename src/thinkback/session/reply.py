@@ -42,12 +42,13 @@ class StepReply(msgspec.Struct, frozen=True):
 class Reply:
     """The outcome of a turn. ``text`` and ``reasoning`` are those of its last response; ``steps`` has them all.
 
-    ``state``: completed, partial_failed, failed, interrupted, timed_out, capped; ``None`` where calls wait for
-    results. ``decisions`` are those of the turn's last request.
+    ``state``: completed, partial_failed, failed, interrupted, timed_out, capped, denied, stalled; ``None`` where calls
+    wait for results. ``reason`` says why, where there is more to say. ``decisions`` are those of the last request.
     """
 
     def __init__(self, outcome: events.Outcome, prompt: str | None) -> None:
         self.state: TurnState | None = outcome.state
+        self.reason = outcome.reason
         self.prompt = prompt
         self.plan: Plan | None = outcome.plan
         self.steps = tuple(StepReply(result, commits) for result, commits in outcome.responses)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypedDict
 import msgspec
 
 from thinkback.compile import translate
+from thinkback.drive.approval import Approve
 from thinkback.drive.http import Timeouts
 from thinkback.drive.tools import PythonTool, inline, offered, result_text
 from thinkback.errors import (
@@ -46,6 +47,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "reasoning": (bool, "true or false"),
     "stream": (bool, "true or false"),
     "timeouts": (Timeouts, "thinkback.Timeouts"),
+    "approve": (Callable, "a function of a PermissionRequest"),
     "max_steps": (int, "a whole number from 1"),
     "max_retries": (int, "a whole number from 0"),
 }
@@ -67,6 +69,7 @@ class CallOptions(TypedDict, total=False):
     max_retries: int
     stream: bool
     timeouts: Timeouts | None
+    approve: Approve | None
 
 
 class JsonSchema(msgspec.Struct, frozen=True):
@@ -86,10 +89,11 @@ class Options(msgspec.Struct, frozen=True):
     response_format: Any = None
     settings: Mapping[str, object] = {}
     reasoning: bool = True
-    max_steps: int = 25
+    max_steps: int | None = None
     max_retries: int = 3
     stream: bool = True
     timeouts: Timeouts | None = None
+    approve: Approve | None = None
 
 
 def read_options(given: Mapping[str, Any]) -> Options:

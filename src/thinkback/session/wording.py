@@ -37,6 +37,8 @@ def first_words(payload: Payload) -> str:
             return f"{payload.target['endpoint']} {payload.target['model']}, rule {', '.join(payload.rules)}"
         case commits.TurnEnded():
             return f"{payload.state} {payload.reason}".rstrip()
+        case commits.PermissionDecision():
+            return f"{payload.tool} {payload.decision} by {payload.by}: {payload.note or payload.reason}".rstrip(": ")
         case commits.Repair():
             return f"{payload.stage}: {payload.refusal}"
         case commits.Annotation():

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from thinkback.errors import SettingError
+from thinkback.settings import permissions
 
 Value: TypeAlias = bool | int | str
 
@@ -32,7 +33,7 @@ class Key(msgspec.Struct, frozen=True):
 
     name: str
     field: str
-    type: Literal["boolean", "choice", "integer", "percentages", "text"]
+    type: Literal["boolean", "choice", "integer", "percentages", "rules", "text"]
     help: str
     default: Value | None = None
     choices: tuple[str, ...] = ()
@@ -260,6 +261,31 @@ ROWS = (
         choices=("auto", "en", "ja", "zh", "ko", "es", "fr", "de"),
         recorded=False,
     ),
+    Key(
+        "permissions.mode",
+        "permissions_mode",
+        "choice",
+        "Which tools run without a person's word: all, those that only read, or those alone and the others never.",
+        default="auto",
+        choices=("auto", "ask", "read_only"),
+        recorded=False,
+    ),
+    Key(
+        "permissions.rules",
+        "permissions_rules",
+        "rules",
+        "What is to happen with the calls of single tools, whatever the mode says of them.",
+        words=permissions.WORDS,
+        recorded=False,
+    ),
+    Key(
+        "turn.maxSteps",
+        "max_steps",
+        "integer",
+        "The most responses of one turn; unset, 25.",
+        smallest=1,
+        recorded=False,
+    ),
 )
 
 KEYS: Mapping[str, Key] = {row.name: row for row in ROWS}
@@ -363,6 +389,12 @@ def _percentages(_key: Key, raw: object) -> Value | None:
     return "/".join(map(str, rising)) if len(rising) == _TIERS and rising == sorted(set(rising)) else None
 
 
+def _rules(_key: Key, raw: object) -> Value | None:
+    text = ",".join(map(str, raw)) if isinstance(raw, list | tuple) else raw
+    rules = permissions.read_rules(text) if isinstance(text, str) else None
+    return permissions.write_rules(rules) if rules else None
+
+
 def _text(_key: Key, raw: object) -> Value | None:
     word = raw.strip() if isinstance(raw, str) else ""
     return word if word.isprintable() and word and " " not in word else None
@@ -375,5 +407,6 @@ PARSERS = {
     "choice": _choice,
     "integer": _integer,
     "percentages": _percentages,
+    "rules": _rules,
     "text": _text,
 }

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Commit, Draft, Step, TurnState
 from thinkback.model.deltas import Delta
+from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
 from thinkback.turn.plan import Plan
 from thinkback.wire.result import ReadResult
 
@@ -42,6 +43,13 @@ class RunTool(NamedTuple):
     call: ToolCall
 
 
+class AskPerson(NamedTuple):
+    """Ask a person whether a call may run; answer with ``Answered``."""
+
+    id: str
+    request: PermissionRequest
+
+
 class Timer(NamedTuple):
     """Answer with ``Fired`` after ``seconds``."""
 
@@ -58,13 +66,15 @@ class Emit(NamedTuple):
 class Outcome(NamedTuple):
     """How the turn ended. ``state`` is ``None`` where calls wait for results that the caller must give.
 
-    ``responses`` are those of this turn with their commits; ``error`` is what the caller is told (raised).
+    ``responses`` are those of this turn with their commits; ``error`` is what the caller is told (raised), ``reason``
+    why it came to this state where that is no error.
     """
 
     state: TurnState | None
     responses: tuple[tuple[ReadResult, tuple[Commit, ...]], ...]
     plan: Plan | None
     error: Exception | None = None
+    reason: str = ""
 
 
 class Done(NamedTuple):
@@ -73,7 +83,7 @@ class Done(NamedTuple):
     outcome: Outcome
 
 
-Command: TypeAlias = Send | Cancel | Append | RunTool | Timer | Emit | Done
+Command: TypeAlias = Send | Cancel | Append | RunTool | AskPerson | Timer | Emit | Done
 
 
 Phase: TypeAlias = Literal["network", "connect", "first_byte", "idle", "total"]
@@ -145,6 +155,14 @@ class ToolDone(NamedTuple):
     notes: tuple[Draft, ...] = ()
 
 
+class Answered(NamedTuple):
+    """What a person says to ``AskPerson``."""
+
+    id: str
+    answer: PermissionAnswer
+    now: int
+
+
 class Fired(NamedTuple):
     """A timer ran out."""
 
@@ -161,4 +179,4 @@ class Interrupt(NamedTuple):
     now: int
 
 
-Event: TypeAlias = Began | Head | Bytes | Closed | NetError | Appended | ToolDone | Fired | Interrupt
+Event: TypeAlias = Began | Head | Bytes | Closed | NetError | Appended | ToolDone | Answered | Fired | Interrupt

@@ -8,10 +8,9 @@ every byte that arrived is in the log and the outcome says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import takewhile
 from typing import assert_never
 
-from thinkback.model.blocks import Block, ToolCall, ToolResult
+from thinkback.model.blocks import Block, ToolCall
 from thinkback.model.commits import (
     Commit,
     Compaction,
@@ -27,9 +26,11 @@ from thinkback.model.commits import (
 from thinkback.model.deltas import Status
 from thinkback.turn import failures, held, orphans, pressure
 from thinkback.turn.ask import Ask
+from thinkback.turn.calls import Calls
 from thinkback.turn.dialects import ResponseReader
 from thinkback.turn.ending import state_after
 from thinkback.turn.events import (
+    Answered,
     Append,
     Appended,
     Began,
@@ -45,7 +46,6 @@ from thinkback.turn.events import (
     Interrupt,
     NetError,
     Outcome,
-    RunTool,
     Send,
     Timer,
     ToolDone,
@@ -84,10 +84,8 @@ class Turn:
         self._reader: ResponseReader | None = None
         self._body = bytearray()
         self._responses: list[tuple[ReadResult, tuple[Commit, ...]]] = []
-        # What is open: running calls, results that wait for one before them, calls that wait for the caller's, appends.
-        self._calls: dict[str, OpenCall] = {}
-        self._results: dict[str, tuple[Draft, ...]] = {}
-        self._waiting: list[OpenCall] = []
+        # What is open: calls, appends.
+        self._calls = Calls(ask, ids)
         self._pending: dict[str, Callable[[Appended], list[Command]]] = {}
         self._interrupted = False
         self._warned: set[str] = set()
@@ -104,6 +102,8 @@ class Turn:
                 return self._on_appended(event)
             case ToolDone():
                 return self._on_tool_done(event)
+            case Answered():
+                return self._on_answered(event)
             case Interrupt():
                 return self._on_interrupt(event.now)
             case Head() | Bytes() | Closed() | NetError() | Fired():
@@ -244,7 +244,7 @@ class Turn:
             return self._append(drafts, now, lambda done: self._after_overflow(result, error, state, done))
         if state is not None:
             drafts.append(Draft("turn_ended", TurnEnded(state, reason)))
-        return self._append(drafts, now, lambda done: self._after_response(result, state, done))
+        return self._append(drafts, now, lambda done: self._after_response(result, state, reason, done))
 
     def _block_draft(self, block: Block, at: int) -> Draft:
         if not self._ask.keep_text and held.is_held(block):
@@ -260,12 +260,12 @@ class Turn:
         self._responses.append((result, done.commits))
         return self._end(state, done.now, failures.broken_off(result, state))
 
-    def _after_response(self, result: ReadResult, state: TurnState | None, done: Appended) -> list[Command]:
+    def _after_response(self, result: ReadResult, state: TurnState | None, why: str, done: Appended) -> list[Command]:
         self._responses.append((result, done.commits))
         self._sent.answered(report_of(self._response, done.commits), self._history.commits)
         self._retries = 0
         if state is not None:
-            return self._finish(state, failures.broken_off(result, state))
+            return self._finish(state, failures.broken_off(result, state), why)
         calls = [OpenCall(block, self._response) for block in result.blocks if isinstance(block, ToolCall)]
         # A response that only pauses is sent back as it is, and the model goes on.
         return self._run_calls(calls, done.now) if calls else self._send(done.now)
@@ -273,53 +273,48 @@ class Turn:
     # -- tools -----------------------------------------------------------------------------------------------------
 
     def _run_calls(self, calls: Iterable[OpenCall], now: int) -> list[Command]:
-        """Run what can be run; what is offered without a function waits for the caller's results.
+        self._calls.take(calls, {tool.name for tool in self._history.tools})
+        return self._decide_calls(now)
 
-        A name that nobody offered is run too: the model is told that there is no such tool.
-        """
-        ask = self._ask
-        offered = {tool.name for tool in self._history.tools}
-        for open_call in calls:
-            name = open_call.call.name
-            if name in ask.runnable or (ask.runnable and name not in offered):
-                self._calls[self._ids()] = open_call
-            else:
-                self._waiting.append(open_call)
+    def _decide_calls(self, now: int) -> list[Command]:
+        """Store what was decided of the calls, ask a person about the next one, or run them when all are decided."""
+        calls = self._calls
         if self._interrupted:
             return self._end_interrupted_tools(now)
-        if not self._calls:
-            return self._finish(None, None)
-        calling = [found.call for found in self._calls.values()]
-        started: list[Command] = [Emit(Status("tool_started", call.name, call=call.id)) for call in calling]
-        return started + [RunTool(id, found.call) for id, found in self._calls.items()]
+        if not calls.denied:
+            calls.decide()
+        if calls.denied:
+            return self._end_with(calls.not_run(), "denied", calls.denied, now)
+        decided = calls.pending()
+        if decided:
+            return self._append(decided, now, lambda done: self._decide_calls(done.now))
+        return calls.question() or calls.start() or self._finish(None, None)
+
+    def _on_answered(self, event: Answered) -> list[Command]:
+        return self._decide_calls(event.now) if self._calls.answer(event.id, event.answer) else []
 
     def _on_tool_done(self, event: ToolDone) -> list[Command]:
-        found = self._calls.get(event.id)
-        if found is None or event.id in self._results:
+        done = self._calls.done(event)
+        if done is None:
             return []
-        call, response = found
-        result = ToolResult(call.id, event.content, name=call.name, is_error=event.is_error)
-        self._results[event.id] = (Draft("tool_result", result, response), *event.notes)
-        commands: list[Command] = [Emit(Status("tool_finished", call.name, call=call.id, failed=event.is_error))]
-        for id in self._storable(call.id):
-            del self._calls[id]
-            commands += self._append([*self._results.pop(id)], event.now, self._after_tool)
+        status, storable = done
+        commands: list[Command] = [Emit(status)]
+        for drafts in storable:
+            commands += self._append([*drafts], event.now, self._after_tool)
         return commands
-
-    def _storable(self, call_id: str) -> list[str]:
-        """The calls under the id ``call_id`` whose results may be stored: where several share it, only the order of
-        their results says which is whose."""
-        sharing = (id for id, found in self._calls.items() if found.call.id == call_id)
-        return list(takewhile(self._results.__contains__, sharing))
 
     def _after_tool(self, done: Appended) -> list[Command]:
         if self._pending:
             return []
         if self._interrupted:
             return self._end_interrupted_tools(done.now)
-        if self._calls:
+        if self._calls.is_open:
             return []
-        return self._finish(None, None) if self._waiting else self._send(done.now)
+        if self._calls.waits:
+            return self._finish(None, None)
+        if self._calls.stalled:
+            return self._end_with([], "stalled", self._calls.stalled, done.now)
+        return self._send(done.now)
 
     # -- failures --------------------------------------------------------------------------------------------------
 
@@ -390,7 +385,7 @@ class Turn:
         self._interrupted = True
         if self._pending:
             return []
-        if self._calls:
+        if self._calls.is_open:
             return self._end_interrupted_tools(now)
         cancel: list[Command] = [Cancel(self._awaited)] if self._awaited else []
         self._awaited = ""
@@ -401,12 +396,7 @@ class Turn:
 
     def _end_interrupted_tools(self, now: int) -> list[Command]:
         """Calls that did not finish are told so in the log, so that the next request is valid."""
-        owed = (self._results.get(id, (orphans.interrupted(found),)) for id, found in self._calls.items())
-        drafts = [draft for drafts in owed for draft in drafts]
-        drafts += [orphans.interrupted(found) for found in self._waiting]
-        self._calls, self._waiting, self._results = {}, [], {}
-        drafts.append(Draft("turn_ended", TurnEnded("interrupted")))
-        return self._append(drafts, now, lambda _: self._finish("interrupted", None))
+        return self._end_with(self._calls.interrupted(), "interrupted", "", now)
 
     # -- the log ---------------------------------------------------------------------------------------------------
 
@@ -435,8 +425,12 @@ class Turn:
         drafts = [*self._record(), Draft("turn_ended", TurnEnded(state, failures.reason_of(error)))]
         return self._append(drafts, now, lambda _: self._finish(state, error))
 
-    def _finish(self, state: TurnState | None, error: Exception | None) -> list[Command]:
+    def _end_with(self, drafts: list[Draft], state: TurnState, reason: str, now: int) -> list[Command]:
+        ending = Draft("turn_ended", TurnEnded(state, reason))
+        return self._append([*drafts, ending], now, lambda _: self._finish(state, None, reason))
+
+    def _finish(self, state: TurnState | None, error: Exception | None, reason: str = "") -> list[Command]:
         self._ended = True
         if state is not None:
             self._history.release()
-        return [Done(Outcome(state, tuple(self._responses), self._plan, error))]
+        return [Done(Outcome(state, tuple(self._responses), self._plan, error, reason))]

@@ -1,0 +1,211 @@
+"""The calls of a response: put to the rules and to a person, run, answered.
+
+Keeps what is open. Promises: nothing runs before all calls of the response are decided; each call gets one result, in
+the order of the calls where several share an id. Must not: store anything, or know how the turn goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from itertools import takewhile
+
+import msgspec
+
+from thinkback.model.blocks import ToolCall, ToolResult
+from thinkback.model.commits import Draft, Effect, PermissionDecision
+from thinkback.model.deltas import Status
+from thinkback.turn import orphans
+from thinkback.turn.ask import Ask
+from thinkback.turn.events import AskPerson, Command, Emit, RunTool, ToolDone
+from thinkback.turn.failures import reason_of
+from thinkback.turn.orphans import OpenCall
+from thinkback.turn.permissions import PermissionAnswer, PermissionRequest, Verdict, always
+from thinkback.turn.repeats import Repeats
+
+NOBODY = "nobody is there to say yes: the call was made without approve="
+_BESIDE = "This call was not run: another call of the same response was denied, and that ended the turn."
+
+
+class Calls:
+    """What is open of one turn. ``ids`` gives fresh ids. ``denied`` is why the turn is to end, ``stalled`` likewise."""
+
+    def __init__(self, ask: Ask, ids: Callable[[], str]) -> None:
+        self._ask = ask
+        self._ids = ids
+        # In the order of the response: every call without a stored result. Those in no other collection run.
+        self._open: dict[str, OpenCall] = {}
+        self._waiting: set[str] = set()
+        self._undecided: list[str] = []
+        self._results: dict[str, tuple[Draft, ...]] = {}
+        self._effects: dict[str, Effect] = {}
+        self._question: tuple[str, Verdict] | None = None
+        self._told: dict[str, str] = {}
+        self._repeats = Repeats(ask.max_repeats)
+        self._decisions: list[Draft] = []
+        self.denied = ""
+
+    def take(self, calls: Iterable[OpenCall], offered: Collection[str]) -> None:
+        """The calls of a response. What is ``offered`` without a function waits for the caller's results.
+
+        A name that nobody offered is run too: the model is told that there is no such tool.
+        """
+        self._repeats.next_response()
+        for open_call in calls:
+            id, name, runnable = self._ids(), open_call.call.name, self._ask.runnable
+            self._open[id] = open_call
+            if name in runnable:
+                self._undecided.append(id)
+            elif not runnable or name in offered:
+                self._waiting.add(id)
+
+    @property
+    def running(self) -> list[str]:
+        """The ids of calls that were decided and have no stored result."""
+        return [id for id in self._open if id not in self._waiting and id not in self._undecided]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call is being decided or run."""
+        return len(self._open) > len(self._waiting)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call waits for the caller."""
+        return bool(self._waiting)
+
+    @property
+    def stalled(self) -> str:
+        """What was tried in vain too often."""
+        return self._repeats.stalled
+
+    # -- whether they may run --------------------------------------------------------------------------------------
+
+    def decide(self) -> None:
+        """Go on deciding, up to the next call that a person is to decide, or to one that is denied."""
+        self._question = None
+        verdicts = {id: self._verdict(self._open[id].call) for id in self._undecided}
+        for id, verdict in verdicts.items():
+            if verdict.action == "deny":
+                self._deny(id, verdict)
+                return
+        for id, verdict in verdicts.items():
+            if verdict.action == "ask":
+                self._question = id, verdict
+                return
+            self._decided(id, verdict)
+
+    def question(self) -> list[Command]:
+        """What a person is to be asked now."""
+        if self._question is None:
+            return []
+        id, verdict = self._question
+        call = self._open[id].call
+        request = PermissionRequest(call, verdict.effect, verdict.reason, str(always(call, verdict)))
+        return [Emit(Status("asking", call.name, call=call.id)), AskPerson(id, request)]
+
+    def answer(self, id: str, answer: PermissionAnswer) -> bool:
+        """Take a person's word; ``False`` where nobody asked for it."""
+        if self._question is None or self._question[0] != id:
+            return False
+        verdict = self._question[1]
+        if answer.allow:
+            self._decided(id, verdict, answer)
+        else:
+            self._deny(id, verdict, answer)
+        return True
+
+    def _verdict(self, call: ToolCall) -> Verdict:
+        try:
+            verdict = self._ask.permit(call)
+        except Exception as error:  # it reads files and settings: what cannot be read allows nothing
+            return Verdict("deny", by="mode", reason=f"the permissions could not be read: {reason_of(error)}")
+        if verdict.action == "ask" and not self._ask.asks:
+            return msgspec.structs.replace(verdict, action="deny", reason=f"{verdict.reason}, and {NOBODY}")
+        return verdict
+
+    def _decided(self, id: str, verdict: Verdict, answer: PermissionAnswer | None = None) -> None:
+        self._undecided.remove(id)
+        self._effects[id] = verdict.effect
+        self._record(id, verdict, answer)
+
+    def _deny(self, id: str, verdict: Verdict, answer: PermissionAnswer | None = None) -> None:
+        self._question = None
+        call = self._open[id].call
+        said = f"denied by a person: {answer.note}".rstrip(": ") if answer else f"denied: {verdict.reason}"
+        self._told[id] = f"This call was not run: it was {said}."
+        self.denied = f"{call.name} was {said}"
+        self._record(id, verdict, answer)
+
+    def _record(self, id: str, verdict: Verdict, answer: PermissionAnswer | None) -> None:
+        """A decision for the log, where anybody decided: what just runs, because no rule was made, is none."""
+        if not verdict.by and answer is None:
+            return
+        call = self._open[id].call
+        allows = answer.allow if answer else verdict.action == "allow"
+        said = PermissionDecision(
+            call.id,
+            call.name,
+            "allowed" if allows else "denied",
+            "person" if answer else verdict.by or "mode",
+            verdict.effect,
+            verdict.reason,
+            answer.note if answer else "",
+            answer is not None and answer.always,
+        )
+        self._decisions.append(Draft("permission_decision", said))
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> list[Command]:
+        """Run what was decided."""
+        running = {id: self._open[id].call for id in self.running}
+        started: list[Command] = [Emit(Status("tool_started", call.name, call=call.id)) for call in running.values()]
+        return started + [RunTool(id, call) for id, call in running.items()]
+
+    def done(self, event: ToolDone) -> tuple[Status, list[tuple[Draft, ...]]] | None:
+        """A tool gave something: what to tell, and the results (with their notes) that can be stored now, none where
+        one before them is missing. ``None`` where nothing waits for it.
+        """
+        if event.id in self._results or event.id not in self.running:
+            return None
+        call, response = self._open[event.id]
+        result = ToolResult(call.id, event.content, name=call.name, is_error=event.is_error)
+        self._results[event.id] = (Draft("tool_result", result, response), *event.notes)
+        self._repeats.take(call, event, self._effects.pop(event.id, "runs"))
+        storable = self._storable(call.id)
+        for id in storable:
+            del self._open[id]
+        status = Status("tool_finished", call.name, call=call.id, failed=event.is_error)
+        return status, [self._results.pop(id) for id in storable]
+
+    def _storable(self, call_id: str) -> list[str]:
+        """The calls under the id ``call_id`` whose results may be stored: where several share it, only the order of
+        their results says which is whose."""
+        sharing = (id for id in self.running if self._open[id].call.id == call_id)
+        return list(takewhile(self._results.__contains__, sharing))
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def interrupted(self) -> list[Draft]:
+        """Results for all that is open, those that came as they came."""
+        return self._close(lambda _, open_call: orphans.interrupted(open_call))
+
+    def not_run(self) -> list[Draft]:
+        """Results that tell of a denial, behind the decisions that are not stored yet."""
+        return self.pending() + self._close(self._not_run)
+
+    def _not_run(self, id: str, open_call: OpenCall) -> Draft:
+        call, response = open_call
+        text = self._told.get(id, _BESIDE)
+        return Draft("tool_result", ToolResult(call.id, text, call.name, is_error=True, status="not_run"), response)
+
+    def pending(self) -> list[Draft]:
+        """The decisions that are not stored yet; they are taken to be, then."""
+        decisions, self._decisions = self._decisions, []
+        return decisions
+
+    def _close(self, result: Callable[[str, OpenCall], Draft]) -> list[Draft]:
+        owed = [self._results.get(id) or (result(id, open_call),) for id, open_call in self._open.items()]
+        self._open, self._results, self._undecided, self._question = {}, {}, [], None
+        self._waiting.clear()
+        return [draft for drafts in owed for draft in drafts]

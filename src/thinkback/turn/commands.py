@@ -1,0 +1,100 @@
+"""Command lines that only read, by their words alone, so that nobody need be asked.
+
+Promises: of what is called safe, nothing writes, runs a program that its words choose, or names a place outside the
+directory it runs in. Must not: guess; what is not known is not safe. Where links lead is not seen here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# What a shell gives a meaning of its own, quoted or not.
+METACHARACTERS = re.compile(r"[;&|<>$`\\(){}\n\r]")
+_WORD = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
+_QUOTES = re.compile(r"""['"]""")
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+# Wild words that may become an option, or the parent directory.
+_TREACHEROUS = re.compile(r"""^[*?\[\-'"]|(?:^|/)\.[^/]*[*?[]""")
+
+
+class _Reader(NamedTuple):
+    """A program that reads. ``letters`` and ``words`` are its options that do more: ``o`` for ``-o``, ``--output``."""
+
+    letters: str = ""
+    words: tuple[str, ...] = ()
+
+
+_PLAIN = (
+    "basename cat cmp cut df dirname du echo false grep head ls md5sum nl pwd readlink realpath sha256sum stat tac "
+    "tail true wc which"
+)
+_READERS = {
+    **dict.fromkeys(_PLAIN.split(), _Reader()),
+    "diff": _Reader("l", ("--paginate",)),
+    "file": _Reader("C", ("--compile",)),
+    "rg": _Reader("", ("--pre", "--hostname-bin")),
+    "sort": _Reader("oT", ("--output", "--compress-program", "--temporary-directory")),
+    "tree": _Reader("oR"),
+}
+# Predicates of ``find`` that act begin so.
+_ACTING = ("-delete", "-exec", "-ok", "-fprint", "-fls")
+_GIT_PLAIN = "blame cat-file describe diff log ls-files ls-tree rev-list rev-parse show status"
+_GIT = {
+    **dict.fromkeys(_GIT_PLAIN.split(), _Reader("", ("--output", "--ext-diff", "--textconv", "--filters"))),
+    "grep": _Reader("O", ("--open-files-in-pager", "--ext-grep", "--textconv")),
+}
+# Subcommands of git that only list where nothing else is said.
+_LISTING = {
+    "branch": frozenset({"-a", "-r", "-v", "-vv", "--all", "--list", "--remotes", "--show-current"}),
+    "remote": frozenset({"-v", "--verbose"}),
+    "tag": frozenset({"-l", "--list"}),
+}
+
+
+def is_safe(command: str) -> bool:
+    """Whether ``command`` is one simple command that only reads."""
+    if METACHARACTERS.search(command) or not command.isprintable() or _QUOTES.search(_WORD.sub("", command)):
+        return False
+    written = _WORD.findall(command)
+    if not written or any(map(_is_treacherous, written)):
+        return False
+    program, *arguments = (_QUOTES.sub("", word) for word in written)
+    if any(map(_leads_outside, arguments)):
+        return False
+    if program == "find":
+        return not any(word.startswith(_ACTING) for word in arguments)
+    if program == "git":
+        return _git_reads(arguments)
+    return program in _READERS and _only_reads(_READERS[program], arguments)
+
+
+def _git_reads(arguments: Sequence[str]) -> bool:
+    name, *rest = arguments or [""]
+    if name in _LISTING:
+        return _LISTING[name].issuperset(rest)
+    return name in _GIT and _only_reads(_GIT[name], rest)
+
+
+def _only_reads(reader: _Reader, arguments: Sequence[str]) -> bool:
+    """Whether no option among ``arguments`` is one that does more; long ones may be cut short."""
+    for word in arguments:
+        name = word.partition("=")[0]
+        if name.startswith("--"):
+            if any(option.startswith(name) for option in reader.words) and name != "--":
+                return False
+        elif name.startswith("-") and not set(reader.letters).isdisjoint(name):
+            return False
+    return True
+
+
+def _is_treacherous(word: str) -> bool:
+    return bool(re.search(r"[*?[]", _QUOTED.sub("", word)) and _TREACHEROUS.search(word))
+
+
+def _leads_outside(word: str) -> bool:
+    """Whether ``word`` may name a place outside the directory: absolute, a home, or through a parent."""
+    if ".." in word or (word.startswith("-") and "/" in word):
+        return True
+    return any(part.startswith(("/", "~")) or part[1:2] == ":" for part in word.split("="))
