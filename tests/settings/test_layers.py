@@ -18,6 +18,7 @@ SAMPLES: dict[str, st.SearchStrategy[Value]] = {
     "boolean": st.booleans(),
     "integer": st.integers(1, LARGEST),
     "percentages": st.sampled_from(["1/2/3", "70/80/90"]),
+    "rules": st.sampled_from(["shell=ask", "write(docs/*)=allow,mcp*=deny"]),
     "text": st.just("openai/gpt-5.5"),
 }
 
@@ -124,7 +125,7 @@ def test_keep_last_is_refused_in_an_app_and_taken_elsewhere() -> None:
 @pytest.mark.parametrize("key", KEYS.values(), ids=list(KEYS))
 def test_default_silences_the_weaker_layers_for_every_key(key: Key) -> None:
     """``/set KEY default``: the built-in value is in force, or none, whatever weaker layers say; it counts as said."""
-    weaker = {"boolean": not key.default, "integer": 7, "percentages": "1/2/3", "text": "other"}
+    weaker = {"boolean": not key.default, "integer": 7, "percentages": "1/2/3", "rules": "shell=ask", "text": "other"}
     value = weaker.get(key.type, (*key.choices, "")[0])
     layers = Layers() if "user" in key.refused_in else Layers().set("user", key.name, value)
     silenced = layers.set("session", key.name, "default")
@@ -200,6 +201,9 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "display.reasoning": "collapsed",
         "display.theme": "light",
         "display.language": "de",
+        "permissions.mode": "read_only",
+        "permissions.rules": "shell=ask,write(docs/*)=allow",
+        "turn.maxSteps": "7",
     }
     layers = Layers().replace("profile", values)
     assert {name for name, key in KEYS.items() if "profile" not in key.refused_in} == set(values)
@@ -229,6 +233,9 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         display_reasoning="collapsed",
         display_theme="light",
         display_language="de",
+        permissions_mode="read_only",
+        permissions_rules="shell=ask,write(docs/*)=allow",
+        max_steps=7,
         explicit=frozenset(values),
     ) == layers.effective({})
 

@@ -22,6 +22,8 @@ def values_of(key: Key) -> st.SearchStrategy[Value]:
     if key.type == "percentages":
         rising = st.lists(st.integers(1, 100), min_size=3, max_size=3, unique=True).map(sorted)
         return rising.map(lambda numbers: "/".join(map(str, numbers)))
+    if key.type == "rules":
+        return st.sampled_from(["shell=ask", "write(docs/*)=allow,mcp*=deny"])
     if key.type == "text":
         return st.sampled_from(["gpt-5.5", "groq/openai/gpt-oss-120b"])
     return st.integers(key.smallest, LARGEST) if key.type == "integer" else st.sampled_from(key.choices)

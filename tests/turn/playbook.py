@@ -20,13 +20,14 @@ import msgspec
 
 from thinkback.log.seal import seal
 from thinkback.model.blocks import ToolResult
-from thinkback.model.commits import Commit, Draft, Head, Message, Repair, Step, TurnEnded
+from thinkback.model.commits import Commit, Draft, Head, Message, PermissionDecision, Repair, Step, TurnEnded
 from thinkback.model.deltas import Delta, Status
 from thinkback.model.rule import Auth, Endpoint, ModelInfo, Rule
 from thinkback.model.target import Settings, Target
 from thinkback.turn import events
 from thinkback.turn.ask import Ask
 from thinkback.turn.machine import Turn
+from thinkback.turn.permissions import PermissionAnswer
 from thinkback.turn.plan import History, Plan
 
 Telling: TypeAlias = Callable[["Playbook"], Iterable[events.Event]]
@@ -83,6 +84,7 @@ class Playbook:
         self.open: dict[str, str] = {}
         self.unstored: deque[events.Append] = deque()
         self.waiting = ""
+        self.asked: events.AskPerson | None = None
         self._queue: deque[events.Command] = deque()
         self._now = count(NOW)
         ids = count(1)
@@ -158,7 +160,7 @@ def commits_of(drafts: Sequence[Draft], time: int = NOW) -> list[Commit]:
 
 def stores(kinds: str) -> Expecting:
     """An append of drafts of these kinds, not answered yet; a ``turn_ended`` is written as its state, a ``repair`` as
-    its stage, a tool result that is not the tool's own word as ``result:status``."""
+    its stage, a decision as what it says, a tool result that is not the tool's own word as ``result:status``."""
 
     def expect(play: Playbook, command: events.Command) -> None:
         assert isinstance(command, events.Append), command
@@ -185,6 +187,8 @@ def _word(draft: Draft) -> str:
             return draft.value.state
         case Repair():
             return f"repair:{draft.value.stage}"
+        case PermissionDecision():
+            return draft.value.decision
         case ToolResult() if draft.value.status != "run":
             return f"result:{draft.value.status}"
         case ToolResult():
@@ -244,6 +248,17 @@ def ends(state: str | None, error: type[Exception] | None = None) -> Expecting:
             None if command.outcome.error is None else type(command.outcome.error),
         )
         play.nothing()
+
+    return expect
+
+
+def asks(name: str) -> Expecting:
+    """A person is asked about a call of this tool."""
+
+    def expect(play: Playbook, command: events.Command) -> None:
+        assert isinstance(command, events.AskPerson), command
+        assert name == command.request.call.name
+        play.asked = command
 
     return expect
 
@@ -319,6 +334,16 @@ def fires(play: Playbook) -> list[events.Event]:
 def gives(call: str, content: str = "done", is_error: bool = False) -> Telling:
     """The tool of the call ``call`` returns."""
     return lambda play: [events.ToolDone(play.open[call], content, is_error, play.now)]
+
+
+def says(allow: bool, note: str = "", always: bool = False) -> Telling:
+    """The person answers the question."""
+
+    def tell(play: Playbook) -> list[events.Event]:
+        assert play.asked is not None
+        return [events.Answered(play.asked.id, PermissionAnswer(allow, always, note), play.now)]
+
+    return tell
 
 
 def interrupts(play: Playbook) -> list[events.Event]:
