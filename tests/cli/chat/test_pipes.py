@@ -108,6 +108,7 @@ def test_a_named_session_is_gone_on_with(command: Command, referee: Referee) -> 
     command("chat", *place(referee), "--session", "talk", stdin=b"First\n")
 
     by_name = command("chat", "--session", "talk", stdin=b"Second\n")
+    command("chat", *place(referee))  # a session in which nothing is said
     last = command("chat", "--continue", stdin=b"Third\n")
 
     assert ["First", "Second", "Third"] == asked(referee)
@@ -144,6 +145,12 @@ def test_a_key_is_in_no_output(command: Command, referee: Referee) -> None:
     done = command("chat", *place(referee), stdin=stdin, MY_KEY="sk-secret-0123456789")
 
     assert "sk-secret-0123456789" not in done.out + done.err
+
+
+def test_bytes_that_are_no_text_are_asked_as_far_as_they_are(command: Command, referee: Referee) -> None:
+    """A stray byte ends no conversation."""
+    assert 0 == command("chat", *place(referee), stdin=b"caf\xe9\n").code
+    assert ["caf\ufffd"] == asked(referee)
 
 
 def test_ctrl_c_keeps_what_arrived(command: Command, referee: Referee) -> None:

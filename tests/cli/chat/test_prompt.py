@@ -237,6 +237,21 @@ def test_an_impatient_ctrl_c_loses_nothing(talk: Open, command: Command, referee
     assert ["interrupted"] == states(command)
 
 
+def test_a_window_that_is_closed_in_the_middle_of_a_turn_loses_nothing(
+    talk: Open, command: Command, referee: Referee
+) -> None:
+    """The turn ends as interrupted, with what was there."""
+    referee.push(Step(reasoning="I was thinking. " * 20, text="Never.", fault=Stall(60, after=4)))
+    terminal = talk()
+    terminal.send(f"One{ENTER}")
+    terminal.wait_for("I was")
+    os.kill(terminal.process.pid, signal.SIGHUP)
+
+    assert 128 + signal.SIGHUP == terminal.wait_for_end()
+    assert ["interrupted"] == states(command)
+    assert stored(command, "reasoning")
+
+
 def test_what_is_typed_during_a_turn_stands_at_the_next_prompt(talk: Open, referee: Referee) -> None:
     """And not in the middle of the answer."""
     referee.push(Step(reasoning="I think. " * 10, text="Done.", pace=0.01))
@@ -279,6 +294,32 @@ def test_edit_puts_the_last_message_into_the_line(talk: Open, referee: Referee) 
     terminal.wait_for('You said: "One and two".')
 
     assert ["One", "One and two"] == asked(referee)
+
+
+def test_edit_keeps_the_lines_of_the_last_message(talk: Open, referee: Referee) -> None:
+    """All of them stand there to be changed."""
+    terminal = talk()
+    terminal.send(f"one\\{ENTER}two{ENTER}")
+    terminal.wait_for("You said:")
+    ready(terminal)
+    terminal.send(f"/edit{ENTER}")
+    terminal.wait_for("edit> one")
+    terminal.send(f"\\{ENTER}three{ENTER}")
+    terminal.wait_until(lambda: 2 == len(referee.requests), "the second request")
+
+    assert ["one\ntwo", "one\ntwo\nthree"] == asked(referee)
+
+
+def test_a_state_directory_that_cannot_be_written_ends_nothing(talk: Open, command: Command, referee: Referee) -> None:
+    """The history of the chat under way is there all the same."""
+    (command.place / ".local").write_text("not a directory")
+    terminal = talk()
+    terminal.send(f"Hello{ENTER}")
+    terminal.wait_for("You said:")
+    ready(terminal)
+    terminal.send(UP)
+
+    terminal.wait_for("> Hello\n")
 
 
 def test_ctrl_t_changes_how_thinking_is_shown(talk: Open, referee: Referee) -> None:

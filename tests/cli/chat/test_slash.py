@@ -105,6 +105,8 @@ def test_keys_and_values_are_completed(chat: Chat) -> None:
     assert ["minimal", "medium", "max"] == words(chat, "/set reasoning.effort m")
     assert ["default"] == words(chat, "/set reasoning.effort d")
     assert ["reasoning.effort"] == words(chat, "/set unset ")
+    assert ["tutor"] == words(chat, "/set session.app tu")
+    assert ["default"] == words(chat, "/set session.profile ")
     assert [] == words(chat, "/set nonsense ")
     assert [] == words(chat, "/nonsense ")
     assert [] == words(chat, "no command")
@@ -392,6 +394,18 @@ def test_sessions_are_listed_and_resumed(chat: Chat, referee: Referee, capsys: C
     assert "No tool is needed" in shown
     assert "Two." not in shown
     assert ["other"] == words(chat, "/resume oth")
+
+
+def test_what_is_shown_follows_the_settings(chat: Chat, capsys: Caught) -> None:
+    """Also what was said before: hidden thinking is hidden when a session is shown again."""
+    say(chat, "One.", "/branch side")
+    capsys.readouterr()
+    say(chat, "/set reasoning.includeInResponse false", "/switch main")
+    hidden = capsys.readouterr().out
+    say(chat, "/set unset reasoning.includeInResponse", "/switch side")
+
+    assert "No tool is needed" not in hidden
+    assert "No tool is needed" in capsys.readouterr().out
 
 
 def test_quit_ends_the_loop(chat: Chat, capsys: Caught) -> None:

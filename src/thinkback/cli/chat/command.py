@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +27,8 @@ from thinkback.cli.options import (
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Reader
+    from thinkback.log.protocol import SessionInfo
+    from thinkback.session.store import SessionStore
 
 PROFILE = "session.profile"
 _HELP = """\
@@ -52,7 +55,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
         raise click.UsageError("--continue goes on in the last session; --session names another")
     place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
     with open_log(log_path(db)) as store:
-        known = chosen(store, None) if go_on else store.log.find_session(session) if session else None
+        known = _last(store) if go_on else store.log.find_session(session) if session else None
         if known is not None:
             place = place_after(place, store.commits(known.id))
         reader = _reader()
@@ -68,10 +71,17 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     sys.exit(code)
 
 
+def _last(store: SessionStore) -> SessionInfo:
+    """The session used last in which something was said."""
+    return next((info for info in store.sessions() if info.commits), None) or chosen(store, None)
+
+
 def _reader() -> Reader:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         from thinkback.cli.chat.lines import LineReader
 
+        if isinstance(sys.stdin, TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")
         return LineReader(sys.stdin)
     from thinkback.cli.chat.prompt import Prompt, history_file
 

@@ -38,7 +38,7 @@ def handle(chat: Chat, line: str) -> None:
         chat.code = exits.FAILED
         complain(error)
     except (KeyboardInterrupt, EOFError):
-        terminal.note("given up; nothing was changed")
+        terminal.note("given up")
 
 
 def complain(error: click.ClickException | ThinkbackError | OSError) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,8 @@ def history_file() -> Path:
     import platformdirs
 
     place = Path(platformdirs.user_state_dir("thinkback", appauthor=False))
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
     return place / "history"
 
 
@@ -52,8 +54,9 @@ class PrivateHistory(FileHistory):
         """Keep ``string``, unless it is a command with a key in it."""
         if holds_key(string):
             return
-        os.close(os.open(self.filename, os.O_WRONLY | os.O_CREAT, 0o600))
-        super().store_string(string)
+        with suppress(OSError):  # a full disk is no reason to end a conversation
+            os.close(os.open(self.filename, os.O_WRONLY | os.O_CREAT, 0o600))
+            super().store_string(string)
 
 
 def holds_key(line: str) -> bool:
@@ -88,11 +91,11 @@ class Prompt:
 
     def __init__(self, history: Path) -> None:
         self._history = PrivateHistory(str(history))
+        self._meter = status.Meter()
         self._status = ""
 
     def lines(self, chat: Chat) -> Iterator[str]:
         """Each message that is entered, until Ctrl-D."""
-        meter = status.Meter()
         session: PromptSession[str] = PromptSession(
             "> ",
             multiline=True,
@@ -107,20 +110,20 @@ class Prompt:
             tempfile_suffix=".md",
         )
         while True:
-            self._status = told(chat, meter)
+            self.refresh(chat)
             try:
                 yield session.prompt(default=chat.screen.take_typed())
             except EOFError:
                 return
 
     def ask(self, question: str, default: str = "") -> str:
-        """One more line; Ctrl-C and Ctrl-D give up."""
-        asking: PromptSession[str] = PromptSession(question, multiline=False)
+        """One more message; Ctrl-C and Ctrl-D give up."""
+        asking: PromptSession[str] = PromptSession(question, multiline=True, key_bindings=line_keys())
         return asking.prompt(default=default)
 
     def refresh(self, chat: Chat) -> None:
-        """Work the status out again, after a key that changed a setting."""
-        self._status = told(chat, status.Meter())
+        """Work the status out as it is now."""
+        self._status = told(chat, self._meter)
 
 
 def told(chat: Chat, meter: status.Meter) -> str:
@@ -131,8 +134,8 @@ def told(chat: Chat, meter: status.Meter) -> str:
         return f" {terminal.one_line(error.message, 100)}"
 
 
-def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
-    """Enter sends, Alt-Enter or a backslash begins a line, Ctrl-C clears, Ctrl-T shows thinking otherwise."""
+def line_keys() -> KeyBindings:
+    """Enter sends, Alt-Enter or a backslash begins a line."""
     bound = KeyBindings()
 
     @bound.add("enter")
@@ -149,6 +152,13 @@ def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
     @bound.add("escape", "enter")
     def begin_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
+
+    return bound
+
+
+def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
+    """Those, and: Ctrl-C clears, Ctrl-T shows thinking otherwise."""
+    bound = line_keys()
 
     @bound.add("c-c")
     def clear(event: KeyPressEvent) -> None:

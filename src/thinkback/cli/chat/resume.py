@@ -34,6 +34,7 @@ def go_on(chat: Chat, name: str) -> None:
 def show(chat: Chat, turns: int = TURNS) -> None:
     """The last ``turns`` as they were, partial ones marked as such."""
     session = chat.session
+    chat.screen.take_look()
     commits = session.log()
     begins = [at for at, commit in enumerate(commits) if commit.kind == "user"]
     first = begins[-turns] if len(begins) > turns else 0

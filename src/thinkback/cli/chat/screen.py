@@ -57,14 +57,19 @@ class Screen:
         typed, self._surface.typed = self._surface.typed, b""
         return terminal.clean(typed.decode(errors="replace"))
 
+    def take_look(self) -> None:
+        """Look as is wanted now; a turn does so when it begins."""
+        with self._lock:
+            self._look = self._wanted() if callable(self._wanted) else self._wanted
+            self._surface.take(self._look)
+            self._said = words_for(self._look)
+
     # -- a turn --------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """A turn begins."""
         with self._lock:
-            self._look = self._wanted() if callable(self._wanted) else self._wanted
-            self._surface.take(self._look)
-            self._said = words_for(self._look)
+            self.take_look()
             self._open, self._last, self._calls, self._blank = None, "", Calls(), ""
             self._do(WORKING)
             if self._surface.draws:

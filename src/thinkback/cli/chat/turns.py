@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Ctrl-C that often at once gives up on ending the turn in good order.
 _PATIENCE = 3
+# What shells add to the number of a signal in an exit code.
+_SIGNALLED = 128
 
 
 def ask(chat: Chat, prompt: Prompt) -> None:
@@ -62,20 +64,25 @@ def _options(chat: Chat) -> CallOptions:
 
 @contextmanager
 def one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C ends the turn; while that is stored, further ones wait, up to a third."""
+    """The first Ctrl-C ends the turn; while that is stored, further ones wait, up to a third.
+
+    A window that is closed ends the turn too, and the chat with it.
+    """
     count = 0
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
+    def interrupt(number: int, _frame: FrameType | None) -> None:
         nonlocal count
         count += 1
         if count == 1 or count >= _PATIENCE:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(_SIGNALLED + number)
 
-    before = signal.signal(signal.SIGINT, interrupt)
+    ends = [getattr(signal, name) for name in ("SIGINT", "SIGHUP", "SIGTERM") if hasattr(signal, name)]
+    before = {number: signal.signal(number, interrupt) for number in ends}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -68,11 +68,24 @@ def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
             return ("unset", *KEYS)
         case ["unset"]:
             return tuple(chat.session.layers.texts("session"))
+        case [key] if key in _NAMES:
+            return (*_NAMES[key](chat), DEFAULT)
         case [key] if key in KEYS:
             now = _found(chat, key).value
             said = complete(f"{key} ") or (() if now is None else (to_text(now),))
             return (*said, DEFAULT)
     return ()
 
+
+def _apps(_chat: Chat) -> list[str]:
+    from thinkback.session.apps import listed
+
+    return [row.id for row in listed()]
+
+
+_NAMES: dict[str, Callable[[Chat], list[str]]] = {
+    "session.app": _apps,
+    "session.profile": lambda chat: chat.session.profiles.list(),
+}
 
 ROWS = (Slash("set", USAGE, "Show or change a setting, from the next request on.", set_, _complete),)
