@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.cli import terminal
+from thinkback.session.ink import Cleaner
 
 
 def flowed(pieces: list[str]) -> str:
@@ -58,3 +59,33 @@ def test_keys_are_taken_out_of_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     told = terminal.without_keys(f"illegal {'abcdefgh' + chr(10) + 'ijkl'!r} and abcdefgh\nijkl")
 
     assert "illegal '<SOME_API_KEY>' and <SOME_API_KEY>" == told
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        *("\x1b", "\r", "\x07", "\x08", "\x7f", "\x00", "\x0b", "\x0c"),
+        *("\x85", "\x90", "\x9b", "\x9c", "\x9d", "\x9f"),
+        *("\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"),
+        *("\u2028", "\u2029", "\u206a", "\u206f", "\ufff9", "\ufffb", "\U000e0001", "\U000e0041", "\U000e007f"),
+    ],
+    ids=ascii,
+)
+def test_what_a_terminal_would_obey_is_replaced(sign: str) -> None:
+    """Control characters of both tables, the turns of the direction of writing, and signs that nobody sees."""
+    assert "a\ufffdb" == terminal.clean(f"a{sign}b")
+
+
+def test_what_people_write_is_kept() -> None:
+    """Newlines, tabs, marks, joined emoji, both directions of writing."""
+    text = "a\n\tb e\u0301 👩\u200d👧 שלום\u200f 語"
+    assert text == terminal.clean(text)
+
+
+@given(st.lists(st.sampled_from(["a", "\r", "\n", "\r\n", "\x1b"]), max_size=8), st.integers(1, 3))
+def test_text_in_pieces_is_cleaned_as_it_is_whole(parts: list[str], size: int) -> None:
+    """A line end of two characters is one line end also where it is cut in two."""
+    text = "".join(parts) + "."
+    cleaner = Cleaner()
+    pieces = [cleaner(text[at : at + size]) for at in range(0, len(text), size)]
+    assert terminal.clean(text.replace("\r\n", "\n")) == "".join(pieces)

@@ -370,16 +370,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("size", [1, 1000])
-def test_a_terminal_obeys_nothing_that_it_is_told(tmp_path: Path, name: str, size: int) -> None:
+def test_a_terminal_obeys_nothing_that_it_is_told(tmp_path: Path, name: str) -> None:
     """In thinking, answers, code, links, names and results: nothing turns, moves, asks or renames anything."""
     evil = HOSTILE[name]
     with Play(tmp_path, rows=60) as play:
         play.do("begin")
-        play.think(f"Think {evil} on", size)
-        play.say(
-            f"Say {evil} on\n\n```{evil}\ncode {evil} on\n```\n\n[link {evil}](http://x/{evil})\n\n# T {evil}\n", size
-        )
+        play.think(f"Think {evil} on", 1)
+        play.say(f"Say {evil} on\n\n```{evil}\ncode {evil} on\n```\n\n", 1)
+        play.say(f"[link {evil}](http://x/{evil})\n\n# T {evil}\n", 1000)
         play.show(ToolCallDelta(1, "a", f"call{evil}", f'{{"a": "{evil}"}}'))
         play.show(Status("tool_started", f"call{evil}", call="a"), Status("tool_finished", f"call{evil}", call="a"))
         play.show(Status("retrying", f"because {evil}"))
