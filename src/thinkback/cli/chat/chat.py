@@ -53,4 +53,5 @@ class Chat:
         """How turns are drawn, as the settings want it now."""
         from thinkback.cli.chat.look import look_of
 
-        return look_of(self.session.settings, self.session._place.endpoint)
+        place = self.session._place
+        return look_of(self.session.settings, place.endpoint, place.model)

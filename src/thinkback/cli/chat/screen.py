@@ -6,6 +6,7 @@ here decides what is stored or sent.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 Section: TypeAlias = Literal["", "thinking", "answer", "line"]
 _SECONDS_PER_TICK = 1.0
+_SPENT = "all tokens that the answer may have were spent on it"
 _WAS_REASONING = "what stands above was reasoning"
-# what nobody needs to read while it goes as it should
-_SILENT = frozenset({"sending"})
+_BLANK_LINES = re.compile(r"^(?:[ \t]*\r?\n)+")
 
 
 class Screen:
@@ -183,7 +184,7 @@ class Screen:
                 self._blank = text
                 return
             # blank lines before an answer are none of it
-            text = text.lstrip("\r\n")
+            text = _BLANK_LINES.sub("", text)
             self._begin_section("answer")
             self._open = Answer(self._surface)
         self._open.feed(text)
@@ -235,6 +236,9 @@ class Screen:
                 counts = [step.result.usage.reasoning or 0 for step in hidden if step.result.usage is not None]
                 self._begin_section("line")
                 self._surface.noted(self._said.hidden(sum(counts)))
+            if reply.outcome == "max_tokens_in_reasoning":
+                self._begin_section("line")
+                self._surface.noted(f"{self._said.cut}: {_SPENT}")
         if reply.state not in (None, "completed"):
             self._line(f"(partial: {str(reply.state).replace('_', ' ')})")
 

@@ -1,0 +1,117 @@
+"""What is said at the end of a turn: reasoning that nobody saw, a limit that was hit, a turn that broke off."""
+
+from __future__ import annotations
+
+import io
+from typing import cast
+
+import pytest
+
+from thinkback.cli.chat.look import Look, look_of
+from thinkback.cli.chat.screen import Screen
+from thinkback.errors import ThinkbackError
+from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock
+from thinkback.model.commits import Outcome, Response, TurnState, Usage
+from thinkback.model.deltas import ReasoningDelta, TextDelta
+from thinkback.model.target import Settings
+from thinkback.session.reply import Reply
+from thinkback.turn import events
+from thinkback.wire.result import ReadResult
+
+ENCRYPTED = ThinkingBlock("", carriers=(Carrier("encrypted", "b3BhcXVl"),))
+
+
+def reply(
+    *blocks: Block, state: TurnState | None = "completed", reasoning: int | None = None, outcome: str = "answered"
+) -> Reply:
+    """A reply of one response."""
+    response = Response(Origin("openai-responses", "", "gpt-5.6"), outcome=cast(Outcome, outcome))
+    usage = Usage(output=900, reasoning=reasoning) if reasoning is not None else None
+    return Reply(events.Outcome(state, ((ReadResult(response, blocks, usage), ()),), None), None)
+
+
+def finished(given: Reply | None, error: Exception | None = None, look: Look | None = None) -> str:
+    """What the end of a turn with a word of answer says behind that word."""
+    stream = io.StringIO()
+    screen = Screen(stream, look or Look(endpoint="openai", language="en"))
+    screen.begin()
+    screen.show(TextDelta("Yes", 0))
+    screen.finish(given, error)
+    return stream.getvalue().removeprefix("Yes\n")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "reasoning", "expected"),
+    [
+        ((ENCRYPTED, Text("Yes")), 812, "\n(It did reason; the provider does not show what (812 tokens))\n"),
+        ((ENCRYPTED, Text("Yes")), None, "\n(It did reason; the provider does not show what)\n"),
+        ((Text("Yes"),), 812, "\n(It did reason; the provider does not show what (812 tokens))\n"),
+        ((ThinkingBlock("Hm."), Text("Yes")), 812, ""),
+        ((Text("Yes"),), 0, ""),
+        ((Text("Yes"),), None, ""),
+    ],
+    ids=["encrypted", "uncounted", "only counted", "readable", "none", "nothing said"],
+)
+def test_hidden_reasoning_is_said_to_have_been(blocks: tuple[Block, ...], reasoning: int | None, expected: str) -> None:
+    """An encrypted block or a count of tokens is told; what was shown, or did not happen, is not."""
+    assert expected == finished(reply(*blocks, reasoning=reasoning))
+
+
+def test_hidden_reasoning_is_not_told_where_reasoning_is_not_to_be_shown() -> None:
+    """``reasoning.includeInResponse=false`` beats the mode, whatever was stored."""
+    for mode in ("full", "collapsed", "hidden"):
+        look = look_of(Settings(include_in_response=False, display_reasoning=mode))
+        assert "hidden" == look.mode
+        assert "" == finished(reply(ENCRYPTED, Text("Yes"), reasoning=812), look=look)
+
+
+@pytest.mark.parametrize("mode", ["full", "collapsed", "hidden"])
+def test_the_mode_is_what_is_set_where_reasoning_may_be_shown(mode: str) -> None:
+    """REQ-THINK-006.3: it is shown by default, in the mode of ``display.reasoning``."""
+    assert mode == look_of(Settings(display_reasoning=mode)).mode  # type: ignore[arg-type]
+    assert "full" == look_of(Settings()).mode
+
+
+@pytest.mark.parametrize("state", ["interrupted", "timed_out", "partial_failed", "failed", "capped"])
+def test_a_turn_that_did_not_end_by_itself_is_marked_as_partial(state: TurnState) -> None:
+    """What stands there is not all that there would have been."""
+    assert f"\n(partial: {state.replace('_', ' ')})\n" == finished(reply(Text("Yes"), state=state))
+
+
+def test_tokens_that_were_all_spent_on_reasoning_are_told() -> None:
+    """Otherwise nobody could know why there is no answer."""
+    given = reply(ThinkingBlock("Hm."), outcome="max_tokens_in_reasoning")
+    assert "\n(Reasoning was cut off: all tokens that the answer may have were spent on it)\n" == finished(given)
+
+
+def test_what_went_wrong_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error stands behind what arrived, without a key in it."""
+    monkeypatch.setenv("SOME_API_KEY", "sk-secret-secret")
+    error = ThinkbackError("no sk-secret-secret", next_actions=("try again",))
+
+    assert "\n(partial: failed)\nno <SOME_API_KEY>\n  - try again\n" == finished(reply(state="failed"), error)
+    assert "\nno <SOME_API_KEY>\n  - try again\n" == finished(None, error)
+
+
+def test_thinking_and_answers_may_take_turns() -> None:
+    """White space between two thoughts is no answer; another part of a thought is a paragraph."""
+    stream = io.StringIO()
+    screen = Screen(stream, Look(endpoint="anthropic", language="en"), lambda: 0.0)
+    screen.begin()
+    for delta in (
+        ReasoningDelta("\n", 0),
+        ReasoningDelta("One", 0),
+        TextDelta("\n\n", 1),
+        ReasoningDelta(" and\r\n", 0),
+        ReasoningDelta("two", 2),
+        TextDelta(" \n\n  Yes", 3),
+        TextDelta(".", 3),
+        ReasoningDelta("Three", 4),
+    ):
+        screen.show(delta)
+    screen.finish(None, None)
+
+    assert (
+        "Thinking:\nOne and\n\n\ntwo\n(Thought for less than a second, ~3 tokens)\n\n  Yes.\n\n"
+        "Thinking:\nThree\n(Thought for less than a second, 1 token)\n"
+    ) == stream.getvalue()
