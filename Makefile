@@ -12,7 +12,7 @@ space := $(subst ,, )
 PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/$(package)/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test lint types layers format corpus soak conformance docs bench peers requirements clean
+.PHONY: help venv demo fuzz test lint types layers format corpus soak conformance docs bench load peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ docs: venv ## the parts of the documentation that are made from the code
 
 bench: venv ## the benchmarks; results in bench/latest.json
 	@$(BIN)/python -m bench
+
+load: venv ## 64 sessions at once for two minutes: is a response lost, does memory grow, does the loop stand
+	@$(BIN)/python -m bench.load
 
 .venv-peers/.ready: requirements/peers.txt
 	$(call environment,.venv-peers,peers)

@@ -14,7 +14,15 @@ import pytest
 
 from tests.drive.servers import Authority, Server, falls_silent, forward, head, says
 from thinkback.drive.deadline import Deadline
-from thinkback.drive.http import AsyncHttpx2Transport, HttpResponse, Httpx2Transport, Timeouts, Verify, translate
+from thinkback.drive.http import (
+    AsyncHttpx2Transport,
+    HttpResponse,
+    Httpx2Transport,
+    Timeouts,
+    Verify,
+    translate,
+    usual_context,
+)
 from thinkback.errors import NetworkError, PhaseTimeout, SettingError
 
 KEY = "sk-secret-of-this-test"
@@ -179,6 +187,19 @@ def test_ssl_cert_file_is_honoured(post: Post, authority: Authority, monkeypatch
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
     with Server(says(b"data: 1\n\n"), authority.server) as server:
         assert 200 == post(server.url)[0]
+
+
+def test_certificates_are_read_once(post: Post, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client for each turn shares them with the one before, until the environment names others."""
+    usual_context.cache_clear()
+    with Server(says(b"data: 1\n\n")) as server:
+        post(server.url)
+        post(server.url)
+    assert 1 == usual_context.cache_info().misses
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
+    with Server(says(b"data: 1\n\n"), authority.server) as server:
+        assert 200 == post(server.url)[0]
+    assert 2 == usual_context.cache_info().misses
 
 
 def test_stranger_is_not_trusted(post: Post, authority: Authority) -> None:

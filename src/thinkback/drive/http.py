@@ -6,6 +6,7 @@ query: it writes the addresses of its requests to its log.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
@@ -222,6 +223,9 @@ def _opened(client: Callable[..., C], options: dict[str, Any]) -> C:
     """A client. What the environment names is read here; its texts may hold a proxy's password and are not repeated."""
     permanent = {"phase": "network", "permanent": True}
     try:
+        if options["verify"] is True:
+            named = (os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+            options = {**options, "verify": usual_context(*named)}
         return client(**options)
     except OSError:
         raise NetworkError(
@@ -231,6 +235,14 @@ def _opened(client: Callable[..., C], options: dict[str, Any]) -> C:
         raise NetworkError(
             "the proxy cannot be used: its URL is malformed, or of a kind that is not supported", details=permanent
         ) from None
+
+
+@functools.cache
+def usual_context(file: str | None, directory: str | None) -> ssl.SSLContext:
+    """The client's own context under this environment, read once: that takes tens of milliseconds, every time."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def _limits(timeouts: Timeouts, deadline: Deadline) -> httpx2.Timeout:
