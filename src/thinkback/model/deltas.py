@@ -44,10 +44,10 @@ class Reclassified(msgspec.Struct, frozen=True, gc=False, tag="reclassified"):
 class Status(msgspec.Struct, frozen=True, tag="status"):
     """What the turn is doing; ``detail`` is the model, the reason, the tool, or the branch that was opened.
 
-    ``asking``: a person is asked whether the tool may run; ``failing_over``: where the request goes instead, and why;
-    ``filling``: the context is filling up; ``compacting``: a checkpoint is made, or why none is; ``budget``: how much
-    of ``reasoning.budget`` is spent.
-    ``call`` is the id of the call of a tool that started or finished, ``failed`` whether it did.
+    ``asking``: a person is asked whether the tool may run; ``continuing``: why a turn is continued; ``failing_over``:
+    where the request goes instead, and why; ``filling``: the context is filling up; ``compacting``: a checkpoint is
+    made, or why none is; ``budget``: how much of ``reasoning.budget`` is spent. ``call`` is the id
+    of the call of a tool that is asked about, started or finished, ``failed`` whether it did.
     """
 
     state: Literal[
@@ -56,6 +56,7 @@ class Status(msgspec.Struct, frozen=True, tag="status"):
         "failing_over",
         "repairing",
         "asking",
+        "continuing",
         "tool_started",
         "tool_finished",
         "branched",

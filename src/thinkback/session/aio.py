@@ -41,7 +41,7 @@ class AsyncCalls:
         read = requests.read_options(options)
         stream = AsyncReplyStream(self._session, None, read)
         await _settle(self._session)
-        await _in_store(self._session, lambda: self._session._answer(tool_results or {}, read))
+        await in_store(self._session, lambda: self._session._answer(tool_results or {}, read))
         return await _finished(stream)
 
     async def compact(
@@ -50,7 +50,7 @@ class AsyncCalls:
         """``session.compaction.run``, for a summary that a model writes."""
         session = self._session
         await _settle(session)
-        await _in_store(session, session._refresh)
+        await in_store(session, session._refresh)
         compactor = session.compaction
         asked = compactor.asked(strategy, tail, options)
         written = None
@@ -58,7 +58,7 @@ class AsyncCalls:
             from thinkback.session.summarising import Summarising
 
             written = await Summarising(session, asked, compactor.outline()).run_async()
-        return await _in_store(session, lambda: compactor.store(compactor.planned(asked, written)))
+        return await in_store(session, lambda: compactor.store(compactor.planned(asked, written)))
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> AsyncReplyStream:
         """Ask and yield deltas (``async for``)."""
@@ -110,7 +110,7 @@ class AsyncReplyStream:
         if self._authenticator.waits:
             await asyncio.wrap_future(in_thread(self._authenticator.prepare, threading.Semaphore()))
         await _settle(session)
-        await _in_store(session, session._refresh)
+        await in_store(session, session._refresh)
         told: list[Status] = []
         if self._message is not None and asking.asks_for_summaries(session, self._options):
             from thinkback.session.summarising import before_turn_async
@@ -162,7 +162,7 @@ async def _finished(stream: AsyncReplyStream) -> Reply:
     return stream.reply
 
 
-async def _in_store(session: Session, work: Callable[[], T]) -> T:
+async def in_store(session: Session, work: Callable[[], T]) -> T:
     """``work`` on the store's executor: it reads or writes the log."""
     return await asyncio.get_running_loop().run_in_executor(session._store.executor, work)
 
