@@ -206,6 +206,20 @@ def test_reasoning_without_an_answer_has_an_exit_code_of_its_own(command: Comman
     assert "gave no answer (it finished with 'length')" in done.err
 
 
+def test_a_thought_without_an_answer_is_continued_on_request(command: Command, referee: Referee) -> None:
+    """``--continue`` asks for the answer, and says that it does; after three times exit code 6 stays."""
+    referee.push(Step(reasoning="I think and think", finish="length"))
+    referee.push(Step(reasoning="Ah.", text="Forty-two."))
+    done = command("run", "Hi", "--continue", *place(referee))
+    assert (0, "Forty-two.\n") == (done.code, done.out)
+    assert "continuing: the output limit was reached while the model was still reasoning" in done.err
+    for _ in range(4):
+        referee.push(Step(reasoning="I think and think"))
+    done = command("run", "Hi", "--continue", "--json", *place(referee))
+    assert (6, "") == (done.code, done.json["text"])
+    assert 6 == len(referee.requests)
+
+
 def test_a_refusal_is_told_in_the_provider_s_words(command: Command, referee: Referee) -> None:
     """A provider's error ends with exit code 3 and its own text."""
     done = command("run", "Hi", *place(referee), DEEPSEEK_API_KEY=BAD_KEY)

@@ -43,6 +43,8 @@ _TAKEN = {
     "tools": "a program",
     "stream": "--no-stream",
 }
+# What of the turn itself is worth a line.
+_TOLD = frozenset({"retrying", "failing_over", "repairing", "continuing", "budget", "filling", "compacting"})
 _HELP = f"""\
 Ask PROMPT (`-`: standard input) and print the answer; the reasoning is shown dim on standard error.
 
@@ -66,6 +68,9 @@ takes the words of the endpoint's own dialect.
     help="A field of the request; dots nest, JSON is read as JSON; repeatable.",
 )
 @click.option("--no-stream", is_flag=True, help="Ask the endpoint for the whole response at once.")
+@click.option(
+    "--continue", "goes_on", is_flag=True, help="Where the model only thinks, ask for its answer, up to 3 times."
+)
 @click.option("--dry-run", is_flag=True, help="Print the body that would be sent; sends and stores nothing.")
 @app_option
 @place_options
@@ -86,17 +91,20 @@ def run_command(prompt: str, **given: Any) -> None:
 
         dry_run(given["db"], given["session"], place, given["app"], text, options, given["as_json"])
         return
+    options["times"] = 3 if given["goes_on"] else 0
     _ask(given["db"], given["session"], place, given["app"], text, options, given["as_json"])
 
 
 def _ask(db: str, name: str, place: Place, app: str, text: str, options: dict[str, Any], as_json: bool) -> None:
+    from thinkback.session import continuing
+
     with open_log(log_path(db)) as store:
         known = store.log.find_session(name) if name else None
         place = place_after(place, store.commits(known.id)) if known else place
         place = placed(place, app or app_of(known))
         _check(store, place)
         session = opened(store, known.name if known else name or _fresh_name(), place, app)
-        reply = session.chat(text, **options) if as_json else _stream(session, text, options)
+        reply = continuing.chat(session, text, **options) if as_json else _stream(session, text, options)
         if as_json:
             terminal.print_json(_as_json(session, reply))
     _leave(reply)
@@ -114,8 +122,10 @@ def _check(store: SessionStore, place: Place) -> None:
 
 
 def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
+    from thinkback.session import continuing
+
     screen = Screen(session.settings.include_in_response)
-    with session.stream(text, **options) as stream:
+    with continuing.stream(session, text, **options) as stream:
         try:
             for delta in stream:
                 screen.show(delta)
@@ -166,14 +176,7 @@ class Screen:
             case Reclassified() if self.live:
                 self.end()
                 terminal.note("(what stands above was reasoning)")
-            case Status() if delta.state in (
-                "retrying",
-                "failing_over",
-                "repairing",
-                "budget",
-                "filling",
-                "compacting",
-            ):
+            case Status() if delta.state in _TOLD:
                 self.end()
                 terminal.note(f"{delta.state}: {delta.detail}")
             case _:
@@ -200,11 +203,14 @@ def _leave(reply: Reply) -> None:
     """Tell what kept the answer away, if anything did."""
     for call in reply.tool_calls:
         terminal.note(f"the model calls {call.name}({call.arguments}): tools are run by programs, not by this command")
+    if reply.reason and reply.state != "completed":
+        terminal.note(f"the turn ended: {reply.state}: {reply.reason}")
     if reply.is_reasoning_only:
         finish = reply.steps[-1].result.response.finish
         terminal.complain(f"the model reasoned and gave no answer (it finished with {finish!r})")
         terminal.note(
-            "  - allow more output: --param max_tokens=4096; or ask for less effort: --set reasoning.effort=low"
+            "  - allow more output: --param max_tokens=4096; or ask for less effort: --set reasoning.effort=low; "
+            "or ask for its answer: --continue"
         )
         sys.exit(exits.REASONING_ONLY)
 
