@@ -180,14 +180,15 @@ def _listed(id: str, file: str, text: str) -> Listed:
 
 def _texts() -> dict[str, tuple[str, str]]:
     """By id, name and text of every app's file."""
-    shipped = resources.files("thinkback.settings").joinpath("data", "apps")
-    texts = {
-        file.name.removesuffix(".toml"): (file.name, file.read_text("utf-8"))
-        for file in shipped.iterdir()
-        if file.name.endswith(".toml")
-    }
     own = (config.config_dir() / "apps").glob("*.toml")
-    return texts | {file.stem: (str(file), file.read_text(encoding="utf-8")) for file in own if file.is_file()}
+    return _shipped() | {file.stem: (str(file), file.read_text(encoding="utf-8")) for file in own if file.is_file()}
+
+
+@functools.cache
+def _shipped() -> dict[str, tuple[str, str]]:
+    place = resources.files("thinkback.settings").joinpath("data", "apps")
+    files = [file for file in place.iterdir() if file.name.endswith(".toml")]
+    return {file.name.removesuffix(".toml"): (file.name, file.read_text("utf-8")) for file in files}
 
 
 def _is_plain(id: str) -> bool:
