@@ -204,6 +204,8 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "permissions.mode": "read_only",
         "permissions.rules": "shell=ask,write(docs/*)=allow",
         "turn.maxSteps": "7",
+        "usage.log": "false",
+        "usage.logContent": "true",
     }
     layers = Layers().replace("profile", values)
     assert {name for name, key in KEYS.items() if "profile" not in key.refused_in} == set(values)
@@ -236,6 +238,8 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         permissions_mode="read_only",
         permissions_rules="shell=ask,write(docs/*)=allow",
         max_steps=7,
+        usage_log=False,
+        usage_log_content=True,
         explicit=frozenset(values),
     ) == layers.effective({})
 

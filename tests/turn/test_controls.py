@@ -10,7 +10,7 @@ from thinkback.errors import SettingError
 from thinkback.model.plan import Control
 from thinkback.model.rule import Budget, Controls, Endpoint, Forbidden, ModelInfo, Rule, ServerState
 from thinkback.model.target import Settings, Target
-from thinkback.turn.controls import Resolver, nested
+from thinkback.turn.controls import Resolver, effort_sent, nested
 
 WORDS: dict[str, dict[str, Any]] = {word: {"effort": word} for word in ("none", "low", "medium", "high")}
 KEYS = {
@@ -360,3 +360,13 @@ def test_another_name_of_the_same_parameter_suppresses_ours() -> None:
     assert {"reasoning.effort": "suppressed", "reasoning.maxTokens": "suppressed"} == states(resolved)
     assert {"the request has reasoning_effort of its own"} == {control.reason for control in resolved.controls}
     assert {"effort": "high"} == resolve(target(controls), effort="high").params
+
+
+@pytest.mark.parametrize(("asked", "sent"), [("high", "high"), ("xhigh", "high"), ("minimal", "low"), (None, None)])
+def test_the_effort_that_was_sent_can_be_read_back(asked: str | None, sent: str | None) -> None:
+    """In the neutral word, whatever was asked for; an endpoint without words for it says none."""
+    at = target(Controls(effort=WORDS), info=ModelInfo("m", efforts=("low", "medium", "high")))
+    wanted = {"effort": asked} if asked else {}
+    assert sent == effort_sent(at, resolve(at, **wanted).params)
+    budgets = target(Controls(effort_budgets={"high": 9}))
+    assert None is effort_sent(budgets, {"effort": "high"})

@@ -39,7 +39,7 @@ def basis(word: str) -> str:
 
 def request(id: str, basis: str = "", digest: str = "d") -> Draft:
     """The record of a request."""
-    return Draft("request", Request({}, {}, (), "{}", "", "", "", "", "", "", digest, basis), id)
+    return Draft("request", Request({"endpoint": "house"}, {}, (), "{}", "", "", "", "", "", "", digest, basis), id)
 
 
 def answer(id: str, usage: Usage | None, thought: str = "", served: str = "m-1", **asked: Any) -> list[Draft]:
@@ -75,7 +75,9 @@ def uses(*drafts: Draft) -> list[TokenUse]:
 def test_a_step_says_who_used_what_when() -> None:
     """Model and endpoint are those of the response; its turn is counted from 1."""
     commits = log(Draft("user", Message("why")), *answer("r", Usage(10, 20, 5), basis=basis("inside")))
-    assert [StepUse(commits[2].hash, 1, 2, "m-1", URL, TokenUse(10, None, 20, 5, True))] == taken(commits).steps
+    use = TokenUse(10, None, 20, 5, True)
+    expected = StepUse(commits[2].hash, 1, 2, "m-1", URL, use, place="house", usage=Usage(10, 20, 5))
+    assert [expected] == taken(commits).steps
 
 
 def test_a_model_that_was_not_served_by_name_is_the_requested_one() -> None:
@@ -112,7 +114,8 @@ def test_a_request_that_was_erased_still_counts() -> None:
     drafts[0] = Draft("request", Erased("asked", 1), "r")
     drafts[1] = Draft("response", Erased("asked", 1), "r")
     commits = log(*drafts)
-    assert [StepUse(commits[1].hash, 0, 1, "", "", TokenUse(10, None, 20, 5))] == taken(commits).steps
+    step = StepUse(commits[1].hash, 0, 1, "", "", TokenUse(10, None, 20, 5), usage=Usage(10, 20, 5))
+    assert [step] == taken(commits).steps
 
 
 def test_a_summary_counts_once() -> None:
@@ -120,7 +123,7 @@ def test_a_summary_counts_once() -> None:
     checkpoint = Draft("compaction", Compaction("model", "it was so", model="m-2", usage=Usage(100, 10, 4)))
     silent = Draft("compaction", Compaction("deterministic", "it was so"))
     commits = log(checkpoint, silent, checkpoint)
-    step = StepUse(commits[0].hash, 0, 0, "m-2", "", TokenUse(100, None, 10, 4), "summary")
+    step = StepUse(commits[0].hash, 0, 0, "m-2", "", TokenUse(100, None, 10, 4), "summary", usage=Usage(100, 10, 4))
     assert [step] == taken(commits).steps
 
 

@@ -104,11 +104,16 @@ def is_log_there(path: str) -> bool:
     return "://" in path or os.path.exists(path)
 
 
-def open_log(path: str) -> SessionStore:
-    """The log at ``path``, made if it is not there; of an address, that of the tenant in ``THINKBACK_TENANT``."""
-    import thinkback
+def open_log(path: str, *, asks: bool = False) -> SessionStore:
+    """The log at ``path``, made if it is not there; of an address, that of the tenant in ``THINKBACK_TENANT``.
 
-    return thinkback.open(path, tenant=os.environ.get("THINKBACK_TENANT") or "default")
+    ``asks``: models will be asked, so that the usage log is kept.
+    """
+    import thinkback
+    from thinkback.session import config
+
+    usage_log = config.usage_file() if asks else None
+    return thinkback.open(path, tenant=os.environ.get("THINKBACK_TENANT") or "default", usage_log=usage_log)
 
 
 @contextmanager

@@ -98,7 +98,7 @@ def run_command(prompt: str, **given: Any) -> None:
 def _ask(db: str, name: str, place: Place, app: str, text: str, options: dict[str, Any], as_json: bool) -> None:
     from thinkback.session import continuing
 
-    with open_log(log_path(db)) as store:
+    with open_log(log_path(db), asks=True) as store:
         known = store.log.find_session(name) if name else None
         place = place_after(place, store.commits(known.id)) if known else place
         place = placed(place, app or app_of(known))

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import TypeVar, assert_never
 
-from thinkback.drive.agenda import Agenda
+from thinkback.drive.agenda import Agenda, Watch
 from thinkback.drive.approval import Approval, answer_async
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.line import Line
@@ -44,8 +44,9 @@ class AsyncDriver:
         timeouts: Timeouts,
         executor: Executor,
         approval: Approval | None = None,
+        watch: Watch | None = None,
     ) -> None:
-        self._agenda = Agenda(turn)
+        self._agenda = Agenda(turn, watch)
         self._history = history
         self._line = line
         self._transport = transport

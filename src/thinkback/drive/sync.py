@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from typing import assert_never
 
-from thinkback.drive.agenda import Agenda
+from thinkback.drive.agenda import Agenda, Watch
 from thinkback.drive.approval import Approval, answer
 from thinkback.drive.http import Timeouts, Transport
 from thinkback.drive.line import Line
@@ -52,8 +52,9 @@ class SyncDriver:
         tools: Mapping[str, PythonTool],
         timeouts: Timeouts,
         approval: Approval | None = None,
+        watch: Watch | None = None,
     ) -> None:
-        self._agenda = Agenda(turn)
+        self._agenda = Agenda(turn, watch)
         self._history = history
         self._line = line
         self._transport = transport

@@ -127,6 +127,7 @@ class AsyncReplyStream:
             self._options.timeouts or place.timeouts,
             session._store.executor,
             permitting.approval,
+            asking.watch_of(session, self._message, self._options),
         )
         session._enter(self, self._driver)
         return _perform(self._driver, transport if place.transport is None else None, told)

@@ -8,6 +8,7 @@ import warnings
 from random import random
 from typing import TYPE_CHECKING, Any
 
+from thinkback.drive.agenda import Watch
 from thinkback.drive.approval import is_coroutine
 from thinkback.drive.sync import SyncDriver
 from thinkback.drive.tools import PythonTool
@@ -59,8 +60,9 @@ def within_budget(session: Session, settings: Settings, target: Target, params: 
 
 def ask_for(session: Session, message: Message | None, options: Options) -> tuple[Ask, Permitting]:
     """What the turn is asked to do, and the functions that it may run, under their permissions."""
+    functions = runnable(session, options)
     options = apps.completed(session, options)
-    permitting = Permitting(session, options, runnable(session, options))
+    permitting = Permitting(session, options, functions)
     ask = Ask(
         plan=lambda: following.planned(session, options),
         message=message,
@@ -111,8 +113,19 @@ def driver_of(session: Session, message: Message | None, options: Options) -> Sy
     place = session._place
     transport = place.transport or session._store.transport(place.proxy, place.verify)
     timeouts = options.timeouts or place.timeouts
+    watch = watch_of(session, message, options)
     functions, approval = permitting.functions, permitting.approval
-    return SyncDriver(turn, session._history, session._line, transport, functions, timeouts, approval)
+    return SyncDriver(turn, session._history, session._line, transport, functions, timeouts, approval, watch)
+
+
+def watch_of(session: Session, message: Message | None, options: Options) -> Watch | None:
+    """Who writes the usage log of a turn; nobody where there is none."""
+    log = session._store.usage_log
+    if log is None:
+        return None
+    from thinkback.session.observing import watch
+
+    return watch(session, log, message, session._effective(options.settings))
 
 
 def refusal(session: Session, found: Compaction) -> str:

@@ -84,6 +84,22 @@ def data_file() -> Path:
     return place / "thinkback.db"
 
 
+def usage_file() -> Path:
+    """Where commands log the use of requests: ``THINKBACK_USAGE_LOG``, else in the platform's state directory."""
+    given = os.environ.get("THINKBACK_USAGE_LOG")
+    if given:
+        return Path(given)
+    import platformdirs
+
+    return Path(platformdirs.user_state_dir("thinkback", appauthor=False)) / "usage.jsonl"
+
+
+def price_file() -> tuple[str, str] | None:
+    """(name, text) of ``prices.toml``, or ``None``."""
+    file = config_dir() / "prices.toml"
+    return (str(file), file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
 def today() -> str:
     """ISO date, UTC."""
     return time.strftime("%Y-%m-%d", time.gmtime())

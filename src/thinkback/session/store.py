@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from thinkback.drive.auth import Keyring
     from thinkback.drive.http import AsyncTransport, Httpx2Transport, Timeouts, Transport, Verify
+    from thinkback.observe.usage_log import UsageLog
     from thinkback.rules import Rulebook
     from thinkback.session.erasing import StoreCare
     from thinkback.session.exporting import Exported
@@ -39,15 +40,17 @@ def open(
     settings: Mapping[str, object] | None = None,
     tenant: str = "default",
     connections: int = 8,
+    usage_log: str | os.PathLike[str] | None = None,
 ) -> SessionStore:
     """Open the log at ``path`` (``":memory:"`` for none on disk), making it if it is not there.
 
     ``path`` may be a ``postgresql://`` address; there many tenants share a database, each with a log that no other
     sees, and at most ``connections`` are open at once. ``commit_reasoning=False`` keeps readable reasoning out of the
-    log. ``rules`` (file name to TOML text) and ``settings`` replace the user's own files. Raises ``StoreError``,
-    ``FormatVersionError``, ``RuleFileError``.
+    log. ``rules`` (file name to TOML text) and ``settings`` replace the user's own files. ``usage_log`` is a file that
+    gets a JSON line for each request (docs/usage.md). Raises ``StoreError``, ``FormatVersionError``, ``RuleFileError``.
     """
-    return SessionStore(open_store(path, durability, tenant, connections), commit_reasoning, rules, settings, tenant)
+    log = open_store(path, durability, tenant, connections)
+    return SessionStore(log, commit_reasoning, rules, settings, tenant, usage_log)
 
 
 class SessionStore:
@@ -60,6 +63,7 @@ class SessionStore:
         rules: Mapping[str, str] | None,
         settings: Mapping[str, object] | None,
         tenant: str = "default",
+        usage_log: str | os.PathLike[str] | None = None,
     ) -> None:
         self.log = log
         self.tenant = tenant
@@ -67,6 +71,7 @@ class SessionStore:
         self.content_types: dict[str, ContentType] = {}
         self._rules = rules
         self._settings = settings
+        self._usage_log = usage_log
         self._executor: ThreadPoolExecutor | None = None
         self._transports: dict[tuple[object, object], Httpx2Transport] = {}
 
@@ -76,6 +81,15 @@ class SessionStore:
         from thinkback.rules import load_rulebook
 
         return load_rulebook(config.user_rule_files() if self._rules is None else dict(self._rules))
+
+    @cached_property
+    def usage_log(self) -> UsageLog | None:
+        """Where requests leave a line each, if anywhere."""
+        if self._usage_log is None:
+            return None
+        from thinkback.observe.usage_log import UsageLog
+
+        return UsageLog(self._usage_log)
 
     @cached_property
     def _keyring(self) -> Keyring:

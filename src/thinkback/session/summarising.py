@@ -121,6 +121,7 @@ class Summarising:
         settings = {key: value for key, value in store.user_settings().items() if key != SETTING}
         with SessionStore(MemoryStore(), True, None, settings) as scratch:
             scratch.__dict__["rulebook"] = store.rulebook
+            scratch.__dict__["usage_log"] = store.usage_log
             yield Apart(scratch, scratch.log.create_session("summary", "summary", 0), self._place)
 
     def _step(self, prompt: str) -> Step:

@@ -191,6 +191,22 @@ ROWS = (
         recorded=False,
     ),
     Key(
+        "usage.log",
+        "usage_log",
+        "boolean",
+        "Whether a usage log that a command or program opens gets a line for each request; it has no text.",
+        default=True,
+        recorded=False,
+    ),
+    Key(
+        "usage.logContent",
+        "usage_log_content",
+        "boolean",
+        "Whether those lines also say what was asked and answered.",
+        default=False,
+        recorded=False,
+    ),
+    Key(
         "compaction.auto",
         "compaction_auto",
         "boolean",

@@ -285,6 +285,16 @@ def efforts(target: Target) -> list[str]:
     return [word for word in _ORDER if word in controls.effort_budgets or (controls.effort.get(word) and word in taken)]
 
 
+def effort_sent(target: Target, params: dict[str, Any]) -> str | None:
+    """The effort that a request with ``params`` asks for, in the neutral word; ``None`` where it says none."""
+    tables = ((word, target.rule.controls.effort.get(word, {})) for word in efforts(target))
+    return next((word for word, table in tables if table and _says(params, table)), None)
+
+
+def _says(params: dict[str, Any], table: dict[str, Any]) -> bool:
+    return all(lookup(params, path) == lookup(table, path) for path in _leaves(table))
+
+
 def nearest(word: str, takes: list[str]) -> str | None:
     """The nearest effort that is taken, the higher of two; none in place of "none" is another thing altogether."""
     if word == "none":

@@ -22,7 +22,8 @@ class StepUse(msgspec.Struct, frozen=True):
     """What one response used, or a model that wrote a checkpoint's summary; ``commit`` is the hash of either.
 
     ``turn`` counts from 1, 0 is before the first message. ``model`` is the served one where it is known, ``endpoint``
-    a normalised URL (empty for a summary). ``time`` is microseconds UTC.
+    a normalised URL and ``place`` the endpoint's id (both empty for a summary). ``time`` is microseconds UTC;
+    ``usage`` is what the provider reported.
     """
 
     commit: str
@@ -32,6 +33,8 @@ class StepUse(msgspec.Struct, frozen=True):
     endpoint: str
     use: TokenUse
     kind: Literal["response", "summary"] = "response"
+    place: str = ""
+    usage: Usage | None = None
 
 
 class TurnUse(msgspec.Struct, frozen=True):
@@ -55,8 +58,8 @@ class Spending(msgspec.Struct, frozen=True):
 class _Answer:
     """A response while its blocks are gathered."""
 
-    def __init__(self, commit: Commit, turn: int, word: str) -> None:
-        self.commit, self.turn, self.word = commit, turn, word
+    def __init__(self, commit: Commit, turn: int, word: str, place: str) -> None:
+        self.commit, self.turn, self.word, self.place = commit, turn, word, place
         self.thoughts: list[Block] = []
         self.usage: Usage | None = None
 
@@ -73,7 +76,9 @@ class _Answer:
             model = value.origin.served_model or value.origin.requested_model
             endpoint = value.origin.endpoint
         use = token_use(self.usage, self.thoughts, self.word)
-        return StepUse(self.commit.hash, self.turn, self.commit.time, model, endpoint, use)
+        return StepUse(
+            self.commit.hash, self.turn, self.commit.time, model, endpoint, use, place=self.place, usage=self.usage
+        )
 
 
 class Ledger:
@@ -88,7 +93,7 @@ class Ledger:
         self._states: dict[int, TurnState] = {}
         self._seen: set[str] = set()
         # What the rule says of reasoning tokens: of responses to come, and by the digest of the data that held it.
-        self._asked: dict[str, str] = {}
+        self._asked: dict[str, tuple[str, str]] = {}
         self._words: dict[str, str] = {}
 
     def take(self, commits: Iterable[Commit]) -> None:
@@ -101,10 +106,13 @@ class Ledger:
             if commit.kind == "user":
                 self._prompts.append(commit.hash)
             elif commit.kind == "request":
-                self._asked[id] = self._word(value)
+                self._asked[id] = (
+                    self._word(value),
+                    value.target.get("endpoint", "") if isinstance(value, Request) else "",
+                )
             elif commit.kind == "response" and id in self._asked:
                 self._settle(answer)
-                answer = _Answer(commit, len(self._prompts), self._asked.pop(id))
+                answer = _Answer(commit, len(self._prompts), *self._asked.pop(id))
             elif isinstance(value, TurnEnded):
                 self._states[len(self._prompts)] = value.state
             elif isinstance(value, Compaction) and value.usage is not None:
@@ -152,7 +160,7 @@ def spending(steps: Sequence[StepUse]) -> Spending:
 
 def _summary(commit: Commit, value: Compaction, usage: Usage, turn: int) -> StepUse:
     use = token_use(usage, (), "unknown")
-    return StepUse(commit.hash, turn, commit.time, value.model, "", use, "summary")
+    return StepUse(commit.hash, turn, commit.time, value.model, "", use, "summary", usage=usage)
 
 
 def _sum(steps: Iterable[StepUse]) -> TokenUse:

@@ -54,7 +54,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     if session and go_on:
         raise click.UsageError("--continue goes on in the last session; --session names another")
     place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
-    with open_log(log_path(db)) as store:
+    with open_log(log_path(db), asks=True) as store:
         known = _last(store) if go_on else store.log.find_session(session) if session else None
         if known is not None:
             place = place_after(place, store.commits(known.id))
