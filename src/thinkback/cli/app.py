@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "convert": "convert",
         "referee": "referee",
         "mcp": "mcp",
+        "acp": "acp",
         "search": "search",
         "usage": "usage",
         "export": "exchange",

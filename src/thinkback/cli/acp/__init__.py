@@ -1,0 +1,62 @@
+"""``acp``: an Agent Client Protocol server over standard input and output, for editors.
+
+The package ``agent-client-protocol`` (``acp``) is imported when the server starts, never before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+
+from thinkback.cli.options import DIALECTS, Place, db_option, log_path, open_log, place_options, profile_option
+from thinkback.errors import MissingPackageError
+
+_HELP = f"""\
+Serve an editor as an agent: the Agent Client Protocol over standard input and output.
+
+An editor such as Zed starts it. Each conversation is a session of the log, its workspace the directory that the editor
+says; reasoning arrives as thoughts. Keys come from the environment of the editor.
+
+{DIALECTS}
+"""
+
+
+@click.command("acp", short_help="An agent for editors: the Agent Client Protocol.", help=_HELP)
+@click.option(
+    "--app",
+    metavar="NAME",
+    default="coding",
+    show_default=True,
+    help="The app of new conversations, with its prompt and tools; `thinkback apps` lists them.",
+)
+@profile_option
+@click.option(
+    "--offer",
+    "offered",
+    multiple=True,
+    metavar="ENDPOINT/MODEL",
+    help="A further model that the editor offers to switch to; repeatable.",
+)
+@place_options
+@db_option
+def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **given: Any) -> None:
+    """Serve until standard input ends."""
+    try:
+        import acp as library  # noqa: F401
+    except ImportError as error:
+        raise MissingPackageError(
+            "an agent for editors needs the package agent-client-protocol, which is not installed",
+            details={"package": "agent-client-protocol", "extra": "acp"},
+            next_actions=("install it with `pip install 'thinkback[acp]'`",),
+        ) from error
+    from thinkback.cli.acp.agent import Start
+    from thinkback.cli.acp.options import read_model
+    from thinkback.cli.acp.serving import serve
+
+    for name in offered:
+        read_model(name)
+    place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+    with open_log(log_path(db)) as store:
+        asyncio.run(serve(store, Start(place, profile, app, offered)))

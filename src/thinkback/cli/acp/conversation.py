@@ -1,0 +1,178 @@
+"""One conversation with an editor: its session, its tools, and its turns, one at a time.
+
+Promises: all of a turn is told before it is reported as over; one that the editor cancels, or that ends with it, is
+stored as interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import acp
+from acp import schema
+
+from thinkback.cli import terminal
+from thinkback.cli.acp import calls, content, options
+from thinkback.cli.acp.telling import Telling
+from thinkback.drive.tools import PythonTool
+from thinkback.errors import ThinkbackError
+from thinkback.session.aio import AsyncReplyStream
+from thinkback.session.reply import Reply
+from thinkback.session.session import Session
+from thinkback.session.stream import busy
+from thinkback.session.toolbox import toolbox
+from thinkback.settings.apps import MCP, Server
+from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
+
+_STOPS = {
+    "max_tokens": "max_tokens",
+    "max_tokens_in_reasoning": "max_tokens",
+    "refused": "refusal",
+    "safety": "refusal",
+}
+_PERMISSIONS: tuple[tuple[str, str, schema.PermissionOptionKind], ...] = (
+    ("once", "Allow", "allow_once"),
+    ("always", "Always allow", "allow_always"),
+    ("no", "Reject", "reject_once"),
+)
+_TOOLS = ("read", "list", "search", "write", "edit", "shell")
+"""What a session without an app may use."""
+
+
+class Conversation:
+    """``session`` in ``workspace``, told to ``client`` as the conversation ``id``; ``models`` may be chosen."""
+
+    def __init__(self, client: Any, id: str, session: Session, workspace: str, models: Sequence[str]) -> None:
+        self.id = id
+        self.session = session
+        self._client = client
+        self._workspace = workspace
+        self._models = models
+        self._telling = Telling(client, id, workspace)
+        self._stream: AsyncReplyStream | None = None
+        self._cancelled = False
+        self._needed = ExitStack()
+        self._tools: list[PythonTool] = []
+        session.on("post_commit", self._telling.stored)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a turn is under way."""
+        return self._stream is not None
+
+    async def begin(self, servers: Sequence[Any]) -> None:
+        """Start what the turns will need: the tools of the session's app, and the MCP servers of the editor, as far as
+        they can be used; the rest is told with the first turn.
+        """
+        app = self.session.app
+        await self._open(*((app.tools, app.servers) if app is not None else (_TOOLS, {})))
+        found = await asyncio.gather(
+            *(self._open([f"{MCP}{given.name}"], {given.name: content.read_server(given)}) for given in servers),
+            return_exceptions=True,
+        )
+        for error in found:
+            if isinstance(error, ThinkbackError):
+                terminal.complain(str(error))
+                self._telling.note(terminal.without_keys(error.message))
+            elif error is not None:
+                raise error
+
+    async def end(self) -> None:
+        """End the turn that is under way, and what the turns needed; forget a session in which nothing was said."""
+        await self.cancel()
+        await asyncio.get_running_loop().run_in_executor(None, self._needed.close)
+        if not self.session.log():
+            self.session._store.log.care.delete_session(self.session.id)
+
+    async def prompt(self, blocks: Sequence[Any], settings: Mapping[str, object]) -> Any:
+        """Run a turn; returns why it ended, and what it used. Raises ``ThinkbackError``."""
+        if self.is_running:
+            raise busy()
+        said = content.prompt_of(blocks)
+        self._cancelled = False
+        self._telling.thoughts = self.session.settings.include_in_response
+        stream = self._stream = self.session.aio.stream(
+            said, settings=settings, tools=self._tools, approve=self._approve
+        )
+        try:
+            async with self._telling.turn(), stream:
+                async for delta in stream:
+                    self._telling.delta(delta)
+        finally:
+            self._stream = None
+        return _response(stream.reply, cancelled=self._cancelled)
+
+    async def cancel(self) -> None:
+        """End the turn that is under way, if one is."""
+        if self._stream is not None:
+            self._cancelled = True
+            await self._stream.aclose()
+
+    async def replay(self) -> None:
+        """Tell what was said and thought so far."""
+        thoughts = self.session.settings.include_in_response
+        for update in content.replayed(self.session.log(), self._workspace, thoughts=thoughts):
+            await self._client.session_update(self.id, update)
+
+    async def choose(self, option: str, value: object) -> list[Any]:
+        """Set an option from the next request on; returns all of them as they are then. Raises ``ThinkbackError``."""
+        options.choose(self.session, option, value)
+        if option == options.MODE:
+            mode = self.session.settings.permissions_mode
+            told = schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
+            await self._client.session_update(self.id, told)
+        return options.config_options(self.session, self._models)
+
+    def chosen(self) -> dict[str, Any]:
+        """What may be chosen and is, as fields of the answer that opens the conversation."""
+        found = options.config_options(self.session, self._models)
+        return {"modes": options.modes(self.session), "config_options": found}
+
+    async def _open(self, names: Sequence[str], servers: Mapping[str, Server]) -> None:
+        """Add tools, which may have to be started."""
+        box = toolbox(self.session, names, workspace=self._workspace, servers=servers)
+        tools = await asyncio.get_running_loop().run_in_executor(None, box.__enter__)
+        self._needed.push(box)
+        self._tools += tools
+
+    async def _approve(self, request: PermissionRequest) -> PermissionAnswer:
+        """Ask the person at the editor, once all before it is told; no answer is a no."""
+        await self._telling.told()
+        call = request.call
+        asked = schema.ToolCallUpdate(
+            tool_call_id=call.id,
+            kind=calls.kind_of(call.name),
+            status="pending",
+            **calls.described(call, self._workspace, live=True),
+        )
+        choices = [
+            schema.PermissionOption(
+                option_id=id, name=f"{name}: {request.always}" if id == "always" else name, kind=kind
+            )
+            for id, name, kind in _PERMISSIONS
+        ]
+        answer = await self._client.request_permission(session_id=self.id, tool_call=asked, options=choices)
+        chosen = answer.outcome.option_id if isinstance(answer.outcome, schema.AllowedOutcome) else ""
+        return PermissionAnswer(chosen in ("once", "always"), always=chosen == "always")
+
+
+def _response(reply: Reply, *, cancelled: bool) -> Any:
+    stop: Any = _STOPS.get(reply.outcome, "end_turn")
+    if cancelled or reply.state == "interrupted":
+        stop = "cancelled"
+    elif reply.state == "capped":
+        stop = "max_turn_requests"
+    use = reply.tokens
+    usage = None
+    if use is not None and use.input is not None and use.output is not None:
+        usage = schema.Usage(
+            total_tokens=use.input + use.output,
+            input_tokens=use.input,
+            output_tokens=use.output,
+            thought_tokens=use.reasoning,
+            cached_read_tokens=use.cached,
+        )
+    return acp.PromptResponse(stop_reason=stop, usage=usage)

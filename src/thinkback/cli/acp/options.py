@@ -1,0 +1,89 @@
+"""What an editor may choose for a conversation: how calls are permitted, the model, and how hard it thinks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from acp import schema
+
+from thinkback.errors import SettingError
+from thinkback.session.session import Session
+from thinkback.settings.registry import DEFAULT, KEYS
+
+MODE, MODEL, EFFORT = "permissions.mode", "model", "reasoning.effort"
+_MODES = {
+    "ask": ("Ask", "What changes something or runs is asked about first."),
+    "auto": ("Auto", "Every tool runs without being asked about."),
+    "read_only": ("Read only", "Tools that only read run; the others never do."),
+}
+
+
+def modes(session: Session) -> Any:
+    """The permission modes, and the current one."""
+    available = [schema.SessionMode(id=id, name=name, description=text) for id, (name, text) in _MODES.items()]
+    return schema.SessionModeState(current_mode_id=session.settings.permissions_mode, available_modes=available)
+
+
+def config_options(session: Session, models: Sequence[str]) -> list[Any]:
+    """All that may be chosen, with what is chosen now; ``models`` are further ones as endpoint/model."""
+    settings, current = session.settings, model_of(session)
+    permissions = [(id, name, text) for id, (name, text) in _MODES.items()]
+    efforts = [(word, word.capitalize(), "") for word in (DEFAULT, *KEYS[EFFORT].choices)]
+    offered = [(name, name, "") for name in dict.fromkeys((current, *models))]
+    return [
+        _select(MODE, "Permissions", "mode", settings.permissions_mode, permissions),
+        _select(MODEL, "Model", "model", current, offered),
+        _select(EFFORT, "Effort", "thought_level", settings.effort or DEFAULT, efforts, KEYS[EFFORT].help),
+    ]
+
+
+def choose(session: Session, option: str, value: object) -> None:
+    """Set an option from the next request on. Raises ``SettingError`` or ``NotFoundError``; the old value stays."""
+    if option in (MODE, EFFORT):
+        session.set(option, value)
+    elif option == MODEL:
+        endpoint, model = read_model(value)
+        session.use(endpoint, model)
+    else:
+        raise SettingError(
+            f"there is no option {option!r}",
+            details={"key": option},
+            next_actions=(f"options are {MODE}, {MODEL} and {EFFORT}",),
+        )
+
+
+def model_of(session: Session) -> str:
+    """Where the next request goes, as endpoint/model."""
+    target = session.target
+    return f"{target.endpoint.id}/{target.model}"
+
+
+def read_model(value: object) -> tuple[str, str]:
+    """(endpoint, model) of ``endpoint/model``. Raises ``SettingError``."""
+    endpoint, _, model = value.partition("/") if isinstance(value, str) else ("", "", "")
+    if not (endpoint and model):
+        raise SettingError(
+            f"{value!r} names no endpoint and model",
+            details={"key": MODEL, "value": value},
+            next_actions=("say it as endpoint/model: openai/gpt-5",),
+        )
+    return endpoint, model
+
+
+def _select(
+    id: str, name: str, category: Any, current: str, choices: Sequence[tuple[str, str, str]], help: str = ""
+) -> Any:
+    options = [
+        schema.SessionConfigSelectOption(value=value, name=label, description=text or None)
+        for value, label, text in choices
+    ]
+    return schema.SessionConfigOptionSelect(
+        type="select",
+        id=id,
+        name=name,
+        description=help or None,
+        category=category,
+        current_value=current,
+        options=options,
+    )
