@@ -21,6 +21,7 @@ from thinkback.model.commits import (
     Merge,
     Message,
     Payload,
+    PermissionDecision,
     Priority,
     Repair,
     Request,
@@ -144,6 +145,10 @@ def test_of_what_was_said_nothing_is_left(value: Payload) -> None:
         (RECORD, msgspec.structs.replace(RECORD, params="{}")),
         (Repair("block", ("b",), "ann", "e", "m"), Repair("block", ("b",), "", "e", "m")),
         (TurnEnded("failed", "ann"), TurnEnded("failed")),
+        (
+            PermissionDecision("c", "go", "denied", "person", "runs", "why", "ann"),
+            PermissionDecision("c", "go", "denied", "person", "runs"),
+        ),
         (Annotation("h", Priority.SKIP, tags=("ann",), message="ann"), Annotation("h", Priority.SKIP)),
         (
             Compaction("manual", "ann", "f", "l", ("k",), model="m", usage=Usage(1), before=9, after=1, note="ann"),

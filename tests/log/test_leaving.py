@@ -25,6 +25,7 @@ from thinkback.model.commits import (
     Merge,
     Message,
     Payload,
+    PermissionDecision,
     Repair,
     Request,
     Response,
@@ -93,6 +94,7 @@ def test_nothing_that_nobody_said_leaves(value: Payload, expected: Payload) -> N
         BranchSummary("short"),
         Merge("b", "h"),
         TurnEnded("failed", "why"),
+        PermissionDecision("c", "go", "denied", "person", "runs", "why", "no"),
         Erased("asked", 3),
     ],
 )

@@ -19,6 +19,7 @@ from thinkback.model.commits import (
     Failure,
     Merge,
     Message,
+    PermissionDecision,
     Priority,
     TurnEnded,
 )
@@ -105,6 +106,20 @@ def test_what_did_not_come_to_an_end_says_so() -> None:
     assert Piece("note", "the turn ended: timed out") == entries[2].pieces[0]
     talk.note("turn_ended", TurnEnded("failed", "of hunger"))
     assert ("note", "the turn ended: failed of hunger") == read(talk)[-1]
+
+
+def test_permissions_that_were_asked_for_or_denied_are_told() -> None:
+    """By whom, and why; what a rule let run by itself is bookkeeping."""
+    talk = Talk().user("a")
+    talk.note("permission_decision", PermissionDecision("c", "go", "allowed", "rule", "runs", "the rule go=allow"))
+    talk.note("permission_decision", PermissionDecision("c", "go", "allowed", "person", "runs", "the mode"))
+    talk.note("permission_decision", PermissionDecision("c", "go", "denied", "person", "runs", "the mode", "no"))
+    talk.note("permission_decision", PermissionDecision("c", "go", "denied", "rule", "runs", "the rule go=deny"))
+    assert [
+        "go was allowed by a person",
+        "go was denied by a person: no",
+        "go was denied by the rule go=deny",
+    ] == [text for role, text in read(talk) if role == "note"]
 
 
 def test_everything_has_its_place() -> None:

@@ -13,6 +13,7 @@ from thinkback.model.commits import (
     Erased,
     Message,
     Payload,
+    PermissionDecision,
     Priority,
     Tool,
     Tools,
@@ -41,6 +42,7 @@ from thinkback.model.texts import text_of
         (Erased("a secret", 1, '{"type":"text","text":"the [..] rest"}'), "the [..] rest"),
         (Unknown('{"type":"new"}'), ""),
         (TurnEnded("completed"), ""),
+        (PermissionDecision("c", "go", "denied", "person", "runs", "why", "no"), ""),
         (Annotation("h", Priority.SKIP), ""),
     ],
 )

@@ -127,6 +127,7 @@ def test_other_calls_are_matched_by_their_arguments() -> None:
     assert "deny" == action("pay(*oops*)=deny", ToolCall("c", "pay", "{oops"))
     assert "deny" == action("pay([1])=deny", ToolCall("c", "pay", "[1]"))
     assert "deny" == action("pay()=deny", ToolCall("c", "pay", ""))
+    assert "allow" == action("pay(*oops*)=deny", calling("pay", amount=7))
     assert "deny" == action("pay({*)=deny", calling("pay", command=7, path=8))
     assert "allow" == action("pay=ask,pay(*)=allow", calling("pay", amount=7))
 
