@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import thinkback
-from tests.cli.command import Command
+from tests.cli.command import KEY, Command
+from thinkback.referee import Referee, Step
 
 
 @pytest.mark.parametrize(("by", "rows"), [("model", 1), ("turn", 1), ("step", 2), ("session", 1)])
@@ -27,3 +28,38 @@ def test_context_and_budget(talked: Command) -> None:
         store.session("talk").set("reasoning.budget", 100_000)
     assert "of 100,000, then warn" in talked("usage", "--family").out
     assert 100_000 == talked("usage", "--json").json["budget"]["limit"]
+
+
+def test_cost_is_shown_where_a_price_is_known(talked: Command) -> None:
+    """No price, no column; with a person's own price each line and the sum have one."""
+    told = talked("usage", "--json").json
+    assert (None, 2) == (told["total"]["cost_usd"], told["total"]["cost_unknown_of"])
+    assert "cost" not in talked("usage").out
+    talked.config.mkdir(exist_ok=True)
+    (talked.config / "prices.toml").write_text(
+        '[[price]]\nmodels = ["deepseek-*"]\ninput = 1\ncached = 1\noutput = 2\nsince = "2020-01-01"\nsource = "me"\n'
+    )
+    told = talked("usage", "--json").json["total"]
+    assert pytest.approx((told["input"] + 2 * told["output"]) / 1e6) == told["cost_usd"]
+    for by in ("model", "turn", "step"):
+        shown = talked("usage", "--by", by).out.splitlines()
+        assert [by, "input", "cached", "output", "reasoning", "cost"] == shown[0].split()
+        assert all("$0.0" in line for line in shown[1:3])
+    (talked.config / "prices.toml").write_text("[[price]]\n")
+    assert "prices.toml: price[0]: Object missing required field" in talked("usage").err
+
+
+def test_excessive_reasoning_is_told_with_what_to_do(command: Command, referee: Referee) -> None:
+    """Five turns of little but reasoning: the hint, for people and for programs."""
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        session = store.session(
+            "much", endpoint="deepseek", model="deepseek-v4-pro", base_url=referee.base_url("deepseek"), api_key=KEY
+        )
+        for at in range(5):
+            referee.push(Step(reasoning="one two three four five six seven eight nine ten " * 9, text="Yes."))
+            session.chat(f"Question {at}?")
+    shown = command("usage").out
+    assert "of the output of the last 5 turns was reasoning" in shown
+    assert "set reasoning.effort to" in shown
+    (hint,) = command("usage", "--json").json["hints"]
+    assert "excessive_reasoning" == hint["kind"]

@@ -1,9 +1,9 @@
-"""``usage``: tokens by step, turn, session and model, and what the next request would carry."""
+"""``usage``: tokens by step, turn, session and model, their cost, what the next request would carry, and hints."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -12,16 +12,27 @@ from thinkback.cli.branching import open_line
 from thinkback.cli.options import db_option, existing_log, json_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
+    from thinkback.observe.cost import Cost
     from thinkback.session.session import Session
-    from thinkback.turn.spending import Spending
+    from thinkback.session.usage import SessionUsage
+    from thinkback.turn.spending import StepUse
     from thinkback.turn.usage import TokenUse
 
 _COLUMNS = ("input", "cached", "output", "reasoning")
 
 
-@click.command("usage", short_help="Tokens by step, turn, session and model.")
+class Row(NamedTuple):
+    """A line of the table; ``cost`` is ``None`` where it is not asked for."""
+
+    name: str
+    use: TokenUse
+    steps: int = 0
+    cost: Cost | None = None
+
+
+@click.command("usage", short_help="Tokens and cost by step, turn, session and model.")
 @click.argument("session", default="")
 @click.option("--by", type=click.Choice(("model", "turn", "step", "session")), default="model", help="A line for each.")
 @click.option("--family", is_flag=True, help="With all sessions that forked from one another.")
@@ -30,13 +41,14 @@ _COLUMNS = ("input", "cached", "output", "reasoning")
 def usage_command(session: str, by: str, family: bool, db: str, as_json: bool) -> None:
     """Show the tokens that SESSION used, in one meaning for every provider; with --by session, of the whole log.
 
-    With the tokens that are stored, those of the next request, and the budget of reasoning where one is set.
+    With their cost where a provider reports it or a price is known (yours: prices.toml in the configuration directory),
+    the tokens that are stored, those of the next request, and the budget of reasoning where one is set.
     """
     if by == "session":
         with existing_log(db) as store:
             used = store.usage()
-        rows = [(name, spent.use) for name, spent in used.sessions.items()]
-        _show("session", rows, used.total, [], as_json, {})
+        rows = [Row(name, spent.use) for name, spent in used.sessions.items()]
+        _show("session", rows, Row("all", used.total.use, used.total.steps), [], as_json, {})
         return
     with open_line(db, session) as found:
         show_usage(found, by, family, as_json)
@@ -44,13 +56,13 @@ def usage_command(session: str, by: str, family: bool, db: str, as_json: bool) -
 
 def show_usage(session: Session, by: str = "model", family: bool = False, as_json: bool = False) -> None:
     """What ``session``, or its family, used ``by`` model, turn or step, and what its next request would carry."""
+    from thinkback.turn.spending import spending
+
     usage = session.usage
-    total = usage.family() if family else usage.total()
-    rows = {
-        "model": lambda: list(total.models.items()),
-        "turn": lambda: [(str(turn.turn), turn.use) for turn in usage.turns()],
-        "step": lambda: [(step.commit[:8], step.use) for step in usage.steps()],
-    }[by]()
+    counted = usage.counted(family=family)
+    total = spending(counted)
+    rows = [Row(name, use, len(steps), usage.cost(steps)) for name, use, steps in _rows(usage, by, counted)]
+    all_of_it = Row("all", total.use, total.steps, usage.cost(counted))
     budget = usage.budget()
     context = usage.context() if session._place.is_complete else None
     notes: list[str] = []
@@ -62,42 +74,60 @@ def show_usage(session: Session, by: str = "model", family: bool = False, as_jso
     if budget.limit is not None:
         notes.append(f"reasoning: {budget.spent:,} of {budget.limit:,}, then {budget.action}")
         facts["budget"] = {"spent": budget.spent, "limit": budget.limit, "action": budget.action}
-    _show(by, rows, total, notes, as_json, facts)
+    hints = usage.hints()
+    for hint in hints:
+        notes += [f"hint: {hint.text}", *(f"  - {action}" for action in hint.next_actions)]
+    facts["hints"] = [{"kind": hint.kind, "text": hint.text, "next_actions": hint.next_actions} for hint in hints]
+    _show(by, rows, all_of_it, notes, as_json, facts)
+
+
+def _rows(usage: SessionUsage, by: str, counted: Sequence[StepUse]) -> list[tuple[str, TokenUse, Sequence[StepUse]]]:
+    from thinkback.turn.spending import spending
+
+    if by == "turn":
+        return [(str(turn.turn), turn.use, turn.steps) for turn in usage.turns()]
+    if by == "step":
+        return [(step.commit[:8], step.use, [step]) for step in usage.steps()]
+    models = spending(counted).models
+    return [(model, use, [step for step in counted if step.model == model]) for model, use in models.items()]
 
 
 def _show(
-    by: str,
-    rows: Iterable[tuple[str, TokenUse]],
-    total: Spending,
-    notes: Iterable[str],
-    as_json: bool,
-    facts: dict[str, object],
+    by: str, rows: Sequence[Row], total: Row, notes: Sequence[str], as_json: bool, facts: dict[str, object]
 ) -> None:
     if as_json:
-        listed = [{by: name, **_as_json(use)} for name, use in rows]
-        terminal.print_json({"total": {"steps": total.steps, **_as_json(total.use)}, f"by_{by}": listed, **facts})
+        listed = [{by: row.name, **_as_json(row)} for row in rows]
+        terminal.print_json({"total": {"steps": total.steps, **_as_json(total)}, f"by_{by}": listed, **facts})
         return
     pen = terminal.pen(sys.stdout)
-    lines = [
-        (by, *_COLUMNS),
-        *((terminal.clean(name), *_cells(use)) for name, use in rows),
-        ("all", *_cells(total.use)),
-    ]
-    heading, *others = terminal.table(lines, right=range(1, len(_COLUMNS) + 1))
+    has_cost = total.cost is not None and total.cost.known > 0
+    columns = (*_COLUMNS, "cost") if has_cost else _COLUMNS
+    cells = [(terminal.clean(row.name), *_cells(row, has_cost)) for row in (*rows, total)]
+    heading, *others = terminal.table([(by, *columns), *cells], right=range(1, len(columns) + 1))
     terminal.out(pen(heading, "bold"))
     for line in others:
         terminal.out(line)
+    if total.cost is not None and has_cost and total.cost.unknown:
+        notes = [f"cost: of {total.cost.unknown} of {total.steps} responses no price is known", *notes]
     for note in notes:
         terminal.out(pen(note, "dim"))
 
 
-def _cells(use: TokenUse) -> list[str]:
+def _cells(row: Row, has_cost: bool) -> list[str]:
+    use, cost = row.use, row.cost
     counts = [getattr(use, name) for name in _COLUMNS]
     told = ["-" if count is None else f"{count:,}" for count in counts]
     if use.estimated and use.reasoning is not None:
         told[-1] = f"~{told[-1]}"
+    if has_cost:
+        told.append(f"${cost.usd:.4f}" if cost is not None and cost.known else "-")
     return told
 
 
-def _as_json(use: TokenUse) -> dict[str, Any]:
-    return {**{name: getattr(use, name) for name in _COLUMNS}, "estimated": use.estimated}
+def _as_json(row: Row) -> dict[str, Any]:
+    use, cost = row.use, row.cost
+    told = {**{name: getattr(use, name) for name in _COLUMNS}, "estimated": use.estimated}
+    if cost is not None:
+        told["cost_usd"] = round(cost.usd, 9) if cost.known else None
+        told["cost_unknown_of"] = cost.unknown
+    return told

@@ -13,10 +13,13 @@ import msgspec
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.model.commits import Commit, Head
 from thinkback.model.plan import Counts
-from thinkback.session.revisions import family
+from thinkback.session.revisions import family as relatives
+from thinkback.turn.controls import efforts
+from thinkback.turn.hints import Hint, hints
 from thinkback.turn.spending import Ledger, Spending, StepUse, TurnUse, spending
 
 if TYPE_CHECKING:
+    from thinkback.observe.cost import Cost
     from thinkback.session.requests import CallOptions
     from thinkback.session.session import Session
 
@@ -52,13 +55,33 @@ class SessionUsage:
 
     def total(self) -> Spending:
         """What this session used itself, on all its branches, also where none leads any more; by model too."""
-        log, info = self._session._store.log, self._session._info
-        return spending(_own(log, info))
+        return spending(self.counted())
 
     def family(self) -> Spending:
         """What this session used, and all that descend from the same one."""
+        return spending(self.counted(family=True))
+
+    def counted(self, *, family: bool = False) -> list[StepUse]:
+        """The steps that ``total``, or ``family``, is the sum of."""
         log, info = self._session._store.log, self._session._info
-        return spending([step for found in _each(log, family(log, info.family)).values() for step in found])
+        if not family:
+            return _own(log, info)
+        return [step for found in _each(log, relatives(log, info.family)).values() for step in found]
+
+    def cost(self, steps: Iterable[StepUse] | None = None) -> Cost:
+        """US dollars of ``steps``, or of all that this session used: as reported, else by dated prices.
+
+        Raises ``RuleFileError`` for a price file with a fault.
+        """
+        from thinkback.session.observing import costs
+
+        return costs(self.counted() if steps is None else steps)
+
+    def hints(self) -> list[Hint]:
+        """What is worth knowing of how the conversation goes, with what to do about it."""
+        session = self._session
+        takes = efforts(session.target) if session._place.is_complete else ()
+        return hints(self.turns(), session.settings.effort, takes)
 
     def context(self, **options: Unpack[CallOptions]) -> Counts:
         """Tokens of the next request, estimated: ``raw`` what is stored, ``effective`` what would be sent."""
