@@ -83,6 +83,7 @@ conformance: venv ## every dialect to every other and back, judged by the refere
 
 docs: venv ## the parts of the documentation that are made from the code
 	@$(BIN)/python -m scripts.cli_reference
+	@$(BIN)/python -m scripts.captures
 
 bench: venv ## the benchmarks; results in bench/latest.json
 	@$(BIN)/python -m bench

@@ -17,6 +17,7 @@ import subprocess
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -49,7 +50,7 @@ class Cell(NamedTuple):
 
 
 class Terminal:
-    """``line`` running on a terminal of ``columns`` and ``rows``, which has a scrollback.
+    """``line`` running in ``directory`` on a terminal of ``columns`` and ``rows``, which has a scrollback.
 
     ``background`` is what it answers when asked for its background; ``None`` is a terminal that does not answer.
     ``received`` is everything that was written to it.
@@ -63,6 +64,7 @@ class Terminal:
         columns: int = 80,
         rows: int = 24,
         background: Rgb | None = DARK,
+        directory: Path | None = None,
     ) -> None:
         self.received = b""
         self._background = background
@@ -77,6 +79,7 @@ class Terminal:
             stdout=slave,
             stderr=slave,
             env=dict(environment),
+            cwd=directory,
             start_new_session=True,
             preexec_fn=_take_terminal,
         )

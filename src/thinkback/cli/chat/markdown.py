@@ -35,8 +35,6 @@ _STYLES = {
     "markdown.h5": "italic",
     "markdown.h6": "italic",
     "markdown.h7": "italic",
-    "markdown.item.bullet": "none",
-    "markdown.item.number": "none",
     "markdown.link": "underline",
     "markdown.link_url": "dim",
     "markdown.block_quote": "dim",
@@ -65,12 +63,17 @@ class _Code(CodeBlock):
 
 
 class _Item(ListItem):
-    """An item that stands alone: its number as it was written, whatever the numbers of its neighbours."""
+    """An item that stands alone: its number as it was written, its mark also where there is nothing behind it."""
+
+    def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self._behind(" • ", console, options)
 
     def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
-        mark = f" {number}. "
+        yield from self._behind(f" {number}. ", console, options)
+
+    def _behind(self, mark: str, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = console.render_lines(self.elements, options.update(width=options.max_width - len(mark)))
-        for at, line in enumerate(lines):
+        for at, line in enumerate(lines or [[]]):
             yield Segment(" " * len(mark) if at else mark)
             yield from line
             yield Segment.line()

@@ -107,6 +107,8 @@ class Screen:
                 self._sum_up(reply)
             if error is not None and str(error):
                 self._line(terminal.without_keys(str(error)), "red")
+            if self._last and self._surface.is_terminal:
+                self._surface.write(self._surface.line_end)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
