@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "restore": "curate",
         "doctor": "doctor",
         "settings": "settings",
+        "profile": "profiles",
         "endpoints": "endpoints",
         "apps": "apps",
         "probe": "probe",

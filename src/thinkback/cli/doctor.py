@@ -17,7 +17,7 @@ from thinkback.cli.options import (
     existing_log,
     json_option,
     opened,
-    place_after,
+    place_of,
     place_options,
 )
 
@@ -54,9 +54,8 @@ def doctor_command(session: str | None, dry_run: bool, as_json: bool, db: str, *
 
     with existing_log(db) as store:
         info = chosen(store, session)
-        place = place_after(
-            Place(given["endpoint"], given["model"], given["base_url"], given["key_env"]), store.commits(info.id)
-        )
+        place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+        place = place_of(store, info, store.commits(info.id), place)
         check_place(place)
         open_session = opened(store, info.name, place)
         commits = open_session.log()

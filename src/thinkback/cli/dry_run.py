@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,24 +12,28 @@ import thinkback
 from thinkback.cli import terminal
 from thinkback.cli.apps import app_of, placed
 from thinkback.cli.decisions import control_line
-from thinkback.cli.options import Place, check_place, is_log_there, log_path, open_log, place_after
+from thinkback.cli.options import Names, Place, check_place, is_log_there, log_path, open_log, place_of
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
     from thinkback.model.commits import Commit
     from thinkback.rules import Rulebook
-    from thinkback.turn.plan import Plan
+    from thinkback.session.session import Session
+    from thinkback.session.store import SessionStore
 
 _NAME = "dry run"
 _NO_KEY = "none"
 
 
-def dry_run(db: str, name: str, place: Place, app: str, prompt: str, options: Mapping[str, Any], as_json: bool) -> None:
+def dry_run(
+    db: str, name: str, place: Place, names: Names, prompt: str, options: Mapping[str, Any], as_json: bool
+) -> None:
     """Print the body of the request that ``prompt`` would lead to; with ``as_json`` where it goes and why, too."""
     known, commits = _stored(db, name)
-    place = placed(place_after(place, commits), app or app_of(known))
-    check_place(place)
-    plan = _plan(place, app, known, commits, prompt, options)
+    with thinkback.open(":memory:") as store:
+        place = placed(place_of(store, known, commits, place, names.profile), names.app or app_of(known))
+        check_place(place)
+        plan = _copy(store, place, names, known, commits).wire.plan(prompt, **options)
     body = bytes(plan)
     if as_json:
         terminal.print_json(
@@ -59,34 +62,29 @@ def _stored(db: str, name: str) -> tuple[SessionInfo | None, list[Commit]]:
         return info, store.commits(info.id) if info else []
 
 
-def _plan(
-    place: Place, app: str, known: SessionInfo | None, commits: list[Commit], prompt: str, options: Mapping[str, Any]
-) -> Plan:
-    """The plan after the copy was asked ``prompt``. Planning wants a key where the endpoint does: any will do."""
+def _copy(store: SessionStore, place: Place, names: Names, known: SessionInfo | None, commits: list[Commit]) -> Session:
+    """The copy. Planning wants a key where the endpoint does: any will do."""
     from thinkback.drive.sync import now
     from thinkback.model.commits import Head
 
-    with thinkback.open(":memory:") as store:
-        info = store.log.create_session(_NAME, _NAME, now())
-        if known is not None:
-            store.log.write_settings(info.id, known.settings)
-        if commits:
-            store.log.append(info.id, "copy", commits, Head())
-        session = store.session(
-            _NAME,
-            endpoint=place.endpoint,
-            model=place.model,
-            base_url=place.base_url,
-            api_key=_key(store.rulebook, place),
-            app=app,
-        )
-        return session.wire.plan(prompt, **options)
+    info = store.log.create_session(_NAME, _NAME, now())
+    if known is not None:
+        store.log.write_settings(info.id, known.settings)
+    if commits:
+        store.log.append(info.id, "copy", commits, Head())
+    return store.session(
+        _NAME,
+        endpoint=place.endpoint,
+        model=place.model,
+        base_url=place.base_url,
+        api_key=_key(store.rulebook, place),
+        app=names.app,
+        profile=names.profile,
+    )
 
 
 def _key(rulebook: Rulebook, place: Place) -> str:
     from thinkback.session import config
 
-    if place.key_env:
-        return os.environ.get(place.key_env) or _NO_KEY
     known = rulebook.endpoint(place.endpoint) if place.endpoint else rulebook.endpoint_for_url(place.base_url)
-    return config.find_key(known, None) or _NO_KEY
+    return config.find_key(known, None, place.key_env) or _NO_KEY

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from thinkback.cli.places import MAKERS
-from thinkback.errors import CredentialError, NotFoundError
+from thinkback.errors import NotFoundError
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
@@ -44,15 +44,12 @@ class Place(NamedTuple):
     base_url: str = ""
     key_env: str = ""
 
-    @property
-    def api_key(self) -> str | None:
-        """The key of ``key_env``; ``None`` leaves it to the endpoint's own variables."""
-        if not self.key_env:
-            return None
-        key = os.environ.get(self.key_env)
-        if not key:
-            raise CredentialError(f"the environment variable {self.key_env} is not set")
-        return key
+
+class Names(NamedTuple):
+    """What a session goes by besides a place: the app of a new one, and profiles, separated by commas."""
+
+    app: str = ""
+    profile: str = ""
 
 
 app_option = click.option(
@@ -152,6 +149,33 @@ def place_after(given: Place, commits: Sequence[Commit]) -> Place:
     return Place(target["endpoint"], given.model or target["model"], target["base_url"], given.key_env)
 
 
+def place_of(
+    store: SessionStore, known: SessionInfo | None, commits: Sequence[Commit], given: Place, profile: str = ""
+) -> Place:
+    """``given``, completed by the profiles that are named or that the session has, else from its last request, else by
+    the user's default profiles.
+    """
+    from thinkback.session.profile_files import SETTING
+    from thinkback.settings.registry import DEFAULT
+
+    own = profile or (known.settings.get(SETTING, "") if known is not None else "")
+    if own and own != DEFAULT:
+        given = _profiled(store, given, own)
+    if not (own and given.endpoint and given.model):
+        given = place_after(given, commits)
+    default = "" if own else str(store.user_settings().get(SETTING, DEFAULT))
+    return _profiled(store, given, default) if default not in ("", DEFAULT) else given
+
+
+def _profiled(store: SessionStore, given: Place, names: str) -> Place:
+    from thinkback.session import following, requests
+    from thinkback.settings.profiles import names_in
+
+    place = requests.Place(model=given.model, endpoint=given.endpoint, base_url=given.base_url, key_env=given.key_env)
+    there = following.checked(store.rulebook, place, names_in(names), fill=True)
+    return Place(there.endpoint, there.model, there.base_url, there.key_env)
+
+
 def check_place(place: Place) -> None:
     """Raise ``NotFoundError`` where nobody said where a request goes."""
     if not (place.endpoint or place.base_url):
@@ -170,7 +194,7 @@ def opened(store: SessionStore, name: str, place: Place, app: str = "", profile:
         endpoint=place.endpoint,
         model=place.model,
         base_url=place.base_url,
-        api_key=place.api_key,
+        key_env=place.key_env,
         app=app,
         profile=profile,
     )

@@ -17,6 +17,7 @@ from thinkback.cli import exits, terminal
 from thinkback.cli.apps import app_of, placed
 from thinkback.cli.options import (
     DIALECTS,
+    Names,
     Place,
     app_option,
     check_place,
@@ -25,8 +26,9 @@ from thinkback.cli.options import (
     log_path,
     open_log,
     opened,
-    place_after,
+    place_of,
     place_options,
+    profile_option,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ takes the words of the endpoint's own dialect.
 )
 @click.option("--dry-run", is_flag=True, help="Print the body that would be sent; sends and stores nothing.")
 @app_option
+@profile_option
 @place_options
 @db_option
 @json_option
@@ -89,21 +92,25 @@ def run_command(prompt: str, **given: Any) -> None:
     if given["dry_run"]:
         from thinkback.cli.dry_run import dry_run
 
-        dry_run(given["db"], given["session"], place, given["app"], text, options, given["as_json"])
+        dry_run(given["db"], given["session"], place, _names(given), text, options, given["as_json"])
         return
     options["times"] = 3 if given["goes_on"] else 0
-    _ask(given["db"], given["session"], place, given["app"], text, options, given["as_json"])
+    _ask(given["db"], given["session"], place, _names(given), text, options, given["as_json"])
 
 
-def _ask(db: str, name: str, place: Place, app: str, text: str, options: dict[str, Any], as_json: bool) -> None:
+def _names(given: Mapping[str, Any]) -> Names:
+    return Names(given["app"], given["profile"])
+
+
+def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dict[str, Any], as_json: bool) -> None:
     from thinkback.session import continuing
 
     with open_log(log_path(db), asks=True) as store:
         known = store.log.find_session(name) if name else None
-        place = place_after(place, store.commits(known.id)) if known else place
-        place = placed(place, app or app_of(known))
+        place = place_of(store, known, store.commits(known.id) if known else (), place, names.profile)
+        place = placed(place, names.app or app_of(known))
         _check(store, place)
-        session = opened(store, known.name if known else name or _fresh_name(), place, app)
+        session = opened(store, known.name if known else name or _fresh_name(), place, *names)
         reply = continuing.chat(session, text, **options) if as_json else _stream(session, text, options)
         if as_json:
             terminal.print_json(_as_json(session, reply))
@@ -115,7 +122,7 @@ def _check(store: SessionStore, place: Place) -> None:
     from thinkback.session import requests
 
     check_place(place)
-    where = requests.Place(model=place.model, endpoint=place.endpoint, base_url=place.base_url, api_key=place.api_key)
+    where = requests.Place(model=place.model, endpoint=place.endpoint, base_url=place.base_url, key_env=place.key_env)
     where.target(store.rulebook)
     where.headers(store.rulebook, streams=False)
     where.authenticator(store.rulebook)
@@ -249,18 +256,18 @@ def _prompt(prompt: str) -> str:
     return text
 
 
-def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
-    pairs = [pair.partition("=") for pair in given]
-    for key, equals, value in pairs:
+def pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    parts = [pair.partition("=") for pair in given]
+    for key, equals, value in parts:
         if not key or not equals:
             raise click.UsageError(f"{option} wants KEY=VALUE, got {key + equals + value!r}")
-    return [(key.strip(), value) for key, _, value in pairs]
+    return [(key.strip(), value) for key, _, value in parts]
 
 
 def _settings(given: Sequence[str]) -> Mapping[str, object]:
     from thinkback.settings import Layers
 
-    wanted = dict(_pairs("--set", given))
+    wanted = dict(pairs("--set", given))
     Layers().replace("call", wanted)
     return wanted
 
@@ -269,7 +276,7 @@ def _params(given: Sequence[str]) -> dict[str, Any]:
     from thinkback.model.target import merge
 
     params: dict[str, Any] = {}
-    for key, text in _pairs("--param", given):
+    for key, text in pairs("--param", given):
         try:
             value: Any = json.loads(text)
         except ValueError:

@@ -20,7 +20,7 @@ from thinkback.cli.options import (
     existing_log,
     json_option,
     opened,
-    place_after,
+    place_of,
     place_options,
 )
 from thinkback.session.wording import first_words
@@ -62,7 +62,7 @@ def why_command(name: str | None, of_next: bool, as_json: bool, db: str, **given
         info = chosen(store, name)
         place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
         if of_next:
-            place = place_after(place, store.commits(info.id))
+            place = place_of(store, info, store.commits(info.id), place)
             check_place(place)
         plan = opened(store, info.name, place if of_next else Place()).explain(next=of_next)
     which = "next" if of_next else "last"

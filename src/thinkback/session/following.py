@@ -82,7 +82,8 @@ def load(session: Session, names: Sequence[str]) -> None:
 
 
 def checked(book: Rulebook, place: Place, names: Sequence[str], *, fill: bool = False) -> Place:
-    """``place`` as the profiles ``names`` would have it; of several targets the first. Raises what is wrong with any.
+    """``place`` as the profiles ``names`` would have it; of several targets the first that has a key. Raises what is
+    wrong with any.
 
     With ``fill`` they say only what ``place`` leaves open.
     """
@@ -94,7 +95,8 @@ def checked(book: Rulebook, place: Place, names: Sequence[str], *, fill: bool = 
     for there in places:
         if there.is_complete:
             there.target(book)
-    return places[0]
+    usable = (there for there in places if there.is_complete and not there.key_missing(book))
+    return next(usable, places[0]) if profile.targets else places[0]
 
 
 def saved(session: Session) -> Profile:

@@ -31,7 +31,6 @@ def moved(place: Place, book: Rulebook, spot: Spot) -> Place:
     if spot.endpoint or spot.base_url:
         given = {"endpoint": spot.endpoint, "base_url": spot.base_url, "key_env": spot.key_env}
     if spot.key_env:
-        place = msgspec.structs.replace(place, api_key=None)
         given["key_env"] = spot.key_env
     if spot.model:
         given["model"] = spot.model

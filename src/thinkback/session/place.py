@@ -71,6 +71,8 @@ class Place(msgspec.Struct, frozen=True):
         given = {key: value for key, value in options.items() if value is not None}
         if "headers" in given:
             given["headers_given"] = dict(given.pop("headers"))
+        if given.get("key_env"):
+            given = {"api_key": None, **given}
         if given.get("endpoint", self.endpoint) != self.endpoint:
             given = {**_HOST_BOUND, "base_url": "", **given}
         elif "base_url" in given and _host(given["base_url"] or self._own(rulebook)) != _host(self.address(rulebook)):

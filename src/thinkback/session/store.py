@@ -117,6 +117,7 @@ class SessionStore:
         model: str = "",
         base_url: str = "",
         api_key: str | None = None,
+        key_env: str = "",
         headers: Mapping[str, str] | None = None,
         proxy: str | None = None,
         verify: Verify = True,
@@ -129,12 +130,13 @@ class SessionStore:
     ) -> Session:
         """The session ``name``, made if it is not there; endpoint and model hold from the next request on.
 
-        ``base_url`` alone is enough for a server that is not in the catalogue. ``proxy`` and ``verify`` (CA file or
-        directory, ``ssl.SSLContext`` or ``False``) override the environment; ``transport`` replaces our HTTP client,
-        ``client`` (anything with ``chat(**request)``, maybe with ``extract_reasoning(response)``) the provider too;
-        ``account`` names the account where one key replaces another; ``profile`` (names, separated by commas) says
-        what is not given, and is the session's from here on. ``app`` is what a new session is for; it stays with the
-        session, and says what neither the caller nor a profile does.
+        ``base_url`` alone is enough for a server that is not in the catalogue. ``api_key`` is a key, ``key_env`` the
+        name of one where it is not the endpoint's. ``proxy`` and ``verify`` (CA file or directory, ``ssl.SSLContext``
+        or ``False``) override the environment; ``transport`` replaces our HTTP client, ``client`` (anything with
+        ``chat(**request)``, maybe with ``extract_reasoning(response)``) the provider too; ``account`` names the
+        account where one key replaces another; ``profile`` (names, separated by commas) says what is not given, and is
+        the session's from here on. ``app`` is what a new session is for; it stays with the session, and says what
+        neither the caller nor a profile does.
         """
         from thinkback.drive.http import Timeouts
         from thinkback.drive.sync import now
@@ -155,6 +157,7 @@ class SessionStore:
             endpoint=endpoint,
             base_url=base_url.rstrip("/"),
             api_key=api_key,
+            key_env=key_env,
             headers_given=dict(headers or {}),
             proxy=proxy,
             verify=verify,

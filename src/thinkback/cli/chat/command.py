@@ -20,7 +20,7 @@ from thinkback.cli.options import (
     log_path,
     open_log,
     opened,
-    place_after,
+    place_of,
     place_options,
     profile_option,
 )
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
     from thinkback.session.store import SessionStore
 
-PROFILE = "session.profile"
 _HELP = """\
 Talk to a model. Reasoning and answer stream; Ctrl-C ends a turn, and nothing that arrived is lost.
 
@@ -56,10 +55,9 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
     with open_log(log_path(db), asks=True) as store:
         known = _last(store) if go_on else store.log.find_session(session) if session else None
-        if known is not None:
-            place = place_after(place, store.commits(known.id))
+        place = place_of(store, known, store.commits(known.id) if known else (), place, profile)
         reader = _reader()
-        if not (reader.is_live or known or profile or store.user_settings().get(PROFILE)):
+        if not (reader.is_live or known):
             check_place(placed(place, app))
         found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
         with Chat(store, found, reader, sys.stdout) as chat:

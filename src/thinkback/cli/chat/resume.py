@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import thoughts
-from thinkback.cli.options import Place, opened, place_after
+from thinkback.cli.options import Place, opened, place_of
 from thinkback.model.blocks import Text, ToolCall, ToolResult
 from thinkback.model.commits import Message, TurnEnded
 from thinkback.model.curation import curate
@@ -20,7 +20,7 @@ TURNS = 10
 def go_on(chat: Chat, name: str) -> None:
     """Make the session ``name``, which must be there, the one of the chat."""
     info = chat.store.find(name)
-    place = place_after(Place(), chat.store.commits(info.id))
+    place = place_of(chat.store, info, chat.store.commits(info.id), Place())
     if place.endpoint:
         chat.session = opened(chat.store, info.name, place)
     else:  # nothing was asked there yet: it goes where this chat goes

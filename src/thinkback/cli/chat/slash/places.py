@@ -9,7 +9,6 @@ import click
 
 from thinkback.cli import endpoints, terminal
 from thinkback.cli.chat.table import Slash, words
-from thinkback.cli.options import Place
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
@@ -43,7 +42,6 @@ def endpoint(chat: Chat, rest: str) -> None:
             endpoint=name or None,
             model=new_model or None,
             base_url=base_url.rstrip("/") or None,
-            api_key=Place(key_env=key_env).api_key,
             key_env=key_env or None,
         )
     _tell(chat)

@@ -1,0 +1,165 @@
+"""``profile``: names for endpoint, model and settings; made, shown, deleted, and taken as the default."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import Place, chosen, db_option, existing_log, json_option, opened, place_of, place_options
+
+if TYPE_CHECKING:
+    from thinkback.settings.profiles import Profile
+
+
+@click.group("profile", short_help="List, show, save and delete profiles.")
+def profile_command() -> None:
+    """A profile is a name for endpoint, model and settings, in a file of its own: profiles/NAME.toml in the
+    configuration directory. Give it to `run` and `chat` as --profile NAME.
+    """
+
+
+@profile_command.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the profiles; the default ones are marked."""
+    from thinkback.errors import ThinkbackError
+    from thinkback.session import profile_files
+
+    names, defaults = profile_files.listed(), profile_files.defaults()
+    if as_json:
+        terminal.print_json([{"name": name, "default": name in defaults} for name in names])
+        return
+    pen, width = terminal.pen(sys.stdout), max(map(len, names), default=0)
+    for name in names:
+        try:
+            told = _summary(profile_files.read(name))
+        except ThinkbackError as error:
+            told = pen(terminal.clean(error.message), "red")
+        mark = "*" if name in defaults else " "
+        terminal.out(f"{mark} {pen(terminal.pad(name, width), 'bold')}  {told}")
+    if not names:
+        terminal.note("no profiles yet: `thinkback profile save NAME --endpoint ID --model NAME` makes one")
+
+
+@profile_command.command("show")
+@click.argument("name")
+@json_option
+def show_command(name: str, as_json: bool) -> None:
+    """Show what the profile NAME says."""
+    from thinkback.session import profile_files
+
+    said = profile_files.described(profile_files.read(name))
+    if as_json:
+        terminal.print_json({"name": name, **dict(said)})
+        return
+    for line in terminal.table([(key, terminal.clean(_shown(value))) for key, value in said]):
+        terminal.out(line)
+
+
+@profile_command.command("save")
+@click.argument("name")
+@click.option("--session", "-s", metavar="NAME", default="", help="What this session is set to.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting; repeatable.")
+@click.option("--target", "targets", metavar="NAME", multiple=True, help="A profile to rotate among; repeatable.")
+@click.option(
+    "--kind", type=click.Choice(["failover", "round-robin"]), default="failover", help="How --target are taken."
+)
+@place_options
+@db_option
+def save_command(name: str, **given: Any) -> None:
+    """Save NAME: what is said here, else what a session is set to (the one used last).
+
+    A file that is there keeps its comments. Keys are not saved, only the name of one (--key-env).
+    """
+    from thinkback.session import profile_files
+    from thinkback.settings.profiles import PLACE
+
+    is_said = any(map(_is_typed, (*PLACE, "settings", "targets")))
+    if is_said and given["session"]:
+        raise click.UsageError("--session saves what the session is set to; say nothing else with it")
+    profile = _said(given) if is_said else _of_session(given["db"], given["session"])
+    terminal.out(f"saved in {terminal.clean(str(profile_files.write(name, profile)))}")
+
+
+@profile_command.command("delete")
+@click.argument("name")
+def delete_command(name: str) -> None:
+    """Delete the profile NAME."""
+    from thinkback.session import profile_files
+
+    profile_files.delete(name)
+    terminal.out(f"{name} is deleted")
+
+
+@profile_command.command("default")
+@click.argument("names", nargs=-1)
+@click.option("--none", "is_none", is_flag=True, help="Go by no profile.")
+def default_command(names: tuple[str, ...], is_none: bool) -> None:
+    """Go by these profiles wherever a session has none of its own; without NAMES, show which those are.
+
+    They are written into the settings file, whose comments stay.
+    """
+    from thinkback.session import profile_files
+
+    if names and is_none:
+        raise click.UsageError("--none goes without names")
+    if names or is_none:
+        path = profile_files.make_default(names)
+        terminal.out(f"{', '.join(names) or 'none'}, in {terminal.clean(str(path))}")
+    else:
+        terminal.out(", ".join(profile_files.defaults()) or "none")
+
+
+def _is_typed(option: str) -> bool:
+    """Whether the option is on the command line; a variable in the environment says nothing about a profile."""
+    return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
+
+
+def _said(given: dict[str, Any]) -> Profile:
+    from thinkback.cli.run import pairs
+    from thinkback.rules import load_rulebook
+    from thinkback.session import config, rotation
+    from thinkback.session.moving import moved, spot_of
+    from thinkback.session.requests import Place
+    from thinkback.settings import Layers
+    from thinkback.settings.profiles import PLACE, Profile
+
+    layers = Layers().replace("profile", dict(pairs("--set", given["settings"])))
+    where: dict[str, Any] = {key: given[key] if _is_typed(key) else "" for key in PLACE}
+    profile = Profile(
+        given["kind"] if given["targets"] else "model",
+        **where,
+        targets=given["targets"],
+        settings={entry.key: entry.value for entry in layers.entries},
+    )
+    rotation.targets(profile)
+    moved(Place(model=""), load_rulebook(config.user_rule_files()), spot_of(profile))
+    return profile
+
+
+def _of_session(db: str, name: str) -> Profile:
+    from thinkback.session import following
+
+    with existing_log(db) as store:
+        info = chosen(store, name)
+        place = place_of(store, info, store.commits(info.id), Place())
+        return following.saved(opened(store, info.name, place))
+
+
+def _summary(profile: Profile) -> str:
+    where = ", ".join(profile.targets) or f"{profile.endpoint or profile.base_url} {profile.model}".strip()
+    kind = f"{profile.kind}: " if profile.targets else ""
+    settings = ", ".join(f"{key}={_shown(value)}" for key, value in profile.settings.items())
+    return terminal.clean("; ".join(filter(None, (kind + where, settings))))
+
+
+def _shown(value: object) -> str:
+    from thinkback.settings import to_text
+
+    if isinstance(value, list):
+        return ", ".join(value)
+    assert isinstance(value, bool | int | str)
+    return to_text(value)
