@@ -10,8 +10,6 @@ import pytest
 from tests.cli.command import KEY, Command
 from thinkback.referee import HttpError, Referee, Step
 
-KIMI = {"MOONSHOT_API_KEY": KEY}
-
 
 @pytest.fixture
 def work(command: Command, referee: Referee) -> Iterator[Command]:
@@ -38,7 +36,7 @@ def test_a_profile_is_made_shown_listed_and_deleted(work: Command, referee: Refe
     """Its file is private, and holds what was said and no more."""
     file = work.config / "profiles" / "work.toml"
     assert 0o600 == stat.S_IMODE(file.stat().st_mode)
-    said = {"kind": "model", "endpoint": "deepseek", "model": "deepseek-v4-pro"}
+    said: dict[str, object] = {"kind": "model", "endpoint": "deepseek", "model": "deepseek-v4-pro"}
     said |= {"base_url": referee.base_url("deepseek"), "context.size": 9}
     assert {"name": "work", **said} == work("profile", "show", "work", "--json").json
     assert [{"name": "work", "default": False}] == work("profile", "list", "--json").json
@@ -64,7 +62,7 @@ def test_what_is_said_beside_a_profile_wins(work: Command, referee: Referee) -> 
     """A model alone is another model of the profile's endpoint; another endpoint is another place."""
     assert 0 == work("run", "Hello", "--profile", "work", "--model", "deepseek-v4-flash").code
     elsewhere = place(referee, "kimi", "kimi-k2.6")
-    assert 0 == work("run", "Hello", "--profile", "work", *elsewhere, **KIMI).code
+    assert 0 == work("run", "Hello", "--profile", "work", *elsewhere, MOONSHOT_API_KEY=KEY).code
     assert ["deepseek-v4-flash", "kimi-k2.6"] == models(referee)
 
 
@@ -75,8 +73,8 @@ def test_the_default_holds_where_nothing_is_said(work: Command, referee: Referee
     assert "work\n" == work("profile", "default").out
     assert "* work" in work("profile", "list").out
     assert 0 == work("run", "Hello").code
-    assert 0 == work("run", "Hello", "--session", "s", *place(referee, "kimi", "kimi-k2.6"), **KIMI).code
-    assert 0 == work("run", "Hello", "--session", "s", **KIMI).code
+    assert 0 == work("run", "Hello", "--session", "s", *place(referee, "kimi", "kimi-k2.6"), MOONSHOT_API_KEY=KEY).code
+    assert 0 == work("run", "Hello", "--session", "s", MOONSHOT_API_KEY=KEY).code
     assert ["deepseek-v4-pro", "kimi-k2.6", "kimi-k2.6"] == models(referee)
     assert (2, "") == work("profile", "delete", "work")[:2]
     assert 0 == work("profile", "default", "--none").code
@@ -85,8 +83,8 @@ def test_the_default_holds_where_nothing_is_said(work: Command, referee: Referee
 
 def test_a_session_is_saved_as_a_profile(work: Command, referee: Referee) -> None:
     """Where it goes and what it is set to, whatever the environment says of new ones."""
-    work("run", "Hello", "--session", "s", *place(referee, "kimi", "kimi-k2.6"), **KIMI)
-    assert 0 == work("profile", "save", "mine", "--session", "s", THINKBACK_MODEL="other", **KIMI).code
+    work("run", "Hello", "--session", "s", *place(referee, "kimi", "kimi-k2.6"), MOONSHOT_API_KEY=KEY)
+    assert 0 == work("profile", "save", "mine", "--session", "s", THINKBACK_MODEL="other", MOONSHOT_API_KEY=KEY).code
     shown = work("profile", "show", "mine", "--json").json
     assert ("kimi", "kimi-k2.6") == (shown["endpoint"], shown["model"])
     assert 2 == work("profile", "save", "mine", "--session", "s", "--model", "m").code
@@ -105,10 +103,10 @@ def test_a_profile_of_targets_fails_over(work: Command, referee: Referee) -> Non
     assert 0 == work("profile", "save", "both", "--target", "work", "--target", "second").code
     assert "both    failover: work, second" in work("profile", "list").out
     referee.push(Step(fault=HttpError(503, "busy")))
-    done = work("run", "Hello", "--profile", "both", "--session", "s", **KIMI)
+    done = work("run", "Hello", "--profile", "both", "--session", "s", MOONSHOT_API_KEY=KEY)
     assert (0, ["deepseek-v4-pro", "kimi-k2.6"]) == (done.code, models(referee))
     assert "failing_over: second; HTTP 503" in done.err
-    assert 0 == work("run", "Hello", "--session", "s", **KIMI).code
+    assert 0 == work("run", "Hello", "--session", "s", MOONSHOT_API_KEY=KEY).code
     assert "deepseek-v4-pro" == models(referee)[-1]
 
 

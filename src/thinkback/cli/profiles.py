@@ -136,7 +136,8 @@ def _said(given: dict[str, Any]) -> Profile:
         settings={entry.key: entry.value for entry in layers.entries},
     )
     rotation.targets(profile)
-    moved(Place(model=""), load_rulebook(config.user_rule_files()), spot_of(profile))
+    if profile.endpoint or profile.base_url:
+        moved(Place(model=""), load_rulebook(config.user_rule_files()), spot_of(profile))
     return profile
 
 
