@@ -136,6 +136,25 @@ def test_loading_shows_what_was_said_and_thought(command: Command, referee: Refe
     assert "It says one." in json.dumps(referee.requests[-1].body)
 
 
+def test_a_turn_that_is_nothing_but_thought_is_continued(command: Command, referee: Referee, workspace: Path) -> None:
+    """The model is asked to go on, at most three times; then the editor is told that there was no answer."""
+    silent = [Step(reasoning=f"Hm, {number}.") for number in range(5)]
+    referee.push(silent[0], Step(reasoning="Well.", text="Yes."), *silent[1:])
+
+    async def work() -> tuple[Any, str, Any, Editor]:
+        async with edited(command, Editor(), *place(referee)) as editor:
+            id = await editor.begin(workspace)
+            first = await editor.say(id, "Is it?")
+            said = editor.text("agent_message_chunk")
+            return first, said, await editor.say(id, "And that?"), editor
+
+    first, said, second, editor = run(work())
+    assert ("end_turn", "Yes.", "end_turn") == (first.stop_reason, said, second.stop_reason)
+    assert 6 == len(referee.requests)
+    assert "the model reasoned and gave no answer" in editor.text("agent_thought_chunk")
+    assert "Yes." == editor.text("agent_message_chunk")
+
+
 def test_a_turn_cancelled_while_it_thinks_leaves_a_valid_session(
     command: Command, referee: Referee, workspace: Path
 ) -> None:

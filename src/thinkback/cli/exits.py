@@ -32,6 +32,8 @@ EXITS = (
                 "rule-file",
                 "export-file",
                 "tool",
+                "tool-failed",
+                "tool-server",
                 "credential",
                 "missing-package",
             ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from typing import Any
 
 import acp
@@ -19,19 +19,24 @@ from thinkback.cli.acp import calls, content, options
 from thinkback.cli.acp.telling import Telling
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ThinkbackError
-from thinkback.session.aio import AsyncReplyStream
+from thinkback.session import continuing
+from thinkback.session.continuing import AsyncContinuedStream
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
 from thinkback.session.stream import busy
 from thinkback.session.toolbox import toolbox
 from thinkback.settings.apps import MCP, Server
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
+from thinkback.turn.usage import summed
 
+# The protocol's word for why a turn ended, by how its last response came out and by its state; else ``end_turn``.
 _STOPS = {
     "max_tokens": "max_tokens",
     "max_tokens_in_reasoning": "max_tokens",
     "refused": "refusal",
     "safety": "refusal",
+    "capped": "max_turn_requests",
+    "interrupted": "cancelled",
 }
 _PERMISSIONS: tuple[tuple[str, str, schema.PermissionOptionKind], ...] = (
     ("once", "Allow", "allow_once"),
@@ -52,7 +57,7 @@ class Conversation:
         self._workspace = workspace
         self._models = models
         self._telling = Telling(client, id, workspace)
-        self._stream: AsyncReplyStream | None = None
+        self._stream: AsyncContinuedStream | None = None
         self._cancelled = False
         self._needed = ExitStack()
         self._tools: list[PythonTool] = []
@@ -94,16 +99,22 @@ class Conversation:
         said = content.prompt_of(blocks)
         self._cancelled = False
         self._telling.thoughts = self.session.settings.include_in_response
-        stream = self._stream = self.session.aio.stream(
-            said, settings=settings, tools=self._tools, approve=self._approve
+        stream = self._stream = continuing.stream_async(
+            self.session, said, settings=settings, tools=self._tools, approve=self._approve
         )
         try:
-            async with self._telling.turn(), stream:
-                async for delta in stream:
-                    self._telling.delta(delta)
+            async with self._telling.turn():
+                async with stream, aclosing(aiter(stream)) as deltas:
+                    async for delta in deltas:
+                        self._telling.delta(delta)
+                        if self._cancelled:
+                            break
+                if self._cancelled:
+                    return acp.PromptResponse(stop_reason="cancelled")
+                self._tell_ending(stream.reply)
         finally:
             self._stream = None
-        return _response(stream.reply, cancelled=self._cancelled)
+        return _response(stream.reply, stream.unanswered)
 
     async def cancel(self) -> None:
         """End the turn that is under way, if one is."""
@@ -130,6 +141,13 @@ class Conversation:
         """What may be chosen and is, as fields of the answer that opens the conversation."""
         found = options.config_options(self.session, self._models)
         return {"modes": options.modes(self.session), "config_options": found}
+
+    def _tell_ending(self, reply: Reply) -> None:
+        """Tell why a turn ended otherwise than with an answer."""
+        if reply.is_reasoning_only:
+            self._telling.note(f"the model reasoned and gave no answer: {reply.reason}".rstrip(": "))
+        elif reply.state not in ("completed", None):
+            self._telling.note(f"the turn ended, {reply.state.replace('_', ' ')}: {reply.reason}".rstrip(": "))
 
     async def _open(self, names: Sequence[str], servers: Mapping[str, Server]) -> None:
         """Add tools, which may have to be started."""
@@ -159,13 +177,12 @@ class Conversation:
         return PermissionAnswer(chosen in ("once", "always"), always=chosen == "always")
 
 
-def _response(reply: Reply, *, cancelled: bool) -> Any:
+def _response(reply: Reply, unanswered: Sequence[Reply]) -> Any:
+    """How a turn ended, and what it used with those that it continues."""
     stop: Any = _STOPS.get(reply.outcome, "end_turn")
-    if cancelled or reply.state == "interrupted":
-        stop = "cancelled"
-    elif reply.state == "capped":
-        stop = "max_turn_requests"
-    use = reply.tokens
+    if reply.state in _STOPS:
+        stop = _STOPS[reply.state]
+    use = summed(each.tokens for each in (*unanswered, reply) if each.tokens is not None)
     usage = None
     if use is not None and use.input is not None and use.output is not None:
         usage = schema.Usage(

@@ -21,7 +21,7 @@ from thinkback.model.commits import Commit
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
 
 # What a turn does besides, and is worth a note among the thoughts.
-_NOTED = ("retrying", "failing_over", "repairing", "compacting", "filling", "budget")
+_NOTED = ("continuing", "retrying", "failing_over", "repairing", "compacting", "filling", "budget")
 
 
 class Telling:
