@@ -22,7 +22,7 @@ from thinkback.referee import HttpError, Referee, Stall, Step
 
 Open: TypeAlias = Callable[..., Terminal]
 ENTER, ESCAPE, TAB, UP, CTRL_C, CTRL_D, CTRL_T = "\r", "\x1b", "\t", "\x1b[A", "\x03", "\x04", "\x14"
-STATUS = "deepseek-v4-pro (deepseek)"
+STATUS = "deepseek-v4-pro"
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_turn_streams_and_the_status_follows(talk: Open, referee: Referee) -> 
     terminal.wait_for("effort high")
     terminal.send(f"More{ENTER}")
     terminal.wait_for("Again.")
-    terminal.wait_for("cache")
+    terminal.wait_for("cached")
 
     assert "I wonder." in terminal.text
     assert f"{STATUS} · effort high · context " in terminal.lines[-1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -129,7 +130,7 @@ class Prompt:
 def told(chat: Chat, meter: status.Meter) -> str:
     """The status line; a fault in a file is told there until it is mended."""
     try:
-        return f" {status.line(chat.session, meter)}"
+        return f" {status.line(chat.session, meter, shutil.get_terminal_size().columns - 2)}"
     except ThinkbackError as error:
         return f" {terminal.one_line(error.message, 100)}"
 

@@ -227,6 +227,8 @@ class Screen:
                 how = "failed, " if ended.failed else ""
                 self._line(f"{'✗' if ended.failed else '✓'} {ended.words} ({how}{ended.seconds:.1f} s)")
                 self._do(WORKING)
+            case "asking":
+                self._close()  # the question says it
             case state:
                 self._line(f"{state.replace('_', ' ')}: {status.detail}")
 

@@ -33,21 +33,23 @@ class Meter:
         return self._ledger.steps
 
 
-def line(session: Session, meter: Meter) -> str:
-    """The status of ``session``, in plain text; parts that nobody knows are left out."""
+def line(session: Session, meter: Meter, columns: int = 80) -> str:
+    """The status of ``session`` for ``columns``, in plain text; parts that nobody knows are left out."""
     steps = meter.steps(session)
     used = [step.use for step in steps]
     reasoning = sum(use.reasoning or 0 for use in used)
     read = sum(use.input or 0 for use in used)
     cached = sum(use.cached or 0 for use in used)
+    model, endpoint = _place(session)
     parts = [
-        _place(session),
         f"effort {session.settings.effort or 'default'}",
         _context(session),
         f"reasoning {short(reasoning)}" if reasoning else "",
-        f"cache {100 * cached // read} %" if read and cached else "",
+        f"cached {100 * cached // read} %" if read and cached else "",
     ]
-    return clean(" · ".join(part for part in parts if part))
+    told = " · ".join(part for part in (model, *parts) if part)
+    whole = told.replace(model, f"{model} ({endpoint})", 1) if endpoint else told
+    return clean(whole if len(whole) <= columns else told)
 
 
 def short(tokens: int) -> str:
@@ -58,11 +60,12 @@ def short(tokens: int) -> str:
     return f"{tokens / unit:.1f}".removesuffix(".0") + letter
 
 
-def _place(session: Session) -> str:
+def _place(session: Session) -> tuple[str, str]:
+    """Model and endpoint."""
     place = session._place
     if not place.is_complete:
-        return "no model yet: /endpoint ID, /model NAME"
-    return f"{place.model} ({session.target.endpoint.id})"
+        return "no model yet: /endpoint ID, /model NAME", ""
+    return place.model, session.target.endpoint.id
 
 
 def _context(session: Session) -> str:

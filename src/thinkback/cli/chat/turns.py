@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from thinkback.cli import exits
+from thinkback.cli.chat.approval import asker
 from thinkback.errors import ThinkbackError
 
 if TYPE_CHECKING:
@@ -59,7 +60,10 @@ def reply_of(stream: ReplyStream | None) -> Reply | None:
 
 
 def _options(chat: Chat) -> CallOptions:
-    return {"tools": chat.toolbox.tools(chat.session)}
+    options: CallOptions = {"tools": chat.toolbox.tools(chat.session)}
+    if chat.reader.is_live:
+        options["approve"] = asker(chat)
+    return options
 
 
 @contextmanager

@@ -1,0 +1,176 @@
+"""Calls that a person is asked about: what is shown, and what the answers mean."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import thinkback
+from tests.cli.chat.talks import messages
+from tests.cli.chat.terminal import Terminal
+from tests.cli.command import PLACE, Command
+from thinkback.cli.chat.approval import lines, read
+from thinkback.referee import Call, Referee, Step
+from thinkback.turn.permissions import PermissionAnswer
+
+ENTER, CTRL_C = "\r", "\x03"
+QUESTION = "[y]es, [n]o, [a]lways"
+
+
+@pytest.fixture
+def agent(command: Command, referee: Referee) -> Iterator[Terminal]:
+    """A chat with the coding app, whose workspace is ``work``."""
+    workspace = command.place / "work"
+    workspace.mkdir()
+    line = command.line("chat", "--app", "coding", "--session", "talk", *PLACE, referee.base_url("deepseek"))
+    with ExitStack() as stack:
+        # a shell changes the directory: the tests' own stays
+        started = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(workspace), *line]
+        terminal = stack.enter_context(Terminal(started, command.environment, rows=40))
+        terminal.wait_for("deepseek-v4-pro")
+        yield terminal
+
+
+def back(terminal: Terminal) -> None:
+    """Wait for an empty prompt."""
+    terminal.wait_until(lambda: [one for one in terminal.lines if one.startswith(">")][-1:] == [">"], "the prompt")
+
+
+def decisions(command: Command) -> list[str]:
+    """What the log says of the calls."""
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        return [str(commit.value) for commit in store.session("talk").log(kinds=("permission_decision",))]
+
+
+def test_yes_runs_the_call_that_was_shown(agent: Terminal, command: Command, referee: Referee) -> None:
+    """A new file as a diff; a word that is neither yes nor no is asked about again."""
+    write = Call("write", {"path": "a.txt", "content": "one\ntwo\n"})
+    referee.push(Step(reasoning="I write.", tool_calls=[write]), Step(text="Written."))
+    agent.send(f"Go{ENTER}")
+    agent.wait_for(QUESTION)
+    assert "write writes" in agent.text
+    assert "a.txt" in agent.text
+    assert "+two" in agent.text
+    assert not (command.place / "work" / "a.txt").exists()
+    agent.send(f"perhaps{ENTER}")
+    agent.wait_until(lambda: 2 == agent.text.count(QUESTION), "the question again")
+    agent.send(f"y{ENTER}")
+    agent.wait_for("Written.")
+
+    assert "one\ntwo\n" == (command.place / "work" / "a.txt").read_text()
+    assert 1 == len(decisions(command))
+
+
+def test_no_ends_the_turn_and_the_model_is_told_why(agent: Terminal, command: Command, referee: Referee) -> None:
+    """The other calls are not run either; the next request is accepted."""
+    calls = [Call("shell", {"command": "touch one"}), Call("shell", {"command": "touch two"})]
+    referee.push(Step(tool_calls=calls), Step(text="As you wish."))
+    agent.send(f"Go{ENTER}")
+    agent.wait_for("touch one")
+    agent.send(f"n leave it alone{ENTER}")
+    agent.wait_for("denied")
+    back(agent)
+    agent.send(f"Then do not{ENTER}")
+    agent.wait_for("As you wish.")
+
+    assert [] == os.listdir(command.place / "work")
+    results = [str(one["content"]) for one in messages(referee) if one["role"] == "tool"]
+    assert "leave it alone" in results[0]
+    assert 2 == len(results)
+    assert [200, 200] == [exchange.status for exchange in referee.requests]
+
+
+def test_always_is_not_asked_again(agent: Terminal, command: Command, referee: Referee) -> None:
+    """The rule is the session's from then on."""
+    edit = [Call("write", {"path": f"{name}.txt", "content": "x"}) for name in "ab"]
+    referee.push(Step(tool_calls=edit[:1]), Step(tool_calls=edit[1:]), Step(text="Both."))
+    agent.send(f"Go{ENTER}")
+    agent.wait_for(QUESTION)
+    agent.send(f"a{ENTER}")
+    agent.wait_for("Both.")
+    back(agent)
+    agent.send(f"/set permissions.rules{ENTER}")
+
+    agent.wait_for("permissions.rules = write=allow")
+    assert 1 == agent.text.count(QUESTION)
+    assert {"a.txt", "b.txt"} == set(os.listdir(command.place / "work"))
+
+
+def test_ctrl_c_at_the_question_ends_the_turn(agent: Terminal, command: Command, referee: Referee) -> None:
+    """Nothing is run, and the chat goes on."""
+    referee.push(Step(tool_calls=[Call("shell", {"command": "touch one"})]), Step(text="Fine."))
+    agent.send(f"Go{ENTER}")
+    agent.wait_for(QUESTION)
+    agent.send(CTRL_C)
+    agent.wait_for("interrupted")
+    back(agent)
+    agent.send(f"Never mind{ENTER}")
+    agent.wait_for("Fine.")
+
+    assert [] == os.listdir(command.place / "work")
+    assert [200, 200] == [exchange.status for exchange in referee.requests]
+
+
+def test_nobody_is_asked_in_a_pipe(command: Command, referee: Referee) -> None:
+    """What needs a person's word is denied."""
+    referee.push(Step(tool_calls=[Call("shell", {"command": "touch one"})]))
+    place = (*PLACE, referee.base_url("deepseek"))
+
+    done = command("chat", "--app", "coding", *place, stdin=b"Go\n")
+
+    assert "denied" in done.out + done.err
+    assert not Path("one").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("y", PermissionAnswer(True)),
+        ("YES, go on", PermissionAnswer(True, note="go on")),
+        ("a", PermissionAnswer(True, always=True)),
+        ("always: but be quick", PermissionAnswer(True, always=True, note="but be quick")),
+        ("n", PermissionAnswer(False)),
+        ("no use the other file", PermissionAnswer(False, note="use the other file")),
+        ("", PermissionAnswer(False)),
+        ("   ", PermissionAnswer(False)),
+        ("maybe", None),
+        ("yesterday", None),
+    ],
+)
+def test_only_a_clear_yes_is_one(line: str, answer: PermissionAnswer | None) -> None:
+    """Anything else is no, or is asked about again."""
+    assert answer == read(line)
+
+
+def shown(name: str, arguments: str) -> str:
+    """A call as it is shown."""
+    return "\n".join(line for line, _ in lines(name, arguments))
+
+
+def test_a_call_is_shown_as_what_it_does(tmp_path: Path) -> None:
+    """Commands line by line, changes as a diff, files that are written against what is there, else by argument."""
+    there = tmp_path / "there.txt"
+    there.write_text("same\nold\n")
+    edit = {"path": "a.txt", "old_string": "two", "new_string": "three"}
+    write = {"path": str(there), "content": "same\nnew\n"}
+
+    assert "  one\n  two" == shown("shell", json.dumps({"command": "one\ntwo"}))
+    assert "  a.txt\n  @@ -1 +1 @@\n  -two\n  +three" == shown("edit", json.dumps(edit))
+    assert f"  {there}\n  @@ -1,2 +1,2 @@\n   same\n  -old\n  +new" == shown("write", json.dumps(write))
+    assert '  a: b\n  c: {"d":1}' == shown("other", '{"a": "b", "c": {"d": 1}}')
+    assert "  not json" == shown("other", "not json")
+    assert "  [1]" == shown("other", "[1]")
+    assert "" == shown("other", "")
+
+
+def test_what_is_no_text_is_shown_as_new(tmp_path: Path) -> None:
+    """A binary file, or one that cannot be read, is compared with nothing."""
+    (tmp_path / "bytes").write_bytes(b"\xff\x00")
+
+    for path in (tmp_path / "bytes", tmp_path, tmp_path / "missing"):
+        assert "\n  +new" in shown("write", json.dumps({"path": str(path), "content": "new\n"}))

@@ -1,0 +1,51 @@
+"""The line under the prompt."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.cli.chat.talks import say
+from thinkback.cli.chat import status
+from thinkback.cli.chat.chat import Chat
+from thinkback.referee import Referee, Step
+
+
+def test_it_says_what_is_known(chat: Chat, referee: Referee, capsys: pytest.CaptureFixture[str]) -> None:
+    """Model, endpoint where there is room for it, effort, context, reasoning, cache hits."""
+    meter = status.Meter()
+    empty = status.line(chat.session, meter)
+    referee.push(Step(reasoning="Well.", text="Yes."))
+    say(chat, "One.", "Two.", "/set reasoning.effort high")
+
+    full, narrow = status.line(chat.session, meter, 100), status.line(chat.session, meter, 60)
+
+    assert "deepseek-v4-pro (deepseek) · effort default · context 0/1M" == empty
+    assert full.startswith("deepseek-v4-pro (deepseek) · effort high · context ")
+    assert narrow.startswith("deepseek-v4-pro · effort high · context ")
+    assert re.search(r" · reasoning \d+ · cached \d+ %$", full)
+
+
+def test_it_follows_where_the_session_stands(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    """Read once and then followed, it says the same as read anew, on every branch."""
+    meter = status.Meter()
+    for line in ("One.", "/branch side", "Two.", "/switch main", "Three.", "/fork other", "/edit Four."):
+        say(chat, line)
+        assert status.line(chat.session, status.Meter()) == status.line(chat.session, meter)
+
+
+def test_it_says_what_to_do_without_a_model(chat: Chat) -> None:
+    """A session that was opened without a place."""
+    assert "no model yet: /endpoint ID, /model NAME · effort default" == status.line(
+        chat.store.session("new"), status.Meter()
+    )
+
+
+@pytest.mark.parametrize(
+    ("tokens", "told"),
+    [(0, "0"), (999, "999"), (1_000, "1k"), (12_345, "12.3k"), (1_000_000, "1M"), (1_250_000, "1.2M")],
+)
+def test_numbers_are_short(tokens: int, told: str) -> None:
+    """Thousands and millions by their letter."""
+    assert told == status.short(tokens)
