@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
-from thinkback.cli.chat import thoughts
+from thinkback.cli.chat import said, thoughts
 from thinkback.cli.options import Place, opened, place_of
 from thinkback.model.blocks import Text, ToolCall, ToolResult
 from thinkback.model.commits import Message, TurnEnded
@@ -19,12 +19,13 @@ TURNS = 10
 
 def go_on(chat: Chat, name: str) -> None:
     """Make the session ``name``, which must be there, the one of the chat."""
-    info = chat.store.find(name)
+    info, here, book = chat.store.find(name), chat.session._place, chat.store.rulebook
     place = place_of(chat.store, info, chat.store.commits(info.id), Place())
     if place.endpoint:
         chat.session = opened(chat.store, info.name, place)
+        if chat.session._place.address(book) == here.address(book):
+            chat.session.use(api_key=here.api_key)
     else:  # nothing was asked there yet: it goes where this chat goes
-        here = chat.session._place
         chat.session = chat.store.session(
             info.name, endpoint=here.endpoint, model=here.model, base_url=here.base_url, api_key=here.api_key
         )
@@ -36,18 +37,22 @@ def show(chat: Chat, turns: int = TURNS) -> None:
     session = chat.session
     chat.screen.take_look()
     commits = session.log()
-    begins = [at for at, commit in enumerate(commits) if commit.kind == "user"]
+    curation = curate(commits)
+    begins = [commit.seq for commit in said.messages(commits, curation)]
     first = begins[-turns] if len(begins) > turns else 0
     branch = session.branches.current or "no branch"
     left_out = len(begins) - turns
     earlier = f", {terminal.plural(left_out, 'turn')} before that" if left_out > 0 else ""
     terminal.note(f"session {session.name}, {branch}, {terminal.plural(len(commits), 'commit')}{earlier}")
     thought = {one.response: one for one in thoughts.of(session)}
-    curation = curate(commits)
-    for commit in commits[first:]:
+    for commit in commits:
+        if commit.seq < first or commit.edit:
+            continue
         match curation.value(commit):
-            case Message() as said:
-                chat.screen.message(commit.kind, said.text)
+            case Message() as message if said.is_automatic(commit, curation):
+                chat.screen.note(f"(asked to go on: {message.text})")
+            case Message() as message:
+                chat.screen.message(commit.kind, message.text)
             case Text() as text if text.text.strip():
                 chat.screen.message("assistant", text.text)
             case ToolCall() as call:

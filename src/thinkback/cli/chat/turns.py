@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 from thinkback.cli import exits
 from thinkback.cli.chat.approval import asker
 from thinkback.errors import ThinkbackError
+from thinkback.session import continuing
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from thinkback.cli.chat.chat import Chat
+    from thinkback.session.continuing import ContinuedStream
     from thinkback.session.reply import Reply
     from thinkback.session.requests import CallOptions, Prompt
-    from thinkback.session.stream import ReplyStream
 
 # Ctrl-C that often at once gives up on ending the turn in good order.
 _PATIENCE = 3
@@ -28,12 +29,12 @@ _SIGNALLED = 128
 
 def ask(chat: Chat, prompt: Prompt) -> None:
     """Ask ``prompt`` and show what comes; the exit code that this would have is left in ``chat.code``."""
-    stream: ReplyStream | None = None
+    stream: ContinuedStream | None = None
     chat.code = 0
     chat.screen.begin()
     try:
         with one_interrupt(), silent_keys(chat.reader.is_live):
-            stream = chat.session.stream(prompt, **_options(chat))
+            stream = continuing.stream(chat.session, prompt, **_options(chat))
             with stream:
                 for delta in stream:
                     chat.screen.show(delta)
@@ -47,11 +48,22 @@ def ask(chat: Chat, prompt: Prompt) -> None:
         chat.code = exits.code_of(error.kind)
         chat.screen.finish(reply_of(stream), error)
     else:
-        chat.code = exits.REASONING_ONLY if stream.reply.is_reasoning_only else 0
         chat.screen.finish(stream.reply, None)
+        _tell_silence(chat, stream)
 
 
-def reply_of(stream: ReplyStream | None) -> Reply | None:
+def _tell_silence(chat: Chat, stream: ContinuedStream) -> None:
+    """Say so where the model thought, also when it was asked again, and gave no answer."""
+    if not stream.reply.is_reasoning_only:
+        return
+    chat.code = exits.REASONING_ONLY
+    asked = len(stream.unanswered) + 1
+    again = f", asked {asked} times" if asked > 1 else ""
+    chat.screen.note(f"the model reasoned and gave no answer{again}")
+    chat.screen.note("  - ask for less effort: /set reasoning.effort low; then /retry")
+
+
+def reply_of(stream: ContinuedStream | None) -> Reply | None:
     """What arrived; ``None`` where the turn ended before it began."""
     try:
         return stream.reply if stream is not None else None

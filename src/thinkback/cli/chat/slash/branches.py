@@ -10,12 +10,13 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.branching import print_branches
-from thinkback.cli.chat import resume, turns
+from thinkback.cli.chat import resume, said, turns
 from thinkback.cli.chat.table import Slash, words
 from thinkback.errors import NotFoundError
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, Unknown
 from thinkback.model.commits import Message
+from thinkback.model.curation import curate
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
@@ -58,36 +59,38 @@ def fork(chat: Chat, rest: str) -> None:
 def retry(chat: Chat, rest: str) -> None:
     """Ask the last message again, on a new branch."""
     words(rest, "retry", most=0)
-    commit, said = _last_message(chat)
-    _ask_beside(chat, "retry", commit, _prompt(said))
+    commit, message = _last_message(chat)
+    _ask_beside(chat, "retry", commit, _prompt(message))
 
 
 def edit(chat: Chat, rest: str) -> None:
     """Change the last message and ask that, on a new branch."""
-    commit, said = _last_message(chat)
+    commit, message = _last_message(chat)
     if not rest and not chat.reader.is_live:
         raise click.UsageError("usage: /edit TEXT")
-    text = rest or chat.reader.ask("edit> ", said.text)
+    text = rest or chat.reader.ask("edit> ", message.text)
     if not text.strip():
         raise click.UsageError("the message is empty; nothing was changed")
     _ask_beside(chat, "edit", commit, text)
 
 
 def _last_message(chat: Chat) -> tuple[Commit, Message]:
-    asked = chat.session.log(kinds=("user",))
-    said = chat.session.versions(asked[-1].hash)[-1] if asked else None
-    if not isinstance(said, Message):
-        raise NotFoundError("nothing was asked yet", next_actions=("say something first",))
-    return asked[-1], said
+    commits = chat.session.log()
+    curation = curate(commits)
+    for commit in reversed(said.messages(commits, curation)):
+        message = curation.value(commit)
+        if isinstance(message, Message):
+            return commit, message
+    raise NotFoundError("nothing was asked yet", next_actions=("say something first",))
 
 
-def _prompt(said: Message) -> Prompt:
+def _prompt(message: Message) -> Prompt:
     """The message as it can be asked again, with its pictures."""
-    if not said.parts:
-        return said.text
+    if not message.parts:
+        return message.text
     return [
         part.text if isinstance(part, Text) else canonical.decode(part.wire) if isinstance(part, Unknown) else part
-        for part in said.parts
+        for part in message.parts
     ]
 
 
