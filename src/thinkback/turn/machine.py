@@ -10,24 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import assert_never
 
-from thinkback.model.blocks import Block, ToolCall
+from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import (
     Commit,
     Compaction,
     Draft,
     Failure,
-    Message,
     Step,
-    Tools,
     TurnEnded,
     TurnState,
-    block_draft,
 )
 from thinkback.model.deltas import Status
-from thinkback.turn import failures, held, orphans, pressure
+from thinkback.turn import failures, orphans, pressure
 from thinkback.turn.ask import Ask
 from thinkback.turn.calls import Calls
-from thinkback.turn.dialects import ResponseReader
 from thinkback.turn.ending import state_after
 from thinkback.turn.events import (
     Answered,
@@ -50,14 +46,15 @@ from thinkback.turn.events import (
     Timer,
     ToolDone,
 )
+from thinkback.turn.exchange import Exchange
+from thinkback.turn.opening import opening_drafts
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.overflow import is_overflow
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.reading import open_reader
 from thinkback.turn.repair import next_repair
 from thinkback.turn.reports import report_of
 from thinkback.turn.retry import backoff, is_retryable
-from thinkback.wire.result import ReadResult, stamped
+from thinkback.wire.result import ReadResult
 
 # A provider's error body larger than this is cut; error texts are short.
 _ERROR_BODY_LIMIT = 65_536
@@ -73,16 +70,12 @@ class Turn:
         self._jitter = jitter
         self._steps = 0
         self._retries = 0
-        # The request: ``_awaited`` is the id of the Send or Timer whose events count, ``_response`` that of the
-        # response, ``_unrecorded`` says that a request went out and its record is not in the log yet.
+        # The request: ``_plan`` was built last and ``_last`` went out last; ``_awaited`` is the id of the Send or Timer
+        # whose events count, ``_unrecorded`` says that the record of what went out is not in the log yet.
         self._plan: Plan | None = None
+        self._last: Exchange | None = None
         self._awaited = ""
-        self._response = ""
         self._unrecorded = False
-        self._status = 0
-        self._headers: dict[str, str] = {}
-        self._reader: ResponseReader | None = None
-        self._body = bytearray()
         self._responses: list[tuple[ReadResult, tuple[Commit, ...]]] = []
         # What is open: calls, appends.
         self._calls = Calls(ask, ids)
@@ -114,10 +107,10 @@ class Turn:
     def _on_awaited(self, event: Head | Bytes | Closed | NetError | Fired) -> list[Command]:
         match event:
             case Head():
-                self._status, self._headers = event.status, event.headers
+                self._sent.head(event)
                 return []
             case Bytes():
-                return self._on_bytes(event.data)
+                return [Emit(delta) for delta in self._sent.feed(event.data)]
             case Closed():
                 return self._on_closed(event.now)
             case NetError():
@@ -130,16 +123,9 @@ class Turn:
     # -- the opening -----------------------------------------------------------------------------------------------
 
     def _begin(self, now: int) -> list[Command]:
-        """Mend what an earlier, broken-off turn left, then store what this one begins with."""
-        ask, history = self._ask, self._history
-        drafts = orphans.closing_drafts(history.commits) if ask.message is not None else []
-        if ask.system is not None and ask.system != orphans.last_system(history.commits):
-            drafts.append(Draft("system", Message(ask.system)))
-        if ask.tools is not None and ask.tools != history.tools:
-            drafts.append(Draft("tools", Tools(ask.tools)))
-        if ask.message is not None:
-            drafts.append(Draft("user", ask.message))
-            history.release()
+        drafts = opening_drafts(self._ask, self._history)
+        if self._ask.message is not None:
+            self._history.release()
         if not drafts:
             return self._go_on(now)
         return self._append(drafts, now, lambda done: self._go_on(done.now))
@@ -152,8 +138,6 @@ class Turn:
     def _send(self, now: int) -> list[Command]:
         if self._interrupted:
             return self._end("interrupted", now)
-        self._reader, self._status, self._headers = None, 0, {}
-        self._body.clear()
         try:
             plan = self._plan = self._ask.plan()
             room = self._compact(pressure.automatic(self._history, plan), now)
@@ -164,8 +148,8 @@ class Turn:
         warning = self._warning(plan)
         if room:
             return warning + room
-        self._awaited = self._response = self._ids()
-        self._unrecorded = True
+        self._awaited = self._ids()
+        self._last, self._unrecorded = Exchange(plan, self._awaited), True
         return [*warning, Emit(Status("sending", plan.target.model)), Send(self._awaited, plan)]
 
     # -- the context fills up --------------------------------------------------------------------------------------
@@ -194,63 +178,35 @@ class Turn:
         """Send less, where the provider said that it was too much; nothing where that cannot be done."""
         if not is_overflow(failure):
             return []
-        return self._compact(pressure.after_refusal(self._history, self._sent, failure.message), now)
+        return self._compact(pressure.after_refusal(self._history, self._sent.plan, failure.message), now)
 
     # -- the response ----------------------------------------------------------------------------------------------
 
     @property
-    def _is_refused(self) -> bool:
-        return self._status != 0 and not 200 <= self._status < 300
-
-    def _on_bytes(self, data: bytes) -> list[Command]:
-        if self._is_refused:
-            self._body += data[: _ERROR_BODY_LIMIT - len(self._body)]
-            return []
-        if not data:
-            return []
-        if self._reader is None:
-            self._reader = self._open_reader()
-        return [Emit(delta) for delta in self._reader.feed(data)]
-
-    def _open_reader(self) -> ResponseReader:
-        return open_reader(self._sent, self._response, self._headers.get("content-type", ""))
-
-    @property
-    def _sent(self) -> Plan:
-        assert self._plan is not None
-        return self._plan
+    def _sent(self) -> Exchange:
+        assert self._last is not None
+        return self._last
 
     def _on_closed(self, now: int) -> list[Command]:
-        if self._is_refused:
-            return self._on_refusal(now)
-        reader = self._reader or self._open_reader()
-        deltas: list[Command] = [Emit(delta) for delta in reader.close()]
-        return deltas + self._store_response(stamped(reader.result()), now, "partial_failed")
+        return self._on_refusal(now) if self._sent.is_refused else self._store_response(None, now, "partial_failed")
 
-    def _store_response(self, result: ReadResult, now: int, broken: TurnState) -> list[Command]:
-        """One transaction: the request's record, the response, its blocks, its usage, and the end if it is one."""
+    def _store_response(self, failure: Failure | None, now: int, broken: TurnState) -> list[Command]:
+        """One transaction: the request's record, the response, its blocks, its usage, and the end if it is one.
+
+        ``failure`` is why it broke off, if it did, and ``broken`` the state that this leads to.
+        """
+        deltas, result = self._sent.end(failure)
         self._awaited, self._unrecorded = "", False
         self._steps += 1
-        result = failures.told(result, self._sent)
-        response = self._response
-        header = result.response if self._ask.keep_text else held.bare_header(result.response)
-        drafts = [Draft("request", self._sent.record(), response), Draft("response", header, response)]
-        drafts += [self._block_draft(block, at) for at, block in enumerate(result.blocks)]
-        if result.usage is not None:
-            drafts.append(Draft("provider_usage", result.usage, response))
+        drafts = self._sent.drafts(result, self._history, self._ask.keep_text)
+        shown: list[Command] = [Emit(delta) for delta in deltas]
         state, reason = state_after(result, broken, self._ask, self._steps)
         error = result.response.error
         if state is not None and error is not None and not result.blocks and is_overflow(error):
-            return self._append(drafts, now, lambda done: self._after_overflow(result, error, state, done))
+            return shown + self._append(drafts, now, lambda done: self._after_overflow(result, error, state, done))
         if state is not None:
             drafts.append(Draft("turn_ended", TurnEnded(state, reason)))
-        return self._append(drafts, now, lambda done: self._after_response(result, state, reason, done))
-
-    def _block_draft(self, block: Block, at: int) -> Draft:
-        if not self._ask.keep_text and held.is_held(block):
-            self._history.hold(self._response, at, block)
-            block = held.bare(block)
-        return block_draft(block, self._response, at)
+        return shown + self._append(drafts, now, lambda done: self._after_response(result, state, reason, done))
 
     def _after_overflow(self, result: ReadResult, failure: Failure, state: TurnState, done: Appended) -> list[Command]:
         """A response that only says that the context is full."""
@@ -262,11 +218,11 @@ class Turn:
 
     def _after_response(self, result: ReadResult, state: TurnState | None, why: str, done: Appended) -> list[Command]:
         self._responses.append((result, done.commits))
-        self._sent.answered(report_of(self._response, done.commits), self._history.commits)
+        self._sent.plan.answered(report_of(self._sent.response, done.commits), self._history.commits)
         self._retries = 0
         if state is not None:
             return self._finish(state, failures.broken_off(result, state), why)
-        calls = [OpenCall(block, self._response) for block in result.blocks if isinstance(block, ToolCall)]
+        calls = [OpenCall(block, self._sent.response) for block in result.blocks if isinstance(block, ToolCall)]
         # A response that only pauses is sent back as it is, and the model goes on.
         return self._run_calls(calls, done.now) if calls else self._send(done.now)
 
@@ -321,11 +277,11 @@ class Turn:
     def _on_refusal(self, now: int) -> list[Command]:
         """A status that says no: repair it if it is about reasoning, wait and send again if that may help, else end."""
         self._awaited = ""
-        failure = failures.read_failure(self._status, bytes(self._body), self._sent)
+        failure = self._sent.refusal()
         room = self._make_room(failure, now)
         if room:
             return room
-        repair = next_repair(self._sent, failure, self._history.commits)
+        repair = next_repair(self._sent.plan, failure, self._history.commits)
         if repair is not None:
             told: list[Command] = [Emit(Status("repairing", failure.message))]
             return told + self._append(
@@ -336,7 +292,7 @@ class Turn:
             again = self._fail_over(reason, now) or self._wait(reason, now)
             if again:
                 return again
-        return self._end("failed", now, failures.refused(failure, self._sent))
+        return self._end("failed", now, failures.refused(failure, self._sent.plan))
 
     def _fail_over(self, reason: str, now: int) -> list[Command]:
         """Send to the next place; nothing where the caller knows none."""
@@ -351,7 +307,7 @@ class Turn:
         """Send again in a while; nothing where that was done often enough, or is not worth the time."""
         if self._retries >= self._ask.max_retries:
             return []
-        seconds = backoff(self._retries + 1, self._headers, now, self._jitter())
+        seconds = backoff(self._retries + 1, self._sent.headers, now, self._jitter())
         if seconds is None:
             return []
         self._retries += 1
@@ -359,10 +315,10 @@ class Turn:
         return [Emit(Status("retrying", f"{reason}; again in {seconds:.1f} s")), Timer(self._awaited, seconds)]
 
     def _on_net_error(self, event: NetError) -> list[Command]:
-        if self._is_refused:
+        if self._sent.is_refused:
             return self._on_refusal(event.now)
         timed_out = event.phase != "network"
-        if self._reader is None:
+        if not self._sent.has_begun:
             again = self._fail_over(event.message, event.now)
             if not again and not event.permanent and event.phase != "total":
                 again = self._wait(event.message, event.now)
@@ -370,14 +326,7 @@ class Turn:
             return again or self._end(state, event.now, failures.unreachable(event))
         kind = "timeout" if timed_out else "network"
         failure = Failure(event.message, type=kind, code=event.phase if timed_out else "")
-        return self._break_off(self._reader, failure, event.now, "timed_out" if timed_out else "partial_failed")
-
-    def _break_off(self, reader: ResponseReader, failure: Failure, now: int, state: TurnState) -> list[Command]:
-        """Store what arrived of a response that ends here; one that had said why it finished was whole by then."""
-        if reader.finish is None:
-            reader.fail(failure)
-        deltas: list[Command] = [Emit(delta) for delta in reader.close()]
-        return deltas + self._store_response(stamped(reader.result()), now, state)
+        return self._store_response(failure, event.now, "timed_out" if timed_out else "partial_failed")
 
     def _on_interrupt(self, now: int) -> list[Command]:
         if self._interrupted:
@@ -389,9 +338,8 @@ class Turn:
             return self._end_interrupted_tools(now)
         cancel: list[Command] = [Cancel(self._awaited)] if self._awaited else []
         self._awaited = ""
-        if self._reader is not None:
-            failure = Failure("interrupted", type="interrupted")
-            return cancel + self._break_off(self._reader, failure, now, "interrupted")
+        if self._unrecorded and self._sent.has_begun:
+            return cancel + self._store_response(Failure("interrupted", type="interrupted"), now, "interrupted")
         return cancel + self._end("interrupted", now)
 
     def _end_interrupted_tools(self, now: int) -> list[Command]:
@@ -418,7 +366,7 @@ class Turn:
         if not self._unrecorded:
             return []
         self._unrecorded = False
-        return [Draft("request", self._sent.record(), self._response)]
+        return [self._sent.record()]
 
     def _end(self, state: TurnState, now: int, error: Exception | None = None) -> list[Command]:
         self._awaited = ""

@@ -1,0 +1,90 @@
+"""One request that went out, and what comes back of it."""
+
+from __future__ import annotations
+
+from thinkback.model.blocks import Block
+from thinkback.model.commits import Draft, Failure, block_draft
+from thinkback.model.deltas import Delta
+from thinkback.turn import failures, held
+from thinkback.turn.dialects import ResponseReader
+from thinkback.turn.events import Head
+from thinkback.turn.plan import History, Plan
+from thinkback.turn.reading import open_reader
+from thinkback.wire.result import ReadResult, stamped
+
+# A provider's error body larger than this is cut; error texts are short.
+_ERROR_BODY_LIMIT = 65_536
+
+
+class Exchange:
+    """``plan`` was sent; ``response`` is our id of what it brings."""
+
+    def __init__(self, plan: Plan, response: str) -> None:
+        self.plan = plan
+        self.response = response
+        self.headers: dict[str, str] = {}
+        self._status = 0
+        self._reader: ResponseReader | None = None
+        self._body = bytearray()
+
+    def head(self, event: Head) -> None:
+        """Status and headers arrived."""
+        self._status, self.headers = event.status, event.headers
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the status says no."""
+        return self._status != 0 and not 200 <= self._status < 300
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether something of the response arrived that could be shown."""
+        return self._reader is not None
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """A piece of the body; what there is to show of it."""
+        if self.is_refused:
+            self._body += data[: _ERROR_BODY_LIMIT - len(self._body)]
+            return []
+        if not data:
+            return []
+        if self._reader is None:
+            self._reader = self._open()
+        return self._reader.feed(data)
+
+    def refusal(self) -> Failure:
+        """What the provider said in place of a response."""
+        return failures.read_failure(self._status, bytes(self._body), self.plan)
+
+    def end(self, failure: Failure | None = None) -> tuple[list[Delta], ReadResult]:
+        """The rest there is to show, and all that arrived. ``failure`` is why it broke off, if it did; a response that
+        had said why it finished was whole by then.
+        """
+        reader = self._reader or self._open()
+        if failure is not None and reader.finish is None:
+            reader.fail(failure)
+        deltas = reader.close()
+        return deltas, failures.told(stamped(reader.result()), self.plan)
+
+    def record(self) -> Draft:
+        """What was sent, for the log."""
+        return Draft("request", self.plan.record(), self.response)
+
+    def drafts(self, result: ReadResult, history: History, keep_text: bool) -> list[Draft]:
+        """Record, response, blocks and usage; without ``keep_text`` readable reasoning is held in ``history`` alone."""
+        header = result.response if keep_text else held.bare_header(result.response)
+        drafts = [self.record(), Draft("response", header, self.response)]
+        for at, block in enumerate(result.blocks):
+            drafts.append(block_draft(block if keep_text else self._kept(block, at, history), self.response, at))
+        if result.usage is not None:
+            drafts.append(Draft("provider_usage", result.usage, self.response))
+        return drafts
+
+    def _kept(self, block: Block, at: int, history: History) -> Block:
+        if not held.is_held(block):
+            return block
+        history.hold(self.response, at, block)
+        return held.bare(block)
+
+    def _open(self) -> ResponseReader:
+        return open_reader(self.plan, self.response, self.headers.get("content-type", ""))
