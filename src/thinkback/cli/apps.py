@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +15,7 @@ from thinkback.cli.options import Place, json_option
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
     from thinkback.session.apps import Listed
+    from thinkback.session.session import Session
     from thinkback.settings.apps import App
 
 
@@ -65,6 +68,19 @@ def placed(place: Place, app: str) -> Place:
     found = apps.find(app)
     endpoint = place.endpoint or ("" if place.base_url else found.endpoint)
     return place._replace(endpoint=endpoint, model=place.model or found.default_model)
+
+
+@contextmanager
+def tools_of(session: Session) -> Iterator[dict[str, Any]]:
+    """The tools of the session's app as an option of its calls, while in it; nothing where it has none."""
+    app = session.app
+    if app is None or not app.tools:
+        yield {}
+        return
+    from thinkback.session.toolbox import toolbox
+
+    with toolbox(session, app.tools) as tools:
+        yield {"tools": tools}
 
 
 def _show(app: App) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 import thinkback
 from thinkback.cli import terminal
-from thinkback.cli.apps import app_of, placed
+from thinkback.cli.apps import app_of, placed, tools_of
 from thinkback.cli.decisions import control_line
 from thinkback.cli.options import Names, Place, check_place, is_log_there, log_path, open_log, place_of
 
@@ -33,7 +33,9 @@ def dry_run(
     with thinkback.open(":memory:") as store:
         place = placed(place_of(store, known, commits, place, names.profile), names.app or app_of(known))
         check_place(place)
-        plan = _copy(store, place, names, known, commits).wire.plan(prompt, **options)
+        session = _copy(store, place, names, known, commits)
+        with tools_of(session) as tools:
+            plan = session.wire.plan(prompt, **options, **tools)
     body = bytes(plan)
     if as_json:
         terminal.print_json(

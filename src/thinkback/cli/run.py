@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import exits, terminal
-from thinkback.cli.apps import app_of, placed
+from thinkback.cli.apps import app_of, placed, tools_of
 from thinkback.cli.options import (
     DIALECTS,
     Names,
@@ -111,7 +111,9 @@ def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dic
         place = placed(place, names.app or app_of(known))
         _check(store, place)
         session = opened(store, known.name if known else name or _fresh_name(), place, *names)
-        reply = continuing.chat(session, text, **options) if as_json else _stream(session, text, options)
+        with tools_of(session) as tools:
+            options |= tools
+            reply = continuing.chat(session, text, **options) if as_json else _stream(session, text, options)
         if as_json:
             terminal.print_json(_as_json(session, reply))
     _leave(reply)

@@ -53,12 +53,14 @@ def toolbox(
     """The tools ``names`` of a session, while in it; functions of one's own may be added to the list.
 
     ``workspace`` is the directory that files are confined to and commands start in. ``servers`` are the MCP servers
-    that ``mcp:NAME`` means, beside those of the person's ``mcp.toml``. One call gives at most ``tokens`` (estimated).
-    Raises ``SettingError`` for a name that does not exist, ``NotFoundError`` for a missing directory,
-    ``MissingPackageError`` and ``ToolServerError`` where a server cannot be used.
+    that ``mcp:NAME`` means, beside those of the session's app and of the person's ``mcp.toml``. One call gives at most
+    ``tokens`` (estimated). Raises ``SettingError`` for a name that does not exist, ``NotFoundError`` for a missing
+    directory, ``MissingPackageError`` and ``ToolServerError`` where a server cannot be used.
     """
     wanted = list(dict.fromkeys(names))
-    chosen = _servers([name for name in wanted if name.startswith(MCP)], servers or {})
+    app = session.app
+    named = {**(app.servers if app is not None else {}), **(servers or {})}
+    chosen = _servers([name for name in wanted if name.startswith(MCP)], named)
     _check([name for name in wanted if not name.startswith(MCP)])
     place = workspace_at(workspace, [config.config_dir()])
     tools = _workspace_tools(session, wanted, place, tokens)
