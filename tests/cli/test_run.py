@@ -36,16 +36,17 @@ def test_the_answer_goes_to_standard_output_and_the_reasoning_to_standard_error(
     [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
     ids=["terminal", "NO_COLOR", "dumb"],
 )
-def test_reasoning_is_dim_and_italic_where_that_is_welcome(
+def test_reasoning_is_shaded_and_italic_where_that_is_welcome(
     command: Command, referee: Referee, environment: dict[str, str], painted: bool
 ) -> None:
-    """On a terminal reasoning is dim and italic, unless NO_COLOR or a dumb terminal forbids it."""
+    """On a terminal reasoning looks as in the chat, unless NO_COLOR or a dumb terminal forbids it."""
     referee.push(Step(reasoning="Thinking.", text="Speaking."))
 
     shown = command.on_terminal("run", "Hi", *place(referee), **environment)
 
     assert 0 == shown.code
-    assert painted == ("\x1b[2;3mThinking.\x1b[0m" in shown.out)
+    assert painted == ("\x1b[0;3;38;5;250;48;5;236m" in shown.out)
+    assert painted == ("Thought for" in shown.out or "DeepThink" in shown.out)
     assert painted == ("\x1b" in shown.out)
     assert shown.out.index("Thinking.") < shown.out.index("Speaking.")
 

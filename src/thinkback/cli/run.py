@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -32,7 +33,9 @@ from thinkback.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from thinkback.model.deltas import Delta
+    from thinkback.cli.chat.look import Look
+    from thinkback.cli.chat.thinking import Thinking
+    from thinkback.model.deltas import Delta, ReasoningDelta
     from thinkback.session.reply import Reply
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
@@ -48,7 +51,7 @@ _TAKEN = {
 # What of the turn itself is worth a line.
 _TOLD = frozenset({"retrying", "failing_over", "repairing", "continuing", "budget", "filling", "compacting"})
 _HELP = f"""\
-Ask PROMPT (`-`: standard input) and print the answer; the reasoning is shown dim on standard error.
+Ask PROMPT (`-`: standard input) and print the answer; the reasoning is shown on standard error.
 
 Each run is a session of its own unless --session names one; a named session remembers endpoint and model. --param
 takes the words of the endpoint's own dialect.
@@ -57,7 +60,7 @@ takes the words of the endpoint's own dialect.
 """
 
 
-@click.command("run", short_help="Ask once: the answer, and the reasoning dim.", help=_HELP)
+@click.command("run", short_help="Ask once: the answer, and the reasoning beside it.", help=_HELP)
 @click.argument("prompt")
 @click.option("--session", metavar="NAME", default="", help="Go on in this session; made if it is not there.")
 @click.option("--system", metavar="TEXT", help="The system prompt from here on.")
@@ -131,9 +134,11 @@ def _check(store: SessionStore, place: Place) -> None:
 
 
 def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
+    from thinkback.cli.chat.look import look_of
     from thinkback.session import continuing
 
-    screen = Screen(session.settings.include_in_response)
+    place = session._place
+    screen = Screen(look_of(session.settings, place.endpoint, place.model))
     with continuing.stream(session, text, **options) as stream:
         try:
             for delta in stream:
@@ -164,12 +169,18 @@ def _print_answer(text: str) -> None:
 
 
 class Screen:
-    """Deltas as they arrive: reasoning dim and italic on standard error, the answer on standard output if ``live``."""
+    """Deltas as they arrive: reasoning on standard error, the answer on standard output if ``live``.
 
-    def __init__(self, shows_reasoning: bool) -> None:
+    On a terminal reasoning looks as in the chat; elsewhere it is the text alone.
+    """
+
+    def __init__(self, look: Look) -> None:
+        from thinkback.cli.chat.surface import Surface
+
         self.live = sys.stdout.isatty()
-        self._shows_reasoning = shows_reasoning
-        self._pen = terminal.pen(sys.stderr)
+        self._look = look
+        self._surface = Surface(sys.stderr, look)
+        self._thinking: Thinking | None = None
         self._open = ""
         self._ends_line = True
 
@@ -178,10 +189,12 @@ class Screen:
         from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta
 
         match delta:
-            case ReasoningDelta() if self._shows_reasoning:
-                self._write(sys.stderr, "reasoning", self._pen(terminal.clean(delta.text), "dim", "italic"), delta.text)
+            case ReasoningDelta() if self._surface.draws:
+                self._think(delta)
+            case ReasoningDelta() if self._look.mode != "hidden":
+                self._write(sys.stderr, "reasoning", delta.text)
             case TextDelta() if self.live:
-                self._write(sys.stdout, "answer", terminal.clean(delta.text), delta.text)
+                self._write(sys.stdout, "answer", delta.text)
             case Reclassified() if self.live:
                 self.end()
                 terminal.note("(what stands above was reasoning)")
@@ -193,19 +206,32 @@ class Screen:
 
     def end(self) -> None:
         """Close the line under way."""
+        if self._thinking is not None:
+            self._thinking.close(time.monotonic())
+            self._thinking = None
         if self._open and not self._ends_line:
             stream = sys.stderr if self._open == "reasoning" else sys.stdout
             stream.write("\n")
             stream.flush()
         self._open, self._ends_line = "", True
 
-    def _write(self, stream: Any, what: str, painted: str, plain: str) -> None:
-        if self._open != what:
+    def _think(self, delta: ReasoningDelta) -> None:
+        from thinkback.cli.chat.look import words_for
+        from thinkback.cli.chat.thinking import Thinking
+
+        now = time.monotonic()
+        if self._thinking is None:
+            self.end()
+            self._thinking = Thinking(self._surface, self._look.mode, words_for(self._look), now)
+        self._thinking.feed(delta.text, delta.index, now)
+
+    def _write(self, stream: TextIO, what: str, text: str) -> None:
+        if self._thinking is not None or self._open != what:
             self.end()
             self._open = what
-        stream.write(painted)
+        stream.write(terminal.clean(text))
         stream.flush()
-        self._ends_line = plain.endswith("\n")
+        self._ends_line = text.endswith("\n")
 
 
 def _leave(reply: Reply) -> None:
@@ -246,7 +272,6 @@ def _as_json(session: Session, reply: Reply) -> dict[str, Any]:
 
 def _fresh_name() -> str:
     import secrets
-    import time
 
     return time.strftime("run-%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(2)
 

@@ -75,7 +75,7 @@ _GREYS = [(8 + 10 * step, 232 + step) for step in range(24)]
 def theme_for(choice: ThemeChoice, stream: TextIO, environ: Mapping[str, str]) -> tuple[Theme, bytes]:
     """The theme for ``stream``, and what was typed while the terminal was asked."""
     depth = depth_of(environ)
-    if choice == "auto":
+    if choice == "auto" and depth != "16":
         found, typed = ask(stream)
         return Theme(found or _from_environment(environ), depth), typed
     return Theme(_WHITE if choice == "light" else _BLACK, depth), b""
