@@ -32,6 +32,22 @@ def test_a_session_s_own_settings_are_listed(command: Command) -> None:
     assert "session" == command("settings", "--session", "s", "get", "reasoning.effort", "--json").json["layer"]
 
 
+def test_what_the_profile_of_a_session_says_is_listed(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--session`` adds what it follows too, below what it set itself."""
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(command.config))
+    profiles = command.config / "profiles"
+    profiles.mkdir(parents=True)
+    (profiles / "deep.toml").write_text('[reasoning]\neffort = "high"\nkeepLast = 2\n')
+    with thinkback.open(command.db) as store:
+        session = store.session("s")
+        session.set("session.profile", "deep")
+        session.set("reasoning.keepLast", 1)
+
+    rows = {row["key"]: (row["value"], row["layer"]) for row in command("settings", "--session", "s", "--json").json}
+    assert ("high", "profile") == rows["reasoning.effort"]
+    assert (1, "session") == rows["reasoning.keepLast"]
+
+
 def test_what_is_set_can_be_read_and_taken_back(command: Command) -> None:
     """``set`` writes the file, ``get`` reads it, ``unset`` takes the key out again."""
     command("settings", "set", "reasoning.keepLast", "3")

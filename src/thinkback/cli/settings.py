@@ -118,7 +118,7 @@ def _found(endpoint: str, session: str, db: str) -> dict[str, Found]:
     layers = Layers().replace("user", parse_user_file(*file) if file else {})
     if session:
         with existing_log(db) as store:
-            layers = layers.replace("session", store.find(session).settings)
+            layers = store.session(store.find(session).name).layers
     data: Mapping[str, Any] = {}
     if endpoint:
         data = load_rulebook(config.user_rule_files()).endpoint(endpoint).settings
