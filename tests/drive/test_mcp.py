@@ -43,21 +43,21 @@ def told(servers: McpServers, name: str, arguments: str = "{}", stop: Stop = NEV
 def test_tools_come_with_their_schemas_and_effects(servers: McpServers) -> None:
     """Names carry the server's; a tool that only reads says so."""
     tools = {tool.tool.name: tool for tool in servers.tools}
-    add = tools["test__add"]
+    add = tools["mcp__test__add"]
     assert ("Add two numbers.", "reads") == (add.tool.description, add.effect)
     assert '"required":["a","b"]' in add.tool.parameters
-    assert "runs" == tools["test__echo"].effect
-    assert ["test__odd_name_with_spaces"] == [name for name in tools if "odd" in name]
+    assert "runs" == tools["mcp__test__echo"].effect
+    assert ["mcp__test__odd_name_with_spaces"] == [name for name in tools if "odd" in name]
 
 
 @pytest.mark.parametrize(
     ("name", "arguments", "expected"),
     [
-        ("test__add", '{"a":2,"b":3}', ("5", False)),
-        ("test__echo", '{"text":"grün"}', ("grün", False)),
-        ("test__odd_name_with_spaces", "", ("odd", False)),
-        ("test__picture", "{}", ("[image: image/png, 10 bytes, not shown]", False)),
-        ("test__echo", "[]", ("The arguments do not fit the tool: they must be an object", True)),
+        ("mcp__test__add", '{"a":2,"b":3}', ("5", False)),
+        ("mcp__test__echo", '{"text":"grün"}', ("grün", False)),
+        ("mcp__test__odd_name_with_spaces", "", ("odd", False)),
+        ("mcp__test__picture", "{}", ("[image: image/png, 10 bytes, not shown]", False)),
+        ("mcp__test__echo", "[]", ("The arguments do not fit the tool: they must be an object", True)),
     ],
 )
 def test_a_call_is_answered(servers: McpServers, name: str, arguments: str, expected: tuple[str, bool]) -> None:
@@ -65,7 +65,7 @@ def test_a_call_is_answered(servers: McpServers, name: str, arguments: str, expe
     assert expected == told(servers, name, arguments)
 
 
-@pytest.mark.parametrize(("name", "why"), [("test__fail", "Error executing tool fail"), ("test__add", "a")])
+@pytest.mark.parametrize(("name", "why"), [("mcp__test__fail", "Error executing tool fail"), ("mcp__test__add", "a")])
 def test_a_call_that_fails_is_told(servers: McpServers, name: str, why: str) -> None:
     """Whether the tool or the server refuses it."""
     text, is_error = told(servers, name)
@@ -75,7 +75,7 @@ def test_a_call_that_fails_is_told(servers: McpServers, name: str, why: str) -> 
 
 def test_what_a_server_says_is_bounded(servers: McpServers) -> None:
     """As every tool's output is."""
-    text, _ = told(servers, "test__echo", '{"text":"' + "x" * 100_000 + '"}')
+    text, _ = told(servers, "mcp__test__echo", '{"text":"' + "x" * 100_000 + '"}')
     assert len(text) < 4 * 1000 + 100
     assert "characters left out" in text
 
@@ -85,7 +85,7 @@ def test_calls_run_at_the_same_time(servers: McpServers) -> None:
     found: list[str] = []
     threads = [
         threading.Thread(
-            target=lambda number=number: found.append(told(servers, "test__add", f'{{"a":{number},"b":0}}')[0])
+            target=lambda number=number: found.append(told(servers, "mcp__test__add", f'{{"a":{number},"b":0}}')[0])
         )
         for number in range(8)
     ]
@@ -101,8 +101,8 @@ def test_a_server_gets_no_variable_that_is_not_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-hidden")
     server = Server(command=sys.executable, args=(SERVER,), env={"OURS": "1"})
     with McpServers({"test": server}, 1000, str(tmp_path)) as servers:
-        names = told(servers, "test__environment")[0].split()
-        assert str(tmp_path.resolve()) == told(servers, "test__place")[0].split()[1]
+        names = told(servers, "mcp__test__environment")[0].split()
+        assert str(tmp_path.resolve()) == told(servers, "mcp__test__place")[0].split()[1]
     assert {"OURS", "PATH"} <= set(names)
     assert "DEEPSEEK_API_KEY" not in names
 
@@ -110,12 +110,12 @@ def test_a_server_gets_no_variable_that_is_not_named(monkeypatch: pytest.MonkeyP
 def test_a_server_that_dies_is_told_and_started_again() -> None:
     """With its last words; the next call finds a new one."""
     with McpServers({"test": LOCAL}, 1000) as servers:
-        first = told(servers, "test__place")[0]
-        text, is_error = told(servers, "test__die")
+        first = told(servers, "mcp__test__place")[0]
+        text, is_error = told(servers, "mcp__test__die")
         assert is_error
         assert text.startswith("the MCP server test has gone away: ")
         assert text.endswith("last words\nThe next call starts it again.")
-        second, is_error = told(servers, "test__place")
+        second, is_error = told(servers, "mcp__test__place")
         assert not is_error
         assert first.split()[0] != second.split()[0]
 
@@ -128,8 +128,8 @@ def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     """The server is told, and goes on."""
     notes = tmp_path / "notes"
     with McpServers({"test": resting(notes, 1)}, 1000) as servers:
-        text, is_error = told(servers, "test__rest")
-        assert ("5", False) == told(servers, "test__add", '{"a":2,"b":3}')
+        text, is_error = told(servers, "mcp__test__rest")
+        assert ("5", False) == told(servers, "mcp__test__add", '{"a":2,"b":3}')
     assert (True, True) == (is_error, text.startswith("the MCP server test did not answer within 1 seconds"))
     assert "begun\ncancelled\n" == notes.read_text()
 
@@ -139,13 +139,13 @@ def test_a_call_ends_with_its_turn(tmp_path: Path) -> None:
     notes, stop = tmp_path / "notes", Stop()
     found: list[tuple[str, bool]] = []
     with McpServers({"test": resting(notes, 60)}, 1000) as servers:
-        thread = threading.Thread(target=lambda: found.append(told(servers, "test__rest", "{}", stop)))
+        thread = threading.Thread(target=lambda: found.append(told(servers, "mcp__test__rest", "{}", stop)))
         thread.start()
         while not notes.exists():
             threading.Event().wait(0.01)
         stop.set()
         thread.join(10)
-        assert ("5", False) == told(servers, "test__add", '{"a":2,"b":3}')
+        assert ("5", False) == told(servers, "mcp__test__add", '{"a":2,"b":3}')
     assert [("the turn was interrupted", True)] == found
     assert "begun\ncancelled\n" == notes.read_text()
 
@@ -172,8 +172,8 @@ def test_a_server_that_cannot_be_used_is_named(server: Server, why: str, monkeyp
 def test_a_closed_server_is_told() -> None:
     """A tool that is kept too long."""
     with McpServers({"test": LOCAL}, 1000) as servers:
-        pid = int(told(servers, "test__place")[0].split()[0])
-    assert ("the tool's server was closed", True) == told(servers, "test__place")
+        pid = int(told(servers, "mcp__test__place")[0].split()[0])
+    assert ("the tool's server was closed", True) == told(servers, "mcp__test__place")
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
@@ -203,9 +203,9 @@ def address() -> Iterator[str]:
 def test_a_server_may_speak_http(address: str) -> None:
     """Calls, failures, and its end."""
     with McpServers({"far": Server(url=address, headers={"x-who": "me"})}, 1000) as servers:
-        assert ("5", False) == told(servers, "far__add", '{"a":2,"b":3}')
-        assert told(servers, "far__fail")[1]
-        text, is_error = told(servers, "far__die")
+        assert ("5", False) == told(servers, "mcp__far__add", '{"a":2,"b":3}')
+        assert told(servers, "mcp__far__fail")[1]
+        text, is_error = told(servers, "mcp__far__die")
         assert is_error
         assert "far" in text
 
@@ -214,6 +214,6 @@ def test_servers_work_in_an_event_loop(servers: McpServers) -> None:
     """The async driver calls them from a thread."""
 
     async def call() -> tuple[str, bool]:
-        return await asyncio.to_thread(told, servers, "test__add", '{"a":1,"b":1}')
+        return await asyncio.to_thread(told, servers, "mcp__test__add", '{"a":1,"b":1}')
 
     assert ("2", False) == asyncio.run(call())

@@ -80,11 +80,11 @@ def test_tools_of_a_server_are_named_by_it(
         env = {{ ANOTHER_NAME = "${{A_TOKEN}}" }}
         """
     )
-    referee.push(Step(tool_calls=[Call("mine__environment")]), Step(text="done"))
+    referee.push(Step(tool_calls=[Call("mcp__mine__environment")]), Step(text="done"))
     chat = open_session(store, referee)
     given = {"theirs": Server(command=sys.executable, args=(SERVER,))}
     with toolbox(chat, ["mcp:mine", "read", "mcp:theirs"], workspace=tmp_path, servers=given) as tools:
-        assert {"read", "mine__add", "theirs__add"} <= {tool.tool.name for tool in tools}
+        assert {"read", "mcp__mine__add", "mcp__theirs__add"} <= {tool.tool.name for tool in tools}
         assert "done" == chat.chat("Go", tools=tools).text
     [names] = results(chat)
     assert "ANOTHER_NAME" in names.split()

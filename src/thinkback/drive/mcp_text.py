@@ -20,10 +20,10 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def named(server: str, tools: Iterable[Listed]) -> Iterator[tuple[str, Listed]]:
-    """Each tool of ``server`` with the name that models call it by: SERVER__TOOL, changed only where it must be."""
+    """Each tool of ``server`` with the name that models call it by: mcp__SERVER__TOOL, changed only where it must be."""
     seen: set[str] = set()
     for tool in tools:
-        plain = f"{server}__{tool.name}"
+        plain = f"mcp__{server}__{tool.name}"
         name = _FOREIGN.sub("_", plain)
         if len(name) > LONGEST_NAME or name in seen:
             digest = hashlib.sha256(plain.encode()).hexdigest()[:8]
