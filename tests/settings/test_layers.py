@@ -206,6 +206,9 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "turn.maxSteps": "7",
         "usage.log": "false",
         "usage.logContent": "true",
+        "agents.depth": "2",
+        "agents.parallel": "3",
+        "agents.maxEffort": "high",
     }
     layers = Layers().replace("profile", values)
     assert {name for name, key in KEYS.items() if "profile" not in key.refused_in} == set(values)
@@ -240,6 +243,9 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         max_steps=7,
         usage_log=False,
         usage_log_content=True,
+        agents_depth=2,
+        agents_parallel=3,
+        agents_max_effort="high",
         explicit=frozenset(values),
     ) == layers.effective({})
 

@@ -20,7 +20,7 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def named(server: str, tools: Iterable[Listed]) -> Iterator[tuple[str, Listed]]:
-    """Each tool of ``server`` with the name that models call it by: mcp__SERVER__TOOL, changed only where it must be."""
+    """Each tool of ``server`` with the name that models call it by: mcp__SERVER__TOOL, changed where it must be."""
     seen: set[str] = set()
     for tool in tools:
         plain = f"mcp__{server}__{tool.name}"

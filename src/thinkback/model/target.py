@@ -51,6 +51,9 @@ class Settings(msgspec.Struct, frozen=True):
     permissions_mode: Literal["auto", "ask", "read_only"] = "auto"
     permissions_rules: str | None = None
     max_steps: int | None = None
+    agents_depth: int = 1
+    agents_parallel: int = 4
+    agents_max_effort: str | None = None
     explicit: frozenset[str] = frozenset()
 
 

@@ -95,6 +95,7 @@ def turn_of(session: Session, message: Message | None, options: Options) -> tupl
     ask, permitting = ask_for(session, message, options)
     if options.tools is not None:
         session._functions = options.functions
+    session._call = options
     return Turn(session._history, ask, new_id, random), permitting
 
 

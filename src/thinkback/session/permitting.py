@@ -33,7 +33,7 @@ class Permitting:
     def approval(self) -> Approval | None:
         """How a person is asked; nothing where nobody is there."""
         approve = self._options.approve
-        return Approval(approve, self._remember) if approve is not None else None
+        return Approval(approve, self.remember) if approve is not None else None
 
     def permit(self, call: ToolCall) -> Verdict:
         """What is to happen with ``call``, from the settings as they are now."""
@@ -43,7 +43,7 @@ class Permitting:
             rules = rules if new in rules else with_rule(rules, new, asked)
         return decide(Permissions(settings.permissions_mode, rules), call, self.functions[call.name].effect)
 
-    def _remember(self, request: PermissionRequest) -> None:
+    def remember(self, request: PermissionRequest) -> None:
         """Keep the rule in the settings of the session, behind the one that asked."""
         asked = self.permit(request.call).rule
         for new in read_rules(request.always) or ():

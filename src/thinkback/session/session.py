@@ -59,6 +59,7 @@ class Session:
         self._line = Line(store.log, info.id, info.branch, Hooks())
         self._layers = Layers().replace("session", info.settings)
         self._functions: dict[str, PythonTool] = {}
+        self._call = Options()
         self._text_warned = False
         self._spent: Spent | None = None
         self._planned: Planned | None = None

@@ -21,6 +21,8 @@ from thinkback.drive.workspace.paths import Workspace, workspace_at
 from thinkback.drive.workspace.shell import Commands, environment
 from thinkback.errors import SettingError
 from thinkback.session import config
+from thinkback.session.noting import COMMIT_REASONING, commit_reasoning
+from thinkback.session.subagents import TASK, task_tool
 from thinkback.settings.apps import BUILTIN_TOOLS, MCP, Server
 from thinkback.turn.permissions import Effect
 
@@ -63,7 +65,7 @@ def toolbox(
     chosen = _servers([name for name in wanted if name.startswith(MCP)], named)
     _check([name for name in wanted if not name.startswith(MCP)])
     place = workspace_at(workspace, [config.config_dir()])
-    tools = _workspace_tools(session, wanted, place, tokens)
+    tools = [*_workspace_tools(session, wanted, place, tokens), *_own_tools(session, wanted, tokens)]
     if not chosen:
         yield tools
         return
@@ -138,6 +140,12 @@ def _workspace_tools(session: Session, names: Sequence[str], workspace: Workspac
         for name in names
         if name in _WORKSPACE
     ]
+
+
+def _own_tools(session: Session, names: Sequence[str], tokens: int) -> list[PythonTool]:
+    """The tools that are about the session itself."""
+    noting = [python_tool(commit_reasoning, effect="reads")] if COMMIT_REASONING in names else []
+    return [*([task_tool(session, tokens)] if TASK in names else []), *noting]
 
 
 def _keys(session: Session) -> set[str]:

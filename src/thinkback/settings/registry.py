@@ -302,6 +302,32 @@ ROWS = (
         smallest=1,
         recorded=False,
     ),
+    Key(
+        "agents.depth",
+        "agents_depth",
+        "integer",
+        "How many levels of sub-agents there may be; with 1 they have none of their own.",
+        default=1,
+        smallest=1,
+        recorded=False,
+    ),
+    Key(
+        "agents.parallel",
+        "agents_parallel",
+        "integer",
+        "How many sub-agents of one session work at the same time.",
+        default=4,
+        smallest=1,
+        recorded=False,
+    ),
+    Key(
+        "agents.maxEffort",
+        "agents_max_effort",
+        "choice",
+        "The most effort that the model may ask of a sub-agent; unset, that of the session, else medium.",
+        choices=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+        recorded=False,
+    ),
 )
 
 KEYS: Mapping[str, Key] = {row.name: row for row in ROWS}
