@@ -9,6 +9,8 @@ from tests.acceptance.pointers import Row, missing, named, row
 SETTINGS = "acceptance/test_settings.py::test_"
 RUN = "cli/test_run.py::test_"
 USAGE = "session/test_usage.py::test_"
+AGENTS = "cli/test_mcp.py::test_"
+EDITORS = "cli/test_acp.py::test_"
 
 ROWS = (
     row(28, "the model commits reasoning by a tool", open="waits for the tool commit_reasoning"),
@@ -54,15 +56,32 @@ ROWS = (
         "the answer on standard output, reasoning on standard error",
         f"{RUN}the_answer_goes_to_standard_output_and_the_reasoning_to_standard_error",
     ),
-    row(119, "thought chunks for editors", open="waits for the Agent Client Protocol"),
+    row(
+        119,
+        "thought chunks for editors",
+        f"{EDITORS}thoughts_arrive_before_the_answer",
+        f"{EDITORS}loading_shows_what_was_said_and_thought",
+        f"{EDITORS}thoughts_that_are_not_to_be_shown_are_not",
+    ),
     row(128, "permission modes and rules", open="waits for permissions"),
     row(
         129,
         "errors that say what to do next",
         "cli/test_app.py::test_an_error_is_a_message_with_advice",
     ),
-    row(131, "MCP, as server and as client", open="waits for the servers of tools"),
-    row(132, "questions to several models, with effort", open="waits for the server of tools"),
+    row(
+        131,
+        "MCP, as server and as client",
+        f"{AGENTS}reasoning_is_found_and_read_and_leads_to_what_it_led_to",
+        f"{EDITORS}servers_of_the_editor_are_tools",
+    ),
+    row(
+        132,
+        "questions to several models, with effort",
+        f"{AGENTS}several_models_answer_side_by_side",
+        f"{AGENTS}a_question_is_a_session_of_its_own_and_is_charged",
+        f"{AGENTS}missing_usage_of_a_model_that_may_think_unseen_is_charged_in_full",
+    ),
 )
 CHECK_LIST = {28, 78, *range(91, 99), 101, 103, *range(112, 120), 128, 129, 131, 132}
 

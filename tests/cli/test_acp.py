@@ -184,6 +184,41 @@ def test_a_turn_cancelled_while_it_thinks_leaves_a_valid_session(
         assert [] == store.fsck()
 
 
+def test_conversations_run_side_by_side(command: Command, referee: Referee, workspace: Path) -> None:
+    """While one conversation thinks, another is answered; each is told its own."""
+    referee.push(Step(reasoning="Slow, slow.", text="Late.", fault=Stall(30, after=3)), Step(text="Quick."))
+
+    async def work() -> Editor:
+        async with edited(command, Editor(), *place(referee)) as editor:
+            slow, quick = await editor.begin(workspace), await editor.begin(workspace)
+            turn = asyncio.ensure_future(editor.say(slow, "Think"))
+            await editor.until(lambda: bool(editor.updates))
+            assert "end_turn" == (await editor.say(quick, "Hi")).stop_reason
+            assert not turn.done()
+            await editor.agent.cancel(session_id=slow)
+            assert "cancelled" == (await turn).stop_reason
+            return editor
+
+    assert "Quick." == run(work()).text("agent_message_chunk")
+
+
+def test_meta_that_says_too_much_is_an_error_and_no_harm(command: Command, referee: Referee, workspace: Path) -> None:
+    """What ``_meta`` holds beyond its keys ends neither the agent nor the conversation."""
+    referee.push(Step(text="Fine."))
+
+    async def work() -> Any:
+        async with edited(command, Editor(), *place(referee)) as editor:
+            id = await editor.begin(workspace)
+            for meta in ({"prompt": 5}, {"reasoning_effort": 5}, {"self": 1}, {"session_id": "nobody"}):
+                params = {"sessionId": id, "prompt": [{"type": "text", "text": "Hi"}], "_meta": meta}
+                with pytest.raises(acp.RequestError):
+                    await editor.agent._conn.send_request("session/prompt", params)
+            return await editor.say(id, "Hi", unknown={"of": "no interest"})
+
+    assert "end_turn" == run(work()).stop_reason
+    assert 1 == len(referee.requests)
+
+
 def test_an_editor_that_goes_away_ends_the_turn(command: Command, referee: Referee, workspace: Path) -> None:
     """Standard input ends in the middle of a thought: the turn is stored as interrupted, and the agent leaves."""
     referee.push(Step(reasoning="I think and think.", fault=Stall(30, after=3)))

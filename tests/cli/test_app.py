@@ -78,6 +78,20 @@ def test_the_version_needs_little_more_than_click(command: Command) -> None:
     assert set() == loaded & {"msgspec", "httpx2", "sqlite3", "tomllib", "platformdirs", "thinkback.session.store"}
 
 
+@pytest.mark.parametrize("line", [("sessions",), ("run", "--help"), ("mcp", "--help"), ("acp", "--help")], ids=" ".join)
+def test_what_few_commands_need_is_imported_by_them_alone(command: Command, line: tuple[str, ...]) -> None:
+    """No start waits for the packages of the protocols, of keyrings and of the chat."""
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", *command.line(*line)[1:]],
+        env=command.environment,
+        check=True,
+        capture_output=True,
+    )
+    loaded = {row.rpartition("|")[2].strip() for row in told.stderr.decode().splitlines()}
+
+    assert set() == loaded & {"mcp", "acp", "pydantic", "anyio", "keyring", "prompt_toolkit", "rich", "asyncio.runners"}
+
+
 def test_an_unknown_command_is_wrong_use(command: Command) -> None:
     """A mistyped command ends with exit code 2 and a message."""
     done = command("wyh")

@@ -5,7 +5,6 @@ The package ``agent-client-protocol`` (``acp``) is imported when the server star
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import click
@@ -43,6 +42,8 @@ says; reasoning arrives as thoughts. Keys come from the environment of the edito
 @db_option
 def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **given: Any) -> None:
     """Serve until standard input ends."""
+    import asyncio
+
     try:
         import acp as library  # noqa: F401
     except ImportError as error:

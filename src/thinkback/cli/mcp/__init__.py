@@ -5,7 +5,6 @@ The package ``mcp`` is imported when the server starts, never before.
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import ExitStack
 
 import click
@@ -51,6 +50,8 @@ included.
 @db_option
 def mcp_command(allowed: tuple[str, ...], targets: tuple[str, ...], token_budget: int, db: str) -> None:
     """Serve until standard input ends."""
+    import asyncio
+
     try:
         import mcp  # noqa: F401
     except ImportError as error:
