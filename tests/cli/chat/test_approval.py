@@ -116,6 +116,43 @@ def test_ctrl_c_at_the_question_ends_the_turn(agent: Terminal, command: Command,
     assert [200, 200] == [exchange.status for exchange in referee.requests]
 
 
+def test_ctrl_c_while_a_tool_runs_ends_it(agent: Terminal, command: Command, referee: Referee) -> None:
+    """Also after a question, and with impatience; the call is answered before the next request."""
+    busy = Call("shell", {"command": "echo $$ > process; sleep 60"})
+    referee.push(Step(tool_calls=[busy]), Step(text="Fine."))
+    agent.send(f"Go{ENTER}")
+    agent.wait_for(QUESTION)
+    agent.send(f"y{ENTER}")
+    process = command.place / "work" / "process"
+    agent.wait_until(lambda: process.exists() and process.read_text().endswith("\n"), "the command")
+    agent.send(CTRL_C + CTRL_C)
+    agent.wait_for("interrupted")
+    back(agent)
+    agent.send(f"Never mind{ENTER}")
+    agent.wait_for("Fine.")
+
+    assert not Path(f"/proc/{process.read_text().strip()}").exists()
+    assert [200, 200] == [exchange.status for exchange in referee.requests]
+
+
+def test_a_chat_that_is_killed_while_a_tool_runs_resumes(agent: Terminal, command: Command, referee: Referee) -> None:
+    """The call without a result is answered before the next request."""
+    referee.push(Step(reasoning="I look.", tool_calls=[Call("shell", {"command": "touch begun; sleep 5"})]))
+    agent.send(f"Go{ENTER}")
+    agent.wait_for(QUESTION)
+    agent.send(f"y{ENTER}")
+    agent.wait_until(lambda: (command.place / "work" / "begun").exists(), "the command")
+    agent.process.kill()
+    agent.wait_for_end()
+
+    referee.push(Step(text="Resumed."))
+    done = command("chat", "--continue", stdin=b"Go on\n")
+
+    assert "I look." in done.out
+    assert "Resumed." in done.out
+    assert [200, 200] == [exchange.status for exchange in referee.requests]
+
+
 def test_nobody_is_asked_in_a_pipe(command: Command, referee: Referee) -> None:
     """What needs a person's word is denied."""
     referee.push(Step(tool_calls=[Call("shell", {"command": "touch one"})]))

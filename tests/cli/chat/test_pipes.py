@@ -7,10 +7,14 @@ import signal
 import subprocess
 from functools import partial
 
+import pytest
+
 import thinkback
-from tests.cli.chat.talks import asked, messages
+from tests.cli.chat.talks import asked, messages, say
 from tests.cli.command import PLACE, Command
 from thinkback.cli import exits
+from thinkback.cli.chat.chat import Chat
+from thinkback.cli.chat.table import Slash, table
 from thinkback.model.commits import TurnEnded
 from thinkback.referee import HttpError, Referee, Stall, Step
 
@@ -63,6 +67,23 @@ def test_an_error_is_told_and_the_chat_goes_on(command: Command, referee: Refere
     assert (0, ["One", "Two"]) == (done.code, asked(referee))
     assert "no such thing" in done.out + done.err
     assert "Fine." in done.out
+
+
+def test_a_fault_of_ours_ends_no_conversation(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is told as one, and the next line is read; a developer sees where it happened."""
+
+    def broken(_chat: Chat, _rest: str) -> None:
+        raise ZeroDivisionError("a fault")
+
+    table()["broken"] = Slash("broken", "broken", "", broken)
+    try:
+        say(chat, "/broken", "Hello")
+    finally:
+        del table()["broken"]
+
+    shown = capsys.readouterr()
+    assert "unexpected failure: ZeroDivisionError: a fault" in shown.err
+    assert 'You said: "Hello".' in shown.out
 
 
 def test_the_exit_code_is_that_of_the_last_turn(command: Command, referee: Referee) -> None:

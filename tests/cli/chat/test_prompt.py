@@ -361,6 +361,17 @@ def test_a_killed_chat_resumes(talk: Open, command: Command, referee: Referee) -
     assert [200, 200, 200] == [exchange.status for exchange in referee.requests]
 
 
+def test_any_script_is_typed_sent_and_shown(talk: Open, referee: Referee) -> None:
+    """Right to left, wide, and combined letters, in a window that is made narrow meanwhile."""
+    terminal = talk()
+    terminal.send("שלום 你好 é ")
+    terminal.resize(50, 20)
+    terminal.send(f"مرحبا{ENTER}")
+    terminal.wait_for("You said:")
+
+    assert ["שלום 你好 é مرحبا"] == asked(referee)
+
+
 def test_a_dumb_terminal_gets_plain_text(command: Command, referee: Referee) -> None:
     """No colour and no drawing over where the terminal cannot do it."""
     referee.push(Step(reasoning="I wonder.", text="I know."))

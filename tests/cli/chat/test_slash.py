@@ -220,7 +220,7 @@ def test_why_before_the_first_request_is_refused(chat: Chat, capsys: Caught) -> 
     say(chat, "/why")
 
     assert capsys.readouterr().err.startswith("thinkback: ")
-    assert exits.FAILED == chat.code
+    assert exits.code_of("not-found") == chat.code
 
 
 def test_think_browses_the_reasoning(chat: Chat, referee: Referee, capsys: Caught) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,8 @@ from thinkback.errors import ThinkbackError
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
+
+_EXPECTED = (click.ClickException, ThinkbackError, OSError)
 
 
 def run(chat: Chat) -> int:
@@ -29,18 +32,31 @@ def handle(chat: Chat, line: str) -> None:
     """One line. ``//`` begins a message that begins with a slash."""
     if not line.strip():
         return
-    if line.startswith("//") or not line.startswith("/"):
-        turns.ask(chat, line.removeprefix("/") if line.startswith("//") else line)
-        return
     try:
-        table.run(chat, line)
-    except (click.ClickException, ThinkbackError, OSError) as error:
-        chat.code = exits.FAILED
-        complain(error)
+        if line.startswith("//") or not line.startswith("/"):
+            turns.ask(chat, line.removeprefix("/") if line.startswith("//") else line)
+        else:
+            table.run(chat, line)
     except (KeyboardInterrupt, EOFError):
         terminal.note("given up")
+    except BrokenPipeError:  # nobody reads any more
+        raise
+    except Exception as error:  # the outermost loop of a shell: a fault of ours ends no conversation
+        if os.environ.get("THINKBACK_DEBUG") == "1" and not isinstance(error, _EXPECTED):
+            raise
+        chat.code, text = _told(error)
+        terminal.complain(text)
 
 
-def complain(error: click.ClickException | ThinkbackError | OSError) -> None:
-    """Tell why a command did nothing."""
-    terminal.complain(error.format_message() if isinstance(error, click.ClickException) else str(error))
+def _told(error: Exception) -> tuple[int, str]:
+    """Exit code and text of what went wrong."""
+    match error:
+        case click.ClickException():
+            return error.exit_code, error.format_message()
+        case ThinkbackError():
+            return exits.code_of(error.kind), str(error)
+        case OSError():
+            return exits.FAILED, f"{error.strerror or error}: {error.filename or 'no file is named'}"
+        case _:
+            text = f"unexpected failure: {type(error).__name__}: {error}\n  - THINKBACK_DEBUG=1 shows where"
+            return exits.FAILED, text

@@ -120,7 +120,8 @@ class Prompt:
     def ask(self, question: str, default: str = "") -> str:
         """One more message; Ctrl-C and Ctrl-D give up."""
         asking: PromptSession[str] = PromptSession(question, multiline=True, key_bindings=line_keys())
-        return asking.prompt(default=default)
+        # whoever asks in the middle of a turn has a handler of their own for Ctrl-C, which would be replaced
+        return asking.prompt(default=default, handle_sigint=False)
 
     def refresh(self, chat: Chat) -> None:
         """Work the status out as it is now."""

@@ -47,6 +47,9 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     except ThinkbackError as error:
         chat.code = exits.code_of(error.kind)
         chat.screen.finish(reply_of(stream), error)
+    except Exception:
+        chat.screen.finish(reply_of(stream), None)
+        raise
     else:
         chat.screen.finish(stream.reply, None)
         _tell_silence(chat, stream)
