@@ -7,10 +7,14 @@ import pytest
 from tests.acceptance.pointers import Row, missing, named, row
 
 SETTINGS = "acceptance/test_settings.py::test_"
+DISPLAY = "acceptance/test_display.py::test_"
 RUN = "cli/test_run.py::test_"
+CHAT, SCREEN = "cli/chat/test_prompt.py::test_", "cli/chat/test_screen.py::test_"
 USAGE = "session/test_usage.py::test_"
-AGENTS = "cli/test_mcp.py::test_"
-EDITORS = "cli/test_acp.py::test_"
+PROFILES, FAILOVER = "session/test_profiles.py::test_", "session/test_failover.py::test_"
+APPS, APP_FILES = "session/test_apps.py::test_", "settings/test_apps.py::test_"
+PERMISSIONS = "session/test_permissions.py::test_"
+MCP = "cli/test_mcp.py::test_"
 
 ROWS = (
     row(28, "the model commits reasoning by a tool", open="waits for the tool commit_reasoning"),
@@ -21,24 +25,37 @@ ROWS = (
         "sticky for a session, once for a call, and the word default",
         f"{SETTINGS}a_session_s_word_holds_and_a_call_s_word_counts_once",
         f"{SETTINGS}the_word_default_silences_weaker_layers",
+        "cli/chat/test_slash.py::test_default_hides_what_weaker_layers_say",
     ),
-    row(93, "profiles: save, load, list, delete, default", open="waits for profiles"),
-    row(94, "profiles that fail over and take turns", open="waits for profiles"),
+    row(
+        93,
+        "profiles: save, load, list, delete, default",
+        f"{DISPLAY}req_think_006_6_every_setting_is_saved",
+        "cli/chat/test_slash.py::test_profiles_are_saved_loaded_and_deleted",
+        f"{PROFILES}the_default_profile_is_followed_by_who_has_none",
+    ),
+    row(
+        94,
+        "profiles that fail over and take turns",
+        f"{FAILOVER}the_next_target_takes_over_within_the_turn",
+        f"{FAILOVER}failing_over_in_the_middle_of_a_tool_loop",
+        f"{FAILOVER}round_robin_takes_the_next_target_with_each_turn",
+    ),
     row(
         95,
         "app files with a list of models",
-        "settings/test_apps.py::test_an_app_file_says_everything_that_belongs_together",
-        "settings/test_apps.py::test_an_unknown_model_falls_back_with_a_warning",
-        "session/test_apps.py::test_an_app_carries_the_reasoning_of_the_last_three_responses",
-        "session/test_apps.py::test_apps_do_not_share_a_conversation",
+        f"{APP_FILES}the_first_model_is_the_default_and_a_known_one_is_taken",
+        f"{APP_FILES}an_unknown_model_falls_back_with_a_warning",
+        f"{APPS}an_app_carries_the_reasoning_of_the_last_three_responses",
+        f"{APPS}apps_do_not_share_a_conversation",
     ),
     row(96, "facts about models as data", f"{SETTINGS}the_facts_about_a_model_are_data_that_a_user_may_replace"),
     row(97, "a child has an effort of its own", open="waits for sub-agents"),
     row(
         98,
         "constraints between features",
-        "settings/test_apps.py::test_a_constraint_that_the_file_itself_breaks_is_named_at_load",
-        "session/test_apps.py::test_what_the_model_refuses_is_said_before_the_network",
+        f"{APP_FILES}a_constraint_that_the_file_itself_breaks_is_named_at_load",
+        f"{APPS}what_the_model_refuses_is_said_before_the_network",
     ),
     row(
         101,
@@ -50,23 +67,37 @@ ROWS = (
         103,
         "effective of limit is shown",
         f"{USAGE}the_context_is_what_the_next_request_will_carry",
-        open="the status line waits for the chat",
+        f"{CHAT}a_turn_streams_and_the_status_follows",
     ),
     row(
         112,
         "answers of reasoning alone",
         f"{RUN}reasoning_without_an_answer_has_an_exit_code_of_its_own",
-        open="going on by itself waits for the chat",
+        "session/test_continuing.py::test_thought_alone_is_continued",
+        "session/test_continuing.py::test_it_ends_after_three_times",
     ),
     row(
         113,
         "shown or hidden, whatever is sent",
         f"{SETTINGS}display_never_changes_the_wire",
-        open="the screen waits for the chat",
+        f"{DISPLAY}req_think_007_4_hidden_from_display",
+        f"{DISPLAY}br_003_display_changes_at_once_and_nothing_else",
     ),
-    row(114, "full, collapsed, hidden", open="waits for the screen"),
+    row(
+        114,
+        "full, collapsed, hidden",
+        f"{SCREEN}collapsed_thinking_counts_and_then_is_one_line",
+        f"{SCREEN}hidden_thinking_leaves_a_sign_of_work_and_no_trace",
+        f"{CHAT}ctrl_t_changes_how_thinking_is_shown",
+    ),
     row(115, "the provider is told to omit the display", f"{SETTINGS}the_provider_is_told_to_show_nothing"),
-    row(116, "a style of its own that follows the theme", open="waits for the screen"),
+    row(
+        116,
+        "a style of its own that follows the theme",
+        f"{DISPLAY}req_think_007_1_inline_and_shaded",
+        f"{DISPLAY}req_think_007_2_italic",
+        f"{DISPLAY}req_think_007_3_the_shade_follows_the_theme",
+    ),
     row(
         117,
         "labels in several languages, by vendor",
@@ -81,11 +112,16 @@ ROWS = (
     row(
         119,
         "thought chunks for editors",
-        f"{EDITORS}thoughts_arrive_before_the_answer",
-        f"{EDITORS}loading_shows_what_was_said_and_thought",
-        f"{EDITORS}thoughts_that_are_not_to_be_shown_are_not",
+        "cli/test_acp.py::test_thoughts_arrive_before_the_answer",
+        "cli/test_acp.py::test_effort_is_an_option_that_sticks_and_one_turn_may_differ",
     ),
-    row(128, "permission modes and rules", open="waits for permissions"),
+    row(
+        128,
+        "permission modes and rules",
+        "turn/test_permissions.py::test_the_mode_goes_by_the_effect",
+        f"{PERMISSIONS}a_denial_ends_the_turn_and_the_next_one_is_taken",
+        f"{PERMISSIONS}always_is_kept_with_the_session",
+    ),
     row(
         129,
         "errors that say what to do next",
@@ -94,15 +130,14 @@ ROWS = (
     row(
         131,
         "MCP, as server and as client",
-        f"{AGENTS}reasoning_is_found_and_read_and_leads_to_what_it_led_to",
-        f"{EDITORS}servers_of_the_editor_are_tools",
+        f"{MCP}reasoning_is_found_and_read_and_leads_to_what_it_led_to",
+        "drive/test_mcp.py::test_a_call_is_answered",
     ),
     row(
         132,
         "questions to several models, with effort",
-        f"{AGENTS}several_models_answer_side_by_side",
-        f"{AGENTS}a_question_is_a_session_of_its_own_and_is_charged",
-        f"{AGENTS}missing_usage_of_a_model_that_may_think_unseen_is_charged_in_full",
+        f"{MCP}several_models_answer_side_by_side",
+        f"{MCP}a_question_is_a_session_of_its_own_and_is_charged",
     ),
 )
 CHECK_LIST = {28, 78, *range(91, 99), 101, 103, *range(112, 120), 128, 129, 131, 132}

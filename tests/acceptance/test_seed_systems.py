@@ -22,7 +22,7 @@ ITEMS = "wire/openai_responses/test_output.py::test_"
 BLOCKS = "wire/anthropic/test_read.py::test_"
 GUARD = "compile/test_guard.py::test_"
 PLAIN = "compile/test_reasoning.py::test_"
-EDITORS = "editors and chats are shells of a later layer"
+SCREEN = "cli/chat/test_screen.py::test_"
 SUBAGENTS = "subagents and workflows are a later layer"
 HAND = "session/test_curating.py::test_"
 
@@ -133,7 +133,12 @@ PIXIR = (
     ),
     row("option-3", "default suppresses what is configured", f"{SETTINGS}the_word_default_silences_weaker_layers"),
     row("option-2", "an unknown value is refused", f"{SETTINGS}an_effort_that_is_none_never_reaches_the_wire"),
-    row("editor-1", "thought chunks, and none on load", open=EDITORS),
+    row(
+        "editor-1",
+        "thought chunks, also of what was thought before a load (Pixir has none there)",
+        "cli/test_acp.py::test_thoughts_arrive_before_the_answer",
+        "cli/test_acp.py::test_loading_shows_what_was_said_and_thought",
+    ),
     row(
         "shell-1",
         "a reasoning-only answer has an exit code",
@@ -235,11 +240,41 @@ LLXPRT = (
     row("gemini-1", "thinking levels", f"{SETTINGS}an_effort_is_said_in_the_words_of_one_host_only"),
     row(
         "loop-1",
-        "going on after a thinking-only turn",
-        open="an agent's loop is a later layer; the reply says is_reasoning_only",
+        "going on after a thinking-only turn, three times at most, not after text or calls",
+        "session/test_continuing.py::test_thought_alone_is_continued",
+        "session/test_continuing.py::test_it_ends_after_three_times",
+        "session/test_continuing.py::test_what_says_something_is_not_continued",
     ),
     row("subagent-1", "settings of subagents", open=SUBAGENTS),
-    row("screen-1", "display blocks, slash commands", open=EDITORS),
+    row(
+        "screen-1",
+        "thoughts on the screen: shown by default, hidden on request, of many lines, with any letters",
+        "acceptance/test_display.py::test_req_think_007_1_inline_and_shaded",
+        "acceptance/test_display.py::test_req_think_007_4_hidden_from_display",
+        f"{SCREEN}thinking_is_italic_on_a_shade_that_follows_the_terminal",
+        f"{SCREEN}letters_of_all_kinds_keep_their_places",
+    ),
+    row(
+        "screen-2",
+        "thoughts that arrive in pieces are one",
+        f"{SCREEN}thinking_is_on_the_screen_from_its_first_letter_on",
+    ),
+    row(
+        "slash-1",
+        "settings by slash commands, refused with what is allowed",
+        "cli/chat/test_slash.py::test_a_setting_acts_from_the_next_request_on",
+        "acceptance/test_display.py::test_err_001_in_the_chat",
+    ),
+    row(
+        "profile-1",
+        "profiles keep what was set",
+        "acceptance/test_display.py::test_req_think_006_6_every_setting_is_saved",
+    ),
+    row(
+        "profile-2",
+        "a loaded profile acts at once",
+        "acceptance/test_display.py::test_ec_005_a_loaded_profile_shows_at_once",
+    ),
 )
 MONADIC = (
     row("openai-1", "extract, empty, missing, joined", f"{FIELDS}each_field_is_read_streamed_and_whole"),
@@ -273,7 +308,18 @@ MONADIC = (
         "options, default, mapping by model",
         f"{SETTINGS}the_facts_about_a_model_are_data_that_a_user_may_replace",
     ),
-    row("screen-1", "labels, cards, thinking handler", open=EDITORS),
+    row(
+        "labels-1",
+        "titles by kind and vendor",
+        "settings/test_labels.py::test_it_is_called_what_its_provider_calls_it",
+        "settings/test_labels.py::test_a_kind_that_a_language_lacks_is_its_thinking",
+    ),
+    row(
+        "screen-1",
+        "one card for a thought, appended to, put away when it is over",
+        f"{SCREEN}collapsed_thinking_counts_and_then_is_one_line",
+        f"{SCREEN}hidden_thinking_leaves_a_sign_of_work_and_no_trace",
+    ),
 )
 TRACT = (
     row("model-1", "defaults, formats, round trip", f"{HAND}reasoning_by_hand"),
