@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from tests.session.chats import open_session
+from tests.drive.workspace.test_shell import ended
+from tests.session.chats import kinds, open_session, refusals, run
+from thinkback.drive.tools import PythonTool
 from thinkback.errors import SettingError
 from thinkback.model.blocks import ToolResult
 from thinkback.referee import Call, Referee, Step
@@ -109,3 +114,39 @@ def test_a_server_that_is_not_said_right_is_refused(
     chat, given = store.session("chat"), {} if server is None else {"mine": server}
     with pytest.raises(SettingError, match=why), toolbox(chat, ["mcp:mine"], servers=given):
         pass
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_command_ends_with_its_turn(store: SessionStore, referee: Referee, tmp_path: Path, way: str) -> None:
+    """Ctrl-C, or a cancelled task; the next turn is valid."""
+    command = "echo $$ > pid.tmp; mv pid.tmp pid; sleep 300 & wait"
+    referee.push(Step(tool_calls=[Call("shell", {"command": command})]), Step(text="again"))
+    chat = open_session(store, referee)
+    with toolbox(chat, ["shell"], workspace=tmp_path) as tools:
+        if way == "sync":
+            waiting = threading.Thread(target=interrupt_with, args=(tmp_path / "pid",))
+            waiting.start()
+            with pytest.raises(KeyboardInterrupt):
+                chat.chat("Go", tools=tools)
+            waiting.join(10)
+        else:
+            run(cancelled(chat, tools, tmp_path / "pid"))
+        assert ended(int((tmp_path / "pid").read_text()))
+        assert "interrupted" == kinds(chat)[-1]
+        assert "again" == chat.chat("And now?", tools=tools).text
+    assert [] == refusals(referee)
+
+
+def interrupt_with(file: Path) -> None:
+    while not file.exists():
+        threading.Event().wait(0.01)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+async def cancelled(chat: Session, tools: list[PythonTool], file: Path) -> None:
+    asking = asyncio.create_task(chat.aio.chat("Go", tools=tools))
+    while not file.exists():
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking

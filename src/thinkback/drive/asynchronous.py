@@ -84,6 +84,7 @@ class AsyncDriver:
                 await to_the_end(self._interrupt())
             raise
         finally:
+            self._stop.set(0)
             for task in self._running:
                 task.cancel()
             self.over.set()

@@ -82,6 +82,7 @@ class SyncDriver:
                 self._interrupt()
             raise
         finally:
+            self._stop.set(0)
             for future in self._running:
                 future.cancel()
             self.is_running = False
