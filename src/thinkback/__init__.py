@@ -25,6 +25,8 @@ _HOMES = {
     "ThinkingBlock": "thinkback.model.blocks",
     "ToolCall": "thinkback.model.blocks",
     "ToolResult": "thinkback.model.blocks",
+    "PermissionAnswer": "thinkback.turn.permissions",
+    "PermissionRequest": "thinkback.turn.permissions",
     "TextDelta": "thinkback.model.deltas",
     "ReasoningDelta": "thinkback.model.deltas",
     "ToolCallDelta": "thinkback.model.deltas",
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
     from thinkback.session.session import Session as Session
     from thinkback.session.store import SessionStore as SessionStore
     from thinkback.session.store import open as open
+    from thinkback.turn.permissions import PermissionAnswer as PermissionAnswer
+    from thinkback.turn.permissions import PermissionRequest as PermissionRequest
 
 
 def __getattr__(name: str) -> Any:

@@ -105,20 +105,20 @@ def test_what_did_not_come_to_an_end_says_so() -> None:
     assert [("not completed: cut",), (), ("not completed: no more",)] == [said.marks for said in entries[1:]]
     assert Piece("note", "the turn ended: timed out") == entries[2].pieces[0]
     talk.note("turn_ended", TurnEnded("failed", "of hunger"))
-    assert ("note", "the turn ended: failed of hunger") == read(talk)[-1]
+    assert ("note", "the turn ended: failed: of hunger") == read(talk)[-1]
 
 
-def test_permissions_that_were_asked_for_or_denied_are_told() -> None:
-    """By whom, and why; what a rule let run by itself is bookkeeping."""
+def test_what_a_person_allowed_is_told() -> None:
+    """What a rule let run by itself is bookkeeping, and of a denial the end of the turn tells."""
     talk = Talk().user("a")
     talk.note("permission_decision", PermissionDecision("c", "go", "allowed", "rule", "runs", "the rule go=allow"))
     talk.note("permission_decision", PermissionDecision("c", "go", "allowed", "person", "runs", "the mode"))
+    talk.note("permission_decision", PermissionDecision("c", "go", "allowed", "person", "runs", "the mode", "yes"))
     talk.note("permission_decision", PermissionDecision("c", "go", "denied", "person", "runs", "the mode", "no"))
     talk.note("permission_decision", PermissionDecision("c", "go", "denied", "rule", "runs", "the rule go=deny"))
     assert [
         "go was allowed by a person",
-        "go was denied by a person: no",
-        "go was denied by the rule go=deny",
+        "go was allowed by a person: yes",
     ] == [text for role, text in read(talk) if role == "note"]
 
 

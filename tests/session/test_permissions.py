@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import sqlite3
 import threading
@@ -276,6 +277,26 @@ def test_a_crash_while_a_person_is_asked(tmp_path: Path, referee: Referee) -> No
         session = open_session(store, referee)
         assert ("completed", []) == (session.chat("Never mind.").state, decisions(session))
     assert [] == refusals(referee)
+
+
+def test_decisions_go_along_wherever_the_log_goes(store: SessionStore, referee: Referee, tmp_path: Path) -> None:
+    """Into a file and out of it as they were, into pages for people, into what is printed; never to a model."""
+    referee.push(OSLO)
+    session = open_session(store, referee)
+    denies = PermissionAnswer(False, note="not today")
+    session.chat("Weather?", tools=[get_weather], settings=ASK, approve=lambda request: denies)
+    for format in ("jsonl", "md", "html"):
+        store.export(tmp_path / f"log.{format}", format=format)
+        assert "get_weather was denied by a person: not today" in (tmp_path / f"log.{format}").read_text()
+    with thinkback.open(":memory:") as other:
+        other.import_(tmp_path / "log.jsonl")
+        commits = other.commits(other.sessions()[0].id)
+        assert decisions(session) == [c.value for c in commits if c.kind == "permission_decision"]
+        assert [] == other.fsck()
+    printed = io.StringIO()
+    session.pprint("table", printed)
+    assert "permission_decision" in printed.getvalue()
+    assert "permission" not in str(session.compile(include_reasoning=True))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import msgspec
 import thinkback
 from thinkback import (
     Decision,
+    PermissionAnswer,
     Priority,
     ReasoningDelta,
     Reclassified,
@@ -128,6 +129,7 @@ def asks(session: Session) -> None:
         settings={"reasoning.effort": "low"},
         reasoning=False,
         max_steps=3,
+        approve=lambda request: PermissionAnswer(request.effect == "reads", always=True, note=request.reason),
         max_retries=0,
         stream=False,
         timeouts=Timeouts(total=60.0),

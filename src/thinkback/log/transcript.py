@@ -168,18 +168,14 @@ def pieces_of(value: Payload) -> Iterator[Piece]:
             yield Piece("note", "a part that is not understood")
         case Merge() as merge:
             yield Piece("note", f"{merge.branch} was merged")
-        case PermissionDecision() as said if said.by == "person" or said.decision == "denied":
-            yield Piece("note", f"{said.tool} was {said.decision} by {_decider(said)}")
+        case PermissionDecision(by="person", decision="allowed") as said:  # of a denial the end of the turn tells
+            yield Piece("note", f"{said.tool} was allowed by a person: {said.note}".rstrip(": "))
         case TurnEnded() as end if end.state != "completed":
-            yield Piece("note", f"the turn ended: {end.state.replace('_', ' ')} {end.reason}".rstrip())
+            yield Piece("note", f"the turn ended: {end.state.replace('_', ' ')}: {end.reason}".rstrip(": "))
         case Erased() as stone:
             yield Piece("note", f"erased: {stone.reason}")
         case _:
             pass
-
-
-def _decider(said: PermissionDecision) -> str:
-    return f"a person: {said.note}".rstrip(": ") if said.by == "person" else said.reason
 
 
 def _parts(message: Message) -> Iterator[Piece]:

@@ -261,7 +261,7 @@ class Session:
         Options: ``tools`` (functions or definitions; those of the last call hold until others are given), ``system``,
         ``params`` (native request fields), ``response_format`` (the native field, or a type), ``settings`` (for this
         call), ``reasoning=False`` (readable reasoning is not kept), ``max_steps``, ``max_retries``, ``timeouts``,
-        ``stream`` (ask the endpoint for a stream; default true).
+        ``stream`` (ask the endpoint for a stream; default true), ``approve`` (asked where permissions want a person).
         Raises ``ProviderError``, ``NetworkError``, ``ReplayRefused``, ``CredentialError``; what arrived is kept.
         """
         return _finished(self.stream(prompt, **options))
