@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,17 +22,36 @@ ENTER, CTRL_C = "\r", "\x03"
 QUESTION = "[y]es, [n]o, [a]lways"
 
 
-@pytest.fixture
-def agent(command: Command, referee: Referee) -> Iterator[Terminal]:
-    """A chat with the coding app, whose workspace is ``work``."""
+@contextmanager
+def working_on(app: str, command: Command, referee: Referee) -> Iterator[Terminal]:
+    """A chat with an app, whose workspace is ``work``."""
     workspace = command.place / "work"
     workspace.mkdir()
-    line = command.line("chat", "--app", "coding", "--session", "talk", *PLACE, referee.base_url("deepseek"))
-    with ExitStack() as stack:
-        # a shell changes the directory: the tests' own stays
-        started = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(workspace), *line]
-        terminal = stack.enter_context(Terminal(started, command.environment, rows=40))
+    line = command.line("chat", "--app", app, "--session", "talk", *PLACE, referee.base_url("deepseek"))
+    # a shell changes the directory: the tests' own stays
+    started = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(workspace), *line]
+    with Terminal(started, command.environment, rows=40) as terminal:
         terminal.wait_for("deepseek-v4-pro")
+        yield terminal
+
+
+@pytest.fixture
+def agent(command: Command, referee: Referee) -> Iterator[Terminal]:
+    """A chat with the coding app."""
+    with working_on("coding", command, referee) as terminal:
+        yield terminal
+
+
+@pytest.fixture
+def researcher(command: Command, referee: Referee) -> Iterator[Terminal]:
+    """A chat with the research app, which has sub-agents; reading is asked about."""
+    with working_on("research", command, referee) as terminal:
+        terminal.send(f"/set permissions.rules read=ask{ENTER}")
+        back(terminal)
+        referee.push(
+            Step(tool_calls=[Call("task", {"prompt": "Read a.txt."})]),
+            Step(tool_calls=[Call("read", {"path": "a.txt"})]),
+        )
         yield terminal
 
 
@@ -151,6 +170,35 @@ def test_a_chat_that_is_killed_while_a_tool_runs_resumes(agent: Terminal, comman
     assert "I look." in done.out
     assert "Resumed." in done.out
     assert [200, 200] == [exchange.status for exchange in referee.requests]
+
+
+def test_a_sub_agent_asks_too(researcher: Terminal, command: Command, referee: Referee) -> None:
+    """With its name; the answer is the person's."""
+    (command.place / "work" / "a.txt").write_text("contents")
+    referee.push(Step(text="It says contents."), Step(text="All done."))
+    researcher.send(f"Go{ENTER}")
+    researcher.wait_for(QUESTION)
+    assert "sub-agent" in researcher.text
+    researcher.send(f"y{ENTER}")
+    researcher.wait_for("All done.")
+
+    assert "contents" in str(messages(referee, 2)[-1]["content"])
+
+
+def test_ctrl_c_at_the_question_of_a_sub_agent_ends_the_whole_turn(
+    researcher: Terminal, command: Command, referee: Referee
+) -> None:
+    """Nothing is run, and the next turn is accepted."""
+    referee.push(Step(text="Fine."))
+    researcher.send(f"Go{ENTER}")
+    researcher.wait_for(QUESTION)
+    researcher.send(CTRL_C)
+    researcher.wait_for("interrupted")
+    back(researcher)
+    researcher.send(f"Never mind{ENTER}")
+    researcher.wait_for("Fine.")
+
+    assert {200} == {exchange.status for exchange in referee.requests}
 
 
 def test_nobody_is_asked_in_a_pipe(command: Command, referee: Referee) -> None:

@@ -6,7 +6,9 @@ What is not a clear yes runs nothing: an empty line is a no, any other word is a
 from __future__ import annotations
 
 import difflib
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +42,12 @@ def asker(chat: Chat) -> Callable[[PermissionRequest], PermissionAnswer]:
                 try:
                     answered = read(chat.reader.ask(QUESTION))
                 except EOFError:
+                    return PermissionAnswer(False)
+                except KeyboardInterrupt:
+                    if threading.current_thread() is threading.main_thread():
+                        raise
+                    # a sub-agent asks in a thread of its own: the turn that it works for is to end
+                    signal.raise_signal(signal.SIGINT)
                     return PermissionAnswer(False)
                 if answered is not None:
                     return answered

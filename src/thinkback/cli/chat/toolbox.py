@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from thinkback.cli.chat.progress import working
+
 if TYPE_CHECKING:
     from thinkback.drive.tools import PythonTool
     from thinkback.session.session import Session
@@ -33,7 +35,8 @@ class Toolbox:
             return None
         from thinkback.session.toolbox import toolbox
 
-        return self._open.enter_context(toolbox(session, names))
+        with working("starting tools"):
+            return self._open.enter_context(toolbox(session, names))
 
     def close(self) -> None:
         """End what the tools have running."""
