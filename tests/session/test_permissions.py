@@ -285,7 +285,7 @@ def test_decisions_go_along_wherever_the_log_goes(store: SessionStore, referee: 
     session = open_session(store, referee)
     denies = PermissionAnswer(False, note="not today")
     session.chat("Weather?", tools=[get_weather], settings=ASK, approve=lambda request: denies)
-    for format in ("jsonl", "md", "html"):
+    for format in ("jsonl", "markdown", "html"):
         store.export(tmp_path / f"log.{format}", format=format)
         assert "get_weather was denied by a person: not today" in (tmp_path / f"log.{format}").read_text()
     with thinkback.open(":memory:") as other:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from concurrent.futures import Executor
@@ -11,7 +12,7 @@ from functools import partial
 from typing import TypeVar, assert_never
 
 from thinkback.drive.agenda import Agenda, Watch
-from thinkback.drive.approval import Approval, answer_async
+from thinkback.drive.approval import Approval, failed, is_coroutine, read
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.line import Line
 from thinkback.drive.stopping import Stop
@@ -23,6 +24,7 @@ from thinkback.model.blocks import ToolCall
 from thinkback.model.deltas import Delta
 from thinkback.turn import events
 from thinkback.turn.machine import Turn
+from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
 from thinkback.turn.plan import History
 
 T = TypeVar("T")
@@ -160,7 +162,7 @@ class AsyncDriver:
 
     async def _ask(self, command: events.AskPerson) -> None:
         assert self._approval is not None  # a turn asks only where it was told that somebody is there
-        answered = await answer_async(self._approval, command.request, self._executor)
+        answered = await _answer(self._approval, command.request, self._executor)
         self._agenda.tell(events.Answered(command.id, answered, now()))
 
     async def _wait_for_tool(self) -> None:
@@ -171,6 +173,21 @@ class AsyncDriver:
             output = ToolOutput("The tool was cancelled.", True) if task.cancelled() else task.result()
             told = events.ToolDone(self._running.pop(task), output.content, output.is_error, now(), output.notes)
             self._agenda.tell(told)
+
+
+async def _answer(approval: Approval, request: PermissionRequest, executor: Executor) -> PermissionAnswer:
+    """Await the answer; a plain function is called in a thread. ``executor`` is the store's."""
+    try:
+        if is_coroutine(approval.approve):
+            said = approval.approve(request)
+        else:
+            said = await asyncio.wrap_future(in_thread(partial(approval.approve, request), threading.Semaphore()))
+        answered = read(await said if inspect.isawaitable(said) else said)
+    except Exception as error:  # foreign code: whatever it raises is no consent
+        answered = failed(error)
+    if answered.allow and answered.always:
+        await asyncio.get_running_loop().run_in_executor(executor, approval.remember, request)
+    return answered
 
 
 async def to_the_end(work: Awaitable[T]) -> T:
