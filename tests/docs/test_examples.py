@@ -40,7 +40,9 @@ def point_endpoints_at(referee: Referee, place: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("ANTHROPIC_API_KEY", "another-key")
 
 
-@pytest.mark.parametrize(("page", "shown"), [("library.md", "completed"), ("history.md", "both_edit")])
+@pytest.mark.parametrize(
+    ("page", "shown"), [("library.md", "completed"), ("history.md", "both_edit"), ("agents.md", "Oslo: rain")]
+)
 @pytest.mark.filterwarnings("ignore:this voids what goes back")
 def test_a_guide_runs_as_it_stands(
     page: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
