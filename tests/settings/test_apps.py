@@ -155,6 +155,14 @@ def test_an_unknown_model_falls_back_with_a_warning() -> None:
     assert ("m2", "the app a does not know the model m3: m2 is used (m1, m2)") == choose_model(app, "m3")
 
 
+def test_the_list_is_about_the_apps_own_endpoint() -> None:
+    """Whoever goes elsewhere, or falls over to another place, says which model there is there."""
+    app = App("a", "a", endpoint="openai", models=("m1",))
+    assert ("m2", "") == choose_model(app, "m2", "anthropic")
+    assert ("m1", "") == choose_model(app, "", "anthropic")
+    assert "m1" == choose_model(app, "m2", "openai")[0] == choose_model(app, "m2")[0]
+
+
 @pytest.mark.parametrize(("model", "effort"), [("gpt-5", "minimal"), ("gpt-5-mini", "minimal"), ("gpt-5.6", None)])
 def test_apps_that_list_gpt_5_first_think_as_little_as_they_can(model: str, effort: str | None) -> None:
     """The seed's default, for the models that know the word; other models keep their provider's."""

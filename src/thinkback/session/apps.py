@@ -108,13 +108,13 @@ def fitted(session: Session, place: Place) -> Place:
     if app is None:
         return place
     endpoint = place.endpoint or ("" if place.base_url else app.endpoint)
-    return msgspec.structs.replace(place, endpoint=endpoint, model=choose_model(app, place.model)[0])
+    return msgspec.structs.replace(place, endpoint=endpoint, model=choose_model(app, place.model, place.endpoint)[0])
 
 
 def warn_of(session: Session, model: str) -> None:
     """Warn where ``model`` is not one of the app's, so that another is used in its place."""
     app = session.app
-    warning = choose_model(app, model)[1] if app is not None else ""
+    warning = choose_model(app, model, session._followed.place.endpoint)[1] if app is not None else ""
     if warning:
         warnings.warn(warning, stacklevel=outside())
 

@@ -75,11 +75,15 @@ class App(msgspec.Struct, frozen=True):
         return (*self.features, TOOLS) if self.tools else self.features
 
 
-def choose_model(app: App, wanted: str) -> tuple[str, str]:
-    """(model, warning): ``wanted`` if the app knows it, else its fallback, with a sentence that says so."""
+def choose_model(app: App, wanted: str, endpoint: str = "") -> tuple[str, str]:
+    """(model, warning): ``wanted`` if the app knows it, else its fallback, with a sentence that says so.
+
+    At another ``endpoint`` than the app's own, its list says nothing of what may be asked for.
+    """
     if not wanted or not app.models:
         return wanted or app.default_model, ""
-    if model_matches(wanted, app.models):
+    is_elsewhere = bool(app.endpoint and endpoint) and endpoint != app.endpoint
+    if is_elsewhere or model_matches(wanted, app.models):
         return wanted, ""
     taken = app.fallback or app.default_model
     return taken, f"the app {app.id} does not know the model {wanted}: {taken} is used ({', '.join(app.models)})"

@@ -59,5 +59,5 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
     for name in offered:
         read_model(name)
     place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
-    with open_log(log_path(db)) as store:
+    with open_log(log_path(db), asks=True) as store:
         asyncio.run(serve(store, Start(place, profile, app, offered)))

@@ -69,7 +69,7 @@ def mcp_command(allowed: tuple[str, ...], targets: tuple[str, ...], token_budget
     from thinkback.cli.mcp.tools import READING, asking_tools
 
     with ExitStack() as opened:
-        store = opened.enter_context(open_log(log_path(db)) if allowed else existing_log(db))
+        store = opened.enter_context(open_log(log_path(db), asks=True) if allowed else existing_log(db))
         tools = list(READING)
         if allowed:
             asker = Asker(store, read_targets(store, targets), TokenBudget(token_budget))
