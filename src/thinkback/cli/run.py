@@ -179,7 +179,8 @@ class Screen:
 
         self.live = sys.stdout.isatty()
         self._look = look
-        self._surface = Surface(sys.stderr, look)
+        # nobody would read an answer of the terminal that came late but the shell
+        self._surface = Surface(sys.stderr, look, asks=False)
         self._thinking: Thinking | None = None
         self._open = ""
         self._ends_line = True

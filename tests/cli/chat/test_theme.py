@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.cli.chat.theme import Rgb, Theme, ask, depth_of, parse, theme_for
+from thinkback.cli.chat.theme import Rgb, Theme, ask, depth_of, parse, theme_for, without_answers
 
 PART = st.integers(0, 255)
 
@@ -46,7 +46,7 @@ def test_the_answer_is_found_among_what_is_typed(received: bytes, expected: tupl
 def test_colours_are_as_many_as_the_terminal_says(environment: dict[str, str], depth: str) -> None:
     """``COLORTERM`` first, then ``TERM``; simple terminals get italics without a shade."""
     assert depth == depth_of(environment)
-    theme, _ = theme_for("dark", io.StringIO(), environment)
+    theme = theme_for("dark", io.StringIO(), environment).theme
     assert {"true": "48;2;", "256": "48;5;", "16": ""}[depth] in theme.thinking
     assert ("48" in theme.thinking) == (depth != "16")
     assert "3" in theme.thinking
@@ -70,5 +70,15 @@ def test_every_shade_stands_out_on_its_side_of_the_background(red: int, green: i
 def test_only_a_terminal_is_asked() -> None:
     """A pipe gets no question."""
     stream = io.StringIO()
-    assert (None, b"") == ask(stream)
+    assert ask(stream) is None
     assert "" == stream.getvalue()
+
+
+def test_a_late_answer_is_taken_out_of_what_is_typed() -> None:
+    """It is heard, and the keys around it are kept as they are, undecodable ones too."""
+    heard: list[Rgb] = []
+    typed = iter(["a", "b\udcff\x1b]11;rgb:ff/ff/ff\x07c", "\x1b", "d"])
+    read = without_answers(lambda: next(typed), heard.append)
+
+    assert ["a", "b\udcffc", "\x1b", "d"] == [read(), read(), read(), read()]
+    assert [(255, 255, 255)] == heard

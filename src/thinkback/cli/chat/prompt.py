@@ -110,6 +110,7 @@ class Prompt:
             enable_open_in_editor=True,
             tempfile_suffix=".md",
         )
+        chat.screen.listen(session.input)
         while True:
             self.refresh(chat)
             try:

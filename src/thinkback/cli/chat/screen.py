@@ -21,6 +21,8 @@ from thinkback.cli.chat.surface import Surface
 from thinkback.cli.chat.thinking import WORKING, Thinking
 
 if TYPE_CHECKING:
+    from prompt_toolkit.input import Input
+
     from thinkback.model.deltas import Delta, Reclassified, Status, ToolCallDelta
     from thinkback.session.ink import Style
     from thinkback.session.reply import Reply
@@ -57,6 +59,10 @@ class Screen:
         """What a person typed while the terminal was asked for its background: the next prompt begins with it."""
         typed, self._surface.typed = self._surface.typed, b""
         return terminal.clean(typed.decode(errors="replace"))
+
+    def listen(self, keyboard: Input) -> None:
+        """Keep what ``keyboard`` reads free of answers of the terminal that come late."""
+        self._surface.listen(keyboard)
 
     def take_look(self) -> None:
         """Look as is wanted now; a turn does so when it begins."""

@@ -8,21 +8,30 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from thinkback.cli.chat.look import Look
-from thinkback.cli.chat.theme import Theme, theme_for
+from thinkback.cli.chat.theme import Rgb, Theme, theme_for, without_answers
 from thinkback.session.ink import CODES, Style, clean, one_line, pen
+
+if TYPE_CHECKING:
+    from prompt_toolkit.input import Input
 
 _CLEAR = "\r\x1b[0m\x1b[K"
 
 
 class Surface:
-    """``draws``: escape codes are welcome. ``typed`` is what a person typed while the terminal was asked."""
+    """``draws``: escape codes are welcome. ``typed`` is what a person typed while the terminal was asked.
 
-    def __init__(self, stream: TextIO, look: Look) -> None:
+    ``asks``: the terminal may be asked for its background, by somebody who reads what is typed afterwards, as its
+    answer may come late.
+    """
+
+    def __init__(self, stream: TextIO, look: Look, *, asks: bool = True) -> None:
         self.stream = stream
         self.typed = b""
+        self._asks = asks
+        self._is_owed = False
         self._has_status = False
         self._look: Look | None = None
         self.theme = Theme((0, 0, 0), "16")
@@ -35,8 +44,18 @@ class Surface:
         wanted = pen(self.stream).paints if look.colours is None else look.colours
         self.draws = wanted and look.theme != "plain"
         if self.draws and (before is None or (before.theme, before.colours) != (look.theme, look.colours)):
-            self.theme, typed = theme_for(look.theme, self.stream, os.environ)
-            self.typed += typed
+            found = theme_for(look.theme, self.stream if self._asks else None, os.environ)
+            self.theme, self._is_owed = found.theme, found.is_owed
+            self.typed += found.typed
+
+    def listen(self, keyboard: Input) -> None:
+        """Take an answer of the terminal that comes late for what it is, not for typing."""
+        reader = getattr(keyboard, "stdin_reader", None)
+        if self._is_owed and reader is not None:
+            reader.read = without_answers(reader.read, self._hear)
+
+    def _hear(self, background: Rgb) -> None:
+        self.theme = self.theme._replace(background=background)
 
     @property
     def columns(self) -> int:

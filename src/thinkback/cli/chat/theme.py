@@ -1,7 +1,7 @@
 """Light or dark: what the terminal's background is, and what thinking is shaded with on it.
 
 The terminal is asked (OSC 11) and has 120 ms to answer; else ``COLORFGBG`` is believed, else it is taken to be dark.
-Its answer never reaches the input line, and what a person typed meanwhile is kept.
+Its answer never reaches the input line, be it late, and what a person typed meanwhile is kept.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import os
 import re
 import select
 import time
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, TextIO, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
 
 from thinkback.cli.chat.look import ThemeChoice
 
@@ -72,13 +72,24 @@ class Theme(NamedTuple):
 _GREYS = [(8 + 10 * step, 232 + step) for step in range(24)]
 
 
-def theme_for(choice: ThemeChoice, stream: TextIO, environ: Mapping[str, str]) -> tuple[Theme, bytes]:
-    """The theme for ``stream``, and what was typed while the terminal was asked."""
+class Found(NamedTuple):
+    """The theme, what was typed while the terminal was asked, and whether its answer is still to come."""
+
+    theme: Theme
+    typed: bytes = b""
+    is_owed: bool = False
+
+
+def theme_for(choice: ThemeChoice, stream: TextIO | None, environ: Mapping[str, str]) -> Found:
+    """The theme; the terminal behind ``stream``, if there is one, is asked where the ``choice`` is left to it."""
     depth = depth_of(environ)
-    if choice == "auto" and depth != "16":
-        found, typed = ask(stream)
-        return Theme(found or _from_environment(environ), depth), typed
-    return Theme(_WHITE if choice == "light" else _BLACK, depth), b""
+    if choice != "auto":
+        return Found(Theme(_WHITE if choice == "light" else _BLACK, depth))
+    answer = ask(stream) if stream is not None and depth != "16" else None
+    if answer is None:
+        return Found(Theme(_from_environment(environ), depth))
+    background, typed = answer
+    return Found(Theme(background or _from_environment(environ), depth), typed, background is None)
 
 
 def depth_of(environ: Mapping[str, str]) -> Depth:
@@ -89,8 +100,11 @@ def depth_of(environ: Mapping[str, str]) -> Depth:
     return "16" if term.startswith(_SIMPLE) else "256"
 
 
-def ask(stream: TextIO) -> tuple[Rgb | None, bytes]:
-    """The background that the terminal behind ``stream`` names, and what else came in from it meanwhile."""
+def ask(stream: TextIO) -> tuple[Rgb | None, bytes] | None:
+    """The background that the terminal behind ``stream`` names, and what else came in from it meanwhile.
+
+    ``None`` where there is nobody to be asked.
+    """
     try:
         import termios
         import tty
@@ -98,10 +112,10 @@ def ask(stream: TextIO) -> tuple[Rgb | None, bytes]:
         descriptor = stream.fileno()
         # a process in the background would be stopped for touching the terminal
         if not os.isatty(0) or not os.isatty(descriptor) or os.tcgetpgrp(0) != os.getpgrp():
-            return None, b""
+            return None
         before = termios.tcgetattr(0)
     except (ImportError, OSError, ValueError):
-        return None, b""
+        return None
     try:
         tty.setcbreak(0, termios.TCSADRAIN)
         stream.write(QUERY)
@@ -119,6 +133,20 @@ def parse(received: bytes) -> tuple[Rgb | None, bytes]:
         return None, received.partition(b"\x1b]11;")[0]
     red, green, blue = (round(int(part, 16) * 255 / (16 ** len(part) - 1)) for part in found.groups())
     return (red, green, blue), received[: found.start()] + received[found.end() :]
+
+
+def without_answers(read: Callable[..., str], hear: Callable[[Rgb], None]) -> Callable[..., str]:
+    """``read``, which gives what is typed, without answers of the terminal: those go to ``hear``."""
+
+    def reading(*given: Any) -> str:
+        text = read(*given)
+        found, typed = parse(text.encode(errors="surrogateescape"))
+        if found is None:
+            return text
+        hear(found)
+        return typed.decode(errors="surrogateescape")
+
+    return reading
 
 
 def _answer(descriptor: int) -> bytes:

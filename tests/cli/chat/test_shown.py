@@ -1,0 +1,108 @@
+"""What the chat shows of thinking, and that showing has no influence on what is stored and sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, TypeAlias
+
+import pytest
+
+import thinkback
+from tests.cli.chat.talks import messages
+from tests.cli.chat.terminal import LIGHT, Terminal
+from tests.cli.command import PLACE, Command
+from thinkback.model.blocks import ThinkingBlock
+from thinkback.referee import Referee, Step
+
+Open: TypeAlias = Callable[..., Terminal]
+
+
+@pytest.fixture
+def talk(command: Command, referee: Referee) -> Iterator[Open]:
+    """Opens a chat in a terminal; its session is ``talk``."""
+    with ExitStack() as stack:
+
+        def start(**looks: Any) -> Terminal:
+            line = command.line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
+            environment = {**command.environment, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            terminal = stack.enter_context(Terminal(line, environment, **looks))
+            ready(terminal)
+            return terminal
+
+        yield start
+
+
+def ready(terminal: Terminal) -> None:
+    """Wait for an empty prompt."""
+    terminal.wait_until(lambda: terminal.lines[terminal.cursor[0]] == ">" and " · " in terminal.lines[-1], "a prompt")
+
+
+def enter(terminal: Terminal, line: str, shown: str) -> None:
+    """Type a line, wait for what comes of it and for the next prompt."""
+    terminal.send(f"{line}\r")
+    terminal.wait_for(shown)
+    ready(terminal)
+
+
+def brightness(colour: tuple[int, int, int]) -> float:
+    """As the eye sees it."""
+    return 0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]
+
+
+def test_modes_act_at_the_next_turn_and_change_nothing_else(talk: Open, command: Command, referee: Referee) -> None:
+    """REQ-THINK-007.4: hidden by mode or by ``reasoning.includeInResponse``; stored and sent all the same."""
+    thoughts = ("A full thought.", "A collapsed thought.", "A hidden thought.", "A silent thought.")
+    answers = ("One.", "Two.", "Three.", "Four.")
+    referee.push(*(Step(reasoning=thought, text=answer) for thought, answer in zip(thoughts, answers, strict=True)))
+    terminal = talk(rows=40)
+    enter(terminal, "/set reasoning.includeInContext true", "set by")
+    enter(terminal, "a", "One.")
+    enter(terminal, "/set display.reasoning collapsed", "collapsed (set")
+    enter(terminal, "b", "Two.")
+    enter(terminal, "/set display.reasoning hidden", "hidden (set")
+    enter(terminal, "c", "Three.")
+    enter(terminal, "/set display.reasoning full", "full (set")
+    enter(terminal, "/set reasoning.includeInResponse false", "false (set")
+    enter(terminal, "d", "Four.")
+    terminal.send("\x04")
+    assert 0 == terminal.wait_for_end()
+
+    assert [True, False, False, False] == [thought in terminal.everything for thought in thoughts]
+    assert 2 == terminal.everything.count("less than a second")
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        kept = [commit.value for commit in store.session("talk").log(kinds=("reasoning",))]
+    assert list(thoughts) == [value.thought for value in kept if isinstance(value, ThinkingBlock)]
+    sent = [one.get("reasoning_content") for one in messages(referee) if one["role"] == "assistant"]
+    assert list(thoughts[:3]) == sent
+
+
+def test_an_answer_of_the_terminal_that_comes_late_is_no_typing(talk: Open, referee: Referee) -> None:
+    """A slow line: what is typed around the answer is kept, and the shade is as it says."""
+    referee.push(Step(reasoning="A thought.", text="Yes."))
+    terminal = talk(background=None)
+
+    red, green, blue = (f"{part:02x}" for part in LIGHT)
+    terminal.send(f"hel\x1b]11;rgb:{red}/{green}/{blue}\x1b\\lo")
+    terminal.wait_for("> hello")
+    assert "rgb" not in terminal.text
+    enter(terminal, "", "Yes.")
+
+    assert 150 < brightness(terminal.cell("A thought").rgb) < brightness(LIGHT)
+
+
+def test_a_session_that_is_opened_again_looks_as_it_did(talk: Open, referee: Referee) -> None:
+    """Thinking on its shade, answers as Markdown."""
+    referee.push(Step(reasoning="A thought.", text="A **bold** word.\n\n- item"))
+    first = talk()
+    enter(first, "Hi", "• item")
+    first.send("\x04")
+    first.wait_for_end()
+    before = first.text[first.text.index("> Hi") :].rstrip("> \n")
+
+    again = talk()
+
+    assert "A bold word.\n\n • item" in again.text
+    assert again.cell("A thought").italic
+    assert "default" != again.cell("A thought").background
+    assert before.partition("\n")[0] in again.text
