@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def no_user_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads the configuration, keys or proxies of whoever runs it."""
     monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path_factory.getbasetemp() / "no-configuration"))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     for name in list(os.environ):
         if name.endswith("_API_KEY") or name.lower() in ("http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.delenv(name)

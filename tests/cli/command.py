@@ -48,6 +48,7 @@ class Command:
             "THINKBACK_CONFIG_DIR": str(self.config),
             "THINKBACK_DB": str(self.db),
             "DEEPSEEK_API_KEY": KEY,
+            "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         }
 
     def __call__(self, *arguments: str, stdin: bytes = b"", **environment: str) -> Outcome:

@@ -47,6 +47,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "doctor": "doctor",
         "settings": "settings",
         "profile": "profiles",
+        "keys": "keys",
         "endpoints": "endpoints",
         "apps": "apps",
         "probe": "probe",
@@ -77,7 +78,7 @@ Exit codes:
 Environment:
   THINKBACK_DB            the log's file or address, where --db is not given
   THINKBACK_TENANT        whose log it is at a postgresql:// address
-  THINKBACK_CONFIG_DIR    where settings.toml, rules.toml and apps/ are
+  THINKBACK_CONFIG_DIR    where settings.toml, rules.toml, profiles, apps and keys are
   THINKBACK_USAGE_LOG     where commands that ask models log the use of requests
   THINKBACK_DEBUG=1       show where an unexpected failure happened
   NO_COLOR=1              no colours, no italics

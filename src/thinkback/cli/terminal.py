@@ -50,10 +50,13 @@ def print_json(value: Any) -> None:
 
 
 def without_keys(text: str) -> str:
-    """``text`` without the value of any environment variable that is named like a secret."""
-    for name, value in os.environ.items():
-        secret = value.strip()
-        if _SECRET_NAME.search(name) and len(secret) >= _SHORTEST_SECRET:
+    """``text`` without the value of any environment variable that is named like a secret, and without the keys that
+    were found elsewhere.
+    """
+    keys = sys.modules.get("thinkback.session.keys")
+    named = {name: value.strip() for name, value in os.environ.items() if _SECRET_NAME.search(name)}
+    for name, secret in {**(keys.seen if keys is not None else {}), **named}.items():
+        if len(secret) >= _SHORTEST_SECRET:
             # an error may quote it as it is, or as Python writes it
             text = text.replace(secret, f"<{name}>").replace(repr(secret)[1:-1], f"<{name}>")
     return text

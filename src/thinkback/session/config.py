@@ -106,20 +106,30 @@ def today() -> str:
 
 
 def find_key(endpoint: Endpoint, given: str | None, name: str = "") -> str | None:
-    """The key for ``endpoint``: the one given, else that of the variable ``name``, else the first environment
-    variable that is set.
+    """The key for ``endpoint``: the one given, else that of the variable ``name``, else that of its own variables, from
+    the environment, the key file or the keyring. Raises as ``keys.find``.
 
-    White space around it is taken off: files and shells leave it there.
+    White space around it is taken off: files and shells leave it there. An endpoint that can do without a key, or signs
+    in by other means, has one in the keyring only where the key file says so.
     """
     if given is not None:
         return given.strip()
     names = (name,) if name else endpoint.auth.env
-    return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
+    found = next(filter(None, (os.environ.get(name, "").strip() for name in names)), None)
+    if found is not None or not names:
+        return found
+    from thinkback.session import keys
+
+    needs_one = not endpoint.auth.optional and endpoint.auth.scheme in ("bearer", "header", "query")
+    return keys.find(names, asks_keyring=bool(name) or needs_one)
 
 
 def named_key_missing(name: str) -> CredentialError:
     """The error for a key that has a name and is nowhere."""
-    return CredentialError(f"the environment variable {name} is not set", next_actions=(f"set {name}",))
+    return CredentialError(
+        f"there is no key {name}",
+        next_actions=(f"set {name} in the environment", f"or keep it: thinkback keys set {name}"),
+    )
 
 
 def account(endpoint: Endpoint, base_url: str, headers: Mapping[str, str], key: str | None) -> tuple[str, bool]:

@@ -46,7 +46,11 @@ def key_missing(endpoint: Endpoint) -> CredentialError:
     """The error for an endpoint that cannot do without a key."""
     names = " or ".join(endpoint.auth.env) or "a key"
     return CredentialError(
-        f"{endpoint.id} needs a key", next_actions=(f"set {names} in the environment, or give api_key=",)
+        f"{endpoint.id} needs a key",
+        next_actions=(
+            f"set {names} in the environment, or give api_key=",
+            f"or keep it on this machine: thinkback keys set {endpoint.id}",
+        ),
     )
 
 

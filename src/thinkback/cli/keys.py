@@ -1,0 +1,115 @@
+"""``keys``: keep a key, list where keys are, remove one. No key is ever an argument, and none is ever printed."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import json_option
+from thinkback.errors import NotFoundError, SettingError
+
+if TYPE_CHECKING:
+    from thinkback.rules import Rulebook
+
+_TYPED = "a key is never given on the command line, where other programs can read it: it is asked for, or piped in"
+
+
+@click.group("keys", short_help="Keep, list and remove keys.")
+def keys_command() -> None:
+    """A key is looked up in the environment, then in the key file (keys.toml in the configuration directory, private),
+    then in the system's keyring.
+    """
+
+
+@keys_command.command("set")
+@click.argument("name", metavar="ENDPOINT")
+@click.argument("rest", nargs=-1, metavar="")
+@click.option("--keyring", "in_keyring", is_flag=True, help="Keep it in the system's keyring instead of the key file.")
+def set_command(name: str, rest: tuple[str, ...], in_keyring: bool) -> None:
+    """Keep the key of ENDPOINT, or one under a name of your own (as for --key-env).
+
+    It is asked for without showing it, or read from standard input where that is no terminal.
+    """
+    import os
+
+    from thinkback.session import keys
+
+    if rest:
+        raise click.UsageError(_TYPED)
+    variable = _variable(name)
+    key = click.prompt(f"key {variable}", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.read()
+    file = keys.keep(variable, key, in_keyring=in_keyring)
+    where = "the system's keyring" if in_keyring else terminal.clean(str(file))
+    terminal.out(f"{variable} is kept in {where}")
+    if os.environ.get(variable):
+        terminal.note(f"the environment has {variable} too, and wins")
+
+
+@keys_command.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the keys there are: where each is kept, and the endpoints that it is for."""
+    from thinkback.session import keys
+
+    book = _book()
+    users: dict[str, list[str]] = {}
+    for endpoint in book.endpoints():
+        for name in endpoint.auth.env:
+            users.setdefault(name, []).append(endpoint.id)
+    found = keys.places(users)
+    if as_json:
+        terminal.print_json(
+            [{"name": name, "in": where, "endpoints": users.get(name, [])} for name, where in found.items()]
+        )
+        return
+    for line in terminal.table([(name, where, ", ".join(users.get(name, []))) for name, where in found.items()]):
+        terminal.out(line)
+    if not found:
+        terminal.note("no keys: `thinkback keys set ENDPOINT` keeps one")
+
+
+@keys_command.command("remove")
+@click.argument("name", metavar="ENDPOINT")
+def remove_command(name: str) -> None:
+    """Remove the key of ENDPOINT, or the one of that name, from the key file and the keyring."""
+    import os
+
+    from thinkback.session import keys
+
+    variable = _variable(name)
+    keys.remove(variable)
+    terminal.out(f"{variable} is removed")
+    if os.environ.get(variable):
+        terminal.note(f"the environment has {variable} still")
+
+
+def _variable(name: str) -> str:
+    """The name of the key of an endpoint; a name of a key as it is."""
+    from thinkback.session import keys
+
+    try:
+        names = _book().endpoint(name).auth.env
+    except NotFoundError:
+        if not name.isupper():
+            raise NotFoundError(
+                "there is no such endpoint, and a name of your own is written in capitals",
+                next_actions=("`thinkback endpoints` lists endpoints", "or take a name like WORK_KEY"),
+            ) from None
+        keys.check_name(name)
+        return name
+    if not names:
+        raise SettingError(
+            f"{name} has no name for its key",
+            next_actions=("take one of your own, like WORK_KEY", "and say it with --key-env or in a profile"),
+        )
+    return names[0]
+
+
+def _book() -> Rulebook:
+    from thinkback.rules import load_rulebook
+    from thinkback.session import config
+
+    return load_rulebook(config.user_rule_files())
