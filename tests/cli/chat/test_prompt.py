@@ -15,7 +15,7 @@ import thinkback
 from tests.cli.chat.talks import asked, messages
 from tests.cli.chat.terminal import Terminal
 from tests.cli.command import KEY, PLACE, Command
-from thinkback.cli.chat.prompt import holds_key
+from thinkback.cli.chat.prompt import PrivateHistory, holds_key, trim
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.commits import Commit, TurnEnded
 from thinkback.referee import HttpError, Referee, Stall, Step
@@ -130,6 +130,26 @@ def test_the_history_is_private_and_survives(talk: Open, command: Command) -> No
     again.wait_for("> /usage turn")
 
 
+def test_a_long_history_forgets_its_older_half(tmp_path: Path) -> None:
+    """At the beginning of an entry, and as private as before; a short one is left alone."""
+    file = tmp_path / "history"
+    history = PrivateHistory(str(file))
+    for at in range(100):
+        history.store_string(f"entry {at}\nof two lines")
+    whole = file.read_bytes()
+
+    trim(file, len(whole))
+    assert whole == file.read_bytes()
+    trim(file, len(whole) - 1)
+    entries = list(history.load_history_strings())
+
+    assert "entry 99\nof two lines" == entries[0]
+    assert 40 < len(entries) < 60
+    assert all(entry.endswith("\nof two lines") for entry in entries)
+    assert 0o600 == file.stat().st_mode & 0o777
+    assert ["history"] == [one.name for one in tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize(
     ("line", "is_private"),
     [
@@ -153,7 +173,7 @@ def test_completion_offers_commands_keys_and_values(talk: Open) -> None:
     terminal = talk()
 
     terminal.send("/prof")
-    terminal.wait_for("profile")
+    terminal.wait_for("profile  Keep what this session is set to")
     terminal.send(CTRL_C)
     terminal.send("/set reasoning.eff")
     terminal.wait_for(" reasoning.effort")

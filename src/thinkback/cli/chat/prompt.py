@@ -21,14 +21,18 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import status
-from thinkback.cli.chat.table import completions
+from thinkback.cli.chat.table import completions, table
 from thinkback.errors import ThinkbackError
+from thinkback.settings import KEYS
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
 MODES = ("full", "collapsed", "hidden")
 _MENU = 6
+MOST_HISTORY = 4_000_000
+# What an entry of prompt_toolkit's history begins with.
+_ENTRY = b"\n# "
 # What a key looks like, or what stands before one. Hashes are hexadecimal and are none.
 _KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|nvapi|ghp|AIza|AKIA)[-_A-Za-z0-9]{12,}"
@@ -60,6 +64,18 @@ class PrivateHistory(FileHistory):
             super().store_string(string)
 
 
+def trim(file: Path, most: int = MOST_HISTORY) -> None:
+    """Forget the older half of a history of more than ``most`` bytes."""
+    with suppress(OSError):
+        if file.stat().st_size <= most:
+            return
+        kept = file.read_bytes()[-most // 2 :]
+        draft = file.with_name(f".{file.name}.{os.getpid()}")
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+            stream.write(kept[kept.find(_ENTRY) :])
+        os.replace(draft, file)
+
+
 def holds_key(line: str) -> bool:
     """Whether ``line`` is a slash command with what may be a key."""
     return line.startswith("/") and bool(
@@ -82,7 +98,14 @@ class SlashCompleter(Completer):
         except (ThinkbackError, OSError):  # whatever is wrong is told when the command runs
             return
         for word, begun in found:
-            yield Completion(word, start_position=-len(begun))
+            yield Completion(word, start_position=-len(begun), display_meta=about(document.text, word))
+
+
+def about(line: str, word: str) -> str:
+    """A few words on what a completion is."""
+    if " " not in line:
+        return table()[word].help
+    return KEYS[word].help if word in KEYS else ""
 
 
 class Prompt:
@@ -91,6 +114,7 @@ class Prompt:
     is_live = True
 
     def __init__(self, history: Path) -> None:
+        trim(history)
         self._history = PrivateHistory(str(history))
         self._meter = status.Meter()
         self._status = ""
