@@ -17,7 +17,8 @@ from thinkback.session.toolbox import toolbox
 
 HOSTS = {
     "deepseek": "deepseek-v4-pro",
-    "anthropic": "claude-opus-4-8",
+    "anthropic": "claude-opus-5-5",
+    "mistral": "magistral-medium-latest",
     "openai": "gpt-5.5",
     "gemini": "gemini-3.5-flash",
 }

@@ -14,6 +14,9 @@ import pytest
 from tests.log.build import texts
 from tests.session.chats import KEY, kinds, open_session, refusals, run, statuses
 from tests.session.test_toolbox import results
+from thinkback.cli.options import chosen
+from thinkback.errors import Veto
+from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Request
 from thinkback.referee import Call, HttpError, Referee, Stall, Step
 from thinkback.session.session import Session
@@ -70,7 +73,7 @@ def test_the_answer_of_a_sub_agent_is_the_result(
     assert ["I read.", "Seven it is."] == texts(made.log(kinds=["reasoning"]))
     assert ["1\tseven"] == results(made)
     assert [f"Be brief.\n\n{BRIEF}"] == texts(made.log(kinds=["system"]))
-    assert ("reading", chat.id) == (store.find(made.name).purpose, store.find(made.name).parent)
+    assert ("task: reading", chat.id) == (store.find(made.name).purpose, store.find(made.name).parent)
     assert "Go" not in str(referee.requests[1].body)
 
 
@@ -328,3 +331,33 @@ def test_a_denial_ends_the_sub_agent_and_is_told(
     assert told.endswith("state denied]")
     assert not (tmp_path / "a.txt").exists()
     assert "denied" == kinds(child(store, chat))[-1]
+
+
+def test_hooks_of_the_parent_hold_for_sub_agents(
+    store: SessionStore, referee: Referee, chat: Session, tools: list[Any], tmp_path: Path
+) -> None:
+    """What a program refuses it refuses there too, and it sees what happens there."""
+    referee.push(Step(tool_calls=[task()]), Step(reasoning="Hm.", tool_calls=[WRITE]), *[Step(text="done")] * 2)
+
+    def refuse(call: ToolCall) -> None:
+        if call.name == "write":
+            raise Veto("nothing is written here")
+
+    seen: list[str] = []
+    chat.on("pre_tool", refuse)
+    chat.on("reasoning", lambda commit: seen.extend(texts([commit])))
+    chat.chat("Go", tools=tools)
+    assert ["The call was not run: nothing is written here"] == results(child(store, chat))
+    assert not (tmp_path / "a.txt").exists()
+    assert ["Hm."] == seen
+
+
+def test_the_session_used_last_is_never_a_sub_agent_s(
+    store: SessionStore, referee: Referee, chat: Session, tools: list[Any]
+) -> None:
+    """Who goes on in the last conversation goes on in their own."""
+    referee.push(Step(tool_calls=[task()]), Step(text="one"), Step(text="done"))
+    chat.chat("Go", tools=tools)
+    child(store, chat).commit("later")
+    assert "chat" != store.sessions()[0].name
+    assert "chat" == chosen(store, None).name
