@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thinkback.errors import ThinkbackError
+from thinkback.observe.cost import Cost
 from thinkback.session.ink import clean
 from thinkback.turn.spending import Ledger
 
@@ -13,24 +14,38 @@ if TYPE_CHECKING:
     from thinkback.turn.spending import StepUse
 
 _THOUSAND, _MILLION = 1_000, 1_000_000
+# From there on cents are enough.
+_CENTS = 0.1
 
 
 class Meter:
     """Follows the use of one line, commit by commit, so that a long session costs no more per turn than a short one."""
 
     def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
         self._ledger = Ledger()
-        self._at = 0
-        self._head = ""
+        self._at, self._head = 0, ""
+        self._priced, self._cost = 0, Cost(0.0, 0, 0)
 
     def steps(self, session: Session) -> list[StepUse]:
         """The steps on the way to where ``session`` stands."""
         commits = session.log()
         if self._at > len(commits) or (self._at and commits[self._at - 1].hash != self._head):
-            self._ledger, self._at = Ledger(), 0
+            self._forget()
         self._ledger.take(commits[self._at :])
         self._at, self._head = len(commits), commits[-1].hash if commits else ""
         return self._ledger.steps
+
+    def cost(self, session: Session) -> Cost:
+        """What these steps cost. Raises ``RuleFileError`` for a price file that cannot be read."""
+        steps = self.steps(session)
+        if self._priced < len(steps):
+            was, more = self._cost, session.usage.cost(steps[self._priced :])
+            self._priced = len(steps)
+            self._cost = Cost(was.usd + more.usd, was.known + more.known, was.unknown + more.unknown)
+        return self._cost
 
 
 def line(session: Session, meter: Meter, columns: int = 80) -> str:
@@ -45,11 +60,20 @@ def line(session: Session, meter: Meter, columns: int = 80) -> str:
         f"effort {session.settings.effort or 'default'}",
         _context(session),
         f"reasoning {short(reasoning)}" if reasoning else "",
+        dollars(meter.cost(session)),
         f"cached {100 * cached // read} %" if read and cached else "",
     ]
     told = " · ".join(part for part in (model, *parts) if part)
     whole = told.replace(model, f"{model} ({endpoint})", 1) if endpoint else told
     return clean(whole if len(whole) <= columns else told)
+
+
+def dollars(cost: Cost) -> str:
+    """``$0.0012``, with a plus where a part is not known; nothing where no part is."""
+    if not cost.known:
+        return ""
+    digits = 2 if cost.usd >= _CENTS else 4
+    return f"${cost.usd:.{digits}f}{'+' if cost.unknown else ''}"
 
 
 def short(tokens: int) -> str:
