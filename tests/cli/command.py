@@ -73,11 +73,11 @@ class Command:
             os.close(master)
         return Outcome(process.returncode, shown.decode(), "")
 
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, stdin: int = subprocess.DEVNULL, **environment: str) -> subprocess.Popen[bytes]:
         """Begin it, with pipes for its output."""
         return subprocess.Popen(
             self.line(*arguments),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**self.environment, **environment},

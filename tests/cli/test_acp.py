@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -219,15 +220,19 @@ def test_meta_that_says_too_much_is_an_error_and_no_harm(command: Command, refer
     assert 1 == len(referee.requests)
 
 
-def test_an_editor_that_goes_away_ends_the_turn(command: Command, referee: Referee, workspace: Path) -> None:
-    """Standard input ends in the middle of a thought: the turn is stored as interrupted, and the agent leaves."""
+@pytest.mark.parametrize("how", ["standard input ends", "SIGTERM"])
+def test_an_editor_that_goes_away_ends_the_turn(command: Command, referee: Referee, workspace: Path, how: str) -> None:
+    """In the middle of a thought the agent is left or told to go: the turn is stored as interrupted, and it leaves."""
     referee.push(Step(reasoning="I think and think.", fault=Stall(30, after=3)))
 
     async def work() -> int:
         async with edited(command, Editor(), *place(referee)) as editor:
             turn = asyncio.ensure_future(editor.say(await editor.begin(workspace), "Think"))
             await editor.until(lambda: bool(editor.updates))
-            editor.process.stdin.close()
+            if how == "SIGTERM":
+                editor.process.send_signal(signal.SIGTERM)
+            else:
+                editor.process.stdin.close()
             code = await editor.process.wait()
             turn.cancel()
             return int(code)
@@ -434,7 +439,7 @@ def test_servers_of_the_editor_are_tools(command: Command, referee: Referee, wor
     """An MCP server that the editor names is started for the conversation, and its tools run (this one says that they
     only read); one that cannot be used is told and missed by nobody else."""
     referee.push(
-        Step(reasoning="I look it up.", tool_calls=[Call("notes__list_sessions", {})]), Step(text="One session.")
+        Step(reasoning="I look it up.", tool_calls=[Call("mcp__notes__list_sessions", {})]), Step(text="One session.")
     )
     name, *arguments = command.line("mcp")
     variables = [acp.schema.EnvVariable(name=key, value=value) for key, value in command.environment.items()]
@@ -448,7 +453,7 @@ def test_servers_of_the_editor_are_tools(command: Command, referee: Referee, wor
             return editor
 
     editor = run(work())
-    assert ["notes__list_sessions"] == [u.title for u in editor.updates if u.session_update == "tool_call"]
+    assert ["mcp__notes__list_sessions"] == [u.title for u in editor.updates if u.session_update == "tool_call"]
     assert [] == editor.asked
     result = next(u for u in editor.updates if u.session_update == "tool_call_update" and u.status == "completed")
     assert "acp-" in result.content[0].content.text

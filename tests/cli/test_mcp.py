@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -420,6 +421,20 @@ def talk(command: Command, lines: list[bytes], wanted: list[int], **environment:
         assert b"" == rest
         assert 0 == process.returncode
     return answers
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)], ids=["SIGINT", "SIGTERM"])
+def test_a_server_that_is_told_to_go_goes(talked: Command, sent: signal.Signals, code: int) -> None:
+    """A signal ends the server at once, also while a client says nothing."""
+    process = talked.start("mcp", stdin=subprocess.PIPE)
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(request(1, "ping", {}) + b"\n")
+        process.stdin.flush()
+        assert 1 == json.loads(process.stdout.readline())["id"]
+        process.send_signal(sent)
+        assert code == process.wait(30)
 
 
 def test_questions_need_models_and_models_need_keys(command: Command, referee: Referee) -> None:

@@ -42,8 +42,6 @@ says; reasoning arrives as thoughts. Keys come from the environment of the edito
 @db_option
 def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **given: Any) -> None:
     """Serve until standard input ends."""
-    import asyncio
-
     try:
         import acp as library  # noqa: F401
     except ImportError as error:
@@ -52,6 +50,7 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
             details={"package": "agent-client-protocol", "extra": "acp"},
             next_actions=("install it with `pip install 'thinkback[acp]'`",),
         ) from error
+    from thinkback.cli import pipes
     from thinkback.cli.acp.agent import Start
     from thinkback.cli.acp.options import read_model
     from thinkback.cli.acp.serving import serve
@@ -60,4 +59,4 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
         read_model(name)
     place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
     with open_log(log_path(db), asks=True) as store:
-        asyncio.run(serve(store, Start(place, profile, app, offered)))
+        pipes.serve(serve(store, Start(place, profile, app, offered)))

@@ -22,6 +22,7 @@ from mcp.shared.message import SessionMessage
 import thinkback
 from thinkback.cli import terminal
 from thinkback.cli.mcp.tools import Tell, Tool
+from thinkback.cli.pipes import claimed
 from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.tools import inline
 from thinkback.errors import ThinkbackError
@@ -59,8 +60,11 @@ async def serve(store: SessionStore, tools: Sequence[Tool]) -> None:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(_Answering(incoming, outgoing), outgoing, server.create_initialization_options())
+    with claimed() as (lines, out):
+        stdin: Any = lines
+        stdout: Any = out
+        async with stdio_server(stdin, stdout) as (incoming, outgoing):
+            await server.run(_Answering(incoming, outgoing), outgoing, server.create_initialization_options())
 
 
 async def _call(store: SessionStore, tool: Tool, given: dict[str, Any], tell: Tell) -> wire.CallToolResult:
