@@ -60,6 +60,36 @@ def test_a_note_parts_no_call_from_its_result(store: SessionStore, referee: Refe
     assert ["drop"] * 3 == [decisions[note.hash] for note in notes]
 
 
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_history_with_notes_is_a_history_like_any(store: SessionStore, referee: Referee, host: str) -> None:
+    """It is forked, merged, marked and compacted, and every request is accepted."""
+    chat = opened(store, referee, host)
+
+    def ask(session: Session, question: str) -> None:
+        calls = [Call("get_weather", {"city": "Oslo"}), NOTE, Call("get_weather", {"city": "Moss"}), NOTE]
+        said = f"{question} {session.name}"
+        referee.push(Step(reasoning=f"{said} one", tool_calls=calls), Step(reasoning=f"{said} two", text="done"))
+        with toolbox(session, ["commit_reasoning"]) as tools:
+            assert "done" == session.chat(question, tools=[*tools, get_weather]).text
+
+    ask(chat, "q1")
+    for number in range(4):
+        ask(chat, f"question {number} " * 20)
+    ask(chat.branches.fork("fork"), "forked")
+    chat.branches.branch("side", switch=True)
+    ask(chat, "side")
+    chat.branches.switch("main")
+    ask(chat, "main")
+    chat.branches.merge("side")
+    ask(chat, "merged")
+    note = next(commit for commit in chat.log(kinds=["reasoning"]) if not commit.response)
+    chat.annotate(note.hash, "pinned")
+    ask(chat, "pinned")
+    chat.compaction.run("deterministic", tail=1)
+    ask(chat, "compacted")
+    assert [] == refusals(referee)
+
+
 def test_the_tool_is_there_only_where_it_is_named(store: SessionStore, referee: Referee) -> None:
     """A model that makes the name up is told so."""
     referee.push(Step(tool_calls=[NOTE]), Step(text="done"))

@@ -125,11 +125,9 @@ def existing_log(db: str) -> Iterator[SessionStore]:
 
 def chosen(store: SessionStore, name: str | None) -> SessionInfo:
     """The session called ``name``, else the one used last, sub-agents aside."""
-    from thinkback.session.subagents import is_task
-
     if name:
         return store.find(name)
-    sessions = [info for info in store.sessions() if not is_task(info)]
+    sessions = [info for info in store.sessions() if not info.is_task]
     if not sessions:
         raise NotFoundError("the log has no sessions yet", next_actions=("`thinkback run` begins one",))
     return sessions[0]

@@ -19,6 +19,10 @@ from thinkback.model.commits import Commit, Head, Priority
 MAIN = "main"
 
 
+# How the purpose of a sub-agent's session begins.
+TASK_PURPOSE = "task: "
+
+
 class SessionInfo(msgspec.Struct, frozen=True):
     """A session as listed, seen from its current ``branch``: ``commits`` counts those reachable from it, times are
     microseconds UTC. ``family`` is the id of the root it descends from, its own if it is one; ``parent`` the id of the
@@ -36,6 +40,11 @@ class SessionInfo(msgspec.Struct, frozen=True):
     family: str = ""
     parent: str = ""
     purpose: str = ""
+
+    @property
+    def is_task(self) -> bool:
+        """Whether it is a sub-agent's: nobody's conversation, but a part of its parent's."""
+        return self.parent != "" and self.purpose.startswith(TASK_PURPOSE)
 
 
 class BranchInfo(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from thinkback.drive.bounds import bounded
 from thinkback.drive.stopping import STOP, Stop
 from thinkback.drive.tools import PythonTool, ToolOutput, python_tool
 from thinkback.errors import ThinkbackError, ToolFailed
-from thinkback.log.protocol import Origin, SessionInfo
+from thinkback.log.protocol import TASK_PURPOSE, Origin
 from thinkback.session.asking import runnable
 from thinkback.session.children import descend
 from thinkback.session.permitting import Permitting
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TASK = "task"
-_MARK = "task: "
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 # How much a sub-agent may think where the person said nothing about effort at all.
 USUAL_EFFORT = "medium"
@@ -93,7 +92,7 @@ class SubAgents:
         parent, call = self._session, self._session._call
         settings = parent._effective(call.settings)
         own = {**call.settings, **_allowed(effort, settings), **self._budget(settings)}
-        child = descend(parent, None, Origin(parent.id, parent._line.branch, None, f"{_MARK}{purpose}"))
+        child = descend(parent, None, Origin(parent.id, parent._line.branch, None, f"{TASK_PURPOSE}{purpose}"))
         child._line.hooks = parent._line.hooks  # what the program refuses or watches, it does here too
         _ = parent._store.executor  # made once, before children in several threads want it
         prompt = last_system(parent._history.commits)
@@ -232,13 +231,8 @@ def _from_outside(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -
     return call
 
 
-def is_task(info: SessionInfo) -> bool:
-    """Whether a session is that of a sub-agent: nobody's conversation, but a part of one."""
-    return info.parent != "" and info.purpose.startswith(_MARK)
-
-
 def names(session: Session) -> Sequence[str]:
     """The sessions of the sub-agents that ``session`` had, the oldest first."""
     log = session._store.log
-    found = [info for info in log.list_sessions() if info.parent == session.id and is_task(info)]
+    found = [info for info in log.list_sessions() if info.parent == session.id and info.is_task]
     return [info.name for info in sorted(found, key=lambda info: (info.created, info.name))]

@@ -71,9 +71,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
 
 def _last(store: SessionStore) -> SessionInfo:
     """The session used last in which something was said, sub-agents aside."""
-    from thinkback.session.subagents import is_task
-
-    said = (info for info in store.sessions() if info.commits and not is_task(info))
+    said = (info for info in store.sessions() if info.commits and not info.is_task)
     return next(said, None) or chosen(store, None)
 
 
