@@ -49,6 +49,35 @@ def test_the_coding_agent_reads_changes_and_runs(
     assert {200} == set(statuses(referee))
 
 
+@every_dialect
+def test_research_gives_its_parts_to_sub_agents(
+    store: SessionStore, referee: Referee, place: Place, tmp_path: Path
+) -> None:
+    """Each part is a session of its own, with the app's prompt and a task; what they find comes back as results."""
+    referee.push(
+        Step(
+            reasoning="Two parts.",
+            tool_calls=[
+                Call("task", {"prompt": "Find out A.", "purpose": "A"}),
+                Call("task", {"prompt": "Find out B.", "purpose": "B"}),
+            ],
+        ),
+        Step(reasoning="Easy.", text="It is so."),
+        Step(reasoning="Easy.", text="It is so."),
+        Step(reasoning="They agree.", text="Both are so."),
+    )
+    session = talk(store, referee, place, app="research")
+    with toolbox(session, session.app.tools if session.app else (), workspace=tmp_path) as tools:
+        reply = session.chat("What of A and B?", tools=tools)
+    assert ("completed", "Both are so.") == (reply.state, reply.text)
+    results = [str(commit.value) for commit in session.log(kinds=("tool_result",))]
+    assert [True, True] == ["It is so." in result for result in results]
+    children = [info for info in store.sessions() if info.parent]
+    assert 2 == len(children)
+    assert all("sub-agent" in str(store.commits(info.name)[0].value) for info in children)
+    assert {200} == set(statuses(referee))
+
+
 def test_the_coding_agent_does_nothing_without_a_persons_word(
     store: SessionStore, referee: Referee, tmp_path: Path
 ) -> None:
