@@ -116,6 +116,12 @@ def test_a_sum_says_how_much_of_it_is_known() -> None:
     assert Cost(0, 0, 0) == cost_of([], NONE)
 
 
+def test_a_summary_costs_what_its_writer_does() -> None:
+    """Its model is said together with the endpoint."""
+    step = StepUse("c", 1, AT, "here/m1", "", use(), "summary")
+    assert Cost(2.0, 1, 0) == cost_of([step], own(row(endpoints=("here",))))
+
+
 def test_every_price_of_ours_is_dated_sourced_and_of_an_endpoint_that_there_is() -> None:
     """Prices are facts about others."""
     known = {endpoint.id for endpoint in rules.endpoints().endpoint}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import time
@@ -140,6 +141,18 @@ def test_asyncio_leaves_the_same_lines(logged: SessionStore, referee: Referee, p
     first, second = rows(path)
     assert list(first) == list(second)
     assert first["status"] == second["status"] == 200
+
+
+def test_a_summary_that_a_model_writes_leaves_a_line(logged: SessionStore, referee: Referee, path: Path) -> None:
+    """It is a request too, and costs."""
+    session = open_session(logged, referee)
+    for at in range(4):
+        referee.push(Step(text="Noted. " + "word " * 200))
+        session.chat(f"{at}: " + "word " * 200)
+    referee.push(Step(text="no summary"))
+    with contextlib.suppress(ThinkbackError):
+        session.compaction.run("model", 1)
+    assert len(referee.requests) == len(rows(path)) > 4
 
 
 def test_a_whole_body_has_its_times_too(logged: SessionStore, referee: Referee, path: Path) -> None:

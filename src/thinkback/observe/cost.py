@@ -86,9 +86,17 @@ def cost(use: TokenUse, usage: Usage | None, endpoint: str, model: str, at: int,
 
 def cost_of(steps: Iterable[StepUse], own: Prices) -> Cost:
     """What steps cost together."""
-    found = [cost(step.use, step.usage, step.place, step.model, step.time, own) for step in steps]
+    found = [cost(step.use, step.usage, *_where(step), step.time, own) for step in steps]
     known = [usd for usd in found if usd is not None]
     return Cost(sum(known), len(known), len(found) - len(known))
+
+
+def _where(step: StepUse) -> tuple[str, str]:
+    """Endpoint and model; who wrote a summary is one word, ``endpoint/model``."""
+    if step.kind == "response":
+        return step.place, step.model
+    place, _, model = step.model.partition("/")
+    return place, model
 
 
 def read(name: str, text: str) -> Prices:
