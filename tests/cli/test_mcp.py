@@ -296,6 +296,26 @@ def test_several_models_answer_side_by_side(command: Command, referee: Referee) 
     assert "'openai/gpt-5' may not be asked" in said
 
 
+def test_a_question_goes_to_the_model_that_was_allowed_or_nowhere(command: Command, referee: Referee) -> None:
+    """A profile that the person follows everywhere, which would take its targets in turn, does not lead a question
+    elsewhere."""
+    at_referee(command.config, referee)
+    profiles = command.config / "profiles"
+    profiles.mkdir()
+    (profiles / "all.toml").write_text('kind = "round-robin"\ntargets = ["one", "two"]\n')
+    for name, target in (("one", CLAUDE), ("two", DEEPSEEK)):
+        endpoint, _, model = target.partition("/")
+        (profiles / f"{name}.toml").write_text(f'endpoint = "{endpoint}"\nmodel = "{model}"\n')
+    (command.config / "settings.toml").write_text('[session]\nprofile = "all"\n')
+
+    async def work() -> list[str]:
+        async with served(command, *asked(), ANTHROPIC_API_KEY=KEY) as client:
+            return [(await told(client, "query", prompt="Hi"))["target"] for _ in range(3)]
+
+    assert [DEEPSEEK] * 3 == run(work())
+    assert ["deepseek"] * 3 == [exchange.host for exchange in referee.requests]
+
+
 def test_a_second_opinion_gets_question_and_answer(command: Command, referee: Referee) -> None:
     """The judge sees both, and is told that they are material."""
     at_referee(command.config, referee)

@@ -19,14 +19,17 @@ from thinkback.cli.mcp.budget import TokenBudget, charge
 from thinkback.cli.mcp.reading import LONGEST_PAGE
 from thinkback.cli.mcp.tools import Tell
 from thinkback.compile.policy import thinks
-from thinkback.errors import NetworkError, NotFoundError, ProviderError, ThinkbackError
+from thinkback.errors import NetworkError, NotFoundError, ProviderError, ThinkbackError, Veto
 from thinkback.model.deltas import ReasoningDelta, TextDelta
 from thinkback.model.target import Settings
 from thinkback.session.aio import AsyncReplyStream
+from thinkback.session.profile_files import SETTING as PROFILES
 from thinkback.session.reply import Reply
 from thinkback.session.requests import Place
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback.settings.registry import DEFAULT
+from thinkback.turn.plan import Plan
 
 Json = dict[str, Any]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -184,6 +187,7 @@ class Asker:
         used = 0
         try:
             session = self._store.session(name, endpoint=target.endpoint, model=target.model)
+            _keep_to(target, session)
             stream = _stream(session, question)
             used = reserved  # from here on something may have been used, whatever becomes of it
             try:
@@ -196,6 +200,20 @@ class Asker:
         finally:
             self._budget.settle(reserved, used)
         return _told(name, target, question, reply, longest) | {"charged": used, "budget_left": self._budget.left}
+
+
+def _keep_to(target: Asked, session: Session) -> None:
+    """Let the requests of ``session`` go to ``target`` or nowhere, whatever profiles the person follows."""
+
+    allowed = Asked(session._store.rulebook.endpoint(target.endpoint).id, target.model)
+
+    def check(plan: Plan) -> None:
+        going = Asked(plan.target.endpoint.id, plan.target.model)
+        if going != allowed:
+            raise Veto(f"the request would go to {going.name}, and only {allowed.name} was asked for")
+
+    session.set(PROFILES, DEFAULT)
+    session.on("pre_send", check)
 
 
 def _stream(session: Session, question: Query) -> AsyncReplyStream:
