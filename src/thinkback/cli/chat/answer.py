@@ -19,7 +19,7 @@ class Answer:
     """Text of one answer under way."""
 
     def __init__(self, surface: Surface) -> None:
-        self.text = ""
+        self._pieces: list[str] = []
         self._surface = surface
         self._clean = Cleaner()
         self._splitter = Splitter()
@@ -32,27 +32,33 @@ class Answer:
         # the first line of the code under way, where part of it stands in its place already
         self._fence = ""
 
+    @property
+    def text(self) -> str:
+        """All of it by now, clean."""
+        return "".join(self._pieces)
+
     def feed(self, text: str) -> None:
         """A piece of the answer."""
         text = self._clean(text)
-        self.text += text
+        self._pieces.append(text)
         if not self._surface.draws:
             self._surface.write(text)
             return
         self._follow_size()
         open_before = self._splitter.size
         closed = self._splitter.feed(text)
-        if closed:
-            length = sum(map(len, closed))
-            written = self._closed(closed, text[: length - open_before]) + self._open(self._splitter.open)
-        else:
+        unseen = sum(map(len, closed)) - open_before
+        if not closed or (self._has_left and unseen <= 0):
+            # what follows a closed block may stand behind it already
             written = self._open(text)
+        else:
+            written = self._closed(closed, text[:unseen]) + self._open(self._splitter.open)
         self._surface.write(written + self._long_code())
 
     def close(self) -> None:
         """The answer is over, or broken off."""
         if not self._surface.draws:
-            self._surface.write("" if self.text.endswith("\n") or not self.text else "\n")
+            self._surface.write("" if self.text.endswith("\n") else "\n")
             return
         self._follow_size()
         rest = self._splitter.end()
@@ -79,7 +85,7 @@ class Answer:
 
     def _closed(self, blocks: list[str], unseen: str) -> str:
         """What puts ``blocks`` in the place of the block under way; ``unseen`` is what was not shown of them yet."""
-        column, stays = self._column, self._stays or self._column.rows >= self._surface.height
+        column, stays = self._column, self._has_left
         self._column, self._stays = Column(self._columns), False
         if stays:
             self._has_stayed, self._fence = True, ""
@@ -100,6 +106,11 @@ class Answer:
             self._gap = self._gap or _is_apart(block)
         return out
 
+    @property
+    def _has_left(self) -> bool:
+        """Whether the beginning of the block under way cannot be written over any more."""
+        return self._stays or self._column.rows >= self._surface.height
+
     def _skip_blank(self, text: str) -> str:
         """``text`` without the blank lines before it, which part it from what stands above."""
         found = text.lstrip("\n")
@@ -108,7 +119,7 @@ class Answer:
 
     def _long_code(self) -> str:
         """Put code that is about to leave the screen in its place while it can be, to go on behind it."""
-        if self._stays or not self._splitter.is_code or self._column.rows < self._surface.height - _SPARE_ROWS:
+        if self._has_left or not self._splitter.is_code or self._column.rows < self._surface.height - _SPARE_ROWS:
             return ""
         block = self._splitter.chop()
         fence = self._fence or block.partition("\n")[0] + "\n"
