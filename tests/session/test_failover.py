@@ -27,7 +27,13 @@ from thinkback.session.rotation import COOLDOWN
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
-MODELS = {"anthropic": "claude-opus-4-6", "deepseek": "deepseek-v4-pro", "kimi": "kimi-k2.6", "openai": "gpt-5"}
+MODELS = {
+    "anthropic": "claude-opus-4-6",
+    "deepseek": "deepseek-v4-pro",
+    "kimi": "kimi-k2.6",
+    "openai": "gpt-5",
+    "gemini": "gemini-2.5-pro",
+}
 BUSY = Step(fault=HttpError(503, {"error": {"message": "overloaded"}}))
 LIMITED = Step(fault=HttpError(429, {"error": {"message": "slow down"}}))
 FIRST, SECOND, THIRD = "Weather in Oslo?", "And in Rome?", "And in Bergen?"
@@ -68,7 +74,7 @@ class Houses:
 def houses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Houses]:
     """Both are up; keys for them are in the environment."""
     monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path))
-    for name in ("ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY", "MOONSHOT_API_KEY", "OPENAI_API_KEY"):
+    for name in ("ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY", "MOONSHOT_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, KEY)
     with Referee() as one, Referee() as two:
         yield Houses(tmp_path, one, two)
@@ -128,6 +134,38 @@ def test_a_house_that_refuses_connections_is_left(store: SessionStore, houses: H
     session = store.session("chat", profile="all")
     assert ask(session, FIRST, tools=[get_weather]).state == "completed"
     assert ["anthropic", "deepseek", "deepseek"] == went(session)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("anthropic", "openai"), ("openai", "gemini"), ("gemini", "deepseek"), ("deepseek", "anthropic")],
+)
+def test_every_dialect_hands_over_within_a_tool_loop(
+    store: SessionStore, houses: Houses, first: str, second: str
+) -> None:
+    """Reasoning of one is never sent to the other, each takes its own back, and no request is refused."""
+    houses.write("one", first, houses.one.base_url(first))
+    houses.write("two", second, houses.two.base_url(second))
+    houses.rotate("failover", "one", "two", more="[reasoning]\neffort = 'high'\nincludeInContext = true\n")
+    session = store.session("chat", profile="all")
+    left: list[Referee] = []
+
+    def get_weather(city: str) -> str:
+        """The weather of a city."""
+        if left:
+            left.pop().push(BUSY)
+        return f"{city}: rain"
+
+    for at, house in enumerate((houses.one, houses.two)):
+        left.append(house)
+        assert session.chat((FIRST, SECOND)[at], tools=[get_weather]).state == "completed"
+        assert 503 == house.requests[-1].status
+    cool(session)
+    assert session.chat(THIRD, tools=[get_weather]).state == "completed"
+    assert [first, first, second] == went(session)[:3]
+    assert {first} == set(went(session)[-2:])
+    assert [] == houses.refused()
+    assert [] == store.fsck()
 
 
 def test_failing_over_in_the_middle_of_a_tool_loop(store: SessionStore, houses: Houses, ask: Any) -> None:
@@ -355,6 +393,24 @@ def test_a_target_says_where_requests_go(store: SessionStore, houses: Houses, te
     houses.rotate("failover", "one", "bad")
     with pytest.raises(SettingError, match="bad cannot be a target"):
         store.session("chat", profile="all")
+
+
+def test_a_profile_that_comes_in_the_middle_of_a_turn_rotates(store: SessionStore, houses: Houses, ask: Any) -> None:
+    """Loaded by a tool: the loop goes on at its first target, and moves when that one fails."""
+    houses.write("three", "kimi", houses.two.base_url("kimi"))
+    houses.rotate("failover", "two", "one")
+    session = store.session("chat", profile="three")
+
+    def get_weather(city: str) -> str:
+        """The weather of a city."""
+        if not houses.one.requests:
+            session.profiles.load("all")
+            houses.two.push(BUSY)
+        return f"{city}: rain"
+
+    assert ask(session, FIRST, tools=[get_weather]).state == "completed"
+    assert ["kimi", "deepseek", "anthropic"] == went(session)[:3]
+    assert [] == houses.refused()
 
 
 def test_a_fork_rotates_by_itself(store: SessionStore, houses: Houses) -> None:

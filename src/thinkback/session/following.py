@@ -122,11 +122,15 @@ def begin(session: Session, *, is_new: bool) -> None:
 
 def planned(session: Session, options: Options) -> Plan:
     """The next request; where a target that took over cannot be asked at all, that of the next one."""
+    session._place  # noqa: B018
+    followed = session._followed
+    if followed.rotating is not None and followed.rotation.serving not in followed.rotating.targets:
+        followed.rotation.begin(session, followed.rotating, is_new=False)  # the profile came in the middle of the turn
     while True:
         try:
             return session._plan(options, with_key=True)
         except (ContextRefused, CredentialError, ReplayRefused, SettingError, UnsupportedContent) as error:
-            if not session._followed.rotation.tried or not fail_over(session, error.message):
+            if not followed.rotation.tried or not fail_over(session, error.message):
                 raise
 
 

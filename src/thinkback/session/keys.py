@@ -22,8 +22,10 @@ from thinkback.settings.files import read_toml
 
 SERVICE = "thinkback"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_REMEMBERED = 30.0
-"""Seconds for which what the keyring said is not asked again: each request asks for its key several times."""
+_REMEMBERED = (300.0, 20.0)
+"""Seconds for which the keyring is not asked again for a key that it had, and for one that it had not: each request
+asks for its key several times, and waits meanwhile.
+"""
 
 seen: dict[str, str] = {}
 """The keys that were found outside the environment, by name: what is printed must hold none of them."""
@@ -183,7 +185,7 @@ def _from_keyring(name: str) -> str | None:
     """What the keyring has; nothing where there is none that can be used."""
     at, known = _asked.get(name, (0.0, None))
     now = time.monotonic()
-    if name in _asked and now - at < _REMEMBERED:
+    if name in _asked and now - at < _REMEMBERED[known is None]:
         return known
     try:
         import keyring
