@@ -41,7 +41,13 @@ def point_endpoints_at(referee: Referee, place: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("page", "shown"), [("library.md", "completed"), ("history.md", "both_edit"), ("agents.md", "Oslo: rain")]
+    ("page", "shown"),
+    [
+        ("library.md", "completed"),
+        ("history.md", "both_edit"),
+        ("agents.md", "Oslo: rain"),
+        ("profiles.md", "claude-opus-4-6 completed"),
+    ],
 )
 @pytest.mark.filterwarnings("ignore:this voids what goes back")
 def test_a_guide_runs_as_it_stands(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 
@@ -285,13 +284,14 @@ def test_a_broken_file_is_not_saved_over(store: SessionStore, referee: Referee, 
     assert "# long thoughts" in path.read_text()
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may write everywhere")
 def test_a_default_that_cannot_be_written_is_told(store: SessionStore, referee: Referee, place: Path) -> None:
-    """With what to write by hand."""
+    """With what to write by hand, and with no draft left behind."""
     write(place, "work", at(referee, "deepseek"))
-    place.chmod(0o500)
-    with pytest.raises(SettingError, match="cannot be written"):
+    (place / "settings.toml").mkdir()
+    with pytest.raises(SettingError, match="cannot be written") as caught:
         open_session(store, referee).profiles.default("work")
+    assert "session.profile = work" in str(caught.value)
+    assert ["profiles", "settings.toml"] == sorted(path.name for path in place.iterdir())
 
 
 def test_the_default_of_a_program_with_settings_of_its_own_is_not_written(referee: Referee, place: Path) -> None:

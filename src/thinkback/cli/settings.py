@@ -1,22 +1,18 @@
 """``settings``: what can be set, what is in force, and the user's settings file.
 
-The file is written only where it can be read back without loss: one that a person gave comments or another shape is
-left alone, with a word on what to write into it.
+The file is changed where it is asked for, and nowhere else: its comments stay.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from thinkback.cli import terminal
 from thinkback.cli.options import db_option, existing_log, json_option
-from thinkback.errors import SettingError
 
 if TYPE_CHECKING:
     from thinkback.settings import Found, Value
@@ -87,11 +83,11 @@ def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
 @click.argument("value")
 def set_command(key: str, value: str) -> None:
     """Set KEY to VALUE in the user's settings file."""
+    from thinkback.session import user_settings
     from thinkback.settings import Layers
 
     parsed = Layers().set("user", key, value).entries[0].value
-    path, values = _user_file(f"{key} = {_toml(parsed)}")
-    _write(path, {**values, key: parsed})
+    path = user_settings.change({key: parsed})
     terminal.out(f"{key} = {shown(parsed)} in {path}")
 
 
@@ -99,12 +95,11 @@ def set_command(key: str, value: str) -> None:
 @click.argument("key")
 def unset_command(key: str) -> None:
     """Take KEY out of the user's settings file."""
+    from thinkback.session import user_settings
     from thinkback.settings import find
 
     name = find(key).name
-    path, values = _user_file(f"nothing for {key}")
-    if name in values:
-        _write(path, {known: value for known, value in values.items() if known != name})
+    path = user_settings.change({name: None})
     terminal.out(f"{name} is not set in {path}")
 
 
@@ -130,51 +125,3 @@ def shown(value: Value | None) -> str:
     from thinkback.settings import to_text
 
     return "(unset)" if value is None else to_text(value)
-
-
-# -- the file --------------------------------------------------------------------------------------------------------
-
-
-def _user_file(wanted: str) -> tuple[Path, dict[str, Value]]:
-    """The file and its values. Raises ``SettingError`` where writing it would lose something."""
-    from thinkback.session import config
-    from thinkback.settings import parse_user_file
-
-    path = config.config_dir() / "settings.toml"
-    file = config.user_settings_file()
-    if file is None:
-        return path, {}
-    values = dict(parse_user_file(*file))
-    if "".join(render(values).split()) != "".join(file[1].split()):
-        raise SettingError(
-            f"{path} has comments or a form of its own, which writing it would lose",
-            next_actions=(f"edit it yourself: {wanted}",),
-        )
-    return path, values
-
-
-def _write(path: Path, values: Mapping[str, Value]) -> None:
-    """Replace the file whole: a reader sees the old one or the new one."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = path.resolve()
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        draft.write_text(render(values), encoding="utf-8")
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def render(values: Mapping[str, Value]) -> str:
-    """``values`` as TOML, a table per group, in the order they are in."""
-    groups: dict[str, list[str]] = {}
-    for key, value in values.items():
-        group, _, name = key.rpartition(".")
-        groups.setdefault(group, []).append(f"{name} = {_toml(value)}\n")
-    return "\n".join(f"[{group}]\n{''.join(lines)}" for group, lines in groups.items())
-
-
-def _toml(value: Value) -> str:
-    from thinkback.settings import to_text
-
-    return f'"{value}"' if isinstance(value, str) else to_text(value)

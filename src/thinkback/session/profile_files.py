@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from thinkback.errors import NotFoundError, RuleFileError, SettingError
-from thinkback.session import config
+from thinkback.session import config, user_settings
 from thinkback.settings import KEYS, parse_user_file
-from thinkback.settings.editing import edit
 from thinkback.settings.profiles import PLACE, Profile, combine, is_name, names_in, parse_profile, render
 
 SETTING = "session.profile"
@@ -86,18 +85,7 @@ def make_default(names: Sequence[str]) -> Path:
     it cannot be written.
     """
     loaded(names)
-    path = config.config_dir() / "settings.toml"
-    name, text = config.user_settings_file() or (str(path), "")
-    parse_user_file(name, text)
-    changed = edit(text, {SETTING: ",".join(names) or None})
-    try:
-        config.write_file(path, changed, path.stat().st_mode & 0o777 if path.exists() else None)
-    except OSError as error:
-        raise SettingError(
-            f"{path} cannot be written: {error.strerror}",
-            next_actions=(f'write into it yourself: [session] profile = "{",".join(names)}"',),
-        ) from error
-    return path
+    return user_settings.change({SETTING: ",".join(names) or None})
 
 
 def described(profile: Profile) -> list[tuple[str, object]]:
