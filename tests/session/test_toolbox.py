@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import thinkback
 from tests.drive.workspace.test_shell import ended
 from tests.session.chats import kinds, open_session, refusals, run
 from thinkback.drive.tools import PythonTool
@@ -150,3 +151,13 @@ async def cancelled(chat: Session, tools: list[PythonTool], file: Path) -> None:
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
+
+
+def test_the_log_is_closed_to_its_own_tools(referee: Referee, tmp_path: Path) -> None:
+    """A model that writes over the log would take the conversation away."""
+    referee.push(Step(tool_calls=[Call("write", {"path": "chats.db", "content": "x"})]), Step(text="done"))
+    with thinkback.open(tmp_path / "chats.db") as store:
+        chat = open_session(store, referee)
+        with toolbox(chat, ["write"], workspace=tmp_path) as tools:
+            chat.chat("Go", tools=tools)
+        assert ["chats.db belongs to thinkback itself: tools do not touch it"] == results(chat)

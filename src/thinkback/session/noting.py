@@ -12,9 +12,8 @@ COMMIT_REASONING = "commit_reasoning"
 
 
 def commit_reasoning(text: str) -> ToolOutput:
-    """Keep a note of your reasoning in the log of this conversation: why something was decided, what was ruled out.
-
-    People read it and can search for it. It is not sent back to you as reasoning.
+    """Keep a note of your reasoning in the log of this conversation: why something was decided, what was ruled out. It
+    is for people, who read it and search for it.
     """
     if not text.strip():
         raise ToolFailed("text is empty", next_actions=("Say what is to be kept.",))

@@ -50,7 +50,10 @@ def open(
     gets a JSON line for each request (docs/usage.md). Raises ``StoreError``, ``FormatVersionError``, ``RuleFileError``.
     """
     log = open_store(path, durability, tenant, connections)
-    return SessionStore(log, commit_reasoning, rules, settings, tenant, usage_log)
+    store = SessionStore(log, commit_reasoning, rules, settings, tenant, usage_log)
+    place = os.fspath(path)
+    store.file = "" if place == ":memory:" or "://" in place else os.path.abspath(place)
+    return store
 
 
 class SessionStore:
@@ -67,6 +70,8 @@ class SessionStore:
     ) -> None:
         self.log = log
         self.tenant = tenant
+        # The log's own file, where it is one.
+        self.file = ""
         self.commit_reasoning = commit_reasoning
         self.content_types: dict[str, ContentType] = {}
         self._rules = rules

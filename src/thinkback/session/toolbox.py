@@ -64,7 +64,7 @@ def toolbox(
     named = {**(app.servers if app is not None else {}), **(servers or {})}
     chosen = _servers([name for name in wanted if name.startswith(MCP)], named)
     _check([name for name in wanted if not name.startswith(MCP)])
-    place = workspace_at(workspace, [config.config_dir()])
+    place = workspace_at(workspace, _closed(session))
     tools = [*_workspace_tools(session, wanted, place, tokens), *_own_tools(session, wanted, tokens)]
     if not chosen:
         yield tools
@@ -146,6 +146,12 @@ def _own_tools(session: Session, names: Sequence[str], tokens: int) -> list[Pyth
     """The tools that are about the session itself."""
     noting = [python_tool(commit_reasoning, effect="reads")] if COMMIT_REASONING in names else []
     return [*([task_tool(session, tokens)] if TASK in names else []), *noting]
+
+
+def _closed(session: Session) -> list[str]:
+    """What file tools leave alone: the person's configuration, the log, and what SQLite has beside it."""
+    log = session._store.file
+    return [str(config.config_dir()), *([log, f"{log}-wal", f"{log}-shm"] if log else [])]
 
 
 def _keys(session: Session) -> set[str]:

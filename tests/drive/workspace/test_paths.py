@@ -13,6 +13,7 @@ from tests.drive.workspace.calls import failure, told
 from thinkback.drive.workspace import paths
 from thinkback.drive.workspace.files import Files
 from thinkback.drive.workspace.paths import Place, open_file, resolve, workspace_at
+from thinkback.drive.workspace.shell import Commands
 from thinkback.errors import NotFoundError, ToolFailed
 
 
@@ -109,16 +110,21 @@ def test_half_a_character_is_no_path(inside: Path) -> None:
         resolve(workspace_at(inside), "\ud83d")
 
 
-def test_closed_directories_stay_closed(inside: Path) -> None:
-    """The program's own configuration, where it happens to be in the workspace."""
+def test_what_is_closed_stays_closed(inside: Path) -> None:
+    """The program's own files, where they happen to be in the workspace: read, written, found by no tool."""
     (inside / "conf").mkdir()
-    (inside / "conf" / "keys").write_text("k")
-    files = Files(workspace_at(inside, [inside / "conf"]), 1000)
+    (inside / "conf" / "keys").write_text("needle")
+    (inside / "chats.db").write_text("needle")
     (inside / "way").symlink_to("conf")
-    assert "conf/keys is thinkback's own configuration, which tools do not touch" == failure(
-        files.read, path="conf/keys"
-    )
-    assert "way/keys is thinkback's own configuration, which tools do not touch" == failure(files.read, path="way/keys")
+    workspace = workspace_at(inside, [inside / "conf", inside / "chats.db"])
+    files, commands = Files(workspace, 1000), Commands(workspace, 1000, {"PATH": os.environ["PATH"]})
+    for path in ("conf/keys", "way/keys", "conf", "chats.db"):
+        assert failure(files.read, path=path).endswith(" belongs to thinkback itself: tools do not touch it")
+    assert "belongs to" in failure(files.write, path="chats.db", content="x")
+    assert "belongs to" in failure(files.list, path="way")
+    assert "belongs to" in failure(commands.search, pattern="needle", path="conf")
+    assert ". holds thinkback's own files" in failure(commands.search, pattern="needle")
+    assert "[nothing matches 'needle']" == told(commands.search, pattern="needle", path="src")[0]
 
 
 def test_a_workspace_must_be_there(tmp_path: Path) -> None:

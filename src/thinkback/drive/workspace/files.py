@@ -32,9 +32,8 @@ class Files:
         self._changing = threading.Lock()
 
     def read(self, path: str, offset: Lines = 1, limit: Lines = 2000) -> str:
-        """Read a text file of the workspace, with line numbers; offset is the first line wanted, limit how many.
-
-        A number and a tab before each line are not part of the file.
+        """Read a text file of the workspace, with line numbers; offset is the first line wanted, limit how many. The
+        number and the tab before each line are not part of the file.
         """
         place, _, written = self._load(path)
         found = texts.lines(written.text)
@@ -53,9 +52,8 @@ class Files:
         return "\n".join([*shown, *_remarks(written, offset, len(shown), len(found))])
 
     def write(self, path: str, content: str) -> str:
-        """Write a text file of the workspace, whole: what was in it is replaced. Directories are made as needed.
-
-        Use edit to change a part of a file.
+        """Write a text file of the workspace, whole: what was in it is replaced. Directories are made as needed. Use
+        edit to change a part of a file.
         """
         place = self._file(path)
         data = content.encode("utf-8", "replace")

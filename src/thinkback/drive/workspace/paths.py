@@ -21,7 +21,7 @@ _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Workspace(NamedTuple):
-    """A directory, resolved, and directories within it that stay closed to the model."""
+    """A directory, resolved, and what stays closed to the model wherever it is: files and directories."""
 
     root: str
     closed: tuple[str, ...] = ()
@@ -57,9 +57,15 @@ def resolve(workspace: Workspace, path: str) -> Place:
             next_actions=("Only what is in the workspace can be used: give a path in it, relative to it.",),
         )
     if any(_within(real, place) for place in workspace.closed):
-        raise ToolFailed(f"{path} is thinkback's own configuration, which tools do not touch")
+        raise ToolFailed(f"{path} belongs to thinkback itself: tools do not touch it")
     shown = os.path.relpath(real, workspace.root)
     return Place(() if shown == "." else tuple(shown.split(os.sep)), shown)
+
+
+def holds_closed(workspace: Workspace, place: Place) -> bool:
+    """Whether a directory that stays closed is somewhere below ``place``."""
+    here = os.path.join(workspace.root, *place.parts)
+    return any(os.path.isdir(closed) and _within(closed, here) for closed in workspace.closed)
 
 
 def _within(path: str, place: str) -> bool:

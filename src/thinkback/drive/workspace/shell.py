@@ -22,7 +22,7 @@ from msgspec import Meta
 from thinkback.drive.bounds import bounded, characters, left_out
 from thinkback.drive.stopping import STOP
 from thinkback.drive.tools import ToolOutput
-from thinkback.drive.workspace.paths import Workspace, resolve
+from thinkback.drive.workspace.paths import Workspace, holds_closed, resolve
 from thinkback.errors import ToolFailed
 
 LONGEST_SECONDS = 600
@@ -60,8 +60,8 @@ class Commands:
         self._environment = environment
 
     def shell(self, command: str, timeout: Annotated[int, Meta(ge=1, le=LONGEST_SECONDS)] = 120) -> ToolOutput:
-        """Run a command with bash in the workspace and give its output. It gets no input, so it must not ask for any;
-        after timeout seconds it is ended, and processes that it leaves in the background end with it.
+        """Run a command with bash and give its output. Every command begins in the workspace anew and gets no input, so
+        it must not ask for any; after timeout seconds it is ended, and what it leaves in the background ends with it.
         """
         if "\0" in command:
             raise ToolFailed("the command holds a NUL character, which no command can")
@@ -77,8 +77,13 @@ class Commands:
         place = resolve(self._workspace, path)
         if not os.path.lexists(os.path.join(self._workspace.root, place.shown)):
             raise ToolFailed(f"{place.shown} does not exist", next_actions=("list shows what a directory holds.",))
+        if holds_closed(self._workspace, place):
+            raise ToolFailed(
+                f"{place.shown} holds thinkback's own files, which tools do not touch",
+                next_actions=("Search a directory beside them.",),
+            )
         only = [f"--include={glob}"] if glob else []
-        argv = ["grep", "-rInE", "--exclude-dir=.git", *only, "-e", pattern, "--", place.shown]
+        argv = ["grep", "-rInE", "-D", "skip", "--exclude-dir=.git", *only, "-e", pattern, "--", place.shown]
         ran = self._run(argv, _SEARCH_SECONDS)
         if ran.ended:
             raise ToolFailed(f"the search was ended: {ran.ended}", next_actions=("Search a smaller directory.",))
