@@ -95,16 +95,20 @@ class Answer:
             return written
         out = _back(column.rows) if column.is_begun else ""
         for at, block in enumerate(blocks):
-            if self._fence:
-                block, self._fence = self._fence + block, ""
-            elif at or not column.is_begun:
-                block = self._skip_blank(block)
-            rendered = self._surface.render(block)
+            rendered = self._rendered(block, shown=not at and column.is_begun)
             if rendered:
                 out += self._take_gap() + rendered
                 self._rows += rendered.count("\n")
             self._gap = self._gap or _is_apart(block)
         return out
+
+    def _rendered(self, block: str, *, shown: bool) -> str:
+        """A closed block, laid out; ``shown``: it was under way, and stands apart from what is above already."""
+        fence, self._fence = self._fence, ""
+        if not fence:
+            return self._surface.render(block.lstrip("\n") if shown else self._skip_blank(block))
+        is_end = not block.strip(" \n`~")
+        return "" if is_end else self._surface.render(fence + block)
 
     @property
     def _has_left(self) -> bool:

@@ -129,10 +129,9 @@ def render(text: str, columns: int, theme: Theme) -> str:
         _environ={},
     )
     markdown = _Markdown(text, dark=theme.is_dark)
-    if not _has_room(markdown.parsed, columns):
+    is_empty = [(token.type, token.content) for token in markdown.parsed] == [("fence", "")]
+    if is_empty or not _has_room(markdown.parsed, columns):
         return _as_it_is(text, columns)
-    if [token.content for token in markdown.parsed if token.type == "fence"] == [""] and len(markdown.parsed) == 1:
-        return ""
     lines = console.render_lines(markdown, pad=False)
     shown = [_fit(line) for line in lines]
     if shown and not shown[0] and markdown.parsed[0].type not in ("fence", "code_block"):
