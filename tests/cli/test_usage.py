@@ -41,7 +41,7 @@ def test_cost_is_shown_where_a_price_is_known(talked: Command) -> None:
     )
     told = talked("usage", "--json").json["total"]
     assert pytest.approx((told["input"] + 2 * told["output"]) / 1e6) == told["cost_usd"]
-    for by in ("model", "turn", "step"):
+    for by in ("model", "turn", "step", "session"):
         shown = talked("usage", "--by", by).out.splitlines()
         assert [by, "input", "cached", "output", "reasoning", "cost"] == shown[0].split()
         assert all("$0.0" in line for line in shown[1:3])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -72,6 +73,19 @@ def test_a_persons_own_app_wins_and_a_broken_one_says_why(own: Path) -> None:
     assert "nmae: there is nothing of this name; did you mean name?" in found["broken"].fault
     with pytest.raises(RuleFileError):
         apps.find("broken")
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(own: Path) -> None:
+    """Bytes that are no text, and a link that leads nowhere, are told as what they are."""
+    (own / "bytes.toml").write_bytes(b'name = "\xff"')
+    (own / "gone.toml").symlink_to(own / "nowhere")
+    found = {row.id: row.fault for row in apps.listed()}
+    assert found["bytes"] == f"{own / 'bytes.toml'}: not UTF-8: invalid start byte"
+    assert ("", False) == (found["short"], "gone" in found)
+    if os.geteuid():
+        (own / "short.toml").chmod(0)
+        with pytest.raises(RuleFileError, match="cannot be read: Permission denied"):
+            apps.find("short")
 
 
 @pytest.mark.parametrize("name", ["tutr", "../secrets", ""])

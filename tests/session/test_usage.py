@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.session.chats import get_weather, open_session
+from tests.session.chats import KEY, get_weather, open_session
 from thinkback.errors import BudgetSpent
 from thinkback.model.commits import Request
 from thinkback.model.deltas import Status
 from thinkback.model.plan import Control
-from thinkback.referee import Referee
+from thinkback.referee import Referee, Step, models_of
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.spending import spending
@@ -48,6 +48,19 @@ def test_steps_and_turns_are_those_of_the_replies(session: Session) -> None:
     assert headers == [step.commit for step in steps]
     assert spending(steps) == session.usage.total() == session.usage.family()
     assert {"deepseek-v4-pro"} == set(session.usage.total().models)
+
+
+def test_the_cost_is_what_the_provider_reports(store: SessionStore, referee: Referee) -> None:
+    """Of a stream and of a whole body; what is not known of the rest is said."""
+    url, model = referee.base_url("openrouter"), models_of("openrouter")[0]
+    session = store.session("routed", endpoint="openrouter", model=model, base_url=url, api_key=KEY)
+    for streams, cost in ((True, 0.0125), (False, 0.25)):
+        referee.push(Step(text="Yes.", usage={"cost": cost}))
+        session.chat("Hello?", stream=streams)
+    referee.push(Step(text="Yes."))
+    session.chat("Hello?")
+    assert (0.2625, 2, 1) == session.usage.cost()
+    assert (0.0125, 1, 0) == session.usage.cost(session.usage.steps()[:1])
 
 
 def test_the_context_is_what_the_next_request_will_carry(session: Session) -> None:

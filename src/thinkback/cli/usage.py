@@ -45,10 +45,14 @@ def usage_command(session: str, by: str, family: bool, db: str, as_json: bool) -
     the tokens that are stored, those of the next request, and the budget of reasoning where one is set.
     """
     if by == "session":
+        from thinkback.session.observing import costs
+
         with existing_log(db) as store:
             used = store.usage()
-        rows = [Row(name, spent.use) for name, spent in used.sessions.items()]
-        _show("session", rows, Row("all", used.total.use, used.total.steps), [], as_json, {})
+        sessions = used.sessions.items()
+        rows = [Row(name, spent.use, spent.steps, costs(used.steps[name])) for name, spent in sessions]
+        whole = costs([step for steps in used.steps.values() for step in steps])
+        _show("session", rows, Row("all", used.total.use, used.total.steps, whole), [], as_json, {})
         return
     with open_line(db, session) as found:
         show_usage(found, by, family, as_json)

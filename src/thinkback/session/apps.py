@@ -50,22 +50,19 @@ class Listed(NamedTuple):
 
 def listed() -> list[Listed]:
     """Every app, those that ship and the person's own, which win; by id."""
-    return [_listed(id, file, text) for id, (file, text) in sorted(_texts().items())]
+    return [_listed(id, file) for id, file in sorted(_files().items())]
 
 
 def find(id: str) -> App:
     """The app called ``id``. Raises ``NotFoundError``, and ``RuleFileError`` for a file with faults."""
-    file = config.config_dir() / "apps" / f"{id}.toml"
-    if _is_plain(id) and file.is_file():
-        return _parsed(str(file), file.read_text(encoding="utf-8"))
-    texts = _texts()
-    if id in texts:
-        return _parsed(*texts[id])
-    close = difflib.get_close_matches(id, texts, 1)
+    files = _files()
+    if id in files:
+        return _loaded(files[id])
+    close = difflib.get_close_matches(id, files, 1)
     raise NotFoundError(
         f"there is no app {id!r}",
         details={"app": id, "close_matches": close},
-        next_actions=(f"did you mean {close[0]}?" if close else f"apps are {', '.join(texts)}", "`thinkback apps`"),
+        next_actions=(f"did you mean {close[0]}?" if close else f"apps are {', '.join(files)}", "`thinkback apps`"),
     )
 
 
@@ -170,31 +167,47 @@ def _feature_tools(app: App, dialect: str) -> list[dict[str, object]]:
     return tools
 
 
-def _listed(id: str, file: str, text: str) -> Listed:
-    where = file if Path(file).is_absolute() else ""
+def _listed(id: str, file: Path | _Shipped) -> Listed:
+    where = str(file) if isinstance(file, Path) else ""
     try:
-        return Listed(id, where, _parsed(file, text))
+        return Listed(id, where, _loaded(file))
     except RuleFileError as error:
         return Listed(id, where, None, error.message)
 
 
-def _texts() -> dict[str, tuple[str, str]]:
-    """By id, name and text of every app's file."""
+class _Shipped(NamedTuple):
+    """A file of the package."""
+
+    name: str
+    data: bytes
+
+
+def _files() -> dict[str, Path | _Shipped]:
+    """The file of every app, by its id."""
     own = (config.config_dir() / "apps").glob("*.toml")
-    return _shipped() | {file.stem: (str(file), file.read_text(encoding="utf-8")) for file in own if file.is_file()}
+    return _shipped() | {file.stem: file for file in own if file.is_file()}
 
 
 @functools.cache
-def _shipped() -> dict[str, tuple[str, str]]:
+def _shipped() -> dict[str, Path | _Shipped]:
     place = resources.files("thinkback.settings").joinpath("data", "apps")
-    files = [file for file in place.iterdir() if file.name.endswith(".toml")]
-    return {file.name.removesuffix(".toml"): (file.name, file.read_text("utf-8")) for file in files}
+    files = [_Shipped(file.name, file.read_bytes()) for file in place.iterdir() if file.name.endswith(".toml")]
+    return {file.name.removesuffix(".toml"): file for file in files}
 
 
-def _is_plain(id: str) -> bool:
-    return bool(id) and not set(id) & set("/\\:\0")
+def _loaded(file: Path | _Shipped) -> App:
+    """The app in a file, read now."""
+    if not isinstance(file, Path):
+        return _parsed(file.name, file.data)
+    try:
+        return _parsed(str(file), file.read_bytes())
+    except OSError as error:
+        raise RuleFileError(f"{file}: it cannot be read: {error.strerror}", details={"file": str(file)}) from error
 
 
 @functools.lru_cache(maxsize=16)
-def _parsed(file: str, text: str) -> App:
-    return parse_app(file, text)
+def _parsed(name: str, data: bytes) -> App:
+    try:
+        return parse_app(name, data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise RuleFileError(f"{name}: not UTF-8: {error.reason}", details={"file": name}) from error

@@ -33,10 +33,11 @@ class BudgetUse(msgspec.Struct, frozen=True):
 
 
 class StoreUsage(msgspec.Struct, frozen=True):
-    """What all sessions of a store used, and each of them by its name."""
+    """What all sessions of a store used, and each of them by its name; ``steps`` is what that is the sum of."""
 
     total: Spending
     sessions: dict[str, Spending]
+    steps: dict[str, list[StepUse]] = {}
 
 
 class SessionUsage:
@@ -140,7 +141,7 @@ def usage(log: Store) -> StoreUsage:
     """What all sessions used."""
     found = _each(log, log.list_sessions())
     steps = [step for steps in found.values() for step in steps]
-    return StoreUsage(spending(steps), {name: spending(steps) for name, steps in found.items()})
+    return StoreUsage(spending(steps), {name: spending(steps) for name, steps in found.items()}, found)
 
 
 def _each(log: Store, infos: Iterable[SessionInfo]) -> dict[str, list[StepUse]]:
