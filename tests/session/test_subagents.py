@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +14,12 @@ from typing import Any
 
 import pytest
 
+import thinkback
 from tests.log.build import texts
 from tests.session.chats import KEY, kinds, open_session, refusals, run, statuses
 from tests.session.test_toolbox import results
 from thinkback.cli.options import chosen
+from thinkback.drive.http import Httpx2Transport
 from thinkback.errors import Veto
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Request
@@ -361,3 +366,61 @@ def test_the_session_used_last_is_never_a_sub_agent_s(
     child(store, chat).commit("later")
     assert "chat" != store.sessions()[0].name
     assert "chat" == chosen(store, None).name
+
+
+def test_a_sub_agent_that_only_thought_goes_on(
+    store: SessionStore, referee: Referee, chat: Session, tools: list[Any]
+) -> None:
+    """The parent gets an answer; without one it is told that there is none."""
+    thought = Step(reasoning="Hm.")
+    referee.push(Step(tool_calls=[task()]), thought, Step(text="one"), Step(tool_calls=[task()]), Step(text="done"))
+    chat.chat("Go", tools=tools, max_steps=2)
+    assert results(chat)[0].startswith("one\n[sub-agent ")
+
+
+def test_a_transport_of_the_program_s_own_is_used(store: SessionStore, referee: Referee, tmp_path: Path) -> None:
+    """Sub-agents go where their parent goes."""
+    transport = Httpx2Transport()
+    chat = open_session(store, referee, transport=transport)
+    (tmp_path / "a.txt").write_text("seven")
+    referee.push(
+        Step(tool_calls=[task()]),
+        Step(tool_calls=[Call("read", {"path": "a.txt"})]),
+        Step(text="one"),
+        Step(text="two"),
+    )
+    with toolbox(chat, ["task", "read"], workspace=tmp_path) as tools:
+        assert "two" == chat.chat("Go", tools=tools).text
+    assert results(chat)[0].startswith("one\n")
+    transport.close()
+
+
+DOOMED = """
+import sys, thinkback
+from thinkback.session.toolbox import toolbox
+
+with thinkback.open(sys.argv[1]) as store:
+    chat = store.session("chat", endpoint="deepseek", base_url=sys.argv[2], model="deepseek-v4-pro", api_key="a-key")
+    with toolbox(chat, ["task"]) as tools:
+        chat.chat("Go", tools=tools)
+"""
+
+
+def test_parent_and_sub_agents_go_on_after_a_crash(referee: Referee, tmp_path: Path) -> None:
+    """A killed program leaves two open turns: each is repaired when its session goes on."""
+    referee.push(Step(reasoning="Let me ask.", tool_calls=[task(), task()]), SILENT, SILENT)
+    log = str(tmp_path / "chats.db")
+    environment = {**os.environ, "PYTHONPATH": str(Path(thinkback.__file__).parents[1])}
+    command = [sys.executable, "-c", DOOMED, log, referee.base_url("deepseek")]
+    with subprocess.Popen(command, env=environment) as doomed:
+        while len(referee.requests) < 3:
+            threading.Event().wait(0.02)
+        doomed.kill()
+    referee.push(*[Step(text="again")] * 3)
+    with thinkback.open(log) as store:
+        chat = open_session(store, referee)
+        made = names(chat)
+        assert 2 == len(made)
+        for session in (chat, *(open_session(store, referee, name=name) for name in made)):
+            assert "again" == session.chat("And now?").text
+    assert [] == refusals(referee)

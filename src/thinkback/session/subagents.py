@@ -23,6 +23,7 @@ from thinkback.drive.stopping import STOP, Stop
 from thinkback.drive.tools import PythonTool, ToolOutput, python_tool
 from thinkback.errors import ThinkbackError, ToolFailed
 from thinkback.log.protocol import TASK_PURPOSE, Origin
+from thinkback.session import continuing
 from thinkback.session.asking import runnable
 from thinkback.session.children import descend
 from thinkback.session.permitting import Permitting
@@ -174,14 +175,14 @@ def _drive(child: Session, prompt: str, options: dict[str, Any], stop: Stop) -> 
     """Run the child's turn to its end, in the parent's event loop or in one of its own, which can be interrupted."""
 
     def turn() -> Coroutine[Any, Any, Reply]:
-        return child.aio.chat(prompt, **options)
+        return continuing.chat_async(child, prompt, **options)
 
     if stop.loop is not None:
         return _in_loop(stop.loop, turn, stop)
     if child._place.transport is None:
         return _in_own_loop(turn, stop)
     # A transport of the program's own, for threads: between two pieces of what it brings the turn can be ended.
-    with child.stream(prompt, **options) as stream:
+    with continuing.stream(child, prompt, **options) as stream:
         for _ in stream:
             if stop.is_set:
                 raise ToolFailed("the turn was interrupted")
