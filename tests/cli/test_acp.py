@@ -65,7 +65,8 @@ def test_thoughts_arrive_before_the_answer(command: Command, referee: Referee, w
             return editor, await editor.say(await editor.begin(workspace), "Hi")
 
     editor, done = run(work())
-    assert ["agent_thought_chunk", "agent_message_chunk"] == editor.kinds
+    assert ["agent_thought_chunk", "agent_message_chunk", "usage_update"] == editor.kinds
+    assert 0 < editor.updates[-1].used < editor.updates[-1].size == 1_000_000
     assert len(editor.updates) > 2
     assert ("First I think.", "Then I speak.") == (
         editor.text("agent_thought_chunk"),
@@ -88,7 +89,7 @@ def test_thoughts_that_are_not_to_be_shown_are_not(command: Command, referee: Re
             return editor
 
     editor = run(work())
-    assert ["agent_message_chunk", "user_message_chunk", "agent_message_chunk"] == editor.kinds
+    assert ["agent_message_chunk", "usage_update", "user_message_chunk", "agent_message_chunk"] == editor.kinds
     with thinkback.open(command.db) as store:
         assert "reasoning" in [commit.kind for commit in store.commits(store.sessions()[0].name)]
 
@@ -340,14 +341,38 @@ def test_modes_say_what_is_asked_about(command: Command, referee: Referee, works
                 session_id=made.session_id, config_id="permissions.mode", value="read_only"
             )
             await editor.say(made.session_id, "Write")
-            with pytest.raises(acp.RequestError):
-                await editor.agent.set_session_mode(session_id=made.session_id, mode_id="yolo")
+            for mode in ("yolo", "default"):
+                with pytest.raises(acp.RequestError, match="modes are ask, auto, read_only"):
+                    await editor.agent.set_session_mode(session_id=made.session_id, mode_id=mode)
             return editor
 
     editor = run(work())
     assert [] == editor.asked
     assert [] == list(workspace.iterdir())
     assert "read_only" in [u.current_mode_id for u in editor.updates if u.session_update == "current_mode_update"]
+
+
+def test_a_session_of_another_program_asks_too(command: Command, referee: Referee, workspace: Path) -> None:
+    """Where nobody said how calls are permitted, a loaded session is asked about as a new one is, and keeps that to
+    the editor."""
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        base_url = referee.base_url("deepseek")
+        session = store.session("talk", endpoint="deepseek", model="deepseek-v4-pro", base_url=base_url, api_key=KEY)
+        referee.push(Step(text="Hello."))
+        session.chat("Hi")
+    referee.push(Step(tool_calls=[Call("shell", {"command": "touch made"})]), Step(text="Well."))
+
+    async def work() -> tuple[Editor, Any]:
+        async with edited(command, Editor("no")) as editor:
+            loaded = await editor.agent.load_session(session_id="talk", cwd=str(workspace), mcp_servers=[])
+            await editor.say("talk", "Run it")
+            return editor, loaded
+
+    editor, loaded = run(work())
+    assert ("ask", 1) == (loaded.modes.current_mode_id, len(editor.asked))
+    assert [] == list(workspace.iterdir())
+    with thinkback.open(command.db) as store:
+        assert {} == store.find("talk").settings
 
 
 def test_effort_is_an_option_that_sticks_and_one_turn_may_differ(

@@ -206,8 +206,6 @@ class EditorAgent:
         session = opened(self._store, name, self._start.place, self._start.app, self._start.profile)
         try:
             _check_key(session)
-            if session.layers.origin(options.MODE).layer == "built-in":
-                session.set(options.MODE, "ask")
         except BaseException:
             self._store.log.care.delete_session(session.id)
             raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
 from typing import Any
 
 import acp
@@ -100,7 +100,11 @@ class Conversation:
         self._cancelled = False
         self._telling.thoughts = self.session.settings.include_in_response
         stream = self._stream = continuing.stream_async(
-            self.session, said, settings=settings, tools=self._tools, approve=self._approve
+            self.session,
+            said,
+            settings={options.MODE: options.mode_of(self.session), **settings},
+            tools=self._tools,
+            approve=self._approve,
         )
         try:
             async with self._telling.turn():
@@ -112,6 +116,7 @@ class Conversation:
                 if self._cancelled:
                     return acp.PromptResponse(stop_reason="cancelled")
                 self._tell_ending(stream.reply)
+                self._tell_context()
         finally:
             self._stream = None
         return _response(stream.reply, stream.unanswered)
@@ -132,7 +137,7 @@ class Conversation:
         """Set an option from the next request on; returns all of them as they are then. Raises ``ThinkbackError``."""
         options.choose(self.session, option, value)
         if option == options.MODE:
-            mode = self.session.settings.permissions_mode
+            mode = options.mode_of(self.session)
             told = schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
             await self._client.session_update(self.id, told)
         return options.config_options(self.session, self._models)
@@ -148,6 +153,13 @@ class Conversation:
             self._telling.note(f"the model reasoned and gave no answer: {reply.reason}".rstrip(": "))
         elif reply.state not in ("completed", None):
             self._telling.note(f"the turn ended, {reply.state.replace('_', ' ')}: {reply.reason}".rstrip(": "))
+
+    def _tell_context(self) -> None:
+        """Tell how much of the model's context the next request will fill, where that is known."""
+        with suppress(ThinkbackError):  # that it could not be sent is told when it is asked for
+            counts = self.session.usage.context()
+            if counts.limit:
+                self._telling.context(counts.effective, counts.limit)
 
     async def _open(self, names: Sequence[str], servers: Mapping[str, Server]) -> None:
         """Add tools, which may have to be started."""

@@ -12,6 +12,7 @@ from thinkback.session.session import Session
 from thinkback.settings.registry import DEFAULT, KEYS
 
 MODE, MODEL, EFFORT = "permissions.mode", "model", "reasoning.effort"
+_CAUTIOUS = "ask"
 _MODES = {
     "ask": ("Ask", "What changes something or runs is asked about first."),
     "auto": ("Auto", "Every tool runs without being asked about."),
@@ -19,10 +20,16 @@ _MODES = {
 }
 
 
+def mode_of(session: Session) -> str:
+    """How calls are permitted: as somebody said, and where nobody did, by asking; there is a person to ask."""
+    found = session.layers.origin(MODE)
+    return _CAUTIOUS if found.layer == "built-in" else str(found.value)
+
+
 def modes(session: Session) -> Any:
     """The permission modes, and the current one."""
     available = [schema.SessionMode(id=id, name=name, description=text) for id, (name, text) in _MODES.items()]
-    return schema.SessionModeState(current_mode_id=session.settings.permissions_mode, available_modes=available)
+    return schema.SessionModeState(current_mode_id=mode_of(session), available_modes=available)
 
 
 def config_options(session: Session, models: Sequence[str]) -> list[Any]:
@@ -32,7 +39,7 @@ def config_options(session: Session, models: Sequence[str]) -> list[Any]:
     efforts = [(word, word.capitalize(), "") for word in (DEFAULT, *KEYS[EFFORT].choices)]
     offered = [(name, name, "") for name in dict.fromkeys((current, *models))]
     return [
-        _select(MODE, "Permissions", "mode", settings.permissions_mode, permissions),
+        _select(MODE, "Permissions", "mode", mode_of(session), permissions),
         _select(MODEL, "Model", "model", current, offered),
         _select(EFFORT, "Effort", "thought_level", settings.effort or DEFAULT, efforts, KEYS[EFFORT].help),
     ]
@@ -40,6 +47,12 @@ def config_options(session: Session, models: Sequence[str]) -> list[Any]:
 
 def choose(session: Session, option: str, value: object) -> None:
     """Set an option from the next request on. Raises ``SettingError`` or ``NotFoundError``; the old value stays."""
+    if option == MODE and value not in _MODES:
+        raise SettingError(
+            f"there is no mode {value!r}",
+            details={"key": MODE, "value": value},
+            next_actions=(f"modes are {', '.join(_MODES)}",),
+        )
     if option in (MODE, EFFORT):
         session.set(option, value)
     elif option == MODEL:

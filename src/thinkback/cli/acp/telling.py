@@ -58,6 +58,10 @@ class Telling:
         """Tell something that is neither thought nor said, as a thought of its own line."""
         self._outbox.put_nowait(acp.update_agent_thought_text(f"({text})\n"))
 
+    def context(self, used: int, size: int) -> None:
+        """Tell how many tokens of the context are used, and how many it has."""
+        self._outbox.put_nowait(acp.schema.UsageUpdate(session_update="usage_update", used=used, size=size))
+
     def delta(self, delta: Delta) -> None:
         """Tell a piece of the stream."""
         match delta:
