@@ -85,12 +85,29 @@ def test_yes_runs_the_call_that_was_shown(agent: Terminal, command: Command, ref
     assert 1 == len(decisions(command))
 
 
+def test_what_was_typed_before_a_question_is_no_answer(agent: Terminal, command: Command, referee: Referee) -> None:
+    """Not even where it would be a yes: the person has not seen the call."""
+    write = Call("write", {"path": "a.txt", "content": "x"})
+    referee.push(Step(reasoning="I think. " * 20, tool_calls=[write], pace=0.01), Step(text="Written."))
+    agent.send(f"Go{ENTER}y{ENTER}")
+    agent.wait_for("I think.")
+    agent.send(f"y{ENTER}")
+    agent.wait_for(QUESTION)
+    agent.send(f"perhaps{ENTER}")
+    agent.wait_until(lambda: 2 == agent.text.count(QUESTION), "the question again")
+
+    assert not (command.place / "work" / "a.txt").exists()
+    agent.send(f"y{ENTER}")
+    agent.wait_for("Written.")
+
+
 def test_no_ends_the_turn_and_the_model_is_told_why(agent: Terminal, command: Command, referee: Referee) -> None:
     """The other calls are not run either; the next request is accepted."""
     calls = [Call("shell", {"command": "touch one"}), Call("shell", {"command": "touch two"})]
     referee.push(Step(tool_calls=calls), Step(text="As you wish."))
     agent.send(f"Go{ENTER}")
-    agent.wait_for("touch one")
+    agent.wait_for(QUESTION)
+    assert "\nshell runs\n  touch one\n" in agent.text
     agent.send(f"n leave it alone{ENTER}")
     agent.wait_for("denied")
     back(agent)

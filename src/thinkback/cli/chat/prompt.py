@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from thinkback.cli import terminal
@@ -145,12 +148,22 @@ class Prompt:
     def ask(self, question: str, default: str = "") -> str:
         """One more message; Ctrl-C and Ctrl-D give up."""
         asking: PromptSession[str] = PromptSession(question, multiline=True, key_bindings=line_keys())
+        _forget_typed(asking.app.input)
         # whoever asks in the middle of a turn has a handler of their own for Ctrl-C, which would be replaced
         return asking.prompt(default=default, handle_sigint=False)
 
     def refresh(self, chat: Chat) -> None:
         """Work the status out as it is now."""
         self._status = told(chat, self._meter)
+
+
+def _forget_typed(keyboard: Input) -> None:
+    """Drop what was typed before a question was asked: it is no answer to it."""
+    clear_typeahead(keyboard)
+    if sys.platform != "win32":
+        import termios
+
+        termios.tcflush(keyboard.fileno(), termios.TCIFLUSH)
 
 
 def told(chat: Chat, meter: status.Meter) -> str:

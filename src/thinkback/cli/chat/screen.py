@@ -122,6 +122,7 @@ class Screen:
         with self._lock:
             self._close()
             doing, self._doing = self._doing, ""
+            self._surface.write("")  # takes the status away: others write here now
             yield
             self._do(doing)
 

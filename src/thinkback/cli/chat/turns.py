@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -33,11 +33,12 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     chat.code = 0
     chat.screen.begin()
     try:
-        with one_interrupt(), silent_keys(chat.reader.is_live):
+        with one_interrupt() as over, silent_keys(chat.reader.is_live):
             stream = continuing.stream(chat.session, prompt, **_options(chat))
             with stream:
                 for delta in stream:
                     chat.screen.show(delta)
+            over()
     except KeyboardInterrupt:
         chat.code = exits.INTERRUPTED
         arrived = reply_of(stream)
@@ -82,12 +83,17 @@ def _options(chat: Chat) -> CallOptions:
 
 
 @contextmanager
-def one_interrupt() -> Iterator[None]:
+def one_interrupt() -> Iterator[Callable[[], None]]:
     """The first Ctrl-C ends the turn; while that is stored, further ones wait, up to a third.
 
-    A window that is closed ends the turn too, and the chat with it.
+    A window that is closed ends the turn too, and the chat with it. What is yielded says that the turn is over: then
+    there is nothing to end.
     """
     count = 0
+
+    def over() -> None:
+        nonlocal count
+        count += 1
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         nonlocal count
@@ -98,7 +104,7 @@ def one_interrupt() -> Iterator[None]:
     ends = [getattr(signal, name) for name in ("SIGINT", "SIGHUP", "SIGTERM") if hasattr(signal, name)]
     before = {number: signal.signal(number, interrupt) for number in ends}
     try:
-        yield
+        yield over
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

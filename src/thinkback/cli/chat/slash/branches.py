@@ -53,7 +53,7 @@ def fork(chat: Chat, rest: str) -> None:
     named = words(rest, "fork [NAME]", most=1)
     before = chat.session.name
     chat.session = chat.session.branches.fork(named[0] if named else None)
-    terminal.out(f"session {chat.session.name}, as {before} was; /resume {before} goes back")
+    terminal.out(terminal.clean(f"session {chat.session.name}, as {before} was; /resume {before} goes back"))
 
 
 def retry(chat: Chat, rest: str) -> None:
