@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.compile.build import Talk, build, call, entry, rule, say, settings, tagged, think
 from thinkback.model.target import Settings
@@ -101,6 +103,20 @@ def test_only_a_finished_turn_that_was_answered_empties_it() -> None:
     assert ["on a", None] == build(talk, None, CARRY).fields
     failed = Talk().turn("a").user("b").reply(say("x"), complete=False).end("failed").user("c")
     assert ["on a"] == build(failed, None, CARRY).fields
+
+
+@given(st.lists(st.booleans(), max_size=12))
+def test_what_is_carried_is_what_the_words_say(thinking: list[bool]) -> None:
+    """Of any turns: the last three that reasoned since the last that did not; what came before is settled."""
+    talk = Talk()
+    for at, thinks in enumerate(thinking):
+        talk.turn(str(at), *(() if thinks else (say("x"),)))
+    since = max((at + 1 for at, thinks in enumerate(thinking) if not thinks), default=0)
+    kept = range(since, len(thinking))[-3:]
+    built = build(talk.user("now"), None, CARRY)
+    assert [f"on {at}" if at in kept else None for at in range(len(thinking))] == built.fields
+    # the last turn may still change
+    assert built.state.settled >= max((at + 1 for at, thinks in enumerate(thinking[:-1]) if not thinks), default=0)
 
 
 @pytest.mark.parametrize("header", [{"complete": False}, {}])
