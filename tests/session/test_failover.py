@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Request
 from thinkback.model.deltas import Status
 from thinkback.referee import HttpError, Referee, Step
+from thinkback.session import continuing
 from thinkback.session.reply import Reply
 from thinkback.session.rotation import COOLDOWN
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback.turn.plan import Plan
 
 MODELS = {
     "anthropic": "claude-opus-4-6",
@@ -345,6 +348,58 @@ def test_a_target_without_a_key_does_not_take_over(
     with pytest.warns(UserWarning, match="the target two is passed over"):
         assert ask(store.session("chat", profile="all"), FIRST).state == "completed"
     assert [503, 200] == houses.served()[0]
+
+
+def test_a_target_that_was_passed_over_is_told_too(
+    store: SessionStore, houses: Houses, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the only one with a key does not answer, the error says why the others were not asked."""
+    monkeypatch.delenv("DEEPSEEK_API_KEY")
+    houses.rotate("failover", "one", "two")
+    houses.one.push(BUSY)
+    session = store.session("chat", profile="all")
+    told = pytest.raises(ProviderError, match=r"one: .*overloaded; two: deepseek needs a key")
+    with pytest.warns(UserWarning, match="two is passed over"), told:
+        ask(session, FIRST, max_retries=0)
+
+
+def test_one_target_alone_fails_as_without_a_profile(store: SessionStore, houses: Houses, ask: Any) -> None:
+    """There is nothing to tell of others."""
+    houses.rotate("failover", "one")
+    houses.one.push(BUSY)
+    with pytest.raises(ProviderError, match=r"^anthropic answered 503: overloaded\n"):
+        ask(store.session("chat", profile="all"), FIRST, max_retries=0)
+
+
+def test_a_thought_without_an_answer_is_continued_where_it_was_thought(store: SessionStore, houses: Houses) -> None:
+    """Asking again for an answer is no turn of its own to round-robin."""
+    houses.rotate("round-robin", "one", "two")
+    for step in (Step(reasoning="I keep it to myself."), Step(reasoning="Well then.", text="Forty-two.")):
+        houses.one.push(step)
+    session = store.session("chat", profile="all")
+    assert "Forty-two." == continuing.chat(session, FIRST).text
+    assert ["anthropic", "anthropic"] == went(session)
+    assert "deepseek" == session.target.endpoint.id
+
+
+def test_round_robin_without_our_http(store: SessionStore, houses: Houses) -> None:
+    """Who plans and ingests gets a plan for the next target with each turn, and for the same one within it."""
+    houses.rotate("round-robin", "one", "two")
+    session = store.session("chat", profile="all")
+
+    def ask(plan: Plan) -> Reply:
+        plan.authenticate(bytes(plan))
+        request = urllib.request.Request(plan.url, bytes(plan), plan.headers)
+        with urllib.request.urlopen(request) as response:
+            return session.wire.ingest(response.read())
+
+    for _ in range(2):
+        reply = ask(session.wire.plan(SECOND, tools=[DEFINITION], stream=False))
+        assert reply.tool_calls
+        results = {call.id: "sun" for call in reply.tool_calls}
+        assert ask(session.wire.plan(tool_results=results, stream=False)).state == "completed"
+    assert ["anthropic", "anthropic", "deepseek", "deepseek"] == went(session)
+    assert [] == houses.refused()
 
 
 def test_without_any_key_nothing_is_stored(

@@ -18,6 +18,7 @@ from thinkback.session.profile_files import SETTING, loaded
 from thinkback.session.rotation import Rotation, targets
 from thinkback.settings import KEYS, Value
 from thinkback.settings.profiles import Profile, names_in
+from thinkback.settings.registry import DEFAULT
 
 if TYPE_CHECKING:
     from thinkback.session.requests import Options
@@ -143,10 +144,11 @@ def fail_over(session: Session, reason: str) -> str:
 def told(session: Session, error: Exception) -> Exception:
     """``error``, with what became of the other targets."""
     followed = session._followed
-    return followed.rotation.told(session, error) if followed.rotating is not None else error
+    return followed.rotation.told(session, followed.rotating, error) if followed.rotating is not None else error
 
 
 def _names(session: Session) -> tuple[str, ...]:
-    """The names of the profiles that are followed."""
-    layers = session._layers.replace("user", session._store.user_settings())
-    return names_in(str(layers.origin(SETTING).value or ""))
+    """The names of the profiles that are followed: the session's own, else the user's."""
+    own = next((entry.value for entry in session._layers.entries if entry.key == SETTING), None)
+    value = session._store.user_settings().get(SETTING, DEFAULT) if own is None else own
+    return () if value == DEFAULT else names_in(str(value))

@@ -44,17 +44,14 @@ class Rotation:
         """The target of the next request."""
         if self._is_under_way(session) and self.serving in profile.targets:
             return self.serving
-        last = self._last(session, profile)
-        commits = session._history.commits
-        return last if last and is_open(commits) else self._first(session, profile, last)
+        return self._choose(session, profile, stays=is_open(session._history.commits))
 
     def begin(self, session: Session, profile: Profile, *, is_new: bool) -> None:
-        """A turn begins, with a message of its own if it ``is_new``: choose."""
+        """A turn begins, with a message of its own if it ``is_new``: choose. Warns of targets without a key."""
         _, driver = session._under_way()
         if driver is not None and driver.outcome is not None and driver.outcome.error is None:
             self._failed.pop(self.serving, None)
-        last = self._last(session, profile)
-        self.serving = self._first(session, profile, last) if is_new else self.current(session, profile)
+        self.serving = self._choose(session, profile, stays=not is_new)
         self.tried, self._answer = {}, _last_answer(session)
         self._begun, self._before = True, driver
         for name in profile.targets:
@@ -66,25 +63,34 @@ class Rotation:
         self.tried[self.serving] = reason
         self._failed[self.serving] = self.clock()
         names = after(profile.targets, self.serving)
-        left = [name for name in names if name not in self.tried and not self._warn(session, name)]
+        left = [name for name in names if name not in self.tried and not key_missing(session, name)]
         if not left:
             return ""
         self.serving = min(left, key=self._is_cooling)
         return self.serving
 
-    def told(self, session: Session, error: Exception) -> Exception:
-        """``error``, and what became of the other targets that were tried for the same response."""
+    def told(self, session: Session, profile: Profile, error: Exception) -> Exception:
+        """``error``, and what became of the other targets that were tried for the same response, or passed over."""
         self._forget_answered(session)
         if not self.tried or not isinstance(error, ThinkbackError) or "targets" in error.details:
             return error
         why = {**self.tried, self.serving: error.message}
+        why |= {
+            name: missing for name in profile.targets if name not in why and (missing := key_missing(session, name))
+        }
+        if len(why) == 1:
+            return error
         return type(error)(
             f"no target answered: {'; '.join(f'{name}: {reason}' for name, reason in why.items())}",
             details={**error.details, "targets": why},
             next_actions=error.next_actions,
         )
 
-    def _first(self, session: Session, profile: Profile, last: str) -> str:
+    def _choose(self, session: Session, profile: Profile, *, stays: bool) -> str:
+        """The target to begin with; who was asked last where what it began goes on (``stays``)."""
+        last = self._last(session, profile)
+        if stays and last and not self._is_cooling(last):
+            return last
         names = profile.targets if profile.kind == "failover" else after(profile.targets, last)
         usable = [name for name in names if not key_missing(session, name)] or names
         return min(usable, key=self._is_cooling)
@@ -111,13 +117,12 @@ class Rotation:
         if answer != self._answer:
             self.tried, self._answer = {}, answer
 
-    def _warn(self, session: Session, name: str) -> bool:
-        """Whether ``name`` is passed over for want of a key, which is said once."""
-        missing = key_missing(session, name)
-        if missing and name not in self._warned:
+    def _warn(self, session: Session, name: str) -> None:
+        """Say once of a target that it is passed over for want of a key."""
+        missing = key_missing(session, name) if name not in self._warned else ""
+        if missing:
             self._warned.add(name)
             warnings.warn(f"the target {name} is passed over: {missing}", stacklevel=outside())
-        return bool(missing)
 
 
 def targets(profile: Profile) -> dict[str, Profile]:
