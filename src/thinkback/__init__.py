@@ -17,6 +17,7 @@ _HOMES = {
     "Session": "thinkback.session.session",
     "Reply": "thinkback.session.reply",
     "Timeouts": "thinkback.drive.http",
+    "toolbox": "thinkback.session.toolbox",
     "Decision": "thinkback.model.target",
     "Priority": "thinkback.model.commits",
     "Media": "thinkback.model.blocks",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from thinkback.session.session import Session as Session
     from thinkback.session.store import SessionStore as SessionStore
     from thinkback.session.store import open as open
+    from thinkback.session.toolbox import toolbox as toolbox
     from thinkback.turn.permissions import PermissionAnswer as PermissionAnswer
     from thinkback.turn.permissions import PermissionRequest as PermissionRequest
 

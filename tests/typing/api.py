@@ -143,6 +143,8 @@ def asks(session: Session) -> None:
     assert_type(reply.tool_calls, list[ToolCall])
     assert_type([step.text for step in reply.steps], list[str])
     session.chat([{"type": "text", "text": "parts"}])
+    with thinkback.toolbox(session, ["read", "mcp:here"], workspace=".", servers={"here": {"url": "u"}}) as tools:
+        session.chat("Look.", tools=[*tools, run_tests])
     session.chat("typo", temprature=1)  # type: ignore[call-arg]
     session.chat("kind", max_steps="three")  # type: ignore[arg-type]
     assert_type(session.generate({call.id: "done" for call in reply.tool_calls}, tools=None), Reply)
