@@ -161,6 +161,8 @@ def test_files_are_searched(tmp_path: Path, commands: Commands) -> None:
     )
     assert ("src/a.py:2:needle 1", False) == told(commands.search, pattern="needle", glob="*.py")
     assert ("src/a.py:2:needle 1", False) == told(commands.search, pattern="needle", path="src")
+    os.mkfifo(tmp_path / "pipe")
+    assert ("[nothing matches 'needle']", False) == told(commands.search, pattern="needle", path="pipe")
     assert ("[nothing matches '-x']", False) == told(commands.search, pattern="-x")
     assert "none does not exist" in failure(commands.search, pattern="x", path="none")
     assert "leads out of" in failure(commands.search, pattern="x", path="..")

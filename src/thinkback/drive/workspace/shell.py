@@ -83,11 +83,11 @@ class Commands:
                 next_actions=("Search a directory beside them.",),
             )
         only = [f"--include={glob}"] if glob else []
-        argv = ["grep", "-rInE", "-D", "skip", "--exclude-dir=.git", *only, "-e", pattern, "--", place.shown]
+        argv = ["grep", "-rsInE", "-D", "skip", "--exclude-dir=.git", *only, "-e", pattern, "--", place.shown]
         ran = self._run(argv, _SEARCH_SECONDS)
         if ran.ended:
             raise ToolFailed(f"the search was ended: {ran.ended}", next_actions=("Search a smaller directory.",))
-        if ran.code > 1 and not ran.output.startswith(place.shown):
+        if ran.code > 1 and ran.output.startswith("grep"):
             raise ToolFailed(f"the search failed: {ran.output.strip()}")
         found = [bounded(line, 100).replace("\n", " ").removeprefix("./") for line in ran.output.splitlines()]
         return bounded("\n".join(found), self._tokens) or f"[nothing matches {pattern!r}]"
