@@ -177,7 +177,7 @@ def test_what_the_model_refuses_is_said_before_the_network(store: SessionStore, 
     session = store.session("a", app="look", endpoint="openai", model="gpt-5", api_key=KEY)
     with pytest.raises(SettingError, match="asks gpt-5 for web_search: these models refuse"):
         session.chat("One?")
-    with pytest.raises(SettingError, match="no way is known to say it in openai-chat"):
+    with pytest.raises(SettingError, match="no way is known to say it to deepseek"):
         open_session(store, referee, name="b", app="look").chat("One?")
     assert ([], []) == (session.log(), referee.requests)
 

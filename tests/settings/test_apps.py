@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.errors import RuleFileError, SettingError
+from thinkback.rules import packaged as rules
 from thinkback.settings.apps import App, Server, check_constraints, choose_model, parse_app
 from thinkback.settings.features import packaged
 
@@ -209,7 +210,12 @@ def test_every_row_of_the_data_is_dated_and_names_features_that_there_are() -> N
     for row in data.constraint:
         assert known >= set(row.features)
         assert "" not in (row.reason, row.advice, row.since, row.source)
-    assert all(row.help for row in data.feature)
+    endpoints = {endpoint.id for endpoint in rules.endpoints().endpoint}
+    for constraint in data.constraint:
+        assert endpoints >= set(constraint.endpoints)
+    for feature in data.feature:
+        assert feature.help
+        assert all(endpoints >= set(tool.endpoints) and tool.source for tool in feature.tools)
 
 
 @given(st.text())

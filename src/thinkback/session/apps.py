@@ -122,7 +122,7 @@ def check(session: Session, settings: Settings, target: Target) -> None:
     if app is None:
         return
     check_constraints(app, target.endpoint.id, target.model, settings.effort or "")
-    _feature_tools(app, target.endpoint.dialect)
+    _feature_tools(app, target.endpoint.id)
 
 
 def formed(session: Session, options: Options) -> Options:
@@ -144,26 +144,28 @@ def completed(session: Session, options: Options) -> Options:
     options, history = formed(session, options), session._history
     if options.system is None and app.system_prompt and last_system(history.commits) is None:
         options = msgspec.structs.replace(options, system=app.system_prompt)
-    dialect = session.target.endpoint.dialect
-    own = requests.stamped(offered(_feature_tools(app, dialect))[0], dialect) or ()
+    endpoint = session.target.endpoint
+    own = requests.stamped(offered(_feature_tools(app, endpoint.id))[0], endpoint.dialect) or ()
     before = history.tools if options.tools is None else options.tools
     missing = tuple(tool for tool in own if tool not in before)
     return msgspec.structs.replace(options, tools=(*before, *missing)) if missing else options
 
 
-def _feature_tools(app: App, dialect: str) -> list[dict[str, object]]:
-    """The tools of the provider's own that the app's features are, in the words of ``dialect``."""
-    tools = []
+def _feature_tools(app: App, endpoint: str) -> list[dict[str, object]]:
+    """The tools of the provider's own that the app's features are, in the words of ``endpoint``."""
+    tools: list[dict[str, object]] = []
     for feature in packaged().feature:
         if feature.name not in app.features or not feature.tools:
             continue
-        if dialect not in feature.tools:
+        own = next((row.tool for row in feature.tools if endpoint in row.endpoints), None)
+        if own is None:
+            known = [name for row in feature.tools for name in row.endpoints]
             raise SettingError(
-                f"the app {app.id} asks for {feature.name}, and no way is known to say it in {dialect}",
-                details={"app": app.id, "features": (feature.name,), "dialect": dialect},
-                next_actions=(f"use an endpoint of {', '.join(feature.tools)}", f"or leave out {feature.name}"),
+                f"the app {app.id} asks for {feature.name}, and no way is known to say it to {endpoint}",
+                details={"app": app.id, "features": (feature.name,), "endpoint": endpoint, "allowed": known},
+                next_actions=(f"use one of {', '.join(known)}", f"or leave out {feature.name}"),
             )
-        tools.append(dict(feature.tools[dialect]))
+        tools.append(dict(own))
     return tools
 
 

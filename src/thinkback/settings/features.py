@@ -18,12 +18,20 @@ TOOLS = "tools"
 """Stands among features for an app that has tools of its own."""
 
 
+class OwnTool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool that ``endpoints`` run themselves, in their own words."""
+
+    endpoints: tuple[str, ...]
+    tool: dict[str, Any]
+    source: str
+
+
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One feature. ``tools``: by dialect, the provider's own tool that it stands for."""
+    """One feature. ``tools``: the providers' own tools that it stands for, where it stands for any."""
 
     name: str
     help: str
-    tools: dict[str, dict[str, Any]] = {}
+    tools: tuple[OwnTool, ...] = ()
 
 
 class Effort(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
