@@ -129,6 +129,7 @@ def test_a_target_without_a_key_is_passed_over_with_a_note(work: Command, refere
         (("profile", "save", "work", "--set", "reasoning.effort=huge"), "allowed: none, minimal"),
         (("profile", "save", "both", "--target", "work", "--model", "m"), "said by the targets"),
         (("profile", "save", "work", "--endpoint", "nowhere"), "nowhere"),
+        (("profile", "save", "work", "--base-url", "https://me:sk-very-secret@h.example"), "user name or password"),
         (("profile", "save", "both", "--target", "work", "--target", "nowhere"), "there is no profile nowhere"),
         (("profile", "default", "none"), "there is no profile none"),
         (("profile", "default", "work", "--none"), "--none goes without names"),

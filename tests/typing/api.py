@@ -9,6 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import assert_type
 
 import msgspec
@@ -98,6 +99,11 @@ def sessions(store: SessionStore) -> Session:
     assert_type(session.log(), list[Commit])
     session.use(model="other", headers={"X": "y"})
     session.set("reasoning.keepLast", 3)
+    assert_type(session.profiles.save("work"), Path)
+    session.profiles.load("work", "deep")
+    assert_type(session.profiles.list(), list[str])
+    session.profiles.default("work")
+    session.profiles.delete("deep")
     session.unset("reasoning.keepLast")
     return session
 

@@ -64,7 +64,12 @@ profile_option = click.option(
 def place_options(command: Command) -> Command:
     """``--endpoint``, ``--model``, ``--base-url`` and ``--key-env``."""
     for option in (
-        click.option("--key-env", metavar="NAME", default="", help="The environment variable that holds the key."),
+        click.option(
+            "--key-env",
+            metavar="NAME",
+            default="",
+            help="The name of the key: an environment variable, or one of `thinkback keys`.",
+        ),
         click.option(
             "--base-url",
             metavar="URL",

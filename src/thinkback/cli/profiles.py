@@ -137,7 +137,10 @@ def _said(given: dict[str, Any]) -> Profile:
     )
     rotation.targets(profile)
     if profile.endpoint or profile.base_url:
-        moved(Place(model=""), load_rulebook(config.user_rule_files()), spot_of(profile))
+        book = load_rulebook(config.user_rule_files())
+        place = moved(Place(model=""), book, spot_of(profile))
+        if place.is_complete:
+            place.target(book)
     return profile
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from thinkback.errors import NotFoundError, RuleFileError, SettingError
+from thinkback.rules.urls import normalise_url
 from thinkback.session import config, user_settings
 from thinkback.settings import KEYS, parse_user_file
 from thinkback.settings.profiles import PLACE, Profile, combine, is_name, names_in, parse_profile, render
@@ -45,8 +46,12 @@ def loaded(names: Sequence[str]) -> Profile:
 
 
 def write(name: str, profile: Profile) -> Path:
-    """Make ``profile`` the profile ``name``; comments of the file that is there stay. Raises ``RuleFileError``."""
+    """Make ``profile`` the profile ``name``; comments of the file that is there stay. Raises ``RuleFileError``, and
+    ``SettingError`` for an address that holds a password.
+    """
     path = path_of(name)
+    if profile.base_url:
+        normalise_url(profile.base_url)
     old = path.read_text(encoding="utf-8") if path.is_file() else ""
     try:
         parse_profile(str(path), old)
