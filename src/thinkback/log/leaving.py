@@ -76,7 +76,7 @@ class Leaving:
         if self._sharing.complete:
             return commit
         whole = surviving(commit.value)
-        self._accounts.update(_accounts(whole))
+        self.learn(whole)
         left = self.payload(whole)
         if left == whole:
             return commit
@@ -84,6 +84,10 @@ class Leaving:
         why, when = (before.reason, before.time) if isinstance(before, Erased) else (REASON, self._time)
         stone = tombstone(why, when, None if _is_empty(left) else left)
         return msgspec.structs.replace(commit, value=stone, payload=canonical.encode(stone))
+
+    def learn(self, value: Payload) -> None:
+        """Hear which accounts and end users a payload names."""
+        self._accounts.update(_accounts(value))
 
     def payload(self, value: Payload) -> Payload:
         """What of a payload may leave."""

@@ -7,7 +7,7 @@ none of them. Must not: change anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -18,8 +18,8 @@ from thinkback.log.leaving import Leaving, Sharing
 from thinkback.log.protocol import Hit, SessionInfo
 from thinkback.log.transcript import Piece, pieces_of
 from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import Commit, Compaction, Response, surviving
-from thinkback.model.curation import Curation, curate
+from thinkback.model.commits import Commit, Compaction, Payload, Request, Response, surviving
+from thinkback.model.curation import curate
 from thinkback.model.target import Decision
 from thinkback.session.ink import iso
 from thinkback.session.search import Filters, Found
@@ -36,7 +36,7 @@ LONGEST_PAGE = 40_000
 _SAID = frozenset(
     {
         *("system", "user", "assistant", "reasoning", "tool_call", "tool_result"),
-        *("media", "other", "content", "compaction", "branch_summary", "merge", "turn_ended"),
+        *("media", "other", "content", "branch_summary", "merge", "turn_ended"),
     }
 )
 _ADDRESS = re.compile(r"https?://[^\s,;)]+")
@@ -140,26 +140,25 @@ def search_reasoning(store: SessionStore, asked: SearchReasoning) -> Json:
 def read_session(store: SessionStore, asked: ReadSession) -> Json:
     """A page of what was said, and thought, on a branch."""
     info = _chosen(store, asked.session)
-    commits = _shown(store.log.read(info.id, branch=asked.branch or info.branch))
-    entries = list(_entries(commits, asked.reasoning))
-    first = asked.offset if asked.offset >= 0 else max(0, len(entries) + asked.offset)
+    line = _Line(store.log.read(info.id, branch=asked.branch or info.branch), asked.reasoning)
+    first = asked.offset if asked.offset >= 0 else max(0, len(line.told) + asked.offset)
     page: list[Json] = []
     room = LONGEST_PAGE
-    for entry in entries[first : first + asked.limit]:
+    for commit in line.told[first : first + asked.limit]:
+        entry = line.entry(commit)
         room -= len(entry.get("text", "")) + 100
         if room < 0 and page:
             break
         page.append(entry)
     told = {"session": info.name, "branch": asked.branch or info.branch, "offset": first, "entries": page}
-    return _paged(told, first + len(page), len(entries))
+    return _paged(told, first + len(page), len(line.told))
 
 
 def read_commit(store: SessionStore, asked: ReadCommit) -> Json:
     """A page of the text of one commit."""
     session, commit = store.log.find_commit(asked.commit)
-    kept = Leaving(Sharing(reasoning=True), 0)
-    pieces = list(pieces_of(surviving(kept.commit(commit).value)))
-    text = "\n".join(map(_words, pieces))
+    leaving = Leaving(Sharing(reasoning=True), 0)
+    text = _text_of(leaving.payload(surviving(commit.value)))
     page = text[asked.offset : asked.offset + asked.limit]
     told = {"commit": commit.hash, "session": store.find(session).name, **_about(commit), "text": page}
     return _paged(told, asked.offset + len(page), len(text))
@@ -232,48 +231,65 @@ def _hit(hit: Hit) -> Json:
     }
 
 
-def _shown(commits: Sequence[Commit]) -> list[Commit]:
-    """``commits`` without what is opaque and whose account paid."""
-    leaving = Leaving(Sharing(reasoning=True), 0)
-    return [leaving.commit(commit) for commit in commits]
+class _Line:
+    """A history as agents read it; ``told`` are the commits of which something is told. Only those of a page are worked
+    out, without what is opaque and whose account paid.
+    """
+
+    def __init__(self, commits: Sequence[Commit], reasoning: bool) -> None:
+        self._curation = curate(commits)
+        self._leaving = Leaving(Sharing(reasoning=True), 0)
+        self._models: dict[str, str] = {}
+        self.told: list[Commit] = []
+        for commit in commits:
+            value = surviving(commit.value)
+            if isinstance(value, Response | Request):
+                self._leaving.learn(value)
+            if isinstance(value, Response):
+                self._models[commit.response] = value.origin.served_model or value.origin.requested_model
+            if (reasoning or commit.kind != "reasoning") and not commit.edit and self._is_told(commit):
+                self.told.append(commit)
+
+    def entry(self, commit: Commit) -> Json:
+        """What is told of one of them."""
+        value = self._leaving.payload(self._curation.value(commit))
+        kind = "failure" if isinstance(value, Response) else commit.kind
+        told: Json = {"commit": commit.hash, "kind": kind, "time": iso(commit.time)}
+        if model := self._models.get(commit.response):
+            told["model"] = model
+        if isinstance(value, ToolCall | ToolResult):
+            told["tool"] = value.name
+        if self._curation.is_changed(commit):
+            told["edited"] = True
+        text = _text_of(value)
+        told["text"] = text[:LONGEST_TEXT]
+        if len(text) > LONGEST_TEXT:
+            told["note"] = f"{len(text)} characters; read_commit has all of them"
+        elif isinstance(value, ThinkingBlock) and not text:
+            told["note"] = "it reasoned, and the provider gave no readable text"
+        return told
+
+    def _is_told(self, commit: Commit) -> bool:
+        value = self._curation.value(commit)
+        match value:
+            case Response():
+                return value.error is not None
+            case ThinkingBlock():
+                return not (value.is_hidden or value.marker)
+            case Compaction():
+                return bool(value.summary)
+            case _:
+                return commit.kind in _SAID and any(True for _ in pieces_of(value))
 
 
-def _entries(commits: Sequence[Commit], reasoning: bool) -> Iterator[Json]:
-    curation = curate(commits)
-    models: dict[str, str] = {}
-    for commit in commits:
-        value = surviving(commit.value)
-        if isinstance(value, Response):
-            models[commit.response] = value.origin.served_model or value.origin.requested_model
-            if value.error is not None:
-                yield {"commit": commit.hash, "kind": "failure", "time": iso(commit.time), "text": value.error.message}
-        elif commit.kind in _SAID and not commit.edit and (reasoning or commit.kind != "reasoning"):
-            yield from _entry(commit, curation, models.get(commit.response, ""))
-
-
-def _entry(commit: Commit, curation: Curation, model: str) -> Iterator[Json]:
-    value = curation.value(commit)
-    pieces = list(pieces_of(value))
-    if isinstance(value, Compaction) and value.summary:
-        pieces = [Piece("text", value.summary)]
-    is_hidden = isinstance(value, ThinkingBlock) and not value.thought
-    if not pieces and not is_hidden:
-        return
-    told: Json = {"commit": commit.hash, "kind": commit.kind, "time": iso(commit.time)}
-    if model:
-        told["model"] = model
-    if isinstance(value, ToolCall | ToolResult):
-        told["tool"] = value.name
-    if curation.is_changed(commit):
-        told["edited"] = True
-    if is_hidden:
-        yield {**told, "text": "", "note": "it reasoned, and the provider gave no readable text"}
-        return
-    text = "\n".join(map(_words, pieces))
-    told["text"] = text[:LONGEST_TEXT]
-    if len(text) > LONGEST_TEXT:
-        told["note"] = f"{len(text)} characters; read_commit has all of them"
-    yield told
+def _text_of(value: Payload) -> str:
+    match value:
+        case Response():
+            return value.error.message if value.error is not None else ""
+        case Compaction():
+            return value.summary
+        case _:
+            return "\n".join(map(_words, pieces_of(value)))
 
 
 def _words(piece: Piece) -> str:
