@@ -6,15 +6,18 @@ change of the direction of writing comes out, also none that an entity of the Ma
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Iterator
 from copy import copy
 from typing import Any, ClassVar, Literal
 
 from rich import box
+from rich import markdown as rich_markdown
+from rich.color import ColorSystem
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, HorizontalRule, ListItem, Markdown, TableElement
-from rich.segment import Segment, Segments
+from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +28,7 @@ from thinkback.cli.chat.theme import Depth, Theme
 from thinkback.session.ink import clean
 
 _COLOURS: dict[Depth, Literal["truecolor", "256", "standard"]] = {"true": "truecolor", "256": "256", "16": "standard"}
+_SYSTEMS = {"true": ColorSystem.TRUECOLOR, "256": ColorSystem.EIGHT_BIT, "16": ColorSystem.STANDARD}
 _STYLES = {
     "markdown.code": "bold",
     "markdown.code_block": "none",
@@ -112,22 +116,18 @@ class _Markdown(Markdown):
     }
 
     def __init__(self, text: str, *, dark: bool) -> None:
-        super().__init__(text, code_theme="ansi_dark" if dark else "ansi_light", hyperlinks=False)
-        self.parsed = list(_readable(self.parsed))
+        # not super().__init__, which makes a parser for each text: that costs as much as a block does
+        self.markup = text
+        self.parsed = list(_readable(_parser().parse(text)))
+        self.code_theme = self.inline_code_theme = "ansi_dark" if dark else "ansi_light"
+        self.justify = self.inline_code_lexer = None
+        self.style = "none"
+        self.hyperlinks = False
 
 
 def render(text: str, columns: int, theme: Theme) -> str:
     """``text`` as lines of at most ``columns`` with escape sequences, each ended by CR LF."""
-    console = Console(
-        file=io.StringIO(),
-        force_terminal=True,
-        color_system=_COLOURS[theme.depth],
-        width=columns,
-        legacy_windows=False,
-        theme=Styles(_STYLES),
-        highlight=False,
-        _environ={},
-    )
+    console = _console(columns, theme.depth)
     markdown = _Markdown(text, dark=theme.is_dark)
     is_empty = [(token.type, token.content) for token in markdown.parsed] == [("fence", "")]
     if is_empty or not _has_room(markdown.parsed, columns):
@@ -137,10 +137,25 @@ def render(text: str, columns: int, theme: Theme) -> str:
     if shown and not shown[0] and markdown.parsed[0].type not in ("fence", "code_block"):
         # rich parts what holds paragraphs from a paragraph that does not stand above
         del shown[0]
-    pieces = [piece for line in shown for piece in (*line, Segment.line())]
-    with console.capture() as capture:
-        console.print(Segments(pieces), end="")
-    return capture.get().replace("\n", "\r\n")
+    return "".join(f"{''.join(_painted(piece, theme.depth) for piece in line)}\r\n" for line in shown)
+
+
+@functools.lru_cache(maxsize=4)
+def _console(columns: int, depth: Depth) -> Console:
+    return Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system=_COLOURS[depth],
+        width=columns,
+        legacy_windows=False,
+        theme=Styles(_STYLES),
+        highlight=False,
+        _environ={},
+    )
+
+
+def _painted(piece: Segment, depth: Depth) -> str:
+    return piece.style.render(piece.text, color_system=_SYSTEMS[depth]) if piece.style else piece.text
 
 
 def _has_room(tokens: list[Any], columns: int) -> bool:
@@ -166,6 +181,12 @@ def _fit(line: list[Segment]) -> list[Segment]:
     if pieces:
         pieces[-1] = Segment(pieces[-1].text.rstrip(), pieces[-1].style)
     return pieces
+
+
+@functools.cache
+def _parser() -> Any:
+    """The parser that rich makes for itself."""
+    return vars(rich_markdown)["MarkdownIt"]().enable("strikethrough").enable("table")
 
 
 def _readable(tokens: list[Any]) -> Iterator[Any]:
