@@ -21,7 +21,7 @@ from thinkback.model.commits import Commit, TurnEnded
 from thinkback.referee import HttpError, Referee, Stall, Step
 
 Open: TypeAlias = Callable[..., Terminal]
-ENTER, ESCAPE, TAB, UP, CTRL_C, CTRL_D, CTRL_T = "\r", "\x1b", "\t", "\x1b[A", "\x03", "\x04", "\x14"
+ENTER, ESCAPE, TAB, UP, CTRL_C, CTRL_D, CTRL_L, CTRL_T = "\r", "\x1b", "\t", "\x1b[A", "\x03", "\x04", "\x0c", "\x14"
 STATUS = "deepseek-v4-pro"
 
 
@@ -38,6 +38,21 @@ def talk(command: Command, referee: Referee) -> Iterator[Open]:
             return terminal
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    """A chat in which something was said, for commands that go on from wherever it stands."""
+    command = Command(tmp_path_factory.mktemp("talked"))
+    with Referee() as referee:
+        line = command.line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
+        inside = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(command.place), *line]
+        with Terminal(inside, command.environment, columns=120, rows=60) as terminal:
+            terminal.wait_for(STATUS)
+            terminal.send(f"Hello{ENTER}")
+            terminal.wait_for("You said:")
+            ready(terminal)
+            yield terminal
 
 
 def history(command: Command) -> Path:
@@ -379,6 +394,67 @@ def test_a_killed_chat_resumes(talk: Open, command: Command, referee: Referee) -
     again.wait_for("Third answer.")
 
     assert [200, 200, 200] == [exchange.status for exchange in referee.requests]
+
+
+def test_a_chat_without_a_place_says_what_to_do(command: Command, referee: Referee) -> None:
+    """Endpoint and model can be said there as well."""
+    with Terminal(command.line("chat"), command.environment) as terminal:
+        terminal.wait_for("no model yet: /endpoint ID, /model NAME")
+        terminal.send(f"Hello{ENTER}")
+        terminal.wait_for("it is not said where to ask: /endpoint ID, then /model NAME")
+        terminal.send(f"/endpoint deepseek --base-url {referee.base_url('deepseek')}{ENTER}")
+        terminal.wait_for("deepseek, no model yet: /model NAME")
+        terminal.send(f"/model deepseek-v4-pro{ENTER}")
+        terminal.wait_for("rule deepseek-v4")
+        ready(terminal)
+        terminal.send(f"Hello{ENTER}")
+        terminal.wait_for("You said:")
+
+    assert ["Hello"] == asked(referee)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("/set", "Allowed: true, false."),
+        ("/set reasoning.effort", "How hard the model should think"),
+        ("/set reasoning.effort enormous", "allowed: none, minimal"),
+        ("/profile", "no profiles yet"),
+        ("/profile load nobody", "nobody"),
+        ("/model", "deepseek deepseek-v4-pro ("),
+        ("/endpoint nowhere", "no endpoint is called"),
+        ("/app", "translator"),
+        ("/app nonsense", "there is no app"),
+        ("/why", "last request: deepseek"),
+        ("/why ffffffff", "ffffffff"),
+        ("/think", "No tool is needed"),
+        ("/think 7", "allowed is a number from 1 to "),
+        ("/usage", "effective of 1,000,000"),
+        ("/usage weekly", "allowed are model, turn, step"),
+        ("/search tool", "No tool is needed"),
+        ("/search", "usage: /search"),
+        ("/branch", "commits"),
+        ("/branch a..b", "cannot be the name"),
+        ("/switch nowhere", "there is no branch"),
+        ("/fork talk", "thinkback:"),
+        ("/retry", "goes back"),
+        ("/edit Otherwise", 'You said: "Otherwise".'),
+        ("/compact", "there is nothing new to summarise"),
+        ("/export", "usage: /export"),
+        ("/export kept.md", "to kept.md"),
+        ("/sessions", "last used"),
+        ("/resume nobody", "there is no session"),
+        ("/help", "Ask the last message again"),
+        ("/nonsense", "there is no command /nonsense"),
+    ],
+)
+def test_commands_on_a_terminal(talked: Terminal, line: str, shown: str) -> None:
+    """What each shows or refuses, after which the prompt is back."""
+    talked.send(CTRL_L)
+    talked.wait_until(lambda: talked.lines[0] == ">", "an empty screen")
+    talked.send(f"{line}{ENTER}")
+    talked.wait_until(lambda: shown in " ".join(talked.text.split()), shown)
+    ready(talked)
 
 
 def test_any_script_is_typed_sent_and_shown(talk: Open, referee: Referee) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import click
+
 from thinkback.cli import exits
 from thinkback.cli.chat.approval import asker
 from thinkback.errors import ThinkbackError
@@ -29,6 +31,8 @@ _SIGNALLED = 128
 
 def ask(chat: Chat, prompt: Prompt) -> None:
     """Ask ``prompt`` and show what comes; the exit code that this would have is left in ``chat.code``."""
+    if not chat.session._place.is_complete:
+        raise click.UsageError("it is not said where to ask: /endpoint ID, then /model NAME")
     stream: ContinuedStream | None = None
     chat.code = 0
     chat.screen.begin()
