@@ -244,6 +244,32 @@ def test_an_editor_that_goes_away_ends_the_turn(command: Command, referee: Refer
         assert ["interrupted"] == [end.state for end in ends]
 
 
+def test_an_agent_that_was_killed_is_gone_on_with(command: Command, referee: Referee, workspace: Path) -> None:
+    """After kill -9 in the middle of a call another process loads the session, and its next request is accepted."""
+    call = Call("shell", {"command": "touch begun; sleep 5"})
+    referee.push(Step(reasoning="I run it.", tool_calls=[call]), Step(text="Well."))
+
+    async def first() -> str:
+        async with edited(command, Editor(), *place(referee)) as editor:
+            id = await editor.begin(workspace)
+            turn = asyncio.ensure_future(editor.say(id, "Run it"))
+            await editor.until((workspace / "begun").exists)
+            editor.process.kill()
+            await editor.process.wait()
+            turn.cancel()
+            return id
+
+    async def again(id: str) -> tuple[Editor, Any]:
+        async with edited(command, Editor(), *place(referee)) as editor:
+            await editor.agent.load_session(session_id=id, cwd=str(workspace), mcp_servers=[])
+            return editor, await editor.say(id, "Go on")
+
+    editor, after = run(again(run(first())))
+    assert "end_turn" == after.stop_reason
+    assert "failed" == next(u.status for u in editor.updates if u.session_update == "tool_call")
+    assert {200} == {exchange.status for exchange in referee.requests}
+
+
 def test_a_change_is_asked_about_with_its_diff_and_made(command: Command, referee: Referee, workspace: Path) -> None:
     """The call is announced, asked about with old and new text, then runs to its end; the diff stays in sight."""
     (workspace / "a.txt").write_text("one\ntwo\n")
@@ -322,6 +348,25 @@ def test_cancelling_while_a_person_is_asked_ends_the_turn(command: Command, refe
     ended, after = run(work())
     assert ("cancelled", "end_turn") == (ended.stop_reason, after.stop_reason)
     assert [] == list(workspace.iterdir())
+
+
+def test_cancelling_while_a_command_runs_ends_both(command: Command, referee: Referee, workspace: Path) -> None:
+    """The command is ended with its turn, the call is told to have failed, and the next prompt is accepted."""
+    line = "touch begun; sleep 60; touch ended"
+    referee.push(Step(reasoning="I run it.", tool_calls=[Call("shell", {"command": line})]), Step(text="Well."))
+
+    async def work() -> tuple[Any, Any, Editor]:
+        async with edited(command, Editor("once"), *place(referee)) as editor:
+            id = await editor.begin(workspace)
+            turn = asyncio.ensure_future(editor.say(id, "Run it"))
+            await editor.until((workspace / "begun").exists)
+            await editor.agent.cancel(session_id=id)
+            return await turn, await editor.say(id, "Go on"), editor
+
+    ended, after, editor = run(work())
+    assert ("cancelled", "end_turn") == (ended.stop_reason, after.stop_reason)
+    assert "failed" == [u.status for u in editor.updates if u.session_update == "tool_call_update"][-1]
+    assert {200} == {exchange.status for exchange in referee.requests}
 
 
 def test_modes_say_what_is_asked_about(command: Command, referee: Referee, workspace: Path) -> None:

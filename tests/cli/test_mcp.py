@@ -316,6 +316,24 @@ def test_a_question_goes_to_the_model_that_was_allowed_or_nowhere(command: Comma
     assert ["deepseek"] * 3 == [exchange.host for exchange in referee.requests]
 
 
+def test_a_long_answer_says_how_far_it_is(command: Command, referee: Referee) -> None:
+    """A client that asks for progress hears of it while the model thinks, so that it does not give up."""
+    at_referee(command.config, referee)
+    referee.push(Step(reasoning="one two three four five six seven eight", text="Nine.", pace=0.3))
+    heard: list[tuple[float, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, message))
+
+    async def work() -> None:
+        async with served(command, *asked()) as client:
+            await client.call_tool("query", {"prompt": "Count"}, progress_callback=hear)
+
+    run(work())
+    assert [1.0, 2.0] == [done for done, _ in heard][:2]
+    assert "characters of reasoning" in str(heard[0][1])
+
+
 def test_a_second_opinion_gets_question_and_answer(command: Command, referee: Referee) -> None:
     """The judge sees both, and is told that they are material."""
     at_referee(command.config, referee)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+
+import msgspec
 
 import thinkback
 from thinkback.cli.mcp import DEFAULT_BUDGET, QUERIES
@@ -24,6 +27,19 @@ def test_the_table_has_every_tool_and_says_when_it_is_on() -> None:
     assert QUERIES == tuple(tool.name for tool in asking)
     tools = [(tool.name, "always") for tool in READING]
     assert [*tools, *((tool.name, f"`--allow-queries {tool.name}`") for tool in asking)] == rows
+
+
+def test_the_examples_are_calls_that_the_server_takes() -> None:
+    """Each example names a tool and gives arguments that fit it."""
+    snippets = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
+    examples = [snippet for snippet in snippets if "arguments" in snippet]
+    with thinkback.open(":memory:") as store:
+        asking = asking_tools(Asker(store, [Asked("deepseek", "deepseek-v4-pro")], TokenBudget(1)))
+    arguments = {tool.name: tool.arguments for tool in (*READING, *asking)}
+
+    assert 4 == len(examples)
+    for example in examples:
+        msgspec.convert(example["arguments"], arguments[example["name"]])
 
 
 def test_the_numbers_are_those_of_the_server() -> None:
