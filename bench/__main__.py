@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import append, clients, growth, ingest, logs, plan, postgres, readers, search, size, start, tags
+from bench import append, clients, growth, ingest, logs, plan, postgres, readers, search, size, start, tags, terminals
 from bench.measure import Figure, Group
 
 GROUPS: tuple[Group, ...] = (
@@ -29,6 +29,7 @@ GROUPS: tuple[Group, ...] = (
     growth.GROUP,
     search.GROUP,
     size.GROUP,
+    terminals.GROUP,
 )
 LATEST = Path(__file__).parent / "latest.json"
 _ROW = "{:<22} {:>9} {:<12} {:>8} {:>9} {:>6}  {:<5} {}"
