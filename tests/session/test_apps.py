@@ -259,3 +259,17 @@ def test_a_new_session_carries_nothing(store: SessionStore, referee: Referee) ->
     assert [] == thoughts(referee)
     ask(second, referee, "four")
     assert ["three"] == thoughts(referee)
+
+
+def test_a_session_whose_app_is_gone_can_be_read_and_left(store: SessionStore, referee: Referee, own: Path) -> None:
+    """The file was deleted: what was said is there, a turn names what is missing, and the app can be unset."""
+    session = kimi(store, referee, app="short")
+    ask(session, referee, "a thought")
+    (own / "short.toml").unlink()
+
+    again = store.session("chat")
+    assert session.log() == again.log() != []
+    with pytest.raises(NotFoundError, match="short"):
+        session.chat("And now?")
+    session.unset("session.app")
+    assert "completed" == session.chat("And now?").state

@@ -110,7 +110,8 @@ def fitted(session: Session, place: Place) -> Place:
 
 def warn_of(session: Session, model: str) -> None:
     """Warn where ``model`` is not one of the app's, so that another is used in its place."""
-    app = session.app
+    # Without a model there is nothing to warn of, and what was said can be read also where the app is gone.
+    app = session.app if model else None
     warning = choose_model(app, model, session._followed.place.endpoint)[1] if app is not None else ""
     if warning:
         warnings.warn(warning, stacklevel=outside())
