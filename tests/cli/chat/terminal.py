@@ -152,7 +152,10 @@ class Terminal:
         until = time.monotonic() + deadline
         while self._read(max(until - time.monotonic(), 0)):
             pass
-        return self.process.wait(max(until - time.monotonic(), 1))
+        try:
+            return self.process.wait(max(until - time.monotonic(), 1))
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"waited for the end; the screen is:\n{self.text}") from None
 
     # -- hands ---------------------------------------------------------------------------------------------------------
 

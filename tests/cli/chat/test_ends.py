@@ -72,10 +72,16 @@ def test_the_mode_is_what_is_set_where_reasoning_may_be_shown(mode: str) -> None
     assert "full" == look_of(Settings()).mode
 
 
-@pytest.mark.parametrize("state", ["interrupted", "timed_out", "partial_failed", "failed", "capped"])
+@pytest.mark.parametrize("state", ["interrupted", "timed_out", "partial_failed", "failed"])
 def test_a_turn_that_did_not_end_by_itself_is_marked_as_partial(state: TurnState) -> None:
     """What stands there is not all that there would have been."""
     assert f"\n(partial: {state.replace('_', ' ')})\n" == finished(reply(Text("Yes"), state=state))
+
+
+@pytest.mark.parametrize("state", ["capped", "denied", "stalled"])
+def test_a_turn_that_was_ended_says_by_what(state: TurnState) -> None:
+    """What the model said is whole; that it might have gone on is told."""
+    assert f"\n({state})\n" == finished(reply(Text("Yes"), state=state))
 
 
 def test_tokens_that_were_all_spent_on_reasoning_are_told() -> None:

@@ -13,7 +13,7 @@ from tests.cli.chat.talks import messages
 from tests.cli.chat.terminal import LIGHT, Terminal
 from tests.cli.command import PLACE, Command
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.referee import Referee, Step
+from thinkback.referee import Referee, Stall, Step
 
 Open: TypeAlias = Callable[..., Terminal]
 
@@ -106,3 +106,16 @@ def test_a_session_that_is_opened_again_looks_as_it_did(talk: Open, referee: Ref
     assert again.cell("A thought").italic
     assert "default" != again.cell("A thought").background
     assert before.partition("\n")[0] in again.text
+
+
+def test_time_goes_by_while_the_model_is_silent(talk: Open, referee: Referee) -> None:
+    """The line that says what is waited for counts by itself."""
+    referee.push(Step(reasoning="A thought.", text="Yes.", fault=Stall(60.0, after=0)))
+    terminal = talk()
+
+    terminal.send("Hi\r")
+    terminal.wait_for("Working: deepseek-v4-pro, 1 s")
+    terminal.send("\x03")
+    terminal.wait_for("(partial: interrupted)")
+    ready(terminal)
+    assert "Working" not in terminal.text

@@ -32,6 +32,8 @@ Section: TypeAlias = Literal["", "thinking", "answer", "line"]
 _SECONDS_PER_TICK = 1.0
 _SPENT = "all tokens that the answer may have were spent on it"
 _WAS_REASONING = "what stands above was reasoning"
+# states of a turn whose last response may have been broken off
+_CUT = ("interrupted", "timed_out", "partial_failed", "failed")
 _BLANK_LINES = re.compile(r"^(?:[ \t]*\r?\n)+")
 
 
@@ -225,6 +227,9 @@ class Screen:
             case "sending":
                 self._close()
                 self._do(f"{WORKING}: {status.detail}")
+            case "asking":
+                self._close()
+                self._do(f"asking whether {status.detail} may run")
             case "tool_started":
                 self._close()
                 self._calls.start(status, now)
@@ -250,8 +255,10 @@ class Screen:
             if reply.outcome == "max_tokens_in_reasoning":
                 self._begin_section("line")
                 self._surface.noted(f"{self._said.cut}: {_SPENT}")
-        if reply.state not in (None, "completed"):
-            self._line(f"(partial: {str(reply.state).replace('_', ' ')})")
+        if reply.state in _CUT:
+            self._line(f"(partial: {reply.state.replace('_', ' ')})")
+        elif reply.state not in (None, "completed"):
+            self._line(f"({reply.state}{f': {reply.reason}' if reply.reason else ''})")
 
     # -- sections ------------------------------------------------------------------------------------------------------
 
