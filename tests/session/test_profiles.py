@@ -288,7 +288,7 @@ def test_a_default_that_cannot_be_written_is_told(store: SessionStore, referee: 
     """With what to write by hand, and with no draft left behind."""
     write(place, "work", at(referee, "deepseek"))
     (place / "settings.toml").mkdir()
-    with pytest.raises(SettingError, match="cannot be written") as caught:
+    with pytest.raises(ThinkbackError, match="cannot be written") as caught:
         open_session(store, referee).profiles.default("work")
     assert "session.profile = work" in str(caught.value)
     assert ["profiles", "settings.toml"] == sorted(path.name for path in place.iterdir())

@@ -86,8 +86,8 @@ def defaults() -> tuple[str, ...]:
 
 
 def make_default(names: Sequence[str]) -> Path:
-    """Write ``names`` into the user's settings file, whose comments stay. Raises as ``loaded``; ``SettingError`` where
-    it cannot be written.
+    """Write ``names`` into the user's settings file, whose comments stay. Raises as ``loaded``; ``ThinkbackError``
+    where it cannot be written.
     """
     loaded(names)
     return user_settings.change({SETTING: ",".join(names) or None})
