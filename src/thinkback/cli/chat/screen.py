@@ -6,6 +6,7 @@ here decides what is stored or sent.
 
 from __future__ import annotations
 
+import importlib
 import re
 import threading
 import time
@@ -227,9 +228,6 @@ class Screen:
             case "sending":
                 self._close()
                 self._do(f"{WORKING}: {status.detail}")
-            case "asking":
-                self._close()
-                self._do(f"asking whether {status.detail} may run")
             case "tool_started":
                 self._close()
                 self._calls.start(status, now)
@@ -311,7 +309,7 @@ class _Ticker:
         self._thread.join()
 
     def _run(self) -> None:
-
+        importlib.import_module("thinkback.cli.chat.markdown")
         while not self._over.wait(_SECONDS_PER_TICK):
             try:
                 self._screen.tick()
