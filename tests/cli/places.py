@@ -6,27 +6,26 @@ from pathlib import Path
 
 from thinkback.referee import Referee
 
-
-def at_referee(config: Path, referee: Referee) -> None:
-    """DeepSeek and Anthropic at the referee, for the configuration directory ``config``."""
-    config.mkdir(exist_ok=True)
-    (config / "rules.toml").write_text(
-        f"""
-        [[endpoint]]
-        id = "deepseek"
+ENDPOINTS = {
+    "deepseek": """
         name = "DeepSeek"
-        base_url = "{referee.base_url("deepseek")}"
-        auth = {{ env = ["DEEPSEEK_API_KEY"] }}
-        source = "a test"
-
-        [[endpoint]]
-        id = "anthropic"
+        auth = { env = ["DEEPSEEK_API_KEY"] }
+    """,
+    "anthropic": """
         name = "Anthropic"
-        base_url = "{referee.base_url("anthropic")}"
         dialect = "anthropic"
         path = "/messages"
-        auth = {{ scheme = "header", header = "x-api-key", env = ["ANTHROPIC_API_KEY"] }}
-        headers = {{ anthropic-version = "2023-06-01" }}
-        source = "a test"
-        """
+        auth = { scheme = "header", header = "x-api-key", env = ["ANTHROPIC_API_KEY"] }
+        headers = { anthropic-version = "2023-06-01" }
+    """,
+}
+
+
+def at_referee(config: Path, referee: Referee, *names: str) -> None:
+    """The endpoints ``names`` (all of them unless named) at the referee, for the configuration directory ``config``."""
+    config.mkdir(exist_ok=True)
+    tables = (
+        f'[[endpoint]]\nid = "{name}"\nsource = "a test"\nbase_url = "{referee.base_url(name)}"\n{ENDPOINTS[name]}'
+        for name in names or ENDPOINTS
     )
+    (config / "rules.toml").write_text("\n".join(tables))

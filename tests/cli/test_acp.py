@@ -456,26 +456,29 @@ def test_effort_is_an_option_that_sticks_and_one_turn_may_differ(
     assert "default" == next(option.current_value for option in back.config_options if option.id == "reasoning.effort")
 
 
-def test_the_model_can_be_switched(command: Command, referee: Referee, workspace: Path) -> None:
-    """An offered model is an option; the next request goes there, and a name that is none is refused."""
-    at_referee(command.config, referee)
-    referee.push(Step(text="I."), Step(text="Another."))
-    offer = "anthropic/claude-sonnet-4-5"
+def test_the_model_can_be_switched_and_switched_back(command: Command, referee: Referee, workspace: Path) -> None:
+    """An offered model is an option; the next request goes there. Back means to the address of the command line. A
+    name that is none is refused."""
+    at_referee(command.config, referee, "anthropic")
+    referee.push(*[Step(text=f"{number}.") for number in range(3)])
+    first, offer = "deepseek/deepseek-v4-pro", "anthropic/claude-sonnet-4-5"
 
     async def work() -> Any:
-        options = ("--endpoint", "deepseek", "--model", "deepseek-v4-pro", "--offer", offer)
-        async with edited(command, Editor(), *options, ANTHROPIC_API_KEY=KEY) as editor:
+        async with edited(command, Editor(), *place(referee), "--offer", offer, ANTHROPIC_API_KEY=KEY) as editor:
             made = await editor.agent.new_session(cwd=str(workspace), mcp_servers=[])
-            await editor.say(made.session_id, "One")
-            await editor.agent.set_config_option(session_id=made.session_id, config_id="model", value=offer)
-            await editor.say(made.session_id, "Two")
-            with pytest.raises(acp.RequestError, match="names no endpoint and model"):
-                await editor.agent.set_config_option(session_id=made.session_id, config_id="model", value="gpt")
+            id = made.session_id
+            await editor.say(id, "One")
+            for name in (offer, first):
+                await editor.agent.set_config_option(session_id=id, config_id="model", value=name)
+                await editor.say(id, "And")
+            for name in ("gpt", "nowhere/gpt"):
+                with pytest.raises(acp.RequestError, match=r"names no endpoint and model|nowhere"):
+                    await editor.agent.set_config_option(session_id=id, config_id="model", value=name)
             return made
 
     model = next(option for option in run(work()).config_options if option.id == "model")
-    assert ["deepseek/deepseek-v4-pro", offer] == [option.value for option in model.options]
-    assert ["deepseek", "anthropic"] == [exchange.host for exchange in referee.requests]
+    assert [first, offer] == [option.value for option in model.options]
+    assert ["deepseek", "anthropic", "deepseek"] == [exchange.host for exchange in referee.requests]
 
 
 def test_images_and_files_reach_the_model(command: Command, referee: Referee, workspace: Path) -> None:

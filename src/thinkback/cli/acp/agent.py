@@ -214,10 +214,11 @@ class EditorAgent:
 
 def _check_key(session: Session) -> None:
     """Raise what would keep the first request from being sent."""
-    place = session._place
+    place, book = session._place, session._store.rulebook
     check_place(Place(place.endpoint, place.model, place.base_url))
-    session.target  # noqa: B018
-    place.authenticator(session._store.rulebook)
+    place.target(book)
+    place.headers(book, streams=True)
+    place.authenticator(book)
 
 
 def _fresh_name() -> str:

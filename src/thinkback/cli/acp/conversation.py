@@ -56,6 +56,7 @@ class Conversation:
         self._client = client
         self._workspace = workspace
         self._models = models
+        self._home = options.home_of(session)
         self._telling = Telling(client, id, workspace)
         self._stream: AsyncContinuedStream | None = None
         self._cancelled = False
@@ -135,7 +136,7 @@ class Conversation:
 
     async def choose(self, option: str, value: object) -> list[Any]:
         """Set an option from the next request on; returns all of them as they are then. Raises ``ThinkbackError``."""
-        options.choose(self.session, option, value)
+        options.choose(self.session, option, value, self._home)
         if option == options.MODE:
             mode = options.mode_of(self.session)
             told = schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from acp import schema
 
 from thinkback.errors import SettingError
+from thinkback.session.requests import Place
 from thinkback.session.session import Session
 from thinkback.settings.registry import DEFAULT, KEYS
 
@@ -18,6 +19,13 @@ _MODES = {
     "auto": ("Auto", "Every tool runs without being asked about."),
     "read_only": ("Read only", "Tools that only read run; the others never do."),
 }
+
+
+class Home(NamedTuple):
+    """Where a conversation began: the endpoint's id, and the place as the command line or a profile said it."""
+
+    endpoint: str
+    place: Place
 
 
 def mode_of(session: Session) -> str:
@@ -45,7 +53,7 @@ def config_options(session: Session, models: Sequence[str]) -> list[Any]:
     ]
 
 
-def choose(session: Session, option: str, value: object) -> None:
+def choose(session: Session, option: str, value: object, home: Home) -> None:
     """Set an option from the next request on. Raises ``SettingError`` or ``NotFoundError``; the old value stays."""
     if option == MODE and value not in _MODES:
         raise SettingError(
@@ -56,14 +64,27 @@ def choose(session: Session, option: str, value: object) -> None:
     if option in (MODE, EFFORT):
         session.set(option, value)
     elif option == MODEL:
-        endpoint, model = read_model(value)
-        session.use(endpoint, model)
+        _go(session, *read_model(value), home)
     else:
         raise SettingError(
             f"there is no option {option!r}",
             details={"key": option},
             next_actions=(f"options are {MODE}, {MODEL} and {EFFORT}",),
         )
+
+
+def home_of(session: Session) -> Home:
+    """Where ``session`` goes now."""
+    return Home(session.target.endpoint.id, session._place)
+
+
+def _go(session: Session, endpoint: str, model: str, home: Home) -> None:
+    """Let requests go elsewhere; to the endpoint of ``home``, at the address and with the key that it has there."""
+    if endpoint == home.endpoint:
+        place = home.place
+        session.use(place.endpoint, model, base_url=place.base_url or None, api_key=place.api_key)
+    else:
+        session.use(endpoint, model)
 
 
 def model_of(session: Session) -> str:
