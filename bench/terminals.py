@@ -254,14 +254,21 @@ def _shown(quick: bool) -> Figure:
     )
 
 
+_PROSE = (
+    "Light of short waves is **scattered** more than that of long ones, as `Rayleigh` found, and so it comes from all \
+sides while the red goes straight on. In the evening its way through the air is longer, most of the blue is lost \
+on it, and what is left of the light is red. "
+)
+_ANSWER = f"{_PROSE}\n\n{_PROSE}\n\n- one thing that is worth to be said\n- another one\n- and the last of them\n\n\
+```python\ndef scattered(wave):\n    # the fourth power of it\n    return 1 / wave**4\n```\n\n"
+
+
 def words(count: int) -> list[Token]:
-    """A thought and an answer of so many words in all: prose, a list and code."""
+    """A thought and an answer of so many words in all; the answer is paragraphs, a list and code, again and again."""
     thought = [Token(f"thought{at} " if at % 12 else f"thought{at}.\n", thinks=True) for at in range(count // 2)]
-    lines = ["Prose that says **something** about `it`. "] * 4 + ["\n\n- one\n- two\n\n", "```python\nx = 1\n```\n\n"]
-    text = "".join(lines * (count // 20))
-    pieces = text.split(" ")
+    pieces = _ANSWER.split(" ")
     said = [Token(f"{piece} ") for piece in (pieces * (count // len(pieces) + 1))[: count - count // 2 - 1]]
-    return [*thought, *said, Token("theend")]
+    return [*thought, *said, Token("\n\ntheend")]
 
 
 def _cpu(quick: bool) -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from typing import Any
 
 import pytest
@@ -25,6 +26,15 @@ from thinkback.model.target import lookup, merge, model_matches
 def test_a_model_matches_a_glob_in_any_case(model: str, patterns: tuple[str, ...], expected: bool) -> None:
     """Any one pattern is enough; upper and lower case are alike."""
     assert expected is model_matches(model, patterns)
+
+
+_LETTERS = st.text("ab-.", max_size=6)
+
+
+@given(_LETTERS, st.lists(_LETTERS | st.sampled_from(["*", "?", "[ab]", "["]), max_size=6).map("".join))
+def test_a_glob_means_what_it_means_in_a_shell(model: str, pattern: str) -> None:
+    """The standard library's matching is the judge."""
+    assert fnmatch.fnmatchcase(model, pattern) == model_matches(model, (pattern,))
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,22 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 def model_matches(model: str, patterns: tuple[str, ...]) -> bool:
     """Whether ``model`` matches one of the glob ``patterns``, upper and lower case alike."""
     lowered = model.lower()
-    return any(fnmatch.fnmatchcase(lowered, pattern.lower()) for pattern in patterns)
+    return any(_matches(lowered, pattern.lower()) for pattern in patterns)
+
+
+def _matches(text: str, pattern: str) -> bool:
+    """``fnmatch.fnmatchcase``, without a regular expression where only asterisks are in the pattern."""
+    if "?" in pattern or "[" in pattern:
+        return fnmatch.fnmatchcase(text, pattern)
+    first, *others = pattern.split("*")
+    if not others:
+        return text == first
+    *middle, last = others
+    at = len(first) if text.startswith(first) else -1
+    for part in middle:
+        found = text.find(part, at) if at >= 0 else -1
+        at = found + len(part) if found >= 0 else -1
+    return 0 <= at <= len(text) - len(last) and text.endswith(last)
 
 
 def lookup(params: dict[str, Any], path: str) -> Any:
