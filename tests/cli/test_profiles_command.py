@@ -81,6 +81,20 @@ def test_the_default_holds_where_nothing_is_said(work: Command, referee: Referee
     assert "" == work("run", "Hello").out
 
 
+def test_a_session_whose_profile_is_gone_is_not_lost(work: Command, referee: Referee) -> None:
+    """Asking is refused with the way out, looking is not; it goes on by another profile, or by none."""
+    work("run", "Hello", "--session", "s", "--profile", "work")
+    assert 0 == work("profile", "delete", "work").code
+    refused = work("run", "Hello", "--session", "s")
+    assert (2, True) == (refused.code, "--profile default" in refused.err)
+    assert 0 == work("log", "s").code
+    used = work("usage", "s")
+    assert (0, True, True) == (used.code, "deepseek-v4-pro" in used.out, "there is no profile work" in used.out)
+    assert 0 == work("run", "Hello", "--session", "s", "--profile", "default").code
+    assert 0 == work("run", "Hello", "--session", "s").code
+    assert 3 == len(models(referee))
+
+
 def test_a_session_is_saved_as_a_profile(work: Command, referee: Referee) -> None:
     """Where it goes and what it is set to, whatever the environment says of new ones."""
     work("run", "Hello", "--session", "s", *place(referee, "kimi", "kimi-k2.6"), MOONSHOT_API_KEY=KEY)

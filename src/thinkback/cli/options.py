@@ -57,7 +57,7 @@ app_option = click.option(
 )
 
 profile_option = click.option(
-    "--profile", metavar="NAMES", default="", help="The profiles of this session, separated by commas."
+    "--profile", metavar="NAMES", default="", help="The profiles of this session, separated by commas; default: none."
 )
 
 

@@ -10,6 +10,7 @@ import click
 from thinkback.cli import terminal
 from thinkback.cli.branching import open_line
 from thinkback.cli.options import db_option, existing_log, json_option
+from thinkback.errors import NotFoundError, RuleFileError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +68,16 @@ def show_usage(session: Session, by: str = "model", family: bool = False, as_jso
     total = spending(counted)
     rows = [Row(name, use, len(steps), usage.cost(steps)) for name, use, steps in _rows(usage, by, counted)]
     all_of_it = Row("all", total.use, total.steps, usage.cost(counted))
+    try:
+        notes, facts = _facts(session)
+    except (NotFoundError, RuleFileError, SettingError) as error:  # what was used is known all the same
+        notes, facts = [error.message], {}
+    _show(by, rows, all_of_it, notes, as_json, facts)
+
+
+def _facts(session: Session) -> tuple[list[str], dict[str, object]]:
+    """What the next request would carry, what is left of the budget, and hints: for people, and for programs."""
+    usage = session.usage
     budget = usage.budget()
     context = usage.context() if session._place.is_complete else None
     notes: list[str] = []
@@ -82,7 +93,7 @@ def show_usage(session: Session, by: str = "model", family: bool = False, as_jso
     for hint in hints:
         notes += [f"hint: {hint.text}", *(f"  - {action}" for action in hint.next_actions)]
     facts["hints"] = [{"kind": hint.kind, "text": hint.text, "next_actions": hint.next_actions} for hint in hints]
-    _show(by, rows, all_of_it, notes, as_json, facts)
+    return notes, facts
 
 
 def _rows(usage: SessionUsage, by: str, counted: Sequence[StepUse]) -> list[tuple[str, TokenUse, Sequence[StepUse]]]:

@@ -140,8 +140,8 @@ class SessionStore:
         or ``False``) override the environment; ``transport`` replaces our HTTP client, ``client`` (anything with
         ``chat(**request)``, maybe with ``extract_reasoning(response)``) the provider too; ``account`` names the
         account where one key replaces another; ``profile`` (names, separated by commas) says what is not given, and is
-        the session's from here on. ``app`` is what a new session is for; it stays with the session, and says what
-        neither the caller nor a profile does.
+        the session's from here on (``default``: none). ``app`` is what a new session is for; it stays with the
+        session, and says what neither the caller nor a profile does.
         """
         from thinkback.drive.http import Timeouts
         from thinkback.drive.sync import now
@@ -151,6 +151,7 @@ class SessionStore:
         from thinkback.session.profile_files import SETTING
         from thinkback.session.session import Session
         from thinkback.settings.profiles import names_in
+        from thinkback.settings.registry import DEFAULT
 
         if client is not None:
             from thinkback.drive.client import ADDRESS, ClientTransport
@@ -171,7 +172,7 @@ class SessionStore:
             account=account,
             keyring=self._keyring,
         )
-        if profile:
+        if profile not in ("", DEFAULT):
             following.checked(self.rulebook, place, names_in(profile), fill=True)
         session = Session(self, self.log.create_session(new_id(), name, now()), place)
         if profile:
