@@ -67,6 +67,18 @@ def test_an_unknown_app_stores_nothing(own: Command) -> None:
     assert [] == own("sessions", "--json").json
 
 
+def test_a_session_whose_app_is_gone_can_be_read_and_left(own: Command) -> None:
+    """What was said and used is there; a request names what is missing and how to go on."""
+    own("run", "--app", "plain", "--session", "s", "Hello?")
+    (own.config / "apps" / "plain.toml").unlink()
+    assert [0, 0, 0] == [own(word, "s").code for word in ("log", "usage", "why")]
+    refused = own("run", "--session", "s", "And now?")
+    assert "there is no app 'plain'" in refused.err
+    assert "or unset session.app to go on without it" in refused.err
+    left = own("chat", "--session", "s", stdin=b"/set unset session.app\nAnd now?\n")
+    assert (0, True) == (left.code, "And now?" in left.out)
+
+
 def test_a_dry_run_shows_what_the_app_adds(own: Command) -> None:
     """The body has the app's prompt; nothing is sent."""
     body = json.loads(own("run", "--app", "plain", "--dry-run", "Hello?").out)

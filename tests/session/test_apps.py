@@ -218,6 +218,7 @@ def test_an_app_can_be_left(store: SessionStore, referee: Referee, own: Path) ->
     (own / "short.toml").unlink()
     with pytest.raises(NotFoundError, match="there is no app 'short'"):
         session.chat("Two?")
+    assert "read_only" == session.settings.permissions_mode  # of a turn that is under way
     session.unset("session.app")
     session.chat("Two?")
     assert (None, None) == (session.app, session.settings.effort)
@@ -227,6 +228,7 @@ def test_an_unknown_app_makes_no_difference(store: SessionStore, referee: Refere
     """The error names the apps, and the session stays as it was."""
     with pytest.raises(NotFoundError, match="did you mean tutor"):
         open_session(store, referee, app="tutr")
+    assert [] == store.sessions()
     with pytest.raises(SettingError, match="layers that may set it are session"):
         store.session("a", endpoint="kimi", model="m").chat("x", settings={"session.app": "tutor"})
 

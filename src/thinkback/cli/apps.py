@@ -54,9 +54,10 @@ def print_apps(found: list[Listed]) -> None:
         terminal.out(f"{pen(terminal.pad(row.id, width), 'bold')}  {painted}{own}")
 
 
-def app_of(info: SessionInfo | None) -> str:
-    """The app of a session that there is, or nothing."""
-    return info.settings.get("session.app", "") if info is not None else ""
+def app_of(info: SessionInfo | None, place: Place) -> str:
+    """The app of a session that there is, where ``place`` leaves something to it."""
+    is_said = bool(place.model and (place.endpoint or place.base_url))
+    return "" if info is None or is_said else info.settings.get("session.app", "")
 
 
 def placed(place: Place, app: str) -> Place:

@@ -31,7 +31,8 @@ def dry_run(
     """Print the body of the request that ``prompt`` would lead to; with ``as_json`` where it goes and why, too."""
     known, commits = _stored(db, name)
     with thinkback.open(":memory:") as store:
-        place = placed(place_of(store, known, commits, place, names.profile), names.app or app_of(known))
+        place = place_of(store, known, commits, place, names.profile)
+        place = placed(place, names.app or app_of(known, place))
         check_place(place)
         session = _copy(store, place, names, known, commits)
         with tools_of(session) as tools:

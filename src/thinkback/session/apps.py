@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from thinkback.settings import Layers
 
 KEY = "session.app"
+_UNKNOWN = {"permissions.mode": "read_only"}
 REASONING_CONTEXT_MAX = 3
 """How many responses' reasoning an app carries along (DESIGN 3.6)."""
 
@@ -67,9 +68,23 @@ def find(id: str) -> App:
 
 
 def app_of(layers: Layers) -> App | None:
-    """The app that these layers name, read now."""
+    """The app that these layers name, read now. Raises ``NotFoundError``, ``RuleFileError``."""
     named = _named(layers)
-    return find(named) if named else None
+    if not named:
+        return None
+    try:
+        return find(named)
+    except (NotFoundError, RuleFileError) as error:
+        error.next_actions += (f"or unset {KEY} to go on without it: `/set unset {KEY}` in the chat",)
+        raise
+
+
+def _there(layers: Layers) -> App | None:
+    """The same for what asks nobody; ``None`` where its file is gone or has a fault."""
+    try:
+        return app_of(layers)
+    except (NotFoundError, RuleFileError):
+        return None
 
 
 def _named(layers: Layers) -> str:
@@ -78,9 +93,14 @@ def _named(layers: Layers) -> str:
 
 
 def stacked(layers: Layers) -> Layers:
-    """``layers`` with what the app of the session says, and with what every app carries of reasoning."""
-    app = app_of(layers)
-    return layers if app is None else layers.replace("app", app.settings).carrying(REASONING_CONTEXT_MAX)
+    """``layers`` with what the app of the session says, and with what every app carries of reasoning.
+
+    Where its file is gone nothing is asked (``check`` raises), and a turn under way does nothing but read.
+    """
+    app = _there(layers)
+    if app is not None:
+        return layers.replace("app", app.settings).carrying(REASONING_CONTEXT_MAX)
+    return layers.replace("app", _UNKNOWN) if _named(layers) else layers
 
 
 def check_switch(session: Session, wanted: Layers) -> None:
@@ -101,7 +121,7 @@ def check_switch(session: Session, wanted: Layers) -> None:
 
 def fitted(session: Session, place: Place) -> Place:
     """``place`` with the app's endpoint and model where it has none, and a model that the app knows."""
-    app = session.app
+    app = _there(session._layers)
     if app is None:
         return place
     endpoint = place.endpoint or ("" if place.base_url else app.endpoint)
@@ -110,8 +130,7 @@ def fitted(session: Session, place: Place) -> Place:
 
 def warn_of(session: Session, model: str) -> None:
     """Warn where ``model`` is not one of the app's, so that another is used in its place."""
-    # Without a model there is nothing to warn of, and what was said can be read also where the app is gone.
-    app = session.app if model else None
+    app = _there(session._layers)
     warning = choose_model(app, model, session._followed.place.endpoint)[1] if app is not None else ""
     if warning:
         warnings.warn(warning, stacklevel=outside())

@@ -38,9 +38,10 @@ def preflight(session: Session, options: Options, said: Message | None = None) -
 
     What is returned is still to be prepared, which may use the network.
     """
+    options = apps.formed(session, options)
     place, rulebook = session._place, session._store.rulebook
     target = place.target(rulebook)
-    params = requests.native_params(target, apps.formed(session, options))
+    params = requests.native_params(target, options)
     effective = within_budget(session, session._effective(options.settings), target, params).settings
     Resolver(effective, target, params)
     apps.check(session, effective, target)

@@ -172,6 +172,8 @@ class SessionStore:
             account=account,
             keyring=self._keyring,
         )
+        if app:
+            apps.find(app)
         if profile not in ("", DEFAULT):
             following.checked(self.rulebook, place, names_in(profile), fill=True)
         session = Session(self, self.log.create_session(new_id(), name, now()), place)
