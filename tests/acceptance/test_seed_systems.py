@@ -1,6 +1,6 @@
 """What the tests of the four seed systems check about reasoning, each with the test that checks it here.
 
-Rows without a test belong to a later layer, or to what ADR 0002 or the design decided otherwise; they say which.
+Rows without a test are about what ADR 0002 or the design decided otherwise; they say which.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BLOCKS = "wire/anthropic/test_read.py::test_"
 GUARD = "compile/test_guard.py::test_"
 PLAIN = "compile/test_reasoning.py::test_"
 SCREEN = "cli/chat/test_screen.py::test_"
-SUBAGENTS = "subagents and workflows are a later layer"
+SUBAGENTS = "session/test_subagents.py::test_"
 HAND = "session/test_curating.py::test_"
 
 PIXIR = (
@@ -150,7 +150,12 @@ PIXIR = (
         "cli/test_run.py::test_the_answer_goes_to_standard_output_and_the_reasoning_to_standard_error",
     ),
     row("config-1", "warnings never echo values", open="DESIGN 3.10: a refusal names the value; settings hold no keys"),
-    row("subagent-1", "efforts of subagents", open=SUBAGENTS),
+    row(
+        "subagent-1",
+        "efforts of subagents, which the model cannot choose",
+        f"{SUBAGENTS}a_sub_agent_has_an_effort_of_its_own",
+        f"{SUBAGENTS}a_model_says_what_is_to_be_done_and_nothing_else",
+    ),
 )
 LLXPRT = (
     row("utils-1", "extract from mixed, none, only", f"{PLAIN}extract", f"{SEED}req_think_002_1_extract"),
@@ -245,7 +250,12 @@ LLXPRT = (
         "session/test_continuing.py::test_it_ends_after_three_times",
         "session/test_continuing.py::test_what_says_something_is_not_continued",
     ),
-    row("subagent-1", "settings of subagents", open=SUBAGENTS),
+    row(
+        "subagent-1",
+        "settings of subagents",
+        f"{SUBAGENTS}a_sub_agent_has_an_effort_of_its_own",
+        f"{SUBAGENTS}a_sub_agent_inherits_what_the_call_was_made_with",
+    ),
     row(
         "screen-1",
         "thoughts on the screen: shown by default, hidden on request, of many lines, with any letters",
