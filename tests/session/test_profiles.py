@@ -124,6 +124,26 @@ def test_several_are_combined_and_the_later_one_wins(store: SessionStore, refere
     assert ("where,deep", "session") == session.layers.origin("session.profile")
 
 
+def test_a_profile_may_say_a_model_or_a_key_alone(store: SessionStore, referee: Referee, place: Path) -> None:
+    """The rest stays as it is: endpoint, address, and the key where it says none."""
+    write(place, "flash", 'model = "deepseek-v4-flash"\n')
+    write(place, "paid", 'key_env = "WORK_KEY"\n')
+    session = open_session(store, referee)
+    session.profiles.load("flash")
+    assert ("deepseek", "deepseek-v4-flash") == where(session)
+    assert f"Bearer {KEY}" == session.wire.plan("Hello.").headers["Authorization"]
+    session.profiles.load("flash", "paid")
+    assert f"Bearer {KEY}-WORK_KEY" == session.wire.plan().headers["Authorization"]
+    assert ("deepseek", "deepseek-v4-flash") == where(session)
+
+
+def test_a_file_of_other_letters_is_told(store: SessionStore, place: Path) -> None:
+    """Bytes that are no text are a fault of the file."""
+    write(place, "work", "").write_bytes(b"\xff")
+    with pytest.raises(RuleFileError, match="not UTF-8"):
+        store.session("one", profile="work")
+
+
 def test_a_session_beats_its_profile_and_a_profile_the_user(store: SessionStore, referee: Referee, place: Path) -> None:
     """The layers are where they should be."""
     write(place, "work", at(referee, "deepseek", "[reasoning]\neffort = 'low'\nkeepLast = 3\n"))
