@@ -26,7 +26,7 @@ from thinkback.model.target import lookup
 from thinkback.referee import Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
-from thinkback.settings import KEYS, Layers, parse
+from thinkback.settings import KEYS, Layers
 
 EFFORTS = KEYS["reasoning.effort"].choices
 STATES = {"emitted", "represented", "suppressed", "unrepresentable"}
@@ -139,10 +139,10 @@ def test_the_word_default_silences_weaker_layers(key: str, value: object) -> Non
         assert value == getattr(session.settings, KEYS[name].field)
 
 
-def test_the_word_default_is_no_value_where_there_is_a_default() -> None:
-    """A key that always has a value takes its own words only; data of an endpoint may say the word too."""
-    with pytest.raises(SettingError):
-        parse("reasoning.enabled", "default")
+def test_the_word_default_is_the_built_in_value_where_there_is_one() -> None:
+    """Whatever weaker layers say; data of an endpoint may say the word too."""
+    off = Layers().set("user", "reasoning.enabled", "false").set("session", "reasoning.enabled", "default")
+    assert (True, "session") == off.origin("reasoning.enabled")
     layers = Layers().set("session", "reasoning.effort", "default")
     assert (None, "session") == layers.origin("reasoning.effort", {"reasoning": {"effort": "low"}})
     assert (None, "endpoint") == Layers().origin("reasoning.effort", {"reasoning": {"effort": "default"}})
