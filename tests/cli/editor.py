@@ -16,11 +16,12 @@ from tests.cli.command import Command
 
 class Editor:
     """``updates`` in the order they came; ``answer`` is the option that permissions are answered with, and none of
-    them where it is empty.
+    them where it is empty. ``files`` are those that are open in it, by path; ``None``: it does not offer its files.
     """
 
-    def __init__(self, answer: str = "once") -> None:
+    def __init__(self, answer: str = "once", files: dict[str, str] | None = None) -> None:
         self.answer = answer
+        self.files = files
         self.updates: list[Any] = []
         self.asked: list[Any] = []
         self.patience: asyncio.Event | None = None
@@ -44,6 +45,19 @@ class Editor:
         return schema.RequestPermissionResponse(
             outcome=schema.AllowedOutcome(outcome="selected", option_id=self.answer)
         )
+
+    async def read_text_file(self, session_id: str, path: str, **_: Any) -> Any:
+        """The text of an open file."""
+        if self.files is None or path not in self.files:
+            raise acp.RequestError.resource_not_found(path)
+        return schema.ReadTextFileResponse(content=self.files[path])
+
+    async def write_text_file(self, session_id: str, path: str, content: str, **_: Any) -> Any:
+        """Change an open file."""
+        if self.files is None or path not in self.files:
+            raise acp.RequestError.resource_not_found(path)
+        self.files[path] = content
+        return schema.WriteTextFileResponse()
 
     async def begin(self, workspace: Path, **options: Any) -> str:
         """A new conversation's id."""
@@ -78,7 +92,9 @@ async def edited(command: Command, editor: Editor, *options: str, **environment:
         client, *line, env={**command.environment, **environment}, transport_kwargs={"limit": 10_000_000}
     ) as (agent, process):
         editor.agent, editor.process = agent, process
-        await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
+        files = editor.files is not None
+        able = schema.ClientCapabilities(fs=schema.FileSystemCapabilities(read_text_file=files, write_text_file=files))
+        await agent.initialize(protocol_version=acp.PROTOCOL_VERSION, client_capabilities=able)
         yield editor
 
 

@@ -292,6 +292,34 @@ def test_a_change_is_asked_about_with_its_diff_and_made(command: Command, refere
     assert ("edit", asked.tool_call_id) == (started.kind, started.tool_call_id)
 
 
+def test_files_are_read_and_changed_as_they_are_in_the_editor(
+    command: Command, referee: Referee, workspace: Path
+) -> None:
+    """What is not saved yet is read, and changed there; a file that is not open is one of the disk."""
+    for name in ("open.txt", "closed.txt"):
+        (workspace / name).write_text("saved\n")
+    calls = [
+        Call("read", {"path": "open.txt"}),
+        Call("edit", {"path": "open.txt", "old_string": "unsaved", "new_string": "changed"}),
+        Call("edit", {"path": "closed.txt", "old_string": "saved", "new_string": "changed"}),
+        Call("write", {"path": "new.txt", "content": "new\n"}),
+    ]
+    referee.push(*(Step(tool_calls=[call]) for call in calls), Step(text="Done."))
+    path = str(workspace / "open.txt")
+
+    async def work() -> Editor:
+        async with edited(command, Editor("once", {path: "unsaved\n"}), *place(referee)) as editor:
+            await editor.say(await editor.begin(workspace), "Change them")
+            return editor
+
+    editor = run(work())
+    assert {path: "changed\n"} == editor.files
+    assert ["changed\n", "new\n", "saved\n"] == [file.read_text() for file in sorted(workspace.iterdir())]
+    results = [u for u in editor.updates if u.session_update == "tool_call_update" and u.status == "completed"]
+    assert "unsaved" in results[0].content[0].content.text
+    assert 4 == len(results)
+
+
 def test_a_denied_call_does_not_run_and_ends_the_turn(command: Command, referee: Referee, workspace: Path) -> None:
     """Rejecting leaves the file as it is, the call failed, and the decision in the log; nothing more is sent."""
     (workspace / "a.txt").write_text("one\n")

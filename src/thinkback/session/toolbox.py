@@ -16,7 +16,7 @@ import msgspec
 
 from thinkback.drive.bounds import OUTPUT_TOKENS
 from thinkback.drive.tools import PythonTool, python_tool
-from thinkback.drive.workspace.files import Files
+from thinkback.drive.workspace.files import Buffers, Files
 from thinkback.drive.workspace.paths import Workspace, workspace_at
 from thinkback.drive.workspace.shell import Commands, environment
 from thinkback.errors import SettingError
@@ -51,13 +51,15 @@ def toolbox(
     workspace: str | os.PathLike[str] = ".",
     servers: Mapping[str, Server | Mapping[str, Any]] | None = None,
     tokens: int = OUTPUT_TOKENS,
+    buffers: Buffers | None = None,
 ) -> Iterator[list[PythonTool]]:
     """The tools ``names`` of a session, while in it; functions of one's own may be added to the list.
 
-    ``workspace`` is the directory that files are confined to and commands start in. ``servers`` are the MCP servers
-    that ``mcp:NAME`` means, beside those of the session's app and of the person's ``mcp.toml``. One call gives at most
-    ``tokens`` (estimated). Raises ``SettingError`` for a name that does not exist, ``NotFoundError`` for a missing
-    directory, ``MissingPackageError`` and ``ToolServerError`` where a server cannot be used.
+    ``workspace`` is the directory that files are confined to and commands start in; those that are open in ``buffers``
+    are read and changed there. ``servers`` are the MCP servers that ``mcp:NAME`` means, beside those of the session's
+    app and of the person's ``mcp.toml``. One call gives at most ``tokens`` (estimated). Raises ``SettingError`` for a
+    name that does not exist, ``NotFoundError`` for a missing directory, ``MissingPackageError`` and ``ToolServerError``
+    where a server cannot be used.
     """
     wanted = list(dict.fromkeys(names))
     app = session.app
@@ -65,7 +67,7 @@ def toolbox(
     chosen = _servers([name for name in wanted if name.startswith(MCP)], named)
     _check([name for name in wanted if not name.startswith(MCP)])
     place = workspace_at(workspace, _closed(session))
-    tools = [*_workspace_tools(session, wanted, place, tokens), *_own_tools(session, wanted, tokens)]
+    tools = [*_workspace_tools(session, wanted, place, tokens, buffers), *_own_tools(session, wanted, tokens)]
     if not chosen:
         yield tools
         return
@@ -132,8 +134,10 @@ def _filled(name: str, server: Server) -> Server:
     return msgspec.structs.replace(server, env=env, headers=headers)
 
 
-def _workspace_tools(session: Session, names: Sequence[str], workspace: Workspace, tokens: int) -> list[PythonTool]:
-    files = Files(workspace, tokens)
+def _workspace_tools(
+    session: Session, names: Sequence[str], workspace: Workspace, tokens: int, buffers: Buffers | None
+) -> list[PythonTool]:
+    files = Files(workspace, tokens, buffers)
     commands = Commands(workspace, tokens, environment(os.environ, _keys(session)))
     return [
         python_tool(_WORKSPACE[name][0](files, commands), name=name, effect=_WORKSPACE[name][1])

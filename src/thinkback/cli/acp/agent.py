@@ -18,6 +18,7 @@ from acp import schema
 import thinkback
 from thinkback.cli import terminal
 from thinkback.cli.acp import options
+from thinkback.cli.acp.buffers import EditorBuffers
 from thinkback.cli.acp.conversation import Conversation
 from thinkback.cli.options import Place, check_place, opened, place_after
 from thinkback.errors import CredentialError, NotFoundError, SettingError, ThinkbackError, UnsupportedContent
@@ -56,13 +57,15 @@ class EditorAgent:
         self._start = start
         self._conversations: dict[str, Conversation] = {}
         self._client: Any = None
+        self._files: Any = None
 
     def on_connect(self, conn: Any) -> None:
         """The editor is there."""
         self._client = conn
 
-    async def initialize(self, protocol_version: int, **_: Any) -> Any:
+    async def initialize(self, protocol_version: int, client_capabilities: Any = None, **_: Any) -> Any:
         """Say what is understood."""
+        self._files = client_capabilities.fs if client_capabilities is not None else None
         return acp.InitializeResponse(
             protocol_version=min(protocol_version, acp.PROTOCOL_VERSION) or acp.PROTOCOL_VERSION,
             agent_info=schema.Implementation(name="thinkback", title="thinkback", version=thinkback.__version__),
@@ -192,7 +195,8 @@ class EditorAgent:
         return await self._hold(id, session, cwd, servers)
 
     async def _hold(self, id: str, session: Session, cwd: str, servers: Sequence[Any]) -> Conversation:
-        conversation = Conversation(self._client, id, session, cwd, self._start.models)
+        buffers = EditorBuffers(self._client, id, self._files)
+        conversation = Conversation(self._client, id, session, cwd, self._start.models, buffers)
         try:
             await conversation.begin(servers)
         except BaseException:

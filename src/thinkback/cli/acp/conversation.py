@@ -16,6 +16,7 @@ from acp import schema
 
 from thinkback.cli import terminal
 from thinkback.cli.acp import calls, content, options
+from thinkback.cli.acp.buffers import EditorBuffers
 from thinkback.cli.acp.telling import Telling
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ThinkbackError
@@ -48,14 +49,19 @@ _TOOLS = ("read", "list", "search", "write", "edit", "shell")
 
 
 class Conversation:
-    """``session`` in ``workspace``, told to ``client`` as the conversation ``id``; ``models`` may be chosen."""
+    """``session`` in ``workspace``, told to ``client`` as the conversation ``id``; ``models`` may be chosen, and
+    ``buffers`` has what is open in the editor.
+    """
 
-    def __init__(self, client: Any, id: str, session: Session, workspace: str, models: Sequence[str]) -> None:
+    def __init__(
+        self, client: Any, id: str, session: Session, workspace: str, models: Sequence[str], buffers: EditorBuffers
+    ) -> None:
         self.id = id
         self.session = session
         self._client = client
         self._workspace = workspace
         self._models = models
+        self._buffers = buffers
         self._home = options.home_of(session)
         self._telling = Telling(client, id, workspace)
         self._stream: AsyncContinuedStream | None = None
@@ -164,7 +170,7 @@ class Conversation:
 
     async def _open(self, names: Sequence[str], servers: Mapping[str, Server]) -> None:
         """Add tools, which may have to be started."""
-        box = toolbox(self.session, names, workspace=self._workspace, servers=servers)
+        box = toolbox(self.session, names, workspace=self._workspace, servers=servers, buffers=self._buffers)
         tools = await asyncio.get_running_loop().run_in_executor(None, box.__enter__)
         self._needed.push(box)
         self._tools += tools

@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 import threading
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from msgspec import Meta
 
@@ -23,12 +23,26 @@ _ENTRIES = 1_000
 Lines = Annotated[int, Meta(ge=1)]
 
 
-class Files:
-    """The file tools of one workspace. ``tokens`` bounds what one call gives. For any number of threads."""
+class Buffers(Protocol):
+    """Files that are open somewhere, as in an editor, with changes that the disk does not have. Paths are absolute."""
 
-    def __init__(self, workspace: Workspace, tokens: int) -> None:
+    def read(self, path: str) -> str | None:
+        """The text of an open file; ``None`` where the disk is to say it."""
+
+    def write(self, path: str, text: str) -> bool:
+        """Replace the text of a file that is there; false where that is to be done on the disk."""
+
+
+class Files:
+    """The file tools of one workspace. ``tokens`` bounds what one call gives. For any number of threads.
+
+    Files that are open in ``buffers`` are read and changed there.
+    """
+
+    def __init__(self, workspace: Workspace, tokens: int, buffers: Buffers | None = None) -> None:
         self._workspace = workspace
         self._tokens = tokens
+        self._buffers = buffers
         self._changing = threading.Lock()
 
     def read(self, path: str, offset: Lines = 1, limit: Lines = 2000) -> str:
@@ -59,7 +73,7 @@ class Files:
         data = content.encode("utf-8", "replace")
         with self._changing:
             before = self._status(place)
-            self._store(place, data, before)
+            self._put(place, content, data, before)
         count = len(texts.lines(content))
         return f"{'Created' if before is None else 'Replaced'} {place.shown}: {count:,} lines, {len(data):,} bytes."
 
@@ -79,7 +93,8 @@ class Files:
                 raise _absent(place, written.text, old_string)
             if count > 1 and not replace_all:
                 raise _ambiguous(place, written.text, old, count)
-            self._store(place, written.encoded(written.text.replace(old, new)), status)
+            changed = written.text.replace(old, new)
+            self._put(place, changed, written.encoded(changed), status)
         first = _line_of(written.text, written.text.index(old))
         where = f"line {first}" if count == 1 else f"{count} places, the first at line {first}"
         return f"Changed {place.shown} at {where}."
@@ -117,7 +132,25 @@ class Files:
                         f"{place.shown} has {status.st_size:,} bytes: too much to read",
                         next_actions=("Use search, or a command that shows a part of it.",),
                     )
-                return place, status, texts.decode(file.read(LARGEST), place.shown)
+                return place, status, self._as_open(place, texts.decode(file.read(LARGEST), place.shown))
+
+    def _as_open(self, place: Place, written: Written) -> Written:
+        """``written`` as it is where it is open; line ends alone, which editors make their own, are no difference."""
+        text = self._buffers.read(self._path(place)) if self._buffers is not None else None
+        if text is None or text.replace("\r\n", "\n") == written.text.replace("\r\n", "\n"):
+            return written
+        return written._replace(text=text)
+
+    def _put(self, place: Place, text: str, data: bytes, before: os.stat_result | None) -> None:
+        """Give the file ``text``, where it is open or, as ``data``, on the disk."""
+        if before is not None and self._buffers is not None:
+            _refuse_read_only(place, before)
+            if self._buffers.write(self._path(place), text):
+                return
+        self._store(place, data, before)
+
+    def _path(self, place: Place) -> str:
+        return os.path.join(self._workspace.root, *place.parts)
 
     def _status(self, place: Place) -> os.stat_result | None:
         """What is at ``place``; ``None`` where nothing is."""
@@ -132,8 +165,8 @@ class Files:
 
     def _store(self, place: Place, data: bytes, before: os.stat_result | None) -> None:
         """Put ``data`` at ``place``: whole or, whatever happens, not at all."""
-        if before is not None and not before.st_mode & 0o222:
-            raise ToolFailed(f"{place.shown} is read-only", next_actions=("Ask the user whether it may be changed.",))
+        if before is not None:
+            _refuse_read_only(place, before)
         name = f".thinkback-{secrets.token_hex(8)}"
         with told(place), parent(self._workspace, place, create=before is None) as directory:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -154,6 +187,11 @@ def _refuse_special(place: Place, status: os.stat_result) -> None:
     found = kind(status.st_mode)
     if found:
         raise ToolFailed(f"{place.shown} is {found}", next_actions=("list shows what a directory holds.",))
+
+
+def _refuse_read_only(place: Place, status: os.stat_result) -> None:
+    if not status.st_mode & 0o222:
+        raise ToolFailed(f"{place.shown} is read-only", next_actions=("Ask the user whether it may be changed.",))
 
 
 def _remove(name: str, directory: int) -> None:
