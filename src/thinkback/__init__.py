@@ -17,7 +17,7 @@ _HOMES = {
     "Session": "thinkback.session.session",
     "Reply": "thinkback.session.reply",
     "Timeouts": "thinkback.drive.http",
-    "toolbox": "thinkback.session.toolbox",
+    "toolbox": "thinkback.session.agents.toolbox",
     "Decision": "thinkback.model.target",
     "Priority": "thinkback.model.commits",
     "Media": "thinkback.model.blocks",
@@ -64,11 +64,11 @@ if TYPE_CHECKING:
     from thinkback.model.deltas import TextDelta as TextDelta
     from thinkback.model.deltas import ToolCallDelta as ToolCallDelta
     from thinkback.model.target import Decision as Decision
+    from thinkback.session.agents.toolbox import toolbox as toolbox
     from thinkback.session.reply import Reply as Reply
     from thinkback.session.session import Session as Session
     from thinkback.session.store import SessionStore as SessionStore
     from thinkback.session.store import open as open
-    from thinkback.session.toolbox import toolbox as toolbox
     from thinkback.turn.permissions import PermissionAnswer as PermissionAnswer
     from thinkback.turn.permissions import PermissionRequest as PermissionRequest
 

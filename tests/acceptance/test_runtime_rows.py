@@ -13,15 +13,15 @@ CHAT, SCREEN = "cli/chat/test_prompt.py::test_", "cli/chat/test_screen.py::test_
 USAGE = "session/test_usage.py::test_"
 PROFILES, FAILOVER = "session/test_profiles.py::test_", "session/test_failover.py::test_"
 APPS, APP_FILES = "session/test_apps.py::test_", "settings/test_apps.py::test_"
-PERMISSIONS = "session/test_permissions.py::test_"
+PERMISSIONS = "session/agents/test_permissions.py::test_"
 MCP = "cli/test_mcp.py::test_"
 
 ROWS = (
     row(
         28,
         "the model commits reasoning by a tool",
-        "session/test_noting.py::test_a_note_parts_no_call_from_its_result",
-        "session/test_noting.py::test_the_tool_is_there_only_where_it_is_named",
+        "session/agents/test_noting.py::test_a_note_parts_no_call_from_its_result",
+        "session/agents/test_noting.py::test_the_tool_is_there_only_where_it_is_named",
     ),
     row(78, "effort levels", f"{SETTINGS}every_effort_is_said_or_its_absence_reported"),
     row(91, "read at each request", f"{SETTINGS}settings_are_read_at_each_request"),
@@ -55,7 +55,11 @@ ROWS = (
         f"{APPS}apps_do_not_share_a_conversation",
     ),
     row(96, "facts about models as data", f"{SETTINGS}the_facts_about_a_model_are_data_that_a_user_may_replace"),
-    row(97, "a child has an effort of its own", "session/test_subagents.py::test_a_sub_agent_has_an_effort_of_its_own"),
+    row(
+        97,
+        "a child has an effort of its own",
+        "session/agents/test_subagents.py::test_a_sub_agent_has_an_effort_of_its_own",
+    ),
     row(
         98,
         "constraints between features",

@@ -9,8 +9,8 @@ import pytest
 from tests.acceptance.hosts import every_dialect, statuses, talk
 from tests.conformance.moves import Place
 from thinkback.referee import Call, Referee, Step
+from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.store import SessionStore
-from thinkback.session.toolbox import toolbox
 from thinkback.turn.permissions import PermissionRequest
 
 BROKEN = "def double(x):\n    return x + 1\n"

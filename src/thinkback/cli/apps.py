@@ -78,7 +78,7 @@ def tools_of(session: Session) -> Iterator[dict[str, Any]]:
     if app is None or not app.tools:
         yield {}
         return
-    from thinkback.session.toolbox import toolbox
+    from thinkback.session.agents.toolbox import toolbox
 
     with toolbox(session, app.tools) as tools:
         yield {"tools": tools}

@@ -21,11 +21,11 @@ from thinkback.cli.acp.telling import Telling
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ThinkbackError
 from thinkback.session import continuing
+from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.continuing import AsyncContinuedStream
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
 from thinkback.session.stream import busy
-from thinkback.session.toolbox import toolbox
 from thinkback.settings.apps import MCP, Server
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
 from thinkback.turn.usage import summed

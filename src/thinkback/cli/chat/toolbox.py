@@ -33,7 +33,7 @@ class Toolbox:
     def _opened(self, session: Session, names: tuple[str, ...]) -> list[PythonTool] | None:
         if not names:
             return None
-        from thinkback.session.toolbox import toolbox
+        from thinkback.session.agents.toolbox import toolbox
 
         with working("starting tools"):
             return self._open.enter_context(toolbox(session, names))

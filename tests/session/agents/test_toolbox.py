@@ -17,12 +17,12 @@ from thinkback.drive.tools import PythonTool
 from thinkback.errors import SettingError
 from thinkback.model.blocks import ToolResult
 from thinkback.referee import Call, Referee, Step
+from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
-from thinkback.session.toolbox import toolbox
 from thinkback.settings.apps import Server
 
-SERVER = str(Path(__file__).parents[1] / "drive" / "mcp_server.py")
+SERVER = str(Path(__file__).parents[2] / "drive" / "mcp_server.py")
 
 EFFECTS = {"read": "reads", "list": "reads", "search": "reads", "write": "writes", "edit": "writes", "shell": "runs"}
 

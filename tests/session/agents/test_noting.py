@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from tests.log.build import texts
+from tests.session.agents.test_toolbox import results
 from tests.session.chats import KEY, get_weather, refusals, run
-from tests.session.test_toolbox import results
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.referee import Call, Referee, Step
+from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
-from thinkback.session.toolbox import toolbox
 
 HOSTS = {
     "deepseek": "deepseek-v4-pro",

@@ -16,18 +16,18 @@ import pytest
 
 import thinkback
 from tests.log.build import texts
+from tests.session.agents.test_toolbox import results
 from tests.session.chats import KEY, kinds, open_session, refusals, run, statuses
-from tests.session.test_toolbox import results
 from thinkback.cli.options import chosen
 from thinkback.drive.http import Httpx2Transport
 from thinkback.errors import Veto
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Request
 from thinkback.referee import Call, HttpError, Referee, Stall, Step
+from thinkback.session.agents.subagents import BRIEF, names
+from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
-from thinkback.session.subagents import BRIEF, names
-from thinkback.session.toolbox import toolbox
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
 
 SILENT = Step(reasoning="one two three", fault=Stall(60.0))
@@ -397,7 +397,7 @@ def test_a_transport_of_the_program_s_own_is_used(store: SessionStore, referee: 
 
 DOOMED = """
 import sys, thinkback
-from thinkback.session.toolbox import toolbox
+from thinkback.session.agents.toolbox import toolbox
 
 with thinkback.open(sys.argv[1]) as store:
     chat = store.session("chat", endpoint="deepseek", base_url=sys.argv[2], model="deepseek-v4-pro", api_key="a-key")

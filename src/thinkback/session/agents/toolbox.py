@@ -21,8 +21,8 @@ from thinkback.drive.workspace.paths import Workspace, workspace_at
 from thinkback.drive.workspace.shell import Commands, environment
 from thinkback.errors import SettingError
 from thinkback.session import config
-from thinkback.session.noting import COMMIT_REASONING, commit_reasoning
-from thinkback.session.subagents import TASK, task_tool
+from thinkback.session.agents.noting import COMMIT_REASONING, commit_reasoning
+from thinkback.session.agents.subagents import TASK, task_tool
 from thinkback.settings.apps import BUILTIN_TOOLS, MCP, Server
 from thinkback.turn.permissions import Effect
 

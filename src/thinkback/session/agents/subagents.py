@@ -24,9 +24,9 @@ from thinkback.drive.tools import PythonTool, ToolOutput, python_tool
 from thinkback.errors import ThinkbackError, ToolFailed
 from thinkback.log.protocol import TASK_PURPOSE, Origin
 from thinkback.session import continuing
+from thinkback.session.agents.permitting import Permitting
 from thinkback.session.asking import runnable
 from thinkback.session.children import descend
-from thinkback.session.permitting import Permitting
 from thinkback.session.reply import Reply
 from thinkback.session.usage import spent
 from thinkback.turn.orphans import last_system
