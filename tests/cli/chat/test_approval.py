@@ -14,7 +14,8 @@ import thinkback
 from tests.cli.chat.talks import messages
 from tests.cli.chat.terminal import Terminal
 from tests.cli.command import PLACE, Command
-from thinkback.cli.chat.approval import lines, read
+from thinkback.cli.chat.ahead import readable
+from thinkback.cli.chat.approval import lines, plain, read
 from thinkback.referee import Call, Referee, Step
 from thinkback.turn.permissions import PermissionAnswer
 
@@ -137,6 +138,55 @@ def test_always_is_not_asked_again(agent: Terminal, command: Command, referee: R
     assert {"a.txt", "b.txt"} == set(os.listdir(command.place / "work"))
 
 
+@pytest.mark.parametrize("typed", ["a\r", "yes, do it\ry\r", "y"])
+def test_what_was_typed_before_the_question_is_no_answer(
+    agent: Terminal, command: Command, referee: Referee, typed: str
+) -> None:
+    """It stands at the next prompt; whoever reads the question answers it."""
+    touch = Call("shell", {"command": "touch one"})
+    referee.push(Step(reasoning="I think. " * 10, tool_calls=[touch], pace=0.01))
+    agent.send(f"Go{ENTER}")
+    agent.wait_for("I think.")
+    agent.send(typed)
+    agent.wait_for(QUESTION)
+    agent.send(f"n{ENTER}")
+    agent.wait_for("denied")
+    agent.wait_for(f"> {typed.partition(ENTER)[0]}")
+
+    assert 1 == agent.text.count(QUESTION)
+    assert [] == os.listdir(command.place / "work")
+
+
+def test_an_answer_and_more_behind_it_answers_one_question(agent: Terminal, command: Command, referee: Referee) -> None:
+    """The second question was not there when the second yes was typed."""
+    touches = [Call("shell", {"command": f"touch {name}"}) for name in ("one", "two")]
+    referee.push(Step(tool_calls=touches))
+    agent.send(f"Go{ENTER}")
+    agent.wait_for(QUESTION)
+    agent.send(f"y{ENTER}y{ENTER}")
+    agent.wait_until(lambda: 2 == agent.text.count(QUESTION), "the second question")
+    agent.send(f"n{ENTER}")
+    agent.wait_for("denied")
+
+    assert [] == os.listdir(command.place / "work")
+
+
+def test_what_is_left_out_of_a_long_call_can_be_shown(agent: Terminal, command: Command, referee: Referee) -> None:
+    """Nothing runs that a person could not see before."""
+    long = "\n".join([*(f"# {number}" for number in range(50)), "touch one"])
+    referee.push(Step(tool_calls=[Call("shell", {"command": long})]))
+    agent.send(f"Go{ENTER}")
+    agent.wait_for("[s]how all")
+    assert "touch one" not in agent.everything
+    agent.send(f"s{ENTER}")
+    agent.wait_for("  touch one")
+    agent.wait_for(QUESTION)
+    agent.send(f"n{ENTER}")
+    agent.wait_for("denied")
+
+    assert [] == os.listdir(command.place / "work")
+
+
 def test_ctrl_c_at_the_question_ends_the_turn(agent: Terminal, command: Command, referee: Referee) -> None:
     """Nothing is run, and the chat goes on."""
     referee.push(Step(tool_calls=[Call("shell", {"command": "touch one"})]), Step(text="Fine."))
@@ -240,6 +290,8 @@ def test_nobody_is_asked_in_a_pipe(command: Command, referee: Referee) -> None:
         ("no use the other file", PermissionAnswer(False, note="use the other file")),
         ("", PermissionAnswer(False)),
         ("   ", PermissionAnswer(False)),
+        ("always use tabs, please", None),
+        ("a bug is in there", None),
         ("maybe", None),
         ("yesterday", None),
     ],
@@ -264,10 +316,30 @@ def test_a_call_is_shown_as_what_it_does(tmp_path: Path) -> None:
     assert "  one\n  two" == shown("shell", json.dumps({"command": "one\ntwo"}))
     assert "  a.txt\n  @@ -1 +1 @@\n  -two\n  +three" == shown("edit", json.dumps(edit))
     assert f"  {there}\n  @@ -1,2 +1,2 @@\n   same\n  -old\n  +new" == shown("write", json.dumps(write))
-    assert '  a: b\n  c: {"d":1}' == shown("other", '{"a": "b", "c": {"d": 1}}')
+    assert '  a: b\n    c\n  d: {"e":1}' == shown("other", '{"a": "b\\nc", "d": {"e": 1}}')
     assert "  not json" == shown("other", "not json")
     assert "  [1]" == shown("other", "[1]")
     assert "" == shown("other", "")
+
+
+def test_nothing_of_a_call_is_left_unsaid(tmp_path: Path) -> None:
+    """What stands beside a command or a change; a difference in letters that show nothing."""
+    there = tmp_path / "there.sh"
+    there.write_bytes(b"# harmless\x0crm a\r\n")
+    edit = {"path": "a", "old_string": "# one\u2028rm a", "new_string": "# one\nrm a", "replace_all": True}
+
+    assert "  ls\n  script: rm\n    a" == shown("mcp__x__run", json.dumps({"command": "ls", "script": "rm\na"}))
+    assert "-# one\u2028rm a\n  +# one\n  +rm a\n  replace_all: true" in shown("edit", json.dumps(edit))
+    written = {"path": str(there), "content": "# harmless\nrm a\n"}
+    assert "-# harmless\x0crm a\r\n  +# harmless\n  +rm a" in shown("write", json.dumps(written))
+    assert "a<U+200B>b<U+202E>c<U+000A><U+001B>[2J    d" == plain("a\u200bb\u202ec\n\x1b[2J\td")
+
+
+def test_keys_that_are_no_letters_are_not_kept() -> None:
+    """Of what was typed before a question, letters and lines stay."""
+    typed = b"one\x1b[A\x1bOP\x1b[200~ two\x1b[201~\rthree\x1bx\x7f\r"
+
+    assert "one two\nthree" == readable(typed + b"\x1b]11;rgb:0000/0000/0000\x1b\\")
 
 
 def test_what_is_no_text_is_shown_as_new(tmp_path: Path) -> None:

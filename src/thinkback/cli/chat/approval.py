@@ -1,6 +1,7 @@
 """Asks the person whether a call may run: shows what it would do, then takes yes, no, always, and a note for the model.
 
-What is not a clear yes runs nothing: an empty line is a no, any other word is asked about again.
+What is not a clear yes runs nothing: an empty line is a no, any other word is asked about again, and what was typed
+before the question was there answers nothing. What is left out of a long call is said to be, and can be shown.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from thinkback.cli import terminal
+from thinkback.cli.chat import ahead
 from thinkback.model import canonical
 from thinkback.turn.permissions import PermissionAnswer
 
@@ -25,10 +27,13 @@ if TYPE_CHECKING:
     from thinkback.turn.permissions import PermissionRequest
 
 QUESTION = "[y]es, [n]o, [a]lways; then a note for the model if you like: "
+CUT_QUESTION = QUESTION.replace("[a]lways", "[a]lways, [s]how all")
 _WORDS = {"y": True, "yes": True, "a": True, "always": True, "n": False, "no": False}
 _ALWAYS = ("a", "always")
+_SHOW = ("s", "show", "show all")
 _MOST_LINES = 40
-_MOST_VALUE = 400
+_MOST_COLUMNS = 1_000
+_MOST_ALWAYS = 120
 _LARGEST_FILE = 1_000_000
 
 
@@ -37,10 +42,12 @@ def asker(chat: Chat) -> Callable[[PermissionRequest], PermissionAnswer]:
 
     def approve(request: PermissionRequest) -> PermissionAnswer:
         with chat.screen.aside():
-            show(request)
+            is_cut = show(request)
             while True:
+                # whoever typed before the question was there did not answer it
+                chat.screen.keep_typed(ahead.take())
                 try:
-                    answered = read(chat.reader.ask(QUESTION))
+                    line = chat.reader.ask(CUT_QUESTION if is_cut else QUESTION)
                 except EOFError:
                     return PermissionAnswer(False)
                 except KeyboardInterrupt:
@@ -49,59 +56,88 @@ def asker(chat: Chat) -> Callable[[PermissionRequest], PermissionAnswer]:
                     # a sub-agent asks in a thread of its own: the turn that it works for is to end
                     signal.raise_signal(signal.SIGINT)
                     return PermissionAnswer(False)
+                answered = read(line)
                 if answered is not None:
                     return answered
+                if is_cut and line.strip().lower() in _SHOW:
+                    is_cut = show(request, whole=True)
 
     return approve
 
 
 def read(line: str) -> PermissionAnswer | None:
-    """What a person's line says; ``None`` where it is neither yes nor no."""
+    """What a person's line says; ``None`` where it is neither yes nor no.
+
+    A note behind "always" needs a sign in between: "a note" may be the beginning of a message.
+    """
     first, _, note = line.strip().partition(" ")
     word = first.lower().rstrip(",.;:")
     if not first:
         return PermissionAnswer(False)
-    if word not in _WORDS:
+    if word not in _WORDS or (word in _ALWAYS and note and len(word) == len(first)):
         return None
     return PermissionAnswer(_WORDS[word], always=word in _ALWAYS, note=note.strip())
 
 
-def show(request: PermissionRequest) -> None:
-    """The call, why it is asked about, what it would do, and what "always" would mean."""
+def show(request: PermissionRequest, *, whole: bool = False) -> bool:
+    """The call, why it is asked about, what it would do, and what "always" would mean. Returns whether a part of it was
+    left out; nothing is, where the ``whole`` is wanted.
+    """
     pen = terminal.pen(sys.stdout)
-    terminal.out(pen(f"{terminal.one_line(request.call.name, 40)} {request.effect}", "bold"))
-    for line, style in _cut(lines(request.call.name, request.call.arguments)):
-        terminal.out(pen(terminal.clean(line), *((style,) if style else ())))
-    terminal.out(pen(terminal.wrap(f"{request.reason}; always: {request.always}", 2), "dim"))
+    found = [(plain(line), style) for line, style in lines(request.call.name, request.call.arguments)]
+    kept = found if whole else [(line[:_MOST_COLUMNS], style) for line, style in found[:_MOST_LINES]]
+    terminal.out(pen(f"{plain(request.call.name)} {request.effect}", "bold"))
+    for line, style in kept:
+        terminal.out(pen(line, *((style,) if style else ())))
+    if kept != found:
+        missing = sum(len(line) for line, _ in found) - sum(len(line) for line, _ in kept)
+        terminal.out(pen(f"  ... {len(found) - len(kept)} more lines, {missing:,} characters not shown", "yellow"))
+    always = plain(request.always) if whole else terminal.one_line(plain(request.always), _MOST_ALWAYS)
+    terminal.out(pen(terminal.wrap(f"{request.reason}; always: {always}", 2), "dim"))
+    return kept != found
+
+
+def plain(text: str) -> str:
+    """One line of ``text`` with everything in it to be seen: what shows nothing is named by its number."""
+    return "".join(letter if letter.isprintable() else f"<U+{ord(letter):04X}>" for letter in text.expandtabs(4))
 
 
 def lines(name: str, arguments: str) -> Iterator[tuple[str, Style | None]]:
-    """A call as people read it: a command, a change as a diff, else argument by argument."""
+    """A call as people read it, whole: a command, a change as a diff, and whatever else is said, by argument."""
     try:
         given: Any = canonical.decode(arguments or "{}")
     except msgspec.DecodeError:
         given = None
+    rest: dict[Any, Any] = {}
     match given:
-        case {"command": str(command)}:
+        case {"command": str(command), **rest}:
             yield from ((f"  {line}", None) for line in command.split("\n"))
-        case {"path": str(path), "old_string": str(old), "new_string": str(new)}:
+        case {"path": str(path), "old_string": str(old), "new_string": str(new), **rest}:
             yield from _diff(path, old, new)
-        case {"path": str(path), "content": str(content)} if name == "write":
+        case {"path": str(path), "content": str(content), **rest} if name == "write":
             yield from _diff(path, _there(path), content)
-        case dict():
-            for key, value in given.items():
-                text = value if isinstance(value, str) else canonical.encode(value).decode()
-                yield f"  {key}: {terminal.one_line(text, _MOST_VALUE)}", None
+        case {**rest}:
+            pass
         case _:
-            yield f"  {terminal.one_line(arguments, _MOST_VALUE)}", None
+            rest = {"": arguments}
+    for key, value in rest.items():
+        text = value if isinstance(value, str) else canonical.encode(value).decode()
+        first, *others = text.split("\n")
+        yield f"  {key}: {first}" if key else f"  {first}", None
+        yield from ((f"    {line}", None) for line in others)
 
 
 def _diff(path: str, old: str, new: str) -> Iterator[tuple[str, Style | None]]:
     yield f"  {path}", None
-    changed = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)
+    changed = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=2)
     for line in [*changed][2:]:
         styles: Mapping[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
         yield f"  {line}", styles.get(line[:1])
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as a shell sees them: nothing but a line feed ends one."""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _there(path: str) -> str:
@@ -110,13 +146,6 @@ def _there(path: str) -> str:
     try:
         if not file.is_file() or file.stat().st_size > _LARGEST_FILE:
             return ""
-        return file.read_text(encoding="utf-8")
+        return file.read_bytes().decode()
     except (OSError, ValueError):
         return ""
-
-
-def _cut(found: Iterator[tuple[str, Style | None]]) -> Iterator[tuple[str, Style | None]]:
-    every = list(found)
-    yield from every[:_MOST_LINES]
-    if len(every) > _MOST_LINES:
-        yield f"  ... {len(every) - _MOST_LINES} more lines", "dim"

@@ -59,9 +59,13 @@ class Screen:
         self._blank = ""
 
     def take_typed(self) -> str:
-        """What a person typed while the terminal was asked for its background: the next prompt begins with it."""
+        """What a person typed too early for the next prompt, which begins with it."""
         typed, self._surface.typed = self._surface.typed, b""
         return terminal.clean(typed.decode(errors="replace"))
+
+    def keep_typed(self, text: str) -> None:
+        """Keep what was typed before a question was asked."""
+        self._surface.typed += text.encode(errors="replace")
 
     def listen(self, keyboard: Input) -> None:
         """Keep what ``keyboard`` reads free of answers of the terminal that come late."""
