@@ -20,11 +20,12 @@ from thinkback.cli.chat.calls import Calls
 from thinkback.cli.chat.look import Look, words_for
 from thinkback.cli.chat.surface import Surface
 from thinkback.cli.chat.thinking import WORKING, Thinking
+from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
 
-    from thinkback.model.deltas import Delta, Reclassified, Status, ToolCallDelta
+    from thinkback.model.deltas import Delta
     from thinkback.session.ink import Style
     from thinkback.session.reply import Reply
     from thinkback.wire.result import ReadResult
@@ -91,8 +92,6 @@ class Screen:
 
     def show(self, delta: Delta) -> None:
         """One delta."""
-        from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
-
         with self._lock:
             match delta:
                 case ReasoningDelta():
