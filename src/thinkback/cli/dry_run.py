@@ -87,7 +87,7 @@ def _copy(store: SessionStore, place: Place, names: Names, known: SessionInfo | 
 
 
 def _key(rulebook: Rulebook, place: Place) -> str:
-    from thinkback.session import config
+    from thinkback.session.config import keys
 
     known = rulebook.endpoint(place.endpoint) if place.endpoint else rulebook.endpoint_for_url(place.base_url)
-    return config.find_key(known, None, place.key_env) or _NO_KEY
+    return keys.of_endpoint(known, None, place.key_env) or _NO_KEY

@@ -35,7 +35,7 @@ def set_command(name: str, rest: tuple[str, ...], in_keyring: bool) -> None:
     """
     import os
 
-    from thinkback.session import keys
+    from thinkback.session.config import keys
 
     if rest:
         raise click.UsageError(_TYPED)
@@ -52,7 +52,7 @@ def set_command(name: str, rest: tuple[str, ...], in_keyring: bool) -> None:
 @json_option
 def list_command(as_json: bool) -> None:
     """List the keys there are: where each is kept, and the endpoints that it is for."""
-    from thinkback.session import keys
+    from thinkback.session.config import keys
 
     book = _book()
     users: dict[str, list[str]] = {}
@@ -77,7 +77,7 @@ def remove_command(name: str) -> None:
     """Remove the key of ENDPOINT, or the one of that name, from the key file and the keyring."""
     import os
 
-    from thinkback.session import keys
+    from thinkback.session.config import keys
 
     variable = _variable(name)
     keys.remove(variable)
@@ -88,7 +88,7 @@ def remove_command(name: str) -> None:
 
 def _variable(name: str) -> str:
     """The name of the key of an endpoint; a name of a key as it is."""
-    from thinkback.session import keys
+    from thinkback.session.config import keys
 
     try:
         names = _book().endpoint(name).auth.env

@@ -83,7 +83,7 @@ def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
 @click.argument("value")
 def set_command(key: str, value: str) -> None:
     """Set KEY to VALUE in the user's settings file."""
-    from thinkback.session import user_settings
+    from thinkback.session.config import user_settings
     from thinkback.settings import Layers
 
     parsed = Layers().set("user", key, value).entries[0].value
@@ -95,7 +95,7 @@ def set_command(key: str, value: str) -> None:
 @click.argument("key")
 def unset_command(key: str) -> None:
     """Take KEY out of the user's settings file."""
-    from thinkback.session import user_settings
+    from thinkback.session.config import user_settings
     from thinkback.settings import find
 
     name = find(key).name

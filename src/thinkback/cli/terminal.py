@@ -53,7 +53,7 @@ def without_keys(text: str) -> str:
     """``text`` without the value of any environment variable that is named like a secret, and without the keys that
     were found elsewhere.
     """
-    keys = sys.modules.get("thinkback.session.keys")
+    keys = sys.modules.get("thinkback.session.config.keys")
     named = {name: value.strip() for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     for name, secret in {**(keys.seen if keys is not None else {}), **named}.items():
         if len(secret) >= _SHORTEST_SECRET:

@@ -9,12 +9,14 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from thinkback.drive.auth import NO_CREDENTIALS, Keyring, takes
+from thinkback.drive.auth.account import account as account_of
 from thinkback.drive.auth.keys import fits_header
 from thinkback.drive.http import Timeouts
 from thinkback.errors import CredentialError, NotFoundError, SettingError
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import Target
 from thinkback.session import config
+from thinkback.session.config import keys
 from thinkback.turn.credentials import Authenticator
 
 # What belongs to one host and must not reach another by accident.
@@ -114,8 +116,8 @@ class Place(msgspec.Struct, frozen=True):
     def _account(self, endpoint: Endpoint, base_url: str) -> tuple[str, bool]:
         """Who pays, as far as it is known before the next request is signed."""
         has_own = self._has_own_credentials(endpoint)
-        key = None if has_own else config.find_key(endpoint, self.api_key, self.key_env)
-        account, known = config.account(endpoint, base_url, self.headers_given, key)
+        key = None if has_own else keys.of_endpoint(endpoint, self.api_key, self.key_env)
+        account, known = account_of(endpoint, base_url, self.headers_given, key)
         sign_in = None if account or key or has_own else self.keyring.sign_in(endpoint)
         return sign_in.account if sign_in is not None else (account, known)
 
@@ -144,9 +146,9 @@ class Place(msgspec.Struct, frozen=True):
         endpoint = self.resolved(rulebook)
         if self._has_own_credentials(endpoint):
             return NO_CREDENTIALS
-        key = config.find_key(endpoint, self.api_key, self.key_env)
+        key = keys.of_endpoint(endpoint, self.api_key, self.key_env)
         if key is None and self.key_env:
-            raise config.named_key_missing(self.key_env)
+            raise keys.missing(self.key_env)
         return self.keyring.authenticator(endpoint, key)
 
     def key_missing(self, rulebook: Rulebook) -> str:

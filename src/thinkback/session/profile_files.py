@@ -10,7 +10,8 @@ from pathlib import Path
 
 from thinkback.errors import NotFoundError, RuleFileError, SettingError
 from thinkback.rules.urls import normalise_url
-from thinkback.session import config, user_settings
+from thinkback.session import config
+from thinkback.session.config import user_settings
 from thinkback.settings import KEYS, parse_user_file
 from thinkback.settings.profiles import PLACE, Profile, combine, is_name, names_in, parse_profile, render
 

@@ -21,7 +21,7 @@ from thinkback.cli import terminal
 from thinkback.errors import CredentialError, NotFoundError, ProviderError, RuleFileError, SettingError
 from thinkback.referee import HttpError, Referee, Step
 from thinkback.rules import load_rulebook
-from thinkback.session import config, keys
+from thinkback.session.config import keys
 
 NAME = "DEEPSEEK_API_KEY"
 SECRET = "sk-kept-where-nobody-looks"
@@ -45,7 +45,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def find(endpoint: str = "deepseek", name: str = "") -> str | None:
     """The key for an endpoint of the catalogue."""
-    return config.find_key(RULES.endpoint(endpoint), None, name)
+    return keys.of_endpoint(RULES.endpoint(endpoint), None, name)
 
 
 def test_the_order_is_environment_file_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_a_key_that_is_given_needs_no_look(place: Path) -> None:
     """Not even at a file that is none."""
     place.mkdir()
     (place / "keys.toml").write_text("broken")
-    assert "given" == config.find_key(RULES.endpoint("deepseek"), " given ")
+    assert "given" == keys.of_endpoint(RULES.endpoint("deepseek"), " given ")
 
 
 def test_endpoints_of_one_provider_share_a_key() -> None:
@@ -210,8 +210,8 @@ def test_the_keyring_is_imported_only_when_nothing_else_has_the_key(place: Path)
     """It takes a fifth of a second."""
     keys.keep(NAME, SECRET)
     code = (
-        "import sys; from thinkback.rules import load_rulebook; from thinkback.session import config;"
-        "found = config.find_key(load_rulebook({}).endpoint('deepseek'), None);"
+        "import sys; from thinkback.rules import load_rulebook; from thinkback.session.config import keys;"
+        "found = keys.of_endpoint(load_rulebook({}).endpoint('deepseek'), None);"
         "print(len(found), 'keyring' in sys.modules)"
     )
     sources = str(Path(thinkback.__file__).parent.parent)

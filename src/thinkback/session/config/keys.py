@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from thinkback.errors import CredentialError, MissingPackageError, NotFoundError, RuleFileError, SettingError
+from thinkback.model.rule import Endpoint
 from thinkback.session import config
 from thinkback.settings.files import read_toml
 
@@ -42,6 +43,19 @@ class File(NamedTuple):
         return f"<File: keys {', '.join(self.keys)}; keyring {', '.join(self.keyring)}>"
 
 
+def of_endpoint(endpoint: Endpoint, given: str | None, name: str = "") -> str | None:
+    """The key for ``endpoint``: the one given, else that under ``name``, else that under one of its own names. Raises
+    as ``find``.
+
+    White space around it is taken off: files and shells leave it there. An endpoint that can do without a key, or signs
+    in by other means, has one in the keyring only where the key file says so.
+    """
+    if given is not None:
+        return given.strip()
+    needs_one = not endpoint.auth.optional and endpoint.auth.scheme in ("bearer", "header", "query")
+    return find((name,) if name else endpoint.auth.env, asks_keyring=bool(name) or needs_one)
+
+
 def find(names: Sequence[str], *, asks_keyring: bool = True) -> str | None:
     """The first key under one of ``names``. The keyring is asked for every name, or only where the file says that it
     has the key. Raises ``CredentialError`` for a key file that others may read, ``RuleFileError`` for one that is none.
@@ -58,6 +72,14 @@ def find(names: Sequence[str], *, asks_keyring: bool = True) -> str | None:
         if key:
             return _noted(name, key)
     return None
+
+
+def missing(name: str) -> CredentialError:
+    """The error for a key that has a name and is nowhere."""
+    return CredentialError(
+        f"there is no key {name}",
+        next_actions=(f"set {name} in the environment", f"or keep it: thinkback keys set {name}"),
+    )
 
 
 def keep(name: str, key: str, *, in_keyring: bool = False) -> Path:

@@ -1,21 +1,15 @@
-"""What the user's machine says: configuration files, keys, the date. Read when asked, kept nowhere."""
+"""What the user's machine says: configuration files, places of data, the date. Read when asked, kept nowhere.
+
+``keys`` finds keys, ``user_settings`` changes the settings file.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from thinkback.errors import CredentialError
-from thinkback.model.rule import Endpoint
-
-# Headers that name who pays.
-_PRINCIPALS = ("openai-organization", "x-organization-id", "chatgpt-account-id")
-_PROJECT = re.compile(r"/projects/([^/]+)")
 
 
 def config_dir() -> Path:
@@ -103,56 +97,3 @@ def price_file() -> tuple[str, str] | None:
 def today() -> str:
     """ISO date, UTC."""
     return time.strftime("%Y-%m-%d", time.gmtime())
-
-
-def find_key(endpoint: Endpoint, given: str | None, name: str = "") -> str | None:
-    """The key for ``endpoint``: the one given, else that of the variable ``name``, else that of its own variables, from
-    the environment, the key file or the keyring. Raises as ``keys.find``.
-
-    White space around it is taken off: files and shells leave it there. An endpoint that can do without a key, or signs
-    in by other means, has one in the keyring only where the key file says so.
-    """
-    if given is not None:
-        return given.strip()
-    names = (name,) if name else endpoint.auth.env
-    found = next(filter(None, (os.environ.get(name, "").strip() for name in names)), None)
-    if found is not None or not names:
-        return found
-    from thinkback.session import keys
-
-    needs_one = not endpoint.auth.optional and endpoint.auth.scheme in ("bearer", "header", "query")
-    return keys.find(names, asks_keyring=bool(name) or needs_one)
-
-
-def named_key_missing(name: str) -> CredentialError:
-    """The error for a key that has a name and is nowhere."""
-    return CredentialError(
-        f"there is no key {name}",
-        next_actions=(f"set {name} in the environment", f"or keep it: thinkback keys set {name}"),
-    )
-
-
-def account(endpoint: Endpoint, base_url: str, headers: Mapping[str, str], key: str | None) -> tuple[str, bool]:
-    """(account, whether it is known): the configured one, a stable principal, else a fingerprint of a lasting key."""
-    if endpoint.account:
-        return endpoint.account, True
-    lowered = {name.lower(): value for name, value in headers.items()}
-    named = next((lowered[name] for name in _PRINCIPALS if lowered.get(name)), "")
-    principal = named or _owner(endpoint, base_url)
-    if principal:
-        return principal, True
-    from thinkback.drive.auth.keys import expires
-    from thinkback.drive.auth.signin import fingerprint
-
-    return ("" if not key or expires(endpoint, key) else fingerprint(key)), False
-
-
-def _owner(endpoint: Endpoint, base_url: str) -> str:
-    """The Azure resource or Google project that an address of such an endpoint names."""
-    from thinkback.rules.urls import host_matches, split_address
-
-    host, path = split_address(base_url)
-    if endpoint.auth.scheme == "azure" and any(host_matches(pattern, host, path) for pattern in endpoint.hosts):
-        return host.partition(".")[0]
-    project = _PROJECT.search(path) if endpoint.auth.scheme == "google" else None
-    return project[1] if project else ""
