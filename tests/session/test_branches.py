@@ -98,6 +98,24 @@ def test_a_branch_anywhere(session: Session) -> None:
         session.branches.delete("b", force=True)
 
 
+def test_a_branch_before_a_commit_says_it_otherwise(session: Session) -> None:
+    """Also before the first one, where it is empty; a commit of another line is refused, and nothing is made."""
+    first, second = session.log()[0], turn(session, "r", "b")
+    session.branches.before(session.log()[2].hash, "other")
+    assert ["q", "a"] == said(session)
+    session.branches.before(first.hash, "empty")
+    turn(session, "s", "c")
+
+    assert ["s", "c"] == said(session)
+    with pytest.raises(NotFoundError, match="is not on this branch"):
+        session.branches.before(second.hash, "none")
+    with pytest.raises(BranchError):
+        session.branches.before(session.log()[0].hash, "not a name")
+    assert ["empty", "main", "other"] == names(session)
+    session.branches.switch("main")
+    assert ["q", "a", "r", "b"] == said(session)
+
+
 def test_an_empty_session_has_branches(store: SessionStore) -> None:
     """They begin with nothing."""
     session = store.session("new")

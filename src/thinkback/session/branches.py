@@ -86,10 +86,12 @@ class Branches:
 
     def before(self, hash: str, name: str) -> BranchInfo:
         """Make the branch ``name``, which ends before the commit ``hash`` of this line, and go on there: to say it
-        again or otherwise. Raises as ``branch``.
+        again or otherwise. Raises as ``branch``, and ``NotFoundError`` for a commit that is not on this line.
         """
         commits = self._session.log()
-        at = next((at for at, commit in enumerate(commits) if commit.hash == hash), 0)
+        at = next((at for at, commit in enumerate(commits) if commit.hash == hash), None)
+        if at is None:
+            raise NotFoundError(f"commit {hash[:12]} is not on this branch", next_actions=("check it with the log",))
         if at:
             return self.branch(name, commits[at - 1].hash, switch=True)
         info = self._log.refs.create(self._session.id, check_branch(name), Head())
