@@ -160,7 +160,7 @@ def place_of(
     """``given``, completed by the profiles that are named or that the session has, else from its last request, else by
     the user's default profiles.
     """
-    from thinkback.session.profile_files import SETTING
+    from thinkback.session.profiles.files import SETTING
     from thinkback.settings.registry import DEFAULT
 
     own = profile or (known.settings.get(SETTING, "") if known is not None else "")
@@ -173,7 +173,8 @@ def place_of(
 
 
 def _profiled(store: SessionStore, given: Place, names: str) -> Place:
-    from thinkback.session import following, requests
+    from thinkback.session import requests
+    from thinkback.session.profiles import following
     from thinkback.settings.profiles import names_in
 
     place = requests.Place(model=given.model, endpoint=given.endpoint, base_url=given.base_url, key_env=given.key_env)

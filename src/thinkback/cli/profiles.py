@@ -26,16 +26,16 @@ def profile_command() -> None:
 def list_command(as_json: bool) -> None:
     """List the profiles; the default ones are marked."""
     from thinkback.errors import ThinkbackError
-    from thinkback.session import profile_files
+    from thinkback.session.profiles import files
 
-    names, defaults = profile_files.listed(), profile_files.defaults()
+    names, defaults = files.listed(), files.defaults()
     if as_json:
         terminal.print_json([{"name": name, "default": name in defaults} for name in names])
         return
     pen, width = terminal.pen(sys.stdout), max(map(len, names), default=0)
     for name in names:
         try:
-            told = _summary(profile_files.read(name))
+            told = _summary(files.read(name))
         except ThinkbackError as error:
             told = pen(terminal.clean(error.message), "red")
         mark = "*" if name in defaults else " "
@@ -49,9 +49,9 @@ def list_command(as_json: bool) -> None:
 @json_option
 def show_command(name: str, as_json: bool) -> None:
     """Show what the profile NAME says."""
-    from thinkback.session import profile_files
+    from thinkback.session.profiles import files
 
-    said = profile_files.described(profile_files.read(name))
+    said = files.described(files.read(name))
     if as_json:
         terminal.print_json({"name": name, **dict(said)})
         return
@@ -74,23 +74,23 @@ def save_command(name: str, **given: Any) -> None:
 
     A file that is there keeps its comments. Keys are not saved, only the name of one (--key-env).
     """
-    from thinkback.session import profile_files
+    from thinkback.session.profiles import files
     from thinkback.settings.profiles import PLACE
 
     is_said = any(map(_is_typed, (*PLACE, "settings", "targets")))
     if is_said and given["session"]:
         raise click.UsageError("--session saves what the session is set to; say nothing else with it")
     profile = _said(given) if is_said else _of_session(given["db"], given["session"])
-    terminal.out(f"saved in {terminal.clean(str(profile_files.write(name, profile)))}")
+    terminal.out(f"saved in {terminal.clean(str(files.write(name, profile)))}")
 
 
 @profile_command.command("delete")
 @click.argument("name")
 def delete_command(name: str) -> None:
     """Delete the profile NAME."""
-    from thinkback.session import profile_files
+    from thinkback.session.profiles import files
 
-    profile_files.delete(name)
+    files.delete(name)
     terminal.out(f"{name} is deleted")
 
 
@@ -102,15 +102,15 @@ def default_command(names: tuple[str, ...], is_none: bool) -> None:
 
     They are written into the settings file, whose comments stay.
     """
-    from thinkback.session import profile_files
+    from thinkback.session.profiles import files
 
     if names and is_none:
         raise click.UsageError("--none goes without names")
     if names or is_none:
-        path = profile_files.make_default(names)
+        path = files.make_default(names)
         terminal.out(f"{', '.join(names) or 'none'}, in {terminal.clean(str(path))}")
     else:
-        terminal.out(", ".join(profile_files.defaults()) or "none")
+        terminal.out(", ".join(files.defaults()) or "none")
 
 
 def _is_typed(option: str) -> bool:
@@ -121,8 +121,9 @@ def _is_typed(option: str) -> bool:
 def _said(given: dict[str, Any]) -> Profile:
     from thinkback.cli.run import pairs
     from thinkback.rules import load_rulebook
-    from thinkback.session import config, rotation
-    from thinkback.session.moving import moved, spot_of
+    from thinkback.session import config
+    from thinkback.session.profiles import rotation
+    from thinkback.session.profiles.moving import moved, spot_of
     from thinkback.session.requests import Place
     from thinkback.settings import Layers
     from thinkback.settings.profiles import PLACE, Profile
@@ -145,7 +146,7 @@ def _said(given: dict[str, Any]) -> Profile:
 
 
 def _of_session(db: str, name: str) -> Profile:
-    from thinkback.session import following
+    from thinkback.session.profiles import following
 
     with existing_log(db) as store:
         info = chosen(store, name)

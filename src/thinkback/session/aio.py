@@ -14,7 +14,8 @@ from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport
 from thinkback.drive.threads import in_thread
 from thinkback.model.commits import Commit, Message
 from thinkback.model.deltas import Delta, Status
-from thinkback.session import asking, following, requests
+from thinkback.session import asking, requests
+from thinkback.session.profiles import following
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import busy, reply_of

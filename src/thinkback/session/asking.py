@@ -16,9 +16,10 @@ from thinkback.errors import ToolDefinitionError, Veto
 from thinkback.log.compaction import is_empty
 from thinkback.model.commits import Compaction, Message
 from thinkback.model.target import Settings, Target
-from thinkback.session import apps, following, requests
+from thinkback.session import apps, requests
 from thinkback.session.agents.permitting import Permitting
 from thinkback.session.fresh import new_id, outside
+from thinkback.session.profiles import following
 from thinkback.session.requests import Options
 from thinkback.turn.ask import Ask
 from thinkback.turn.budget import Bounded, bounded

@@ -16,10 +16,11 @@ from thinkback.log.protocol import SessionInfo
 from thinkback.model.commits import Commit, Draft, Payload, Priority, Step
 from thinkback.model.curation import matching
 from thinkback.model.target import Decision, Settings, Target, merge_headers
-from thinkback.session import apps, asking, following, requests
+from thinkback.session import apps, asking, requests
 from thinkback.session.curating import Batch, Curator
 from thinkback.session.fresh import new_id
-from thinkback.session.profile_files import SETTING
+from thinkback.session.profiles import following
+from thinkback.session.profiles.files import SETTING
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import ReplyStream, busy
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from thinkback.session.branches import Branches
     from thinkback.session.compacting import Compactor
     from thinkback.session.explaining import Explanation
-    from thinkback.session.profiles import Profiles
+    from thinkback.session.profiles.profiles import Profiles
     from thinkback.session.search import Search
     from thinkback.session.store import SessionStore
     from thinkback.session.usage import SessionUsage, Spent
@@ -294,7 +295,7 @@ class Session:
     @property
     def profiles(self) -> Profiles:
         """Settings, endpoint and model under a name: save, load, list, delete, default."""
-        from thinkback.session.profiles import Profiles
+        from thinkback.session.profiles.profiles import Profiles
 
         return Profiles(self)
 

@@ -145,10 +145,11 @@ class SessionStore:
         """
         from thinkback.drive.http import Timeouts
         from thinkback.drive.sync import now
-        from thinkback.session import apps, following
+        from thinkback.session import apps
         from thinkback.session.fresh import new_id
         from thinkback.session.place import Place
-        from thinkback.session.profile_files import SETTING
+        from thinkback.session.profiles import following
+        from thinkback.session.profiles.files import SETTING
         from thinkback.session.session import Session
         from thinkback.settings.profiles import names_in
         from thinkback.settings.registry import DEFAULT

@@ -11,7 +11,8 @@ from thinkback.drive.sync import SyncDriver
 from thinkback.errors import ThinkbackError
 from thinkback.model.commits import Message
 from thinkback.model.deltas import Delta
-from thinkback.session import asking, following
+from thinkback.session import asking
+from thinkback.session.profiles import following
 from thinkback.session.reply import Reply
 from thinkback.session.requests import Options
 from thinkback.turn.events import Outcome

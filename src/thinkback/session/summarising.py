@@ -30,7 +30,7 @@ from thinkback.log.outline import Outline
 from thinkback.model.commits import Compaction, Usage
 from thinkback.model.deltas import Status
 from thinkback.session.place import Place
-from thinkback.session.profile_files import SETTING
+from thinkback.session.profiles.files import SETTING
 from thinkback.session.reply import Reply, total
 from thinkback.session.requests import Options
 from thinkback.turn import pressure, room

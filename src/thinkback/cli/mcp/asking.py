@@ -23,7 +23,7 @@ from thinkback.errors import NetworkError, NotFoundError, ProviderError, Thinkba
 from thinkback.model.deltas import ReasoningDelta, TextDelta
 from thinkback.model.target import Settings
 from thinkback.session.aio import AsyncReplyStream
-from thinkback.session.profile_files import SETTING as PROFILES
+from thinkback.session.profiles.files import SETTING as PROFILES
 from thinkback.session.reply import Reply
 from thinkback.session.requests import Place
 from thinkback.session.session import Session

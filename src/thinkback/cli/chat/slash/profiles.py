@@ -10,7 +10,7 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.chat.table import Slash, words
-from thinkback.session.profile_files import SETTING
+from thinkback.session.profiles.files import SETTING
 from thinkback.settings.profiles import names_in
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from thinkback.errors import SettingError, ThinkbackError
 from thinkback.model.commits import Commit, Request
 from thinkback.model.target import Target
 from thinkback.session.fresh import outside
-from thinkback.session.moving import moved, spot_of
 from thinkback.session.place import Place
-from thinkback.session.profile_files import read
+from thinkback.session.profiles.files import read
+from thinkback.session.profiles.moving import moved, spot_of
 from thinkback.settings.profiles import Profile
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from thinkback.errors import ContextRefused, CredentialError, ReplayRefused, SettingError, UnsupportedContent
-from thinkback.session.moving import Spot, filled, moved, spot_of
 from thinkback.session.place import Place, Rulebook
-from thinkback.session.profile_files import SETTING, loaded
-from thinkback.session.rotation import Rotation, targets
+from thinkback.session.profiles.files import SETTING, loaded
+from thinkback.session.profiles.moving import Spot, filled, moved, spot_of
+from thinkback.session.profiles.rotation import Rotation, targets
 from thinkback.settings import KEYS, Value
 from thinkback.settings.profiles import Profile, names_in
 from thinkback.settings.registry import DEFAULT

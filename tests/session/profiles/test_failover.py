@@ -24,8 +24,8 @@ from thinkback.model.commits import Request
 from thinkback.model.deltas import Status
 from thinkback.referee import HttpError, Referee, Step
 from thinkback.session import continuing
+from thinkback.session.profiles.rotation import COOLDOWN
 from thinkback.session.reply import Reply
-from thinkback.session.rotation import COOLDOWN
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.plan import Plan

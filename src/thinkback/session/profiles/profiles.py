@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkback.errors import SettingError
-from thinkback.session import following, profile_files
+from thinkback.session.profiles import files, following
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
@@ -24,7 +24,7 @@ class Profiles:
         Of a file that is there already, the comments stay. Keys are not saved, only the name of one. Raises
         ``SettingError`` for a name that cannot be one, ``RuleFileError`` for a file that cannot be read.
         """
-        return profile_files.write(name, following.saved(self._session))
+        return files.write(name, following.saved(self._session))
 
     def load(self, *names: str) -> None:
         """Go by these profiles from the next request on, the later one first. Raises what is wrong, changing nothing:
@@ -34,11 +34,11 @@ class Profiles:
 
     def list(self) -> list[str]:
         """The names of the profiles there are."""
-        return profile_files.listed()
+        return files.listed()
 
     def delete(self, name: str) -> None:
         """Delete the profile ``name``. Raises ``NotFoundError``, and ``SettingError`` for the default."""
-        profile_files.delete(name)
+        files.delete(name)
 
     def default(self, *names: str) -> Path:
         """Go by these profiles wherever a session has none of its own; without a name, by none.
@@ -50,4 +50,4 @@ class Profiles:
                 "the default cannot be set: this program does not read the settings file",
                 next_actions=("give session.profile in the settings of thinkback.open",),
             )
-        return profile_files.make_default(names)
+        return files.make_default(names)

@@ -1,0 +1,1 @@
+"""Profiles of a session: their files, what a session makes of them, and which of several targets is asked."""
