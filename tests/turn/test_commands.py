@@ -65,6 +65,8 @@ UNSAFE = [
     "cat a/../../secret",
     "cat .*",
     "cat a/.?",
+    "cat a/'.'*/'.'*/etc/passwd",
+    'cat a/"."?',
     "grep --file=/etc/passwd x",
     "grep -f/etc/passwd x",
     "grep --file=~/x y",

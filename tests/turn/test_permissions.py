@@ -142,6 +142,49 @@ def test_always_is_for_no_more_than_was_asked() -> None:
     assert Rule("write", "allow", "a.txt") == always(write, verdict("write(*.txt)=ask", write, "writes"))
 
 
+def test_always_is_for_this_very_call_of_a_tool_that_is_not_known() -> None:
+    """What stands beside a command may be all that matters; of the shell it is the time limit."""
+    call = calling("mcp__x__run", command="run", script="ls")
+    rules = str(always(call, verdict("", call, mode="ask")))
+
+    assert "allow" == action(rules, call, mode="ask")
+    assert "ask" == action(rules, calling("mcp__x__run", command="run", script="rm -rf ."), mode="ask")
+    assert "ask" == action(rules, calling("mcp__x__run", command="run"), mode="ask")
+    asked = "mcp__x__do(a.txt)=ask"
+    path = calling("mcp__x__do", path="a.txt", how="look")
+    rules = f"{asked},{always(path, verdict(asked, path))}"
+    assert "allow" == action(rules, path)
+    assert "ask" == action(rules, calling("mcp__x__do", path="a.txt", how="delete"))
+    shell = calling("shell", command="make", timeout=5)
+    assert Rule("shell", "allow", "make") == always(shell, verdict("", shell, mode="ask"))
+    write = calling("write", path="a", content="b")
+    assert Rule("write", "allow", "a") == always(write, verdict("write(a)=ask", write, "writes"))
+
+
+def test_a_rule_that_denies_reads_a_path_beside_a_command() -> None:
+    """Whatever tools call what they do."""
+    call = calling("mcp__edit", command="view", path="conf/secret.txt")
+
+    assert "deny" == action("mcp__edit(secret*)=deny", call)
+    assert "ask" == action("mcp__edit(view)=ask", call)
+    assert "allow" == action("mcp__edit(conf*)=allow", call)
+    assert "ask" == action("mcp__edit(conf*)=allow", call, mode="ask")
+
+
+@pytest.mark.parametrize("command", ["(rm a)", "echo $(rm a)", "echo `rm a`", "{ rm a; }", "ls\rrm a"])
+def test_a_rule_that_denies_reads_what_stands_in_brackets(command: str) -> None:
+    """Of the usual ways to write a command inside another."""
+    assert "deny" == action("shell(rm *)=deny", calling("shell", command=command))
+
+
+def test_a_long_command_is_matched_in_time() -> None:
+    """However many asterisks a rule has: a model chooses the command."""
+    command = "rm -r x " * 20_000
+
+    assert "allow" == action("shell(*rm*-rf*/*x*y)=deny", calling("shell", command=command))
+    assert "deny" == action("shell(*rm*-rf*/*x*y)=deny", calling("shell", command=f"{command} rm -rf /usr/x y"))
+
+
 def test_an_added_rule_stands_behind_the_one_that_asked() -> None:
     """So what is said of something narrower still holds."""
     rules = read_rules("write=ask,write(secrets/*)=ask") or ()

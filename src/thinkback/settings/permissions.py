@@ -73,7 +73,16 @@ def is_like(pattern: str, text: str, *, any_case: bool = False) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str, any_case: bool) -> re.Pattern[str]:
-    source = "".join(".*" if wild else re.escape(character) for character, wild in _tokens(pattern))
+    pieces = [""]
+    for character, wild in _tokens(pattern):
+        if wild:
+            pieces.append("")
+        else:
+            pieces[-1] += re.escape(character)
+    source = pieces[0]
+    if len(pieces) > 1:
+        # each piece where it comes first, never elsewhere: time grows with the text, whatever the pattern
+        source += "".join(f"(?>.*?{piece})" for piece in pieces[1:-1]) + f".*{pieces[-1]}"
     return re.compile(source, re.DOTALL | (re.IGNORECASE if any_case else re.NOFLAG))
 
 

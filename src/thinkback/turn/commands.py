@@ -1,7 +1,8 @@
 """Command lines that only read, by their words alone, so that nobody need be asked.
 
 Promises: of what is called safe, nothing writes, runs a program that its words choose, or names a place outside the
-directory it runs in. Must not: guess; what is not known is not safe. Where links lead is not seen here.
+directory it runs in. Must not: guess; what is not known is not safe. Where links lead is not seen here, nor what the
+configuration of a git repository has git run.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def _only_reads(reader: _Reader, arguments: Sequence[str]) -> bool:
 
 
 def _is_treacherous(word: str) -> bool:
-    return bool(re.search(r"[*?[]", _QUOTED.sub("", word)) and _TREACHEROUS.search(word))
+    if not re.search(r"[*?[]", _QUOTED.sub("", word)):
+        return False
+    return any(map(_TREACHEROUS.search, (word, _QUOTES.sub("", word))))
 
 
 def _leads_outside(word: str) -> bool:

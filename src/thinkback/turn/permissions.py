@@ -5,8 +5,8 @@ else the later rule wins; in ``read_only`` rules can only tighten. Must not: kno
 
 The patterns of rules are about the ``command`` of a call, else its ``path``, else its arguments as they were written. A
 rule that allows by an asterisk is for simple commands and for paths without ``..``; one that asks or denies is also
-about each part of a compound command and about every ending of a path. Rules that deny commands are a railing, not a
-wall: there are many ways to write a command.
+about each part of a compound command, about every ending of a path, and about a path beside a command. Rules that deny
+commands are a railing, not a wall: there are many ways to write a command.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Mode: TypeAlias = Literal["auto", "ask", "read_only"]
 
 # The tool whose ``command`` is a line for a shell.
 SHELL = "shell"
-_PARTS = re.compile(r"[;&|\n]+")
+_PARTS = re.compile(r"[;&|\n\r(){}`]+")
 
 
 class Permissions(msgspec.Struct, frozen=True):
@@ -71,16 +71,18 @@ class PermissionAnswer(msgspec.Struct, frozen=True):
 
 
 class _Subject(NamedTuple):
-    """What patterns are about."""
+    """What patterns are about. ``others``: the call has more arguments than this."""
 
     kind: Literal["command", "path", "arguments"]
     text: str
+    others: bool = False
 
 
 def decide(permissions: Permissions, call: ToolCall, effect: Effect) -> Verdict:
     """What is to happen with ``call`` of a tool with this ``effect``."""
-    subject = _subject(call)
-    speaking = [rule for rule in permissions.rules if _is_about(rule, call.name, subject)]
+    subjects = _subjects(call)
+    subject = subjects[0]
+    speaking = [rule for rule in permissions.rules if _is_about(rule, call, subjects)]
     denying = next((rule for rule in speaking if rule.action == "deny"), None)
     rule = denying or (speaking[-1] if speaking else None)
     safe = call.name == SHELL and subject.kind == "command" and is_safe(subject.text)
@@ -98,12 +100,16 @@ def decide(permissions: Permissions, call: ToolCall, effect: Effect) -> Verdict:
 
 
 def always(call: ToolCall, verdict: Verdict) -> Rule:
-    """The rule that lets such calls run without asking: this very command, else what asked, no more than it did."""
-    subject = _subject(call)
+    """The rule that lets such calls run without asking: this very command, else what asked, no more than it did.
+
+    Of tools that are not known it is this very call, as what stands beside a command may be all that matters.
+    """
+    subject = _subjects(call)[0]
     by_pattern = verdict.rule is not None and verdict.rule.pattern is not None
-    if subject.kind == "command" or by_pattern:
-        return Rule(call.name, "allow", literal(subject.text))
-    return Rule(call.name, "allow")
+    if subject.kind != "command" and not by_pattern:
+        return Rule(call.name, "allow")
+    is_known = call.name == SHELL or (subject.kind == "path" and verdict.effect != "runs")
+    return Rule(call.name, "allow", literal(call.arguments if subject.others and not is_known else subject.text))
 
 
 def with_rule(rules: Sequence[Rule], new: Rule, asked: Rule | None) -> tuple[Rule, ...]:
@@ -112,14 +118,17 @@ def with_rule(rules: Sequence[Rule], new: Rule, asked: Rule | None) -> tuple[Rul
     return (*rules[:at], new, *rules[at:])
 
 
-def _is_about(rule: Rule, name: str, subject: _Subject) -> bool:
-    if not is_like(rule.tool, name):
+def _is_about(rule: Rule, call: ToolCall, subjects: Sequence[_Subject]) -> bool:
+    if not is_like(rule.tool, call.name):
         return False
     if rule.pattern is None:
         return True
-    if rule.action == "allow":
-        return is_like(rule.pattern, subject.text) and (_is_plain(subject) or not rule.is_wide)
-    return any(is_like(rule.pattern, text, any_case=True) for text in _wordings(subject))
+    if rule.action != "allow":
+        wordings = (text for subject in subjects for text in _wordings(subject))
+        return any(is_like(rule.pattern, text, any_case=True) for text in wordings)
+    if rule.is_wide:
+        return is_like(rule.pattern, subjects[0].text) and _is_plain(subjects[0])
+    return any(is_like(rule.pattern, text) for text in (subjects[0].text, call.arguments))
 
 
 def _is_plain(subject: _Subject) -> bool:
@@ -150,15 +159,13 @@ def _normal(path: str) -> list[str]:
     return parts
 
 
-def _subject(call: ToolCall) -> _Subject:
+def _subjects(call: ToolCall) -> list[_Subject]:
+    """The command of a call and its path, else its arguments; the first one is what may be allowed."""
     try:
         arguments: object = canonical.decode(call.arguments or "{}")
     except msgspec.DecodeError:
-        return _Subject("arguments", call.arguments)
-    if isinstance(arguments, dict):
-        command, path = arguments.get("command"), arguments.get("path")
-        if isinstance(command, str):
-            return _Subject("command", command)
-        if isinstance(path, str):
-            return _Subject("path", path)
-    return _Subject("arguments", call.arguments)
+        arguments = None
+    given = arguments if isinstance(arguments, dict) else {}
+    kinds: tuple[Literal["command", "path"], ...] = ("command", "path")
+    found = [_Subject(kind, given[kind], len(given) > 1) for kind in kinds if isinstance(given.get(kind), str)]
+    return found or [_Subject("arguments", call.arguments)]
