@@ -14,7 +14,7 @@ CHILDREN = "session/test_children.py::test_"
 COMPACTION = "session/test_compaction.py::test_"
 PRESSURE = "turn/test_pressure.py::test_"
 RUNS = "log/test_compaction.py::test_"
-SHARING = "session/test_sharing.py::test_"
+SHARING = "session/exchange/test_sharing.py::test_"
 STORES = "stores/test_conformance.py::test_"
 
 ROWS = (
@@ -53,7 +53,7 @@ ROWS = (
         45,
         "export and import with reasoning",
         f"{SHARING}reasoning_goes_along_where_it_is_asked_for",
-        "session/test_importing.py::test_any_log_takes_any_file",
+        "session/exchange/test_importing.py::test_any_log_takes_any_file",
     ),
     row(102, "effective and raw tokens", "session/test_usage.py::test_the_context_is_what_the_next_request_will_carry"),
     row(104, "compaction by effective tokens", f"{PRESSURE}at_the_third_threshold_the_history_is_summarised"),

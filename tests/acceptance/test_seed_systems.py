@@ -361,7 +361,11 @@ TRACT = (
         "drive/test_client.py::test_extract_reasoning",
     ),
     row("commit-1", "commit_reasoning off, default on", f"{CAPTURE}readable_reasoning_may_be_kept_out_of_the_log"),
-    row("style-1", "styles of printing", "session/test_printing.py::test_reasoning_is_dim_cyan_on_a_terminal"),
+    row(
+        "style-1",
+        "styles of printing",
+        "session/transcripts/test_printing.py::test_reasoning_is_dim_cyan_on_a_terminal",
+    ),
 )
 SYSTEMS = {"pixir": PIXIR, "llxprt": LLXPRT, "monadic": MONADIC, "tract": TRACT}
 ALL = [(name, behaviour) for name, rows in SYSTEMS.items() for behaviour in rows]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.cli import terminal
-from thinkback.session.ink import Cleaner
+from thinkback.session.transcripts.ink import Cleaner
 
 
 def flowed(pieces: list[str]) -> str:

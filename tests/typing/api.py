@@ -40,9 +40,9 @@ from thinkback.model.commits import Commit, Usage
 from thinkback.model.plan import Counts
 from thinkback.model.target import Settings, Target
 from thinkback.session.erasing import Erasure, Gone
+from thinkback.session.exchange.exporting import Exported
+from thinkback.session.exchange.importing import ImportedSession
 from thinkback.session.explaining import Explanation
-from thinkback.session.exporting import Exported
-from thinkback.session.importing import ImportedSession
 from thinkback.session.search import Found
 from thinkback.turn.plan import Plan
 from thinkback.turn.spending import Spending, TurnUse

@@ -66,7 +66,7 @@ def compact_command(
 
 
 def _list(commits: list[Commit], as_json: bool) -> None:
-    from thinkback.session.wording import first_words
+    from thinkback.session.transcripts.wording import first_words
 
     if as_json:
         from thinkback.cli.payloads import concealed

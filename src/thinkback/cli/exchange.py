@@ -11,7 +11,7 @@ from thinkback.cli import terminal
 from thinkback.cli.options import db_option, existing_log, json_option, log_path, open_log
 
 if TYPE_CHECKING:
-    from thinkback.session.exporting import Exported
+    from thinkback.session.exchange.exporting import Exported
 
 FORMATS = ("jsonl", "markdown", "html", "parquet")
 

@@ -68,14 +68,14 @@ def log_command(
     The styles chat, table and compact show what holds now, with priorities and tags.
     """
     from thinkback.model.curation import matching
-    from thinkback.session.wording import first_words
+    from thinkback.session.transcripts.wording import first_words
 
     with existing_log(db) as store:
         info = chosen(store, session)
         every = store.log.read(info.id, branch=branch or info.branch)
         commits = matching(every, kinds, frozenset(tags))
     if style != "list" and not as_json:
-        from thinkback.session.printing import pprint
+        from thinkback.session.transcripts.printing import pprint
 
         pprint(commits, style, sys.stdout, every)
         return

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from thinkback.cli import terminal
-from thinkback.session.wording import lengths
+from thinkback.session.transcripts.wording import lengths
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit

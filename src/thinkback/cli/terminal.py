@@ -11,19 +11,19 @@ from typing import Any, TextIO
 
 import click
 
-from thinkback.session.ink import CODES as CODES
-from thinkback.session.ink import Pen as Pen
-from thinkback.session.ink import Style as Style
-from thinkback.session.ink import clean as clean
-from thinkback.session.ink import clock as clock
-from thinkback.session.ink import columns_of as columns_of
-from thinkback.session.ink import iso as iso
-from thinkback.session.ink import one_line as one_line
-from thinkback.session.ink import pad as pad
-from thinkback.session.ink import pen as pen
-from thinkback.session.ink import table as table
-from thinkback.session.ink import width as width
-from thinkback.session.ink import wrap as wrap
+from thinkback.session.transcripts.ink import CODES as CODES
+from thinkback.session.transcripts.ink import Pen as Pen
+from thinkback.session.transcripts.ink import Style as Style
+from thinkback.session.transcripts.ink import clean as clean
+from thinkback.session.transcripts.ink import clock as clock
+from thinkback.session.transcripts.ink import columns_of as columns_of
+from thinkback.session.transcripts.ink import iso as iso
+from thinkback.session.transcripts.ink import one_line as one_line
+from thinkback.session.transcripts.ink import pad as pad
+from thinkback.session.transcripts.ink import pen as pen
+from thinkback.session.transcripts.ink import table as table
+from thinkback.session.transcripts.ink import width as width
+from thinkback.session.transcripts.ink import wrap as wrap
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 8

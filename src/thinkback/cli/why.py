@@ -23,7 +23,7 @@ from thinkback.cli.options import (
     place_of,
     place_options,
 )
-from thinkback.session.wording import first_words
+from thinkback.session.transcripts.wording import first_words
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit

@@ -249,7 +249,7 @@ class Session:
         """Print the conversation; reasoning is dim. ``file`` is standard output unless given."""
         import sys
 
-        from thinkback.session.printing import pprint
+        from thinkback.session.transcripts.printing import pprint
 
         self._refresh()
         pprint(self._history.commits, style, file if file is not None else sys.stdout)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from thinkback.observe.usage_log import UsageLog
     from thinkback.rules import Rulebook
     from thinkback.session.erasing import StoreCare
-    from thinkback.session.exporting import Exported
-    from thinkback.session.importing import Imported
+    from thinkback.session.exchange.exporting import Exported
+    from thinkback.session.exchange.importing import Imported
     from thinkback.session.search import Filters, Found
     from thinkback.session.session import Session
     from thinkback.session.usage import StoreUsage
@@ -265,7 +265,7 @@ class SessionStore:
         """
         from thinkback.drive.sync import now
         from thinkback.log.leaving import Sharing
-        from thinkback.session import exporting
+        from thinkback.session.exchange import exporting
 
         sharing = Sharing(with_reasoning, with_carriers, complete)
         return exporting.export(
@@ -277,7 +277,7 @@ class SessionStore:
 
         Raises ``ExportFileError`` with the line that was changed or is missing, ``FormatVersionError``.
         """
-        from thinkback.session.importing import import_file
+        from thinkback.session.exchange.importing import import_file
 
         return import_file(self.log, source)
 

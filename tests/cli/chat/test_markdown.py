@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from thinkback.cli.chat.markdown import render
 from thinkback.cli.chat.theme import Theme
-from thinkback.session.ink import clean
+from thinkback.session.transcripts.ink import clean
 
 THEME = Theme((0, 0, 0), "true")
 _CODES = re.compile(r"\x1b\[[0-9;]*m")

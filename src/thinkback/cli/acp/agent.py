@@ -22,10 +22,10 @@ from thinkback.cli.acp.buffers import EditorBuffers
 from thinkback.cli.acp.conversation import Conversation
 from thinkback.cli.options import Place, check_place, opened, place_after
 from thinkback.errors import CredentialError, NotFoundError, SettingError, ThinkbackError, UnsupportedContent
-from thinkback.session.ink import iso
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.session.stream import busy
+from thinkback.session.transcripts.ink import iso
 
 _PAGE = 50
 _KEY = "environment"

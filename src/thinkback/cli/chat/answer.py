@@ -9,7 +9,7 @@ from __future__ import annotations
 from thinkback.cli.chat.blocks import Splitter
 from thinkback.cli.chat.column import Column
 from thinkback.cli.chat.surface import Surface
-from thinkback.session.ink import Cleaner
+from thinkback.session.transcripts.ink import Cleaner
 
 # how close to the edge of the screen code may come before it is put in its place
 _SPARE_ROWS = 2

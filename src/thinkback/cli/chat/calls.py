@@ -60,6 +60,6 @@ class Calls:
 
 def shortened(arguments: str) -> str:
     """Arguments in a few words."""
-    from thinkback.session.ink import one_line
+    from thinkback.session.transcripts.ink import one_line
 
     return one_line(arguments, SHOWN)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from thinkback.session.ink import columns_of
+from thinkback.session.transcripts.ink import columns_of
 
 RESET = "\x1b[0m"
 CLEAR_ROW = "\x1b[K"

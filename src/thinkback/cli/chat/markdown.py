@@ -25,7 +25,7 @@ from rich.theme import Theme as Styles
 
 from thinkback.cli.chat.column import Column
 from thinkback.cli.chat.theme import Depth, Theme
-from thinkback.session.ink import clean
+from thinkback.session.transcripts.ink import clean
 
 _COLOURS: dict[Depth, Literal["truecolor", "256", "standard"]] = {"true": "truecolor", "256": "256", "16": "standard"}
 _SYSTEMS = {"true": ColorSystem.TRUECOLOR, "256": ColorSystem.EIGHT_BIT, "16": ColorSystem.STANDARD}

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.input import Input
 
     from thinkback.model.deltas import Delta
-    from thinkback.session.ink import Style
     from thinkback.session.reply import Reply
+    from thinkback.session.transcripts.ink import Style
     from thinkback.wire.result import ReadResult
 
 Section: TypeAlias = Literal["", "thinking", "answer", "line"]

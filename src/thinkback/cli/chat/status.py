@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from thinkback.errors import ThinkbackError
 from thinkback.observe.cost import Cost
-from thinkback.session.ink import clean
+from thinkback.session.transcripts.ink import clean
 from thinkback.turn.spending import Ledger
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from thinkback.cli.chat.look import Look
 from thinkback.cli.chat.theme import Rgb, Theme, theme_for, without_answers
-from thinkback.session.ink import CODES, Style, clean, one_line, pen
+from thinkback.session.transcripts.ink import CODES, Style, clean, one_line, pen
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input

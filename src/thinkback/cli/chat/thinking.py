@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from thinkback.cli.chat.column import Column
 from thinkback.cli.chat.look import Mode
 from thinkback.cli.chat.surface import Surface
-from thinkback.session.ink import Cleaner
+from thinkback.session.transcripts.ink import Cleaner
 
 if TYPE_CHECKING:
     from thinkback.settings.labels import Words

@@ -21,9 +21,9 @@ from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Commit, Compaction, Payload, Request, Response, surviving
 from thinkback.model.curation import curate
 from thinkback.model.target import Decision
-from thinkback.session.ink import iso
 from thinkback.session.search import Filters, Found
 from thinkback.session.store import SessionStore
+from thinkback.session.transcripts.ink import iso
 from thinkback.turn.plan import Plan
 from thinkback.turn.spending import Spending
 from thinkback.turn.usage import TokenUse

@@ -16,8 +16,8 @@ from thinkback.log.protocol import Store
 from thinkback.log.seal import head_of
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Usage, surviving
-from thinkback.session.exporting import Exported, choose, json_lines
-from thinkback.session.importing import Imported, import_lines
+from thinkback.session.exchange.exporting import Exported, choose, json_lines
+from thinkback.session.exchange.importing import Imported, import_lines
 from thinkback.stores import open_store
 
 WHOLE = Sharing(complete=True)

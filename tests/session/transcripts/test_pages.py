@@ -27,7 +27,7 @@ from thinkback.log.protocol import Store
 from thinkback.log.seal import head_of
 from thinkback.model.blocks import Media, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Annotation, Compaction, Draft, Erased, Head, Message, Priority, Usage
-from thinkback.session.exporting import Exported, Target, export
+from thinkback.session.exchange.exporting import Exported, Target, export
 from thinkback.stores import open_store
 
 WITH_REASONING = Sharing(reasoning=True)

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from thinkback.log.protocol import SessionInfo
 from thinkback.log.transcript import Entry, Piece
-from thinkback.session.ink import clean, iso
+from thinkback.session.transcripts.ink import clean, iso
 
 _TICKS = re.compile("`+")
 

@@ -8,9 +8,9 @@ from typing import TextIO, TypeAlias
 from thinkback.model.blocks import ThinkingBlock, ToolCall
 from thinkback.model.commits import Commit
 from thinkback.model.curation import Curation, curate
-from thinkback.session import ink
-from thinkback.session.ink import Style
-from thinkback.session.wording import first_words
+from thinkback.session.transcripts import ink
+from thinkback.session.transcripts.ink import Style
+from thinkback.session.transcripts.wording import first_words
 
 Line: TypeAlias = tuple[str, tuple[Style, ...]]
 

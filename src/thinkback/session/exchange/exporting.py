@@ -172,7 +172,7 @@ def export(
     whole = [each for each in chosen if each.fork is None]
     leaving = Leaving(sharing, time)
     if wanted == "parquet":
-        from thinkback.session import parquet
+        from thinkback.session.exchange import parquet
 
         parquet.write(_path(to), _rows(log, whole, leaving, history, sharing.complete, done))
     else:
@@ -212,7 +212,7 @@ def _transcripts(
 
 
 def _markdown(title: str, told: Iterable[tuple[SessionInfo, Iterator[Entry]]]) -> Iterator[str]:
-    from thinkback.session import markdown
+    from thinkback.session.transcripts import markdown
 
     for info, entries in told:
         yield from markdown.opening(info, info.branch)
@@ -221,7 +221,7 @@ def _markdown(title: str, told: Iterable[tuple[SessionInfo, Iterator[Entry]]]) -
 
 
 def _page(title: str, told: Iterable[tuple[SessionInfo, Iterator[Entry]]]) -> Iterator[str]:
-    from thinkback.session import page
+    from thinkback.session.transcripts import page
 
     start, end = page.ends(title)
     yield start
@@ -236,7 +236,7 @@ def _rows(
     log: Store, chosen: Sequence[Chosen], leaving: Leaving, history: bool, whole: bool, done: Exported
 ) -> Iterator[dict[str, Any]]:
     """Each commit once, on the first branch that has it."""
-    from thinkback.session.parquet import rows
+    from thinkback.session.exchange.parquet import rows
 
     written: set[str] = set()
     for each in chosen:

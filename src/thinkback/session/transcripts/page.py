@@ -11,7 +11,7 @@ from typing import assert_never
 
 from thinkback.log.protocol import SessionInfo
 from thinkback.log.transcript import Entry, Piece
-from thinkback.session.ink import clean, iso
+from thinkback.session.transcripts.ink import clean, iso
 
 _IMAGE = re.compile(r"image/(png|jpeg|gif|webp)( .*)?", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -20,7 +20,7 @@ _BODY = "$body"
 
 def ends(title: str) -> tuple[str, str]:
     """What comes before all sessions, and after them."""
-    text = resources.files("thinkback.session").joinpath("templates", "page.html").read_text("utf-8")
+    text = resources.files("thinkback.session.transcripts").joinpath("templates", "page.html").read_text("utf-8")
     start, end = text.split(_BODY)
     return Template(start).substitute(title=_text(title)), end
 

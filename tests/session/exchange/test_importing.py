@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import thinkback
+from tests.session.exchange.test_exchange import exported, imported
 from tests.session.histories import shape
-from tests.session.test_exchange import exported, imported
 from tests.stores.conftest import OPENERS
 from tests.stores.postgres_server import Server
 from tests.stores.samples import put, response_step, user_step
@@ -22,7 +22,7 @@ from thinkback.log.protocol import Origin, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.commits import Erased, Head
-from thinkback.session.importing import BATCH, import_lines
+from thinkback.session.exchange.importing import BATCH, import_lines
 from thinkback.stores import open_store
 
 

@@ -1,0 +1,1 @@
+"""Conversations as text for people: in a terminal, as Markdown, as an HTML page."""
