@@ -161,7 +161,7 @@ ROWS = (
         65,
         "a terminal tool error",
         f"{REPLAY}a_tool_that_ends_the_turn_keeps_the_rest_of_its_response",
-        "session/test_permissions.py::test_a_denial_ends_the_turn_and_the_next_one_is_taken",
+        "session/agents/test_permissions.py::test_a_denial_ends_the_turn_and_the_next_one_is_taken",
         open="replay is withheld by response (ADR 0002, 3)",
     ),
     row(

@@ -23,7 +23,7 @@ BLOCKS = "wire/anthropic/test_read.py::test_"
 GUARD = "compile/test_guard.py::test_"
 PLAIN = "compile/test_reasoning.py::test_"
 SCREEN = "cli/chat/test_screen.py::test_"
-SUBAGENTS = "session/test_subagents.py::test_"
+SUBAGENTS = "session/agents/test_subagents.py::test_"
 HAND = "session/test_curating.py::test_"
 
 PIXIR = (
