@@ -131,7 +131,8 @@ async def _work(store: SessionStore, bases: Mapping[str, str], number: int, unti
     done = 0
     while time.monotonic() < until:
         place = PLACES[(number + done // TURNS) % len(PLACES)]
-        session = _open(store, bases, f"{number}-{done}", place)
+        # Opening and setting write to the log in the thread that calls; an event loop had better not.
+        session = await asyncio.to_thread(_open, store, bases, f"{number}-{done}", place)
         for turn in range(TURNS):
             if time.monotonic() >= until:
                 break
