@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from scripts.captures import PLACE, SCENES, picture, played, text_of
@@ -14,3 +16,13 @@ def test_a_picture_shows_what_the_chat_shows(name: str) -> None:
         assert (PLACE / f"{name}.txt").read_text(encoding="utf-8") == text_of(terminal)
         assert "<svg" in picture(terminal, name)
         assert (PLACE / f"{name}.svg").exists()
+
+
+def test_the_readme_shows_a_turn_as_it_is() -> None:
+    """The turn in the README stands in a capture, line by line."""
+    readme = (PLACE.parent.parent / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```\n(> .*?)\n```", readme, re.DOTALL)
+    assert block is not None
+    captured = [line.rstrip() for line in (PLACE / "tools.txt").read_text(encoding="utf-8").splitlines()]
+    begin = captured.index(block[1].splitlines()[0])
+    assert block[1].splitlines() == captured[begin : begin + len(block[1].splitlines())]
