@@ -194,6 +194,50 @@ def test_write_keeps_the_permissions_of_the_file(tmp_path: Path, files: Files) -
     assert "new" == script.read_text()
 
 
+def test_nobody_becomes_another_by_what_was_written(tmp_path: Path, files: Files) -> None:
+    """A program that ran as its owner has become a file with another content."""
+    (tmp_path / "run").write_text("old")
+    (tmp_path / "run").chmod(0o6755)
+    done(files.write, path="run", content="new")
+    assert 0o755 == stat.S_IMODE((tmp_path / "run").stat().st_mode)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_file_stays_its_owners(tmp_path: Path, files: Files) -> None:
+    """Whoever changes it."""
+    (tmp_path / "a.txt").write_text("old")
+    os.chown(tmp_path / "a.txt", 1234, 1235)
+    done(files.edit, path="a.txt", old_string="old", new_string="new")
+    found = (tmp_path / "a.txt").stat()
+    assert (1234, 1235) == (found.st_uid, found.st_gid)
+
+
+@pytest.mark.parametrize("path", [".git/config", ".git/hooks/pre-commit", "sub/.GIT", "sub/.git/config"])
+def test_what_git_goes_by_is_not_written(tmp_path: Path, files: Files, path: str) -> None:
+    """It names programs, which git runs by itself; it may be read."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("[core]")
+    assert "git's own" in failure(files.write, path=path, content="x")
+    assert "git's own" in failure(files.edit, path=".git/config", old_string="core", new_string="x")
+    assert "1\t[core]" == done(files.read, path=".git/config")
+
+
+def test_an_edit_makes_no_file_that_could_not_be_read(tmp_path: Path, files: Files) -> None:
+    """However short its words are."""
+    (tmp_path / "a.txt").write_text("a" * 100_000)
+    text = failure(files.edit, path="a.txt", old_string="a", new_string="b" * 1000, replace_all=True)
+    assert "would grow" in text
+
+
+def test_directories_that_are_read_in_vain_stay_not_open(tmp_path: Path, files: Files) -> None:
+    """A model may try as often as it likes."""
+    (tmp_path / "sub").mkdir()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(10):
+        assert "is a directory" in failure(files.read, path="sub")
+    assert before == len(os.listdir("/proc/self/fd"))
+
+
 def test_a_write_that_fails_leaves_the_file_as_it_was(
     tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.drive.workspace.calls import failure, told
 from thinkback.drive.workspace import paths
 from thinkback.drive.workspace.files import Files
-from thinkback.drive.workspace.paths import Place, open_file, resolve, workspace_at
+from thinkback.drive.workspace.paths import Place, opened, resolve, workspace_at
 from thinkback.drive.workspace.shell import Commands
 from thinkback.errors import NotFoundError, ToolFailed
 
@@ -86,8 +86,8 @@ def test_a_link_put_there_after_the_check_is_not_followed(inside: Path, swapped:
     else:
         (inside / "src").mkdir()
         (inside / "src" / "a.txt").symlink_to(inside.parent / "secret.txt")
-    with pytest.raises(OSError, match=r"Not a directory|symbolic links"):
-        open_file(workspace, place)
+    with pytest.raises(OSError, match=r"Not a directory|symbolic links"), opened(workspace, place):
+        pass
 
 
 def test_links_in_a_circle_are_told(inside: Path, files: Files) -> None:

@@ -89,6 +89,21 @@ def test_what_is_left_in_the_background_ends_with_the_command(tmp_path: Path, co
     assert ended(int((tmp_path / "pid").read_text()))
 
 
+def test_what_left_the_group_ends_with_the_command_too(tmp_path: Path, commands: Commands) -> None:
+    """Though it holds nothing of the command, and starts others."""
+    left = "setsid sh -c 'sleep 300 & echo $! > pids; echo $$ >> pids; touch made; wait' >/dev/null 2>&1 &"
+    script = f"{left} while [ ! -e made ]; do :; done"
+    told(commands.shell, command=script, timeout=30)
+    assert {True} == {ended(int(pid)) for pid in (tmp_path / "pids").read_text().split()}
+
+
+def test_a_background_that_never_stops_talking_holds_nothing_up(commands: Commands) -> None:
+    """The answer is there when the command is over, with what was said by then."""
+    text, is_error = told(commands.shell, command="echo begun; yes & sleep 0.1", timeout=60)
+    assert not is_error
+    assert text.startswith("begun")
+
+
 def test_a_command_that_closes_its_output_is_waited_for(tmp_path: Path, commands: Commands) -> None:
     """The end of the output is not the end of the command."""
     told(commands.shell, command="exec >&- 2>&-; sleep 0.3; touch made")
@@ -113,6 +128,7 @@ def test_an_interrupted_turn_ends_its_command(tmp_path: Path, commands: Commands
 
 SECRETS = """
     OPENAI_API_KEY ANTHROPIC_AUTH_TOKEN AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID GITHUB_TOKEN APIKEY PGPASSWORD
+    OPENAI_API_KEY_WORK SECRET_KEY_BASE TOKEN_GITHUB PROXY_AUTHORIZATION API_KEY_2_OLD
     MYSQL_PWD GOOGLE_APPLICATION_CREDENTIALS CLIENT_SECRET azure_client_secret SENTRY_DSN NPM_PAT
 """
 
@@ -131,13 +147,14 @@ def test_other_variables_stay() -> None:
         "HOME": "/home/me",
         "LANG": "C",
         "KEYBOARD": "us",
+        "TOKENIZERS_PARALLELISM": "false",
         "OURS": "k",
         "DATABASE_URL": "postgres://me:hidden@host/db",
         "PROXY": "http://host:80",
         "BASH_FUNC_x%%": "() { :; }",
     }
     kept = environment(given, {"OURS"})
-    assert {"PATH", "PWD", "HOME", "LANG", "KEYBOARD", "PROXY"} == kept.keys() & given.keys()
+    assert {"PATH", "PWD", "HOME", "LANG", "KEYBOARD", "TOKENIZERS_PARALLELISM", "PROXY"} == kept.keys() & given.keys()
 
 
 def test_a_command_does_not_see_our_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +162,30 @@ def test_a_command_does_not_see_our_keys(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-hidden")
     commands = Commands(workspace_at(tmp_path), 1000, environment(os.environ))
     assert "sk-hidden" not in told(commands.shell, command="env; export -p")[0]
+
+
+def test_a_workspace_names_no_programs(tmp_path: Path) -> None:
+    """Whatever the path of the person's own shell says."""
+    fake = tmp_path / "ls"
+    fake.write_text("#!/bin/sh\necho fake\n")
+    fake.chmod(0o755)
+    commands = Commands(workspace_at(tmp_path), 1000, environment({"PATH": f".::bin:{os.environ['PATH']}"}))
+    assert ("ls", False) == told(commands.shell, command="ls")
+
+
+def test_a_repository_starts_nothing_when_it_is_looked_at(tmp_path: Path, commands: Commands) -> None:
+    """By the hook of its index, the program that watches files, or in the place of a .git."""
+    hooks = "printf '#!/bin/sh\\ntouch ran\\n' > ran.sh; chmod +x ran.sh; cp ran.sh .git/hooks/post-index-change"
+    told(commands.shell, command=f"git init -q; echo a > a; git add a; {hooks}; git config core.fsmonitor ./ran.sh")
+    (tmp_path / "ran").unlink(missing_ok=True)
+    os.utime(tmp_path / "a", (1, 1))
+    assert not told(commands.shell, command="git status")[1]
+    assert not (tmp_path / "ran").exists()
+    told(commands.shell, command="git init -q --bare other; mv .git gone; mv other/* .")
+    assert (
+        "not a git repository" in told(commands.shell, command="git log")[0]
+        or told(commands.shell, command="git log")[1]
+    )
 
 
 def test_files_are_searched(tmp_path: Path, commands: Commands) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 import threading
+from contextlib import suppress
 from typing import Annotated, Protocol
 
 from msgspec import Meta
 
 from thinkback.drive.bounds import bounded, characters
 from thinkback.drive.workspace import text as texts
-from thinkback.drive.workspace.paths import Place, Workspace, kind, open_file, parent, resolve, told
+from thinkback.drive.workspace.paths import Place, Workspace, is_gits, kind, opened, parent, resolve, told
 from thinkback.drive.workspace.text import Written
 from thinkback.errors import ToolFailed
 
@@ -93,6 +93,8 @@ class Files:
                 raise _absent(place, written.text, old_string)
             if count > 1 and not replace_all:
                 raise _ambiguous(place, written.text, old, count)
+            if len(written.text) + count * (len(new) - len(old)) > LARGEST:
+                raise ToolFailed(f"{place.shown} would grow beyond {LARGEST:,} characters")
             changed = written.text.replace(old, new)
             self._put(place, changed, written.encoded(changed), status)
         first = _line_of(written.text, written.text.index(old))
@@ -103,14 +105,11 @@ class Files:
         """List a directory of the workspace: directories end with a slash, files come with their size in bytes."""
         place = resolve(self._workspace, path)
         with told(place):
-            descriptor = open_file(self._workspace, place)
             try:
-                with os.scandir(descriptor) as entries:
+                with opened(self._workspace, place) as descriptor, os.scandir(descriptor) as entries:
                     found = sorted((_entry(entry) for entry in entries), key=str.lower)
             except NotADirectoryError:
                 raise ToolFailed(f"{place.shown} is a file", next_actions=("Use read.",)) from None
-            finally:
-                os.close(descriptor)
         more = [f"[{len(found) - _ENTRIES:,} more entries]"] if len(found) > _ENTRIES else []
         return bounded("\n".join([*found[:_ENTRIES], *more]), self._tokens) or f"[{place.shown} is empty]"
 
@@ -122,17 +121,20 @@ class Files:
 
     def _load(self, path: str) -> tuple[Place, os.stat_result, Written]:
         place = self._file(path)
-        with told(place):
-            descriptor = open_file(self._workspace, place)
-            with open(descriptor, "rb") as file:
-                status = os.fstat(descriptor)
-                _refuse_special(place, status)
-                if status.st_size > LARGEST:
-                    raise ToolFailed(
-                        f"{place.shown} has {status.st_size:,} bytes: too much to read",
-                        next_actions=("Use search, or a command that shows a part of it.",),
-                    )
-                return place, status, self._as_open(place, texts.decode(file.read(LARGEST), place.shown))
+        # what cannot be opened as a file is not closed by who tried
+        with (
+            told(place),
+            opened(self._workspace, place) as descriptor,
+            open(descriptor, "rb", closefd=False) as file,
+        ):
+            status = os.fstat(descriptor)
+            _refuse_special(place, status)
+            if status.st_size > LARGEST:
+                raise ToolFailed(
+                    f"{place.shown} has {status.st_size:,} bytes: too much to read",
+                    next_actions=("Use search, or a command that shows a part of it.",),
+                )
+            return place, status, self._as_open(place, texts.decode(file.read(LARGEST), place.shown))
 
     def _as_open(self, place: Place, written: Written) -> Written:
         """``written`` as it is where it is open; line ends alone, which editors make their own, are no difference."""
@@ -143,6 +145,8 @@ class Files:
 
     def _put(self, place: Place, text: str, data: bytes, before: os.stat_result | None) -> None:
         """Give the file ``text``, where it is open or, as ``data``, on the disk."""
+        if is_gits(place):
+            raise ToolFailed(f"{place.shown} is git's own", next_actions=("Change it by a command of git, in shell.",))
         if before is not None and self._buffers is not None:
             _refuse_read_only(place, before)
             if self._buffers.write(self._path(place), text):
@@ -173,7 +177,7 @@ class Files:
             try:
                 with open(os.open(name, flags, 0o666, dir_fd=directory), "wb") as file:
                     if before is not None:
-                        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+                        _make_like(file.fileno(), before)
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
@@ -192,6 +196,15 @@ def _refuse_special(place: Place, status: os.stat_result) -> None:
 def _refuse_read_only(place: Place, status: os.stat_result) -> None:
     if not status.st_mode & 0o222:
         raise ToolFailed(f"{place.shown} is read-only", next_actions=("Ask the user whether it may be changed.",))
+
+
+def _make_like(descriptor: int, before: os.stat_result) -> None:
+    """Give a new file the owner and the mode of the one before, except that nobody becomes another by running it."""
+    found = os.fstat(descriptor)
+    if (found.st_uid, found.st_gid) != (before.st_uid, before.st_gid):
+        with suppress(PermissionError):
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+    os.fchmod(descriptor, before.st_mode & 0o777)
 
 
 def _remove(name: str, directory: int) -> None:

@@ -88,10 +88,20 @@ def parent(workspace: Workspace, place: Place, *, create: bool = False) -> Itera
         os.close(here)
 
 
-def open_file(workspace: Workspace, place: Place, flags: int = os.O_RDONLY) -> int:
-    """A descriptor of the file or directory at ``place``. Raises ``OSError``."""
+@contextmanager
+def opened(workspace: Workspace, place: Place) -> Iterator[int]:
+    """A descriptor to read the file or directory at ``place``. Raises ``OSError``."""
     with parent(workspace, place) as directory:
-        return os.open(place.parts[-1] if place.parts else ".", flags | _FILE, dir_fd=directory)
+        descriptor = os.open(place.parts[-1] if place.parts else ".", os.O_RDONLY | _FILE, dir_fd=directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def is_gits(place: Place) -> bool:
+    """Whether ``place`` is where git keeps what it goes by: programs are named there, which it runs by itself."""
+    return any(part.lower() == ".git" for part in place.parts)
 
 
 def kind(mode: int) -> str:

@@ -31,16 +31,27 @@ _SEARCH_SECONDS = 60
 _GRACE_SECONDS = 1.0
 _TICK_SECONDS = 0.05
 _PIECE = 65_536
+# What is about to be ended may start others.
+_ROUNDS = 3
 _SECRET = re.compile(
     r"(^|_)(\w*KEY|KEYS|\w*TOKENS?|\w*SECRETS?|\w*PASSWORD|PASSWD|PASS|PASSPHRASE|PWD|CREDENTIALS?|\w*COOKIE|PAT|DSN)"
-    r"(_(ID|JSON|FILE|BASE64|\d+))?$",
+    r"(_(ID|JSON|FILE|BASE64|\d+))?$"
+    r"|(^|_)(API_?KEY|ACCESS_?KEY|(SECRET|PRIVATE|MASTER)_KEY|SECRET|TOKEN|PASSWORD|AUTHORIZATION|BEARER)(_|$)",
     re.IGNORECASE,
 )
 _NO_SECRETS = frozenset({"PWD", "OLDPWD"})
 # A URL that says user and password.
 _SIGNED_URL = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 _MARK = "THINKBACK_COMMAND"
-_PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+_PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+# What a repository may not have git do: start a program to watch files, be one without a .git.
+_GIT = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
+    "GIT_CONFIG_KEY_1": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_1": "explicit",
+}
 
 
 class Ran(NamedTuple):
@@ -100,15 +111,21 @@ class Commands:
 
 
 def environment(given: Mapping[str, str], secret: Collection[str] = ()) -> dict[str, str]:
-    """``given`` without what is named like a secret, is one of ``secret``, or is a URL with a password in it."""
-    return {
+    """``given`` without what is named like a secret, is one of ``secret``, or is a URL with a password in it.
+
+    Programs are found where ``PATH`` names them whole: a workspace's ``ls`` is not taken for the system's.
+    """
+    kept = {
         name: value
         for name, value in given.items()
         if name not in secret
         and (name in _NO_SECRETS or not _SECRET.search(name))
         and not _SIGNED_URL.search(value)
         and not name.startswith("BASH_FUNC_")
-    } | _PLAIN
+    }
+    if "PATH" in kept:
+        kept["PATH"] = os.pathsep.join(filter(os.path.isabs, kept["PATH"].split(os.pathsep)))
+    return kept | _PLAIN | _GIT
 
 
 def run(argv: Sequence[str], cwd: str, environment: Mapping[str, str], seconds: float, limit: int) -> Ran:
@@ -131,7 +148,7 @@ def run(argv: Sequence[str], cwd: str, environment: Mapping[str, str], seconds: 
             try:
                 ended = _follow(process, output, seconds, lambda: stop.is_set)
             finally:
-                _end(process, mark if ended else "")
+                _end(process, mark)
         _drain(process, output)
     return Ran(output.text(), process.returncode, ended)
 
@@ -181,7 +198,8 @@ def _follow(process: subprocess.Popen[bytes], output: _Output, seconds: float, i
                 piece = os.read(process.stdout.fileno(), _PIECE)
                 output.add(piece)
                 is_open = bool(piece)
-            elif _exits(process, 0 if is_open else _TICK_SECONDS):
+            # also while there is output: it may come from what the command left behind
+            if _exits(process, 0 if is_open else _TICK_SECONDS):
                 return ""
 
 
@@ -194,15 +212,19 @@ def _exits(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """End ``process`` and its group; with ``mark`` also those of its children that left the group."""
+    """End ``process``, its group, and those of its children that left the group, which have ``mark``."""
     if process.poll() is None:
         _kill(process.pid, signal.SIGTERM)
         _exits(process, _GRACE_SECONDS)
     _kill(process.pid, signal.SIGKILL)
     process.wait()
-    for child in _marked(mark) if mark else ():
-        with suppress(OSError):
-            os.kill(child, signal.SIGKILL)
+    for _ in range(_ROUNDS):
+        found = _marked(mark)
+        for child in found:
+            with suppress(OSError):
+                os.kill(child, signal.SIGKILL)
+        if not found:
+            return
 
 
 def _kill(group: int, how: int) -> None:

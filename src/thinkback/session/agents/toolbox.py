@@ -9,7 +9,7 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,10 +19,11 @@ from thinkback.drive.tools import PythonTool, python_tool
 from thinkback.drive.workspace.files import Buffers, Files
 from thinkback.drive.workspace.paths import Workspace, workspace_at
 from thinkback.drive.workspace.shell import Commands, environment
-from thinkback.errors import SettingError
+from thinkback.errors import SettingError, ThinkbackError
 from thinkback.session import config
 from thinkback.session.agents.noting import COMMIT_REASONING, commit_reasoning
 from thinkback.session.agents.subagents import TASK, task_tool
+from thinkback.session.profiles import files as profiles
 from thinkback.settings.apps import BUILTIN_TOOLS, MCP, Server
 from thinkback.turn.permissions import Effect
 
@@ -159,5 +160,9 @@ def _closed(session: Session) -> list[str]:
 
 
 def _keys(session: Session) -> set[str]:
-    """The variables that endpoints read their keys from, whatever they are called."""
-    return {name for endpoint in session._store.rulebook.endpoints() for name in endpoint.auth.env}
+    """The variables that endpoints, profiles and this session read their keys from, whatever they are called."""
+    named = {session._place.key_env}
+    for profile in profiles.listed():
+        with suppress(ThinkbackError):  # one that cannot be read names nothing that is used
+            named.add(profiles.read(profile).key_env)
+    return named | {name for endpoint in session._store.rulebook.endpoints() for name in endpoint.auth.env}
