@@ -65,7 +65,11 @@ ROWS = (
     row(25, "stopped in the middle of a thought", f"{HERE}stopped_within_a_thought_the_next_turn_is_valid"),
     row(26, "a signature dropped at the end", f"{REPLAY}opaque_values_go_back_byte_for_byte"),
     row(27, "signatures of one host on another", f"{HERE}bedrock_and_anthropic_do_not_mix_their_blocks"),
-    row(28, "compaction replays what it must not", "session/test_compaction.py::test_every_dialect_takes_what_is_left"),
+    row(
+        28,
+        "compaction replays what it must not",
+        "session/history/test_compaction.py::test_every_dialect_takes_what_is_left",
+    ),
     row(
         29,
         "signatures cached by call id alone",

@@ -212,7 +212,7 @@ ROWS = (
     row(
         76,
         "dry inspection of the next request",
-        "session/test_why.py::test_next_request_is_told_without_storing_anything",
+        "session/history/test_why.py::test_next_request_is_told_without_storing_anything",
         "cli/test_run.py::test_a_dry_run_prints_the_bytes_that_the_run_then_sends",
     ),
     row(77, "a reason for every drop", f"{REPLAY}the_reason_for_every_drop_is_told"),

@@ -8,10 +8,10 @@ from tests.acceptance.pointers import Row, missing, named, row
 
 CAPTURE = "acceptance/test_capture.py::test_"
 REPLAY = "acceptance/test_replay.py::test_"
-HAND = "session/test_curating.py::test_"
-BRANCHES = "session/test_branches.py::test_"
-CHILDREN = "session/test_children.py::test_"
-COMPACTION = "session/test_compaction.py::test_"
+HAND = "session/history/test_curating.py::test_"
+BRANCHES = "session/history/test_branches.py::test_"
+CHILDREN = "session/history/test_children.py::test_"
+COMPACTION = "session/history/test_compaction.py::test_"
 PRESSURE = "turn/test_pressure.py::test_"
 RUNS = "log/test_compaction.py::test_"
 SHARING = "session/exchange/test_sharing.py::test_"
@@ -90,13 +90,13 @@ ROWS = (
     row(121, "a fork anywhere, the parent untouched", f"{CHILDREN}a_clone_shares_the_history"),
     row(122, "resume after a crash", "stores/test_processes.py::test_a_killed_writer_leaves_whole_changes"),
     row(123, "skip and pin, block by block", f"{HAND}the_last_annotation_wins_field_by_field"),
-    row(124, "find reasoning", "session/test_search.py::test_the_reasoning_of_a_turn_is_found_when_it_is_over"),
+    row(124, "find reasoning", "session/history/test_search.py::test_the_reasoning_of_a_turn_is_found_when_it_is_over"),
     row(125, "a difference with reasoning", "cli/test_branching.py::test_a_difference_shows_reasoning_apart"),
     row(
         126,
         "compile as of then",
         "compile/test_neutral.py::test_the_state_as_of_a_commit",
-        "session/test_why.py::test_every_earlier_request_is_rebuilt",
+        "session/history/test_why.py::test_every_earlier_request_is_rebuilt",
     ),
     row(127, "hooks on reasoning", f"{HAND}a_hook_may_refuse"),
     row(130, "a Python API", "docs/test_examples.py::test_a_guide_runs_as_it_stands"),

@@ -24,7 +24,7 @@ GUARD = "compile/test_guard.py::test_"
 PLAIN = "compile/test_reasoning.py::test_"
 SCREEN = "cli/chat/test_screen.py::test_"
 SUBAGENTS = "session/agents/test_subagents.py::test_"
-HAND = "session/test_curating.py::test_"
+HAND = "session/history/test_curating.py::test_"
 
 PIXIR = (
     row(
@@ -76,7 +76,7 @@ PIXIR = (
         "provider-8",
         "a preview applies what is in force, the caller's words first",
         f"{SETTINGS}a_summary_is_asked_for_with_reasoning_only",
-        "session/test_why.py::test_next_request_is_told_without_storing_anything",
+        "session/history/test_why.py::test_next_request_is_told_without_storing_anything",
     ),
     row("provider-9", "a partial answer is not replayed", f"{REPLAY}a_partial_answer_is_stored_and_not_replayed"),
     row("provider-10", "an orphan call gets an output", f"{REPLAY}a_call_without_a_result_gets_one_recorded"),
@@ -333,7 +333,9 @@ MONADIC = (
 )
 TRACT = (
     row("model-1", "defaults, formats, round trip", f"{HAND}reasoning_by_hand"),
-    row("model-2", "priority SKIP", "session/test_compiling.py::test_reasoning_stays_out_unless_it_is_asked_for"),
+    row(
+        "model-2", "priority SKIP", "session/history/test_compiling.py::test_reasoning_stays_out_unless_it_is_asked_for"
+    ),
     row("reply-1", "reasoning and its commit on the reply", f"{CAPTURE}reasoning_of_a_final_answer_is_stored_too"),
     row("extract-1", "reasoning, then reasoning_content", f"{FIELDS}several_fields_say_one_thought"),
     row(
@@ -349,7 +351,7 @@ TRACT = (
     row(
         "include-1",
         "include_reasoning in compile",
-        "session/test_compiling.py::test_reasoning_stays_out_unless_it_is_asked_for",
+        "session/history/test_compiling.py::test_reasoning_stays_out_unless_it_is_asked_for",
     ),
     row("generate-1", "committed before the answer", f"{CAPTURE}reasoning_of_a_final_answer_is_stored_too"),
     row("generate-2", "none", f"{EDGES}ec_001_a_model_that_does_not_reason"),

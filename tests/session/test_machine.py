@@ -28,7 +28,7 @@ from thinkback.errors import ContextRefused, NotFoundError, ThinkbackError
 from thinkback.log.merge import MergeResult
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Commit, Priority
-from thinkback.session.children import collapse, neutral, spawn
+from thinkback.session.history.children import collapse, neutral, spawn
 from thinkback.session.session import Session
 
 T = TypeVar("T")

@@ -39,11 +39,11 @@ from thinkback.log.protocol import Problem, SessionInfo
 from thinkback.model.commits import Commit, Usage
 from thinkback.model.plan import Counts
 from thinkback.model.target import Settings, Target
-from thinkback.session.erasing import Erasure, Gone
 from thinkback.session.exchange.exporting import Exported
 from thinkback.session.exchange.importing import ImportedSession
-from thinkback.session.explaining import Explanation
-from thinkback.session.search import Found
+from thinkback.session.history.erasing import Erasure, Gone
+from thinkback.session.history.explaining import Explanation
+from thinkback.session.history.search import Found
 from thinkback.turn.plan import Plan
 from thinkback.turn.spending import Spending, TurnUse
 from thinkback.turn.usage import TokenUse

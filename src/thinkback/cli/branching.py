@@ -120,7 +120,7 @@ def fork_command(
         if inherit == "full_clone":
             child = found.branches.fork(name, at, purpose=purpose)
         else:
-            from thinkback.session.children import spawn
+            from thinkback.session.history.children import spawn
 
             child = spawn(found, name, purpose=purpose, inheritance=inherit, tags=tags)
         told = {"name": child.name, "id": child.id, "parent": found.name, "commits": len(child.log())}
@@ -138,7 +138,7 @@ def fork_command(
 @json_option
 def collapse_command(child: str, text: str | None, session: str, db: str, as_json: bool) -> None:
     """Add one message to the session that tells what came out of the session CHILD, which stays as it is."""
-    from thinkback.session.children import collapse
+    from thinkback.session.history.children import collapse
 
     with existing_log(db) as store:
         into = opened(store, chosen(store, session).name, Place())

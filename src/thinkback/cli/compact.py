@@ -13,7 +13,7 @@ from thinkback.cli.options import db_option, json_option
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
-    from thinkback.session.compacting import CompactionOptions, CompactionPlan
+    from thinkback.session.history.compacting import CompactionOptions, CompactionPlan
 
 STRATEGIES = ("deterministic", "model", "manual", "sliding_window", "tool_results", "middle_out")
 

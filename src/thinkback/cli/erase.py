@@ -13,7 +13,7 @@ from thinkback.cli.options import db_option, existing_log, json_option
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from thinkback.session.erasing import Erasure
+    from thinkback.session.history.erasing import Erasure
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would go.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")

@@ -90,7 +90,7 @@ def diff_command(old: str, new: str, session: str, db: str, as_json: bool) -> No
 @json_option
 def timeline_command(session: str, db: str, as_json: bool) -> None:
     """List the commits of all sessions and branches of a family, each once, by time."""
-    from thinkback.session.children import timeline
+    from thinkback.session.history.children import timeline
     from thinkback.session.transcripts.wording import first_words
 
     with existing_log(db) as store:

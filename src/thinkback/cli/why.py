@@ -27,7 +27,7 @@ from thinkback.session.transcripts.wording import first_words
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
-    from thinkback.session.explaining import Explanation
+    from thinkback.session.history.explaining import Explanation
     from thinkback.session.store import SessionStore
     from thinkback.turn.plan import Plan
 

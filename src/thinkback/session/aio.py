@@ -21,7 +21,7 @@ from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import busy, reply_of
 
 if TYPE_CHECKING:
-    from thinkback.session.compacting import CompactionOptions
+    from thinkback.session.history.compacting import CompactionOptions
     from thinkback.session.session import Session
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class AsyncCalls:
         asked = compactor.asked(strategy, tail, options)
         written = None
         if asked.wish.strategy == "model":
-            from thinkback.session.summarising import Summarising
+            from thinkback.session.history.summarising import Summarising
 
             written = await Summarising(session, asked, compactor.outline()).run_async()
         return await in_store(session, lambda: compactor.store(compactor.planned(asked, written)))
@@ -114,7 +114,7 @@ class AsyncReplyStream:
         await in_store(session, session._refresh)
         told: list[Status] = []
         if self._message is not None and asking.asks_for_summaries(session, self._options):
-            from thinkback.session.summarising import before_turn_async
+            from thinkback.session.history.summarising import before_turn_async
 
             told = await before_turn_async(session, self._options)
         turn, permitting = asking.turn_of(session, self._message, self._options)

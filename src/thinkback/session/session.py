@@ -17,8 +17,8 @@ from thinkback.model.commits import Commit, Draft, Payload, Priority, Step
 from thinkback.model.curation import matching
 from thinkback.model.target import Decision, Settings, Target, merge_headers
 from thinkback.session import apps, asking, requests
-from thinkback.session.curating import Batch, Curator
 from thinkback.session.fresh import new_id
+from thinkback.session.history.curating import Batch, Curator
 from thinkback.session.profiles import following
 from thinkback.session.profiles.files import SETTING
 from thinkback.session.reply import Reply
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from thinkback.compile.compiled import Compiled
     from thinkback.log.diff import Diff
     from thinkback.session.aio import AsyncCalls
-    from thinkback.session.branches import Branches
-    from thinkback.session.compacting import Compactor
-    from thinkback.session.explaining import Explanation
+    from thinkback.session.history.branches import Branches
+    from thinkback.session.history.compacting import Compactor
+    from thinkback.session.history.explaining import Explanation
+    from thinkback.session.history.search import Search
     from thinkback.session.profiles.profiles import Profiles
-    from thinkback.session.search import Search
     from thinkback.session.store import SessionStore
     from thinkback.session.usage import SessionUsage, Spent
     from thinkback.session.wire import Planned, Wire
@@ -228,7 +228,7 @@ class Session:
         ``strategy`` last keeps the last ``turns``, adaptive what fits into ``tokens`` and of older turns what matters.
         ``order`` are hashes that say in which order messages stand; ``warnings`` of the result tell what that parts.
         """
-        from thinkback.session.compiling import compiled
+        from thinkback.session.history.compiling import compiled
 
         return compiled(
             self,
@@ -302,14 +302,14 @@ class Session:
     @property
     def branches(self) -> Branches:
         """Branches, forks, merges, and where this session stands."""
-        from thinkback.session.branches import Branches
+        from thinkback.session.history.branches import Branches
 
         return Branches(self)
 
     @property
     def search(self) -> Search:
         """Full-text search in what was said and thought."""
-        from thinkback.session.search import Search
+        from thinkback.session.history.search import Search
 
         return Search(self)
 
@@ -323,7 +323,7 @@ class Session:
     @property
     def compaction(self) -> Compactor:
         """Checkpoints: say a long history in fewer words, and delete nothing."""
-        from thinkback.session.compacting import Compactor
+        from thinkback.session.history.compacting import Compactor
 
         return Compactor(self)
 
@@ -348,7 +348,7 @@ class Session:
         """
         if not hash:
             return self.explain(next=next).decisions
-        from thinkback.session.explaining import explain
+        from thinkback.session.history.explaining import explain
 
         self._refresh()
         _, commit = self._store.log.find_commit(hash, self.id)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from thinkback.drive.http import AsyncTransport, Httpx2Transport, Timeouts, Transport, Verify
     from thinkback.observe.usage_log import UsageLog
     from thinkback.rules import Rulebook
-    from thinkback.session.erasing import StoreCare
     from thinkback.session.exchange.exporting import Exported
     from thinkback.session.exchange.importing import Imported
-    from thinkback.session.search import Filters, Found
+    from thinkback.session.history.erasing import StoreCare
+    from thinkback.session.history.search import Filters, Found
     from thinkback.session.session import Session
     from thinkback.session.usage import StoreUsage
 
@@ -225,7 +225,7 @@ class SessionStore:
 
     def search(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[Found]:
         """What was said and thought in all sessions, or in that of a name or id; as ``session.search``."""
-        from thinkback.session.search import search
+        from thinkback.session.history.search import search
 
         return search(self.log, text, self.find(session).id if session else "", **filters)
 
@@ -288,7 +288,7 @@ class SessionStore:
     @property
     def care(self) -> StoreCare:
         """``delete_session``, ``purge`` and ``redact``."""
-        from thinkback.session.erasing import StoreCare
+        from thinkback.session.history.erasing import StoreCare
 
         return StoreCare(self.log, self.tenant)
 

@@ -56,7 +56,7 @@ class ReplyStream:
     def __iter__(self) -> Iterator[Delta]:
         if self._deltas is None:
             if self._message is not None and asking.asks_for_summaries(self._session, self._options):
-                from thinkback.session.summarising import before_turn
+                from thinkback.session.history.summarising import before_turn
 
                 yield from before_turn(self._session, self._options)
             self._driver = asking.driver_of(self._session, self._message, self._options)

@@ -13,7 +13,7 @@ import msgspec
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.model.commits import Commit, Head
 from thinkback.model.plan import Counts
-from thinkback.session.revisions import family as relatives
+from thinkback.session.history.revisions import family as relatives
 from thinkback.turn.controls import efforts
 from thinkback.turn.hints import Hint, hints
 from thinkback.turn.spending import Ledger, Spending, StepUse, TurnUse, spending

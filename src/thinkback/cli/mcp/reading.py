@@ -21,7 +21,7 @@ from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Commit, Compaction, Payload, Request, Response, surviving
 from thinkback.model.curation import curate
 from thinkback.model.target import Decision
-from thinkback.session.search import Filters, Found
+from thinkback.session.history.search import Filters, Found
 from thinkback.session.store import SessionStore
 from thinkback.session.transcripts.ink import iso
 from thinkback.turn.plan import Plan

@@ -26,7 +26,7 @@ from thinkback.log.protocol import TASK_PURPOSE, Origin
 from thinkback.session import continuing
 from thinkback.session.agents.permitting import Permitting
 from thinkback.session.asking import runnable
-from thinkback.session.children import descend
+from thinkback.session.history.children import descend
 from thinkback.session.reply import Reply
 from thinkback.session.usage import spent
 from thinkback.turn.orphans import last_system

@@ -23,7 +23,7 @@ from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Compaction, Draft, Erased, Head, Merge, Message, Step, surviving
 from thinkback.referee import Referee
 from thinkback.referee import Step as Scripted
-from thinkback.session.children import collapse, spawn
+from thinkback.session.history.children import collapse, spawn
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 

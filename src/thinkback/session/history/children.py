@@ -21,7 +21,7 @@ from thinkback.model.commits import BranchSummary, Commit, Draft, Head, Message
 from thinkback.model.curation import Curation, curate
 from thinkback.model.texts import text_of
 from thinkback.session.fresh import new_id
-from thinkback.session.revisions import family
+from thinkback.session.history.revisions import family
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session

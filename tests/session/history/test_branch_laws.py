@@ -12,7 +12,7 @@ import thinkback
 from thinkback.errors import BranchError, NotFoundError
 from thinkback.log.lines import is_torn
 from thinkback.model.commits import Commit, Priority
-from thinkback.session.children import collapse, spawn
+from thinkback.session.history.children import collapse, spawn
 from thinkback.session.session import Session
 
 Deed = tuple[str, int]

@@ -13,7 +13,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Erased, Priority
 from thinkback.referee import Referee
-from thinkback.session.search import BATCH
+from thinkback.session.history.search import BATCH
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.session.times import microseconds

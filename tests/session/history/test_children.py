@@ -9,12 +9,12 @@ import pytest
 import thinkback
 from tests.log.build import texts
 from tests.session.chats import DEFINITION, open_session
-from tests.session.test_branches import said, session, turn
+from tests.session.history.test_branches import said, session, turn
 from thinkback.errors import BranchError, OpenTurnError, UnsupportedContent
 from thinkback.model.blocks import Origin, Text
 from thinkback.model.commits import BranchSummary, Commit, Compaction, Draft, Priority, Response, block_draft
 from thinkback.referee import Call, Referee, Step
-from thinkback.session.children import collapse, neutral, spawn, timeline
+from thinkback.session.history.children import collapse, neutral, spawn, timeline
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 

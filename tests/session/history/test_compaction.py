@@ -17,7 +17,7 @@ from thinkback.errors import CompactionRefused, CredentialError, NotFoundError, 
 from thinkback.log.summary import Summary
 from thinkback.model.commits import Commit, Compaction, Usage
 from thinkback.referee import HttpError, Referee, Step
-from thinkback.session.compacting import CompactionPlan
+from thinkback.session.history.compacting import CompactionPlan
 from thinkback.session.requests import rebuild
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore

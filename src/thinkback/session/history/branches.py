@@ -22,9 +22,9 @@ from thinkback.log.names import PREVIOUS, check_branch
 from thinkback.log.protocol import BranchInfo, Origin, SessionInfo
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
-from thinkback.session.children import descend
 from thinkback.session.fresh import new_id
-from thinkback.session.revisions import Found, branches, family, find, find_whole, has, lines_with
+from thinkback.session.history.children import descend
+from thinkback.session.history.revisions import Found, branches, family, find, find_whole, has, lines_with
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session

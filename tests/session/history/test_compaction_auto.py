@@ -12,7 +12,7 @@ import pytest
 import thinkback
 from tests.acceptance.hosts import OF, talk
 from tests.session.chats import kinds, messages, open_session, refusals, roles, run
-from tests.session.test_compaction import LONG, chatted, checkpoint, written
+from tests.session.history.test_compaction import LONG, chatted, checkpoint, written
 from thinkback.errors import ProviderError, Veto
 from thinkback.model.commits import Compaction
 from thinkback.model.deltas import Status

@@ -36,7 +36,7 @@ from thinkback.session.requests import Options
 from thinkback.turn import pressure, room
 
 if TYPE_CHECKING:
-    from thinkback.session.compacting import Asked
+    from thinkback.session.history.compacting import Asked
     from thinkback.session.session import Session
 
 # Of the writer's context, in characters; the rest is for what it says. The size assumed where it is not known.
@@ -191,7 +191,7 @@ async def before_turn_async(session: Session, options: Options) -> list[Status]:
 
 def _due(session: Session, options: Options) -> Asked | None:
     """What a model is to summarise now; nothing where the turn itself can say that nothing is to be done."""
-    from thinkback.session.compacting import Asked
+    from thinkback.session.history.compacting import Asked
 
     settings = session._effective(options.settings)
     try:

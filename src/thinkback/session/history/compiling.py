@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from thinkback.compile.compiled import Compiled
 from thinkback.compile.neutral import Options, compile_neutral
-from thinkback.session.revisions import find
+from thinkback.session.history.revisions import find
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session

@@ -24,8 +24,8 @@ from thinkback.turn import room
 from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
+    from thinkback.session.history.summarising import Written
     from thinkback.session.session import Session
-    from thinkback.session.summarising import Written
 
 _STRATEGIES: tuple[CompactionStrategy, ...] = get_args(CompactionStrategy)
 
@@ -109,7 +109,7 @@ class Compactor:
         asked = self.asked(strategy, tail, options)
         written = None
         if asked.wish.strategy == "model":
-            from thinkback.session.summarising import Summarising
+            from thinkback.session.history.summarising import Summarising
 
             written = Summarising(self._session, asked, self.outline()).run()
         return self.store(self.planned(asked, written))
