@@ -10,7 +10,7 @@ import pytest
 import thinkback
 from tests.cli.command import KEY, PLACE, Command
 from thinkback.model.commits import TurnEnded
-from thinkback.referee import BAD_KEY, CutAfterBytes, Referee, Stall, Step
+from thinkback.referee import BAD_KEY, Call, CutAfterBytes, Referee, Stall, Step
 
 
 def place(referee: Referee) -> tuple[str, ...]:
@@ -88,6 +88,38 @@ def test_the_prompt_may_come_from_standard_input(command: Command, referee: Refe
     command("run", "-", *place(referee), stdin="Grüße\nan alle\n".encode())
 
     assert [{"role": "user", "content": "Grüße\nan alle"}] == referee.requests[-1].body["messages"]
+
+
+def test_a_prompt_that_is_not_utf_8_is_refused_before_anything_is_stored(command: Command, referee: Referee) -> None:
+    """It is said which byte of what cannot be read; no session is made for it."""
+    done = command("run", "-", *place(referee), stdin="Grüße".encode("latin-1"))
+
+    assert 2 == done.code
+    assert "standard input is not UTF-8: byte 0xfc at character 3" in done.err
+    assert [] == command("sessions", "--json").json
+
+
+def test_what_was_thought_before_and_after_a_tool_stands_apart(command: Command, referee: Referee) -> None:
+    """Reasoning of each response begins a line of its own, also in a file."""
+    listing = Step(reasoning="I look.", tool_calls=[Call("list", {"path": "."})])
+    referee.push(listing, Step(reasoning="I see.", text="Done."))
+
+    done = command("run", "Hi", "--app", "coding", *place(referee))
+
+    assert (0, "Done.\n") == (done.code, done.out)
+    assert done.err.startswith("I look.\nI see.\n")
+
+
+def test_a_denied_turn_says_what_would_let_it_run_and_fails(command: Command, referee: Referee) -> None:
+    """A script can tell that nothing was done, and a person what to do."""
+    referee.push(Step(text="I write.", tool_calls=[Call("shell", {"command": "touch /nowhere/x"})]))
+
+    done = command("run", "Hi", "--app", "coding", *place(referee))
+
+    assert (1, "I write.\n") == (done.code, done.out)
+    assert "the turn ended: denied: shell was denied" in done.err
+    assert "--set permissions.mode=auto" in done.err
+    assert "run by programs" not in done.err
 
 
 def test_a_session_goes_on_where_it_was(command: Command, referee: Referee) -> None:

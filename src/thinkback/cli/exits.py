@@ -20,7 +20,7 @@ class Exit(NamedTuple):
 
 EXITS = (
     Exit(0, (), "done"),
-    Exit(FAILED, ("error",), "anything else: a step of the demo, an unexpected failure"),
+    Exit(FAILED, ("error",), "anything else: a turn that was denied, capped or stalled, an unexpected failure"),
     Exit(
         2,
         (

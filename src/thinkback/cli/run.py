@@ -199,6 +199,8 @@ class Screen:
             case Reclassified() if self.live:
                 self.end()
                 terminal.note("(what stands above was reasoning)")
+            case Status(state="sending"):
+                self.end()
             case Status() if delta.state in _TOLD:
                 self.end()
                 terminal.note(f"{delta.state}: {delta.detail}")
@@ -237,10 +239,16 @@ class Screen:
 
 def _leave(reply: Reply) -> None:
     """Tell what kept the answer away, if anything did."""
-    for call in reply.tool_calls:
-        terminal.note(f"the model calls {call.name}({call.arguments}): tools are run by programs, not by this command")
-    if reply.reason and reply.state != "completed":
-        terminal.note(f"the turn ended: {reply.state}: {reply.reason}")
+    if reply.state is None:
+        for call in reply.tool_calls:
+            terminal.note(f"the model calls {call.name}({call.arguments}): there is no such tool; --app brings tools")
+    elif reply.state != "completed":
+        terminal.complain(f"the turn ended: {reply.state}{f': {reply.reason}' if reply.reason else ''}")
+        if reply.state == "denied":
+            terminal.note(
+                "  - nobody is asked here: --set permissions.mode=auto, or rules (--set permissions.rules=...)"
+            )
+        sys.exit(exits.FAILED)
     if reply.is_reasoning_only:
         finish = reply.steps[-1].result.response.finish
         terminal.complain(f"the model reasoned and gave no answer (it finished with {finish!r})")
@@ -281,6 +289,12 @@ def _prompt(prompt: str) -> str:
     text = sys.stdin.read().removesuffix("\n") if prompt == "-" else prompt
     if not text.strip():
         raise click.UsageError("the prompt is empty")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        where = "standard input" if prompt == "-" else "the prompt"
+        byte = ord(text[error.start]) & 0xFF
+        raise click.UsageError(f"{where} is not UTF-8: byte 0x{byte:02x} at character {error.start + 1}") from None
     return text
 
 

@@ -24,7 +24,7 @@ _ABOUT_MODELS = re.compile(
     r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)|(invalid|unknown|no such|not a valid) model\b",
     re.IGNORECASE,
 )
-_AGAIN = "session.generate() goes on from what is in the log"
+_AGAIN = "ask again; in a program session.generate() goes on from what is in the log"
 
 
 def read_failure(status: int, body: bytes, plan: Plan) -> Failure:

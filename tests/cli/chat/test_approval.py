@@ -276,6 +276,7 @@ def test_nobody_is_asked_in_a_pipe(command: Command, referee: Referee) -> None:
     done = command("chat", "--app", "coding", *place, stdin=b"Go\n")
 
     assert "denied" in done.out + done.err
+    assert 1 == done.code
     assert not Path("one").exists()
 
 

@@ -75,7 +75,9 @@ def test_the_mode_is_what_is_set_where_reasoning_may_be_shown(mode: str) -> None
 @pytest.mark.parametrize("state", ["interrupted", "timed_out", "partial_failed", "failed"])
 def test_a_turn_that_did_not_end_by_itself_is_marked_as_partial(state: TurnState) -> None:
     """What stands there is not all that there would have been."""
-    assert f"\n(partial: {state.replace('_', ' ')})\n" == finished(reply(Text("Yes"), state=state))
+    assert f"\n(partial: {state.removeprefix('partial_').replace('_', ' ')})\n" == finished(
+        reply(Text("Yes"), state=state)
+    )
 
 
 @pytest.mark.parametrize("state", ["capped", "denied", "stalled"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.cli.chat.talks import messages, open_chat, say
 from thinkback.cli.chat.chat import Chat
 from thinkback.model.blocks import Media
-from thinkback.referee import Call, CutAfterBytes, Referee, Step
+from thinkback.referee import Call, CutAfterBytes, Referee, Stall, Step
 
 Caught = pytest.CaptureFixture[str]
 PICTURE = Media("image/png", data="aGVsbG8=")
@@ -42,8 +44,28 @@ def test_a_turn_that_broke_off_is_shown_as_partial(chat: Chat, referee: Referee,
     say(chat, "/resume talk")
 
     assert 0 != chat.code
-    assert "partial" in told.out
-    assert "failed" in capsys.readouterr().out
+    assert "(partial: failed)" in told.out
+    assert "(partial: failed: " in capsys.readouterr().out
+
+
+def test_a_turn_that_a_person_ended_is_marked_as_it_was_then(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """In the words of the moment, each said once."""
+    referee.push(Step(reasoning="I begin.", text="Never.", fault=Stall(60, after=1)))
+    with chat.session.stream("One.") as stream:
+        next(iter(stream))
+    say(chat, "/resume talk")
+
+    assert "(partial: interrupted)\n" in capsys.readouterr().out
+
+
+def test_thoughts_are_listed_with_the_time_that_they_took(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """As far as the log knows it: from what was asked to the end of the response."""
+    referee.push(Step(reasoning="I think. " * 30, text="91.", pace=0.03))
+    say(chat, "One.", "/think", "/resume talk")
+
+    shown = capsys.readouterr().out
+    assert re.search(r"\n1  \w{8} +~\d+ s", shown)
+    assert re.search(r"Thought for \d+ s, \d+ tokens", shown)
 
 
 def test_a_picture_goes_along_when_its_message_is_asked_again(chat: Chat, referee: Referee, capsys: Caught) -> None:

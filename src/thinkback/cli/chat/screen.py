@@ -256,10 +256,10 @@ class Screen:
             if reply.outcome == "max_tokens_in_reasoning":
                 self._begin_section("line")
                 self._surface.noted(f"{self._said.cut}: {_SPENT}")
-        if reply.state in _CUT:
-            self._line(f"(partial: {reply.state.replace('_', ' ')})")
+        if reply.state in _CUT:  # what went wrong is told behind it
+            self._line(ending(reply.state))
         elif reply.state not in (None, "completed"):
-            self._line(f"({reply.state}{f': {reply.reason}' if reply.reason else ''})")
+            self._line(ending(reply.state, reply.reason))
 
     # -- sections ------------------------------------------------------------------------------------------------------
 
@@ -286,6 +286,13 @@ class Screen:
     def _do(self, doing: str) -> None:
         self._doing, self._since = doing, self._clock()
         self.tick()
+
+
+def ending(state: str, reason: str = "") -> str:
+    """How a turn ended that did not complete, in parentheses; one that was cut short is called partial."""
+    how = state.removeprefix("partial_").replace("_", " ")
+    behind = f": {reason}" if reason and reason != how else ""
+    return f"({'partial: ' if state in _CUT else ''}{how}{behind})"
 
 
 def _reasoned(result: ReadResult) -> bool:

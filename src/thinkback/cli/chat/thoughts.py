@@ -77,14 +77,17 @@ def print_whole(thought: Thought) -> None:
 
 
 def _durations(commits: Iterable[Commit]) -> dict[str, float]:
-    """Seconds from each request to the end of its response, by the response's id."""
-    sent, took = 0, {}
+    """Seconds from what each request answers (the record of a request is stored with its response) to the end of that
+    response, by the response's id.
+    """
+    said, sent, took = 0, 0, {}
     for commit in commits:
         value = surviving(commit.value)
         if isinstance(value, Request):
-            sent = commit.time
+            sent = said
         elif isinstance(value, Response) and sent:
             took[commit.response] = (commit.time - sent) / 1_000_000
+        said = commit.time
     return took
 
 

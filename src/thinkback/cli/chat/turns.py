@@ -57,6 +57,8 @@ def ask(chat: Chat, prompt: Prompt) -> None:
         raise
     else:
         chat.screen.finish(stream.reply, None)
+        if stream.reply.state not in (None, "completed"):
+            chat.code = exits.FAILED
         _tell_silence(chat, stream)
 
 
