@@ -23,6 +23,7 @@ from thinkback.drive.http import (
     translate,
     usual_context,
 )
+from thinkback.drive.resting import resting
 from thinkback.errors import NetworkError, PhaseTimeout, SettingError
 
 KEY = "sk-secret-of-this-test"
@@ -82,6 +83,26 @@ def test_response_comes_through(post: Post) -> None:
     assert (418, "text/event-stream", b"data: 1\n\ndata: 2\n\n") == (status, headers["content-type"], body)
     assert ("POST / HTTP/1.1", b"{}") == (server.asked[0].line, server.asked[0].body)
     assert f"Bearer {KEY}" == server.asked[0].headers["authorization"]
+
+
+def test_a_program_rests_before_each_wait_for_a_body() -> None:
+    """And not before the head, nor in a response that is read outside."""
+    rests: list[int] = []
+    pieces = head(), b"data: 1\n\n", b"data: 2\n\n"
+    transport, got = Httpx2Transport(), b""
+    with Server(lambda server, asked: pieces) as server:
+        with resting(lambda: rests.append(len(got))), transport.post(server.url, HEADERS, b"{}", USUAL) as response:
+            assert [] == rests
+            for piece in response.body:
+                got += piece
+        counted = list(rests)
+        with transport.post(server.url, HEADERS, b"{}", USUAL) as response:
+            assert got == b"".join(response.body)
+    transport.close()
+
+    assert b"data: 1\n\ndata: 2\n\n" == got
+    assert len(got) == counted[-1]
+    assert counted == sorted(counted) == rests
 
 
 def test_redirect_is_not_followed(post: Post) -> None:

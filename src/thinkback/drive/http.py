@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from thinkback.drive.deadline import Deadline
+from thinkback.drive.resting import before_reads
 from thinkback.errors import NetworkError, PhaseTimeout, SettingError
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class Httpx2Transport:
             raise translate(error, "first_byte", deadline) from None
         try:
             request.extensions["timeout"]["read"] = timeouts.idle
-            with deadline.breaking(_connection(response)):
+            stream = response.extensions.get("network_stream")
+            with deadline.breaking(_socket(stream)), before_reads(stream):
                 yield HttpResponse(response.status_code, dict(response.headers), _pieces(response, deadline))
         finally:
             response.close()
@@ -189,8 +191,7 @@ async def _apieces(response: httpx2.Response, deadline: Deadline) -> AsyncIterat
         yield piece
 
 
-def _connection(response: httpx2.Response) -> Any:
-    stream = response.extensions.get("network_stream")
+def _socket(stream: Any) -> Any:
     return stream.get_extra_info("socket") if stream is not None else None
 
 

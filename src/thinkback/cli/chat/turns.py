@@ -12,6 +12,7 @@ import click
 
 from thinkback.cli import exits
 from thinkback.cli.chat.approval import asker
+from thinkback.cli.chat.frames import frames
 from thinkback.errors import ThinkbackError
 from thinkback.session import continuing
 
@@ -39,9 +40,9 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     try:
         with one_interrupt() as over, silent_keys(chat.reader.is_live):
             stream = continuing.stream(chat.session, prompt, **_options(chat))
-            with stream:
+            with stream, frames(chat.screen.show) as show:
                 for delta in stream:
-                    chat.screen.show(delta)
+                    show(delta)
             over()
     except KeyboardInterrupt:
         chat.code = exits.INTERRUPTED
