@@ -93,7 +93,6 @@ def test_one_model_is_a_list_of_one() -> None:
         ('model = "a"\nfallback = "b"', "fallback", "b is not among the models"),
         ('fallback = "b"', "fallback", "b is not among the models"),
         ('tools = ["raed"]', "tools.0", "did you mean read?"),
-        ('tools = ["mcp:x"]', "tools.0", "there is no table [mcp.x]"),
         ("mcp = 3", "mcp", "it must be a table"),
         ("[mcp.x]", "mcp.x", "either a command or a url"),
         ('[mcp.x]\ncommand = "a"\nurl = "b"', "mcp.x", "either a command or a url"),

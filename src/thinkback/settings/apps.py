@@ -47,8 +47,9 @@ class App(msgspec.Struct, frozen=True):
     """One app. ``id`` is what people call it by, the name of its file without ``.toml``.
 
     ``models`` are names and glob patterns; the first is the default, none means whatever the person uses.
-    ``fallback`` stands in for a model that is not among them. ``servers`` are those that ``mcp:NAME`` in ``tools``
-    names. ``settings`` are the layer ``app``; ``output_schema`` is the JSON schema of a structured answer.
+    ``fallback`` stands in for a model that is not among them. ``servers`` are those that the file brings for
+    ``mcp:NAME`` in ``tools``; others are the person's own. ``settings`` are the layer ``app``; ``output_schema`` is the
+    JSON schema of a structured answer.
     """
 
     id: str
@@ -278,11 +279,8 @@ def _unknown(name: str, known: Collection[str]) -> str:
 
 def _tool_faults(app: App) -> Iterator[Fault]:
     for at, tool in enumerate(app.tools):
-        if tool.startswith(MCP):
-            server = tool.removeprefix(MCP)
-            if server not in app.servers:
-                yield f"tools.{at}", f"there is no table [mcp.{server}]"
-        elif tool not in BUILTIN_TOOLS:
+        # a server that the file does not have may be one of the person's own: whoever opens the tools says
+        if not tool.startswith(MCP) and tool not in BUILTIN_TOOLS:
             yield f"tools.{at}", f"{tool}: {_unknown(tool, (*BUILTIN_TOOLS, 'mcp:NAME'))}"
 
 

@@ -117,6 +117,22 @@ def test_a_server_that_is_not_said_right_is_refused(
         pass
 
 
+def test_an_app_names_servers_of_the_person(
+    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``mcp.toml`` serves every app; a name that is nearly one of its is recognised."""
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "apps").mkdir()
+    (tmp_path / "apps" / "sums.toml").write_text('tools = ["mcp:mine", "mcp:mien"]\n')
+    (tmp_path / "mcp.toml").write_text(f"[mine]\ncommand = '{sys.executable}'\nargs = ['{SERVER}']\n")
+    app = store.session("chat", app="sums").app
+    assert app is not None
+    with toolbox(store.session("chat"), app.tools[:1], workspace=tmp_path) as tools:
+        assert "mcp__mine__add" in {tool.tool.name for tool in tools}
+    with pytest.raises(SettingError, match="did you mean mcp:mine"), toolbox(store.session("chat"), app.tools):
+        pass
+
+
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_a_command_ends_with_its_turn(store: SessionStore, referee: Referee, tmp_path: Path, way: str) -> None:
     """Ctrl-C, or a cancelled task; the next turn is valid."""

@@ -97,10 +97,14 @@ def _servers(names: Sequence[str], given: Mapping[str, Server | Mapping[str, Any
     for word in names:
         name = word.removeprefix(MCP)
         if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
             raise SettingError(
                 f"there is no MCP server {name!r}",
                 details={"tool": word, "allowed": [f"{MCP}{server}" for server in known]},
-                next_actions=(f"name it in {config.config_dir() / 'mcp.toml'}, as [{name}] with command or url",),
+                next_actions=(
+                    *([f"did you mean {MCP}{close[0]}?"] if close else []),
+                    f"name it in {config.config_dir() / 'mcp.toml'}, as [{name}] with command or url",
+                ),
             )
         chosen[name] = _filled(name, _server(name, known[name]))
     return chosen
