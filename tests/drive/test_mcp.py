@@ -24,6 +24,7 @@ from thinkback.model.blocks import ToolCall
 from thinkback.settings.apps import Server
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
+HOSTILE = str(Path(__file__).with_name("hostile_server.py"))
 LOCAL = Server(command=sys.executable, args=(SERVER,))
 
 
@@ -217,3 +218,30 @@ def test_servers_work_in_an_event_loop(servers: McpServers) -> None:
         return await asyncio.to_thread(told, servers, "mcp__test__add", '{"a":1,"b":1}')
 
     assert ("2", False) == asyncio.run(call())
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("large", "describes its arguments in 5,000,"),
+        ("many", "they are more than 500"),
+        ("endless", "they are more than 500"),
+    ],
+)
+def test_a_server_whose_tools_are_too_much_is_refused(how: str, why: str) -> None:
+    """Every request would carry them, and nobody waits for ever."""
+    hostile = Server(command=sys.executable, args=(HOSTILE, how))
+    with pytest.raises(ToolServerError, match=why), McpServers({"test": hostile}, 1000):
+        pass
+
+
+def test_what_a_server_was_given_is_not_in_its_last_words() -> None:
+    """They are told to the model, and stored."""
+    says = "import os, sys; sys.exit('wrong: ' + os.environ['T'].split()[1] + ' of ' + os.environ['U'])"
+    given = {"T": "Bearer hidden-123456", "U": "hidden-789012"}
+    with (
+        pytest.raises(ToolServerError, match="wrong: <T> of <U>") as told_of,
+        McpServers({"test": Server(command=sys.executable, args=("-c", says), env=given)}, 1000),
+    ):
+        pass
+    assert "hidden" not in str(told_of.value)

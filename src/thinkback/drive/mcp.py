@@ -39,11 +39,14 @@ T = TypeVar("T")
 CONNECT_SECONDS = 30
 # How long leaving may take: the package gives a server that does not end by itself six seconds.
 _CLOSE_SECONDS = 20
-_PAGES = 100
+# What every request would carry.
+_MOST_TOOLS = 500
+_LARGEST_SCHEMA = 50_000
 _DESCRIPTION_TOKENS = 1_000
 _SAID_CHARACTERS = 500
 # A process that is gone has said everything; one of its children may still hold the line.
 _LISTEN_SECONDS = 0.5
+_SHORTEST_SECRET = 8
 # JSON-RPC says so of a connection that is closed, and of a session that the server has forgotten.
 _LOST = (-32000, -32600)
 
@@ -115,11 +118,18 @@ class McpServers:
                 end()  # nobody waits for it any more
 
     def _tool(self, connection: _Connection, listed: Listed, name: str) -> PythonTool:
-        schema = {"type": "object", "properties": {}, **listed.input_schema}
+        schema = canonical.encode({"type": "object", "properties": {}, **listed.input_schema}).decode()
+        if len(schema) > _LARGEST_SCHEMA:
+            raise ToolServerError(
+                f"the tool {listed.name!r:.80} of the MCP server {connection.name} describes its arguments in "
+                f"{len(schema):,} characters, of which at most {_LARGEST_SCHEMA:,} are taken",
+                details={"server": connection.name},
+                next_actions=("leave the server out",),
+            )
         description = bounded(listed.description or listed.title or "", _DESCRIPTION_TOKENS)
         hints = listed.annotations
         return PythonTool(
-            Tool(name, description, canonical.encode(schema).decode()),
+            Tool(name, description, schema),
             partial(self._call, connection, listed.name),
             None,
             "reads" if hints is not None and hints.read_only_hint else "runs",
@@ -146,18 +156,19 @@ class _Connection:
     async def list(self) -> list[Listed]:
         """The tools of the server."""
         client = await self._open()
-        found, cursor = [], None
-        for _ in range(_PAGES):
-            try:
-                async with asyncio.timeout(CONNECT_SECONDS):
+        found: list[Listed] = []
+        cursor: str | None = None
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                while len(found) <= _MOST_TOOLS:
                     page = await client.list_tools(cursor=cursor)
-            except Exception as error:  # whatever the package raises, the server does not work
-                raise self._failed("does not tell its tools", error) from None
-            found += page.tools
-            cursor = page.next_cursor
-            if not cursor:
-                break
-        return found
+                    found += page.tools
+                    cursor = page.next_cursor
+                    if not cursor and len(found) <= _MOST_TOOLS:
+                        return found
+        except Exception as error:  # whatever the package raises, the server does not work
+            raise self._failed("does not tell its tools", error) from None
+        raise self._failed("does not tell its tools", None, f"they are more than {_MOST_TOOLS}")
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
         """What the server says to a call. Raises ``ToolFailed``."""
@@ -254,8 +265,8 @@ class _Connection:
     def _failed(self, what: str, error: Exception | None, reason: str = "") -> ToolServerError:
         if self._listener is not None:
             self._listener.join(_LISTEN_SECONDS)
-        said = "".join(self._said)[-_SAID_CHARACTERS:].strip()
-        reason = reason or (_reason(error) if error is not None else "")
+        said = _without(self._server, "".join(self._said))[-_SAID_CHARACTERS:].strip()
+        reason = _without(self._server, reason or (_reason(error) if error is not None else ""))
         more = f"; it said: {said}" if said else ""
         return ToolServerError(
             f"the MCP server {self.name} {what}: {reason}{more}",
@@ -282,6 +293,15 @@ def _listen(descriptor: int, said: deque[str]) -> None:
     with open(descriptor, "rb", buffering=0) as file:
         while piece := file.read(4096):
             said.append(piece.decode("utf-8", "replace"))
+
+
+def _without(server: Server, text: str) -> str:
+    """``text`` without what the server was given to sign in with: it goes to the model and into the log."""
+    for name, value in {**server.env, **server.headers}.items():
+        for word in (value, *value.split()):
+            if len(word) >= _SHORTEST_SECRET:
+                text = text.replace(word, f"<{name}>")
+    return text
 
 
 def _reason(error: BaseException) -> str:
