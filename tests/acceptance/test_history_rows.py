@@ -65,7 +65,7 @@ ROWS = (
         f"{PRESSURE}at_the_second_threshold_old_results_are_trimmed",
         f"{PRESSURE}after_a_refusal_fewer_turns_stay_each_time",
     ),
-    row(108, "a durable, visible record of compaction", "cli/test_compact.py::test_a_checkpoint_is_a_commit"),
+    row(108, "a durable, visible record of compaction", "cli/history/test_compact.py::test_a_checkpoint_is_a_commit"),
     row(
         109,
         "reasoning is not in the summary's input",
@@ -91,7 +91,7 @@ ROWS = (
     row(122, "resume after a crash", "stores/test_processes.py::test_a_killed_writer_leaves_whole_changes"),
     row(123, "skip and pin, block by block", f"{HAND}the_last_annotation_wins_field_by_field"),
     row(124, "find reasoning", "session/history/test_search.py::test_the_reasoning_of_a_turn_is_found_when_it_is_over"),
-    row(125, "a difference with reasoning", "cli/test_branching.py::test_a_difference_shows_reasoning_apart"),
+    row(125, "a difference with reasoning", "cli/history/test_branching.py::test_a_difference_shows_reasoning_apart"),
     row(
         126,
         "compile as of then",

@@ -10,7 +10,7 @@ import msgspec
 
 import thinkback
 from thinkback.cli import terminal
-from thinkback.cli.apps import app_of, placed, tools_of
+from thinkback.cli.config.apps import app_of, placed, tools_of
 from thinkback.cli.decisions import control_line
 from thinkback.cli.options import Names, Place, check_place, is_log_there, log_path, open_log, place_of
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from thinkback.cli import exits, terminal
-from thinkback.cli.apps import app_of, placed, tools_of
+from thinkback.cli.config.apps import app_of, placed, tools_of
 from thinkback.cli.options import (
     DIALECTS,
     Names,

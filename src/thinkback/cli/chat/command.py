@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.apps import placed
 from thinkback.cli.chat import fresh
+from thinkback.cli.config.apps import placed
 from thinkback.cli.options import (
     Place,
     app_option,

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from thinkback.cli import parameters
 from thinkback.cli.mcp.budget import TokenBudget, charge
 from thinkback.cli.mcp.reading import LONGEST_PAGE
 from thinkback.cli.mcp.tools import Tell
+from thinkback.cli.wire import parameters
 from thinkback.compile.policy import thinks
 from thinkback.errors import NetworkError, NotFoundError, ProviderError, ThinkbackError, Veto
 from thinkback.model.deltas import ReasoningDelta, TextDelta

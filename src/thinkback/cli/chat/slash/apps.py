@@ -27,7 +27,7 @@ def app(chat: Chat, rest: str) -> None:
             apps.find(name)
             _take(chat, name)
         case _:
-            from thinkback.cli.apps import print_apps
+            from thinkback.cli.config.apps import print_apps
 
             print_apps(apps.listed())
     now = chat.session.app

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from thinkback.cli import history, terminal
+from thinkback.cli import terminal
 from thinkback.cli.chat import resume
 from thinkback.cli.chat.table import Slash, find, table, words
+from thinkback.cli.history import log
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
@@ -31,7 +32,7 @@ def help_(_chat: Chat, rest: str) -> None:
 def sessions(chat: Chat, rest: str) -> None:
     """List the sessions."""
     words(rest, "sessions", most=0)
-    history.print_sessions(chat.store.sessions())
+    log.print_sessions(chat.store.sessions())
 
 
 def resume_(chat: Chat, rest: str) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.branching import print_branches
 from thinkback.cli.chat import resume, said, turns
 from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.history.branching import print_branches
 from thinkback.errors import NotFoundError
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, Unknown

@@ -24,7 +24,7 @@ def compact(chat: Chat, rest: str) -> None:
     """Make a checkpoint, or say what it would do."""
     from msgspec.structs import replace
 
-    from thinkback.cli.compact import print_checkpoint
+    from thinkback.cli.history.compact import print_checkpoint
 
     given = words(rest, COMPACT, most=4)
     tail = _tail(given)
@@ -56,7 +56,7 @@ def _tail(given: list[str]) -> int | None:
 
 def export(chat: Chat, rest: str) -> None:
     """Write this session to a file."""
-    from thinkback.cli.exchange import FORMATS, print_exported
+    from thinkback.cli.history.exchange import FORMATS, print_exported
 
     given = words(rest, EXPORT, 1, 5)
     form = ""
@@ -85,7 +85,7 @@ def _compact(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
 
 
 def _export(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
-    from thinkback.cli.exchange import FORMATS
+    from thinkback.cli.history.exchange import FORMATS
 
     if before and before[-1] == "--format":
         return FORMATS

@@ -23,7 +23,7 @@ _LIMIT = 20
 
 def why(chat: Chat, rest: str) -> None:
     """The decisions of the last request, of the next one, or of the one that brought a commit."""
-    from thinkback.cli import why as shown
+    from thinkback.cli.history import why as shown
 
     named = words(rest, WHY, most=1)
     session = chat.session
@@ -49,7 +49,7 @@ def think(chat: Chat, rest: str) -> None:
 
 def usage(chat: Chat, rest: str) -> None:
     """Tokens, and what the next request would carry."""
-    from thinkback.cli.usage import show_usage
+    from thinkback.cli.history.usage import show_usage
 
     by = (*words(rest, USAGE, most=1), "model")[0]
     if by not in _BY:
@@ -59,7 +59,7 @@ def usage(chat: Chat, rest: str) -> None:
 
 def search(chat: Chat, rest: str) -> None:
     """What was said and thought, in all sessions or here."""
-    from thinkback.cli.search import print_hits
+    from thinkback.cli.history.search import print_hits
 
     options = {"--reasoning", "--here"}
     given = rest.split()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import endpoints, terminal
+from thinkback.cli import terminal
 from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.config import endpoints
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat

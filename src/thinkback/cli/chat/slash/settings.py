@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import settings, terminal
+from thinkback.cli import terminal
 from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.config import settings
 from thinkback.settings import KEYS, complete, find, to_text
 from thinkback.settings.registry import DEFAULT
 

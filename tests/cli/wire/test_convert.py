@@ -22,9 +22,9 @@ from tests.cli.conversations import (
     THANKS,
     THOUGHT,
 )
-from thinkback.cli import parameters
-from thinkback.cli.conversion import Converted, Way, convert
 from thinkback.cli.places import MAKERS
+from thinkback.cli.wire import parameters
+from thinkback.cli.wire.conversion import Converted, Way, convert
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Draft

@@ -28,7 +28,7 @@ in order. Differences that a rule row states are told with its source.
 @json_option
 def replay_command(case: str, as_json: bool) -> None:
     """Replay and print."""
-    from thinkback.cli.replay import replay_file
+    from thinkback.cli.wire.replay import replay_file
 
     found = replay_file(case)
     if as_json:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from thinkback.cli.carried import COUNTED, carry
-from thinkback.cli.recorded import Json, Recorded, is_known, response_of, target_of, told
+from thinkback.cli.wire.carried import COUNTED, carry
+from thinkback.cli.wire.recorded import Json, Recorded, is_known, response_of, target_of, told
 from thinkback.errors import NotFoundError, ThinkbackError, WireError
 from thinkback.log.seal import seal
 from thinkback.model.commits import Head, Request, Step

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from thinkback.cli import parameters
 from thinkback.cli.places import MAKERS, sibling, url_of
+from thinkback.cli.wire import parameters
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.log.seal import seal
 from thinkback.model.blocks import Origin

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.branching import SHORT_HASH, open_line
+from thinkback.cli.history.branching import SHORT_HASH, open_line
 from thinkback.cli.options import db_option, json_option
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _list(commits: list[Commit], as_json: bool) -> None:
     from thinkback.session.transcripts.wording import first_words
 
     if as_json:
-        from thinkback.cli.payloads import concealed
+        from thinkback.cli.history.payloads import concealed
 
         terminal.print_json([{"hash": c.hash, "time": terminal.iso(c.time), **concealed(c)} for c in commits])
         return

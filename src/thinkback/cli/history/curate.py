@@ -141,7 +141,7 @@ def _quietly(work: Callable[[], Commit]) -> Commit:
 
 
 def _tell(commit: Commit, as_json: bool, done: str) -> None:
-    from thinkback.cli.payloads import concealed
+    from thinkback.cli.history.payloads import concealed
 
     if as_json:
         terminal.print_json({"hash": commit.hash, "kind": commit.kind, "payload": concealed(commit)})

@@ -10,12 +10,12 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.decisions import control_line
-from thinkback.cli.decode import read_file
 from thinkback.cli.options import DIALECTS, json_option
+from thinkback.cli.wire.decode import read_file
 from thinkback.errors import WireError
 
 if TYPE_CHECKING:
-    from thinkback.cli.conversion import Converted
+    from thinkback.cli.wire.conversion import Converted
 
 _HELP = f"""\
 Convert a request body (FILE, or standard input) from one dialect to another.
@@ -55,7 +55,7 @@ def convert_command(
     as_json: bool,
 ) -> None:
     """Read, convert, print."""
-    from thinkback.cli.conversion import Way, convert
+    from thinkback.cli.wire.conversion import Way, convert
     from thinkback.model.target import Settings
     from thinkback.rules import load_rulebook
     from thinkback.session import config

@@ -13,7 +13,7 @@ from tests.cli.command import PLACE, SOURCES, Command
 from thinkback.referee import HttpError, Referee, Step
 
 SECRET = "sk-kept-where-nobody-looks"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from tests.cli.command import Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
 from tests.exchanges import Exchange, exchanges
 from tests.wire.event_stream import event
-from thinkback.cli.decode import decode_body
-from thinkback.cli.decoded import normalised
+from thinkback.cli.wire.decode import decode_body
+from thinkback.cli.wire.decoded import normalised
 from thinkback.model.commits import Usage
 
 CHAT = "openai-chat"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.exchanges import DIRECTORIES, cases
-from thinkback.cli.carried import COUNTED, carry
 from thinkback.cli.places import MAKERS, of_dialect, sibling
-from thinkback.cli.replay import replay_case, replay_file
+from thinkback.cli.wire.carried import COUNTED, carry
+from thinkback.cli.wire.replay import replay_case, replay_file
 from thinkback.errors import NotFoundError, WireError
 from thinkback.rules import load_rulebook
 from thinkback.turn.dialects import PACKAGES

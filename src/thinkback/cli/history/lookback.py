@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.branching import SHORT_HASH, open_line
+from thinkback.cli.history.branching import SHORT_HASH, open_line
 from thinkback.cli.options import chosen, db_option, existing_log, json_option, session_option
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ def log_command(
 @json_option
 def show_command(hash: str, with_carriers: bool, db: str, as_json: bool) -> None:
     """Show the commit HASH (its first characters are enough). Opaque values appear as kind and length only."""
-    from thinkback.cli.payloads import concealed, payload_json, readable
+    from thinkback.cli.history.payloads import concealed, payload_json, readable
 
     if with_carriers and not as_json:
         raise click.UsageError("--with-carriers needs --json: opaque values are for programs")

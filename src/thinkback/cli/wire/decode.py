@@ -58,7 +58,7 @@ def decode_command(dialect: str, file: str, status: int | None, as_json: bool) -
 
 def decode_body(dialect: str, data: bytes, status: int | None = None) -> Json:
     """What ``data`` says, as one object. Raises ``NotFoundError`` for an unknown dialect."""
-    from thinkback.cli import decoded
+    from thinkback.cli.wire import decoded
     from thinkback.model.blocks import Origin
     from thinkback.turn import dialects
 

@@ -1,0 +1,1 @@
+"""Commands for what the user sets up: settings, profiles, keys, endpoints, apps."""

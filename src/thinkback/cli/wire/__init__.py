@@ -1,0 +1,1 @@
+"""Commands for recorded requests and responses: decoded, converted, replayed."""
