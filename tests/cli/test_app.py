@@ -116,6 +116,16 @@ def test_a_traceback_is_shown_on_request(command: Command) -> None:
     assert "Traceback" in command("log", THINKBACK_DEBUG="1").err
 
 
+def test_a_traceback_holds_no_key_and_nothing_a_terminal_obeys(command: Command) -> None:
+    """Whatever an error quotes."""
+    given = ("--model", "m", "--endpoint", "sk-hidden-123456\x1b[2J")
+    done = command("run", *given, "Hi", THINKBACK_DEBUG="1", SOME_API_KEY="sk-hidden-123456")
+    assert "Traceback" in done.err
+    assert "<SOME_API_KEY>" in done.err
+    assert "sk-hidden" not in done.err
+    assert "\x1b[2J" not in done.err
+
+
 def test_a_file_that_cannot_be_made_is_told_without_a_traceback(command: Command) -> None:
     """What the operating system refuses is told with the path."""
     command.config.write_text("not a directory")

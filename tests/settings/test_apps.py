@@ -222,3 +222,10 @@ def test_any_text_is_an_app_or_a_reason(text: str) -> None:
     """Whatever stands in a file, the answer is an app or an error of ours."""
     with contextlib.suppress(RuleFileError):
         parse_app("a.toml", text)
+
+
+def test_a_server_as_text_holds_no_secret() -> None:
+    """Errors and traces may show it."""
+    given = {"T": "hidden"}
+    assert "<Server files>" == repr(Server("files", (), given))
+    assert "<Server at a url>" == repr(Server(url="https://me:hidden@host/?key=hidden", headers=given))

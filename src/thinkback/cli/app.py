@@ -145,6 +145,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _failed(error: Exception, text: str, code: int) -> int:
     if os.environ.get("THINKBACK_DEBUG") == "1":
-        raise error
+        import traceback
+
+        text = "".join(traceback.format_exception(error)).rstrip()
     terminal.complain(text)
     return code

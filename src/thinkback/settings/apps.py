@@ -42,6 +42,9 @@ class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
     timeout: Annotated[int, msgspec.Meta(ge=1)] = 60
 
+    def __repr__(self) -> str:
+        return f"<Server {self.command or 'at a url'}>"  # what it is given to sign in with is nobody's business
+
 
 class App(msgspec.Struct, frozen=True):
     """One app. ``id`` is what people call it by, the name of its file without ``.toml``.
