@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import ctypes
 import json
 import os
 import platform
@@ -36,7 +37,7 @@ SECONDS, SESSIONS, TURNS = 120, 64, 10
 # Between two events of a stream, in seconds: a model that is fast, and 64 of them at once.
 PACE = 0.02
 GROWTH, USUAL_LAG, WORST_LAG = 0.05, 0.050, 0.250
-_TICK, _LOOK = 0.005, 0.5
+_TICK, _LOOK = 0.005, 5.0
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _ROW = "{:<34} {:>14}  {:<5} {}"
 CITIES = ("Oslo", "Rome", "Bern", "Bonn", "Graz", "Lyon", "Turku")
@@ -66,7 +67,8 @@ PLACES = (
 
 class Load(NamedTuple):
     """What came of it. ``sent`` and ``stored`` count responses by the digest of their request; ``held`` is resident
-    memory in bytes with the second it was looked at, ``lags`` how late the event loop came, in seconds.
+    memory in bytes, without what is free in the heap, with the second it was looked at, ``lags`` how late the event
+    loop came, in seconds.
     """
 
     seconds: float
@@ -119,6 +121,7 @@ async def run(seconds: float, sessions: int, bases: Mapping[str, str], place: Pa
         look = asyncio.create_task(_look(load, began))
         workers = [_work(store, bases, number, began + seconds, load.failures) for number in range(sessions)]
         turns = sum(await asyncio.gather(*workers))
+        load.held.append((seconds, resident()))
         for task in (watch, look):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -127,18 +130,19 @@ async def run(seconds: float, sessions: int, bases: Mapping[str, str], place: Pa
 
 
 async def _work(store: SessionStore, bases: Mapping[str, str], number: int, until: float, failures: list[str]) -> int:
-    """Session after session; the number of turns."""
-    done = 0
+    """Session after session, the first of them shorter by its number, so that not all end at once; counts turns."""
+    done, shorter = 0, number % TURNS
     while time.monotonic() < until:
-        place = PLACES[(number + done // TURNS) % len(PLACES)]
+        place = PLACES[(number + done) % len(PLACES)]
         # Opening and setting write to the log in the thread that calls; an event loop had better not.
         session = await asyncio.to_thread(_open, store, bases, f"{number}-{done}", place)
-        for turn in range(TURNS):
+        for turn in range(shorter, TURNS):
             if time.monotonic() >= until:
                 break
             asked = f"{number}-{done}: what are both the weather and the time in {CITIES[turn % len(CITIES)]}?"
             await _ask(session, asked, place, failures)
             done += 1
+        shorter = 0
     return done
 
 
@@ -165,7 +169,11 @@ async def _watch(load: Load) -> None:
 
 
 async def _look(load: Load, began: float) -> None:
+    """Memory now and then; glibc keeps what is free, and pieces of streams leave it in many small holes."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     while True:
+        if trim is not None:
+            await asyncio.to_thread(trim, 0)
         load.held.append((time.monotonic() - began, resident()))
         await asyncio.sleep(_LOOK)
 
