@@ -97,7 +97,8 @@ def test_an_unknown_command_is_wrong_use(command: Command) -> None:
     done = command("wyh")
 
     assert 2 == done.code
-    assert "No such command" in done.err
+    assert "No such command 'wyh'. Did you mean why?" in done.err
+    assert "No such command 'zzz'.\n" in command("zzz").err
 
 
 def test_an_error_is_a_message_with_advice(command: Command) -> None:

@@ -538,6 +538,9 @@ def test_target_of_an_unknown_name_is_refused() -> None:
     with pytest.raises(NotFoundError, match="no endpoint is called 'nowhere'") as caught:
         BOOK.target("nowhere", "m", on=TODAY)
     assert "deepseek" in caught.value.next_actions[0]
+    with pytest.raises(NotFoundError) as caught:
+        BOOK.target("deepsek", "m", on=TODAY)
+    assert caught.value.next_actions[0].startswith("did you mean deepseek")
 
 
 def test_unknown_model_has_no_limits() -> None:

@@ -71,6 +71,8 @@ def test_a_profile_may_name_others_in_order(kind: str) -> None:
 @pytest.mark.parametrize(
     ("text", "key", "reason"),
     [
+        ('endpont = "openai"', "endpont", "did you mean endpoint?"),
+        ("zzz = 1", "zzz", "there are kind, targets, endpoint"),
         ('kind = "both"', "kind", "allowed: model, failover, round-robin"),
         ("kind = 1", "kind", "allowed"),
         ('targets = ["a"]', "targets", "only a profile of kind failover or round-robin has targets"),
@@ -87,7 +89,7 @@ def test_a_profile_may_name_others_in_order(kind: str) -> None:
         ('base_url = "a\\u0000"', "base_url", "text without spaces"),
         ("[reasoning]\neffort = 'huge'", "reasoning.effort", "allowed: none, minimal"),
         ("[reasoning]\ncolour = 1", "reasoning.colour", "there is no setting"),
-        ("api_key = 'x'", "api_key", "there is no setting"),
+        ("api_key = 'x'", "api_key", "there is nothing of this name"),
         ("[session]\nprofile = 'other'", "session.profile", "cannot be set in a profile"),
         ("reasoning.effort = 'low'\n'reasoning.effort' = 'high'", "reasoning.effort", "given twice"),
     ],

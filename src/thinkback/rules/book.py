@@ -12,6 +12,7 @@ How a rule row is chosen, the first that applies:
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -81,11 +82,13 @@ class Rulebook:
         for row in self.endpoints():
             if wanted == row.id.lower() or wanted in map(str.lower, row.aliases):
                 return row
-        known = ", ".join(sorted(row.id for row in self.endpoints()))
+        known = sorted(row.id for row in self.endpoints())
+        close = difflib.get_close_matches(wanted, known, cutoff=0.75)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"use one of: {', '.join(known)}"
         raise NotFoundError(
             f"no endpoint is called {name!r}",
             details={"endpoint": name},
-            next_actions=(f"use one of: {known}", "or describe it in a rule file"),
+            next_actions=(hint, "or describe it in a rule file"),
         )
 
     def speaking(self, name: str, dialect: str) -> Endpoint:

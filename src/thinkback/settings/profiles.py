@@ -6,6 +6,7 @@ A profile holds no keys: ``key_env`` is the name of one. Finding and opening fil
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
@@ -21,6 +22,7 @@ Kind: TypeAlias = Literal["model", "failover", "round-robin"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLACE = ("endpoint", "model", "base_url", "key_env")
+_FIELDS = ("kind", "targets", *PLACE)
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -50,7 +52,12 @@ def names_in(text: str) -> tuple[str, ...]:
 def parse_profile(file: str, text: str) -> Profile:
     """The profile in ``text``; ``RuleFileError`` names the file, the key path or line, and the reason."""
     table = read_toml(file, text)
-    said = {key: table.pop(key) for key in ("kind", "targets", *PLACE) if key in table}
+    said = {key: table.pop(key) for key in _FIELDS if key in table}
+    for key, raw in table.items():
+        if not isinstance(raw, dict) and "." not in key:
+            close = difflib.get_close_matches(key, _FIELDS, 1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_FIELDS)} and tables of settings"
+            raise _fault(file, key, f"there is nothing of this name; {hint}")
     settings = parse_settings(file, table)
     for key in settings:
         if "profile" in KEYS[key].refused_in:
