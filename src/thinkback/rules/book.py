@@ -83,7 +83,7 @@ class Rulebook:
             if wanted == row.id.lower() or wanted in map(str.lower, row.aliases):
                 return row
         known = sorted(row.id for row in self.endpoints())
-        close = difflib.get_close_matches(wanted, known, cutoff=0.75)
+        close = difflib.get_close_matches(wanted, known, cutoff=0.8)
         hint = f"did you mean {' or '.join(close)}?" if close else f"use one of: {', '.join(known)}"
         raise NotFoundError(
             f"no endpoint is called {name!r}",

@@ -111,7 +111,7 @@ def _text(name: str, path: Path) -> str:
         raise NotFoundError(
             f"there is no profile {name}",
             details={"profile": name, "file": str(path)},
-            next_actions=(f"profiles are: {known}", f"where a session goes by it: unset {SETTING} (--profile default), or set another"),
+            next_actions=(f"profiles are: {known}", f"where a session goes by it, unset {SETTING} (--profile default)"),
         ) from None
     except UnicodeDecodeError as error:
         raise RuleFileError(f"{path}: it is not UTF-8: {error}", details={"file": str(path)}) from error
