@@ -113,6 +113,12 @@ class Terminal:
         """Row and column of the cursor, from 0."""
         return self._screen.cursor.y, self._screen.cursor.x
 
+    @property
+    def is_in_line_mode(self) -> bool:
+        """Whether it shows what is typed and gives it line by line, as a shell's terminal does."""
+        modes: int = termios.tcgetattr(self._master)[3]
+        return bool(modes & termios.ICANON) and bool(modes & termios.ECHO)
+
     def row_of(self, text: str) -> int:
         """The first row that ``text`` stands on."""
         return next(at for at, line in enumerate(self.lines) if text in line)

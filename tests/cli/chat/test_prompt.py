@@ -287,6 +287,29 @@ def test_a_window_that_is_closed_in_the_middle_of_a_turn_loses_nothing(
     assert stored(command, "reasoning")
 
 
+def test_ctrl_d_right_behind_an_answer_leaves(talk: Open, referee: Referee) -> None:
+    """Typed before the prompt is there, it is there for the prompt."""
+    referee.push(Step(reasoning="I think. " * 10, text="Done.", pace=0.01))
+    terminal = talk()
+    terminal.send(f"One{ENTER}")
+    terminal.wait_for("I think.")
+    terminal.send(CTRL_D)
+
+    assert 0 == terminal.wait_for_end()
+    assert "Done." in terminal.everything
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_chat_that_is_ended_at_its_prompt_leaves_the_terminal_as_it_was(talk: Open, number: signal.Signals) -> None:
+    """Whoever sits there can type on."""
+    terminal = talk()
+    assert not terminal.is_in_line_mode
+    os.kill(terminal.process.pid, number)
+
+    assert 128 + number == terminal.wait_for_end()
+    assert terminal.is_in_line_mode
+
+
 def test_what_is_typed_during_a_turn_stands_at_the_next_prompt(talk: Open, referee: Referee) -> None:
     """And not in the middle of the answer."""
     referee.push(Step(reasoning="I think. " * 10, text="Done.", pace=0.01))

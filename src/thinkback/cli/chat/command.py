@@ -49,6 +49,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     """Open the session and run the loop."""
     from thinkback.cli.chat import loop, resume
     from thinkback.cli.chat.chat import Chat
+    from thinkback.cli.chat.keyboard import ended_in_order, silent_keys
 
     if session and go_on:
         raise click.UsageError("--continue goes on in the last session; --session names another")
@@ -60,7 +61,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
         if not (reader.is_live or known):
             check_place(placed(place, app))
         found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
-        with Chat(store, found, reader, sys.stdout) as chat:
+        with ended_in_order(), silent_keys(reader.is_live), Chat(store, found, reader, sys.stdout) as chat:
             if reader.is_live:
                 terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
             if known is not None and known.commits:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ import click
 from thinkback.cli import exits
 from thinkback.cli.chat.approval import asker
 from thinkback.cli.chat.frames import frames
+from thinkback.cli.chat.keyboard import SIGNALLED
 from thinkback.errors import ThinkbackError
 from thinkback.session import continuing
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 # Ctrl-C that often at once gives up on ending the turn in good order.
 _PATIENCE = 3
-# What shells add to the number of a signal in an exit code.
-_SIGNALLED = 128
 
 
 def ask(chat: Chat, prompt: Prompt) -> None:
@@ -38,7 +36,7 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     chat.code = 0
     chat.screen.begin()
     try:
-        with one_interrupt() as over, silent_keys(chat.reader.is_live):
+        with one_interrupt() as over:
             stream = continuing.stream(chat.session, prompt, **_options(chat))
             with stream, frames(chat.screen.show) as show:
                 for delta in stream:
@@ -106,7 +104,7 @@ def one_interrupt() -> Iterator[Callable[[], None]]:
         nonlocal count
         count += 1
         if count == 1 or count >= _PATIENCE:
-            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(_SIGNALLED + number)
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(SIGNALLED + number)
 
     ends = [getattr(signal, name) for name in ("SIGINT", "SIGHUP", "SIGTERM") if hasattr(signal, name)]
     before = {number: signal.signal(number, interrupt) for number in ends}
@@ -115,22 +113,3 @@ def one_interrupt() -> Iterator[Callable[[], None]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def silent_keys(is_live: bool) -> Iterator[None]:
-    """What is typed while a turn runs is not written into its text; it stands at the next prompt."""
-    if not is_live or sys.platform == "win32":
-        yield
-        return
-    import termios
-
-    keyboard = sys.stdin.fileno()
-    before = termios.tcgetattr(keyboard)
-    quiet = [*before]
-    quiet[3] &= ~termios.ECHO
-    termios.tcsetattr(keyboard, termios.TCSADRAIN, quiet)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
