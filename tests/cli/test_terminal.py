@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.cli import terminal
-from thinkback.session.transcripts.ink import Cleaner
+from thinkback.session.transcripts.ink import Cleaner, clean_json
 
 
 def flowed(pieces: list[str]) -> str:
@@ -89,3 +90,18 @@ def test_text_in_pieces_is_cleaned_as_it_is_whole(parts: list[str], size: int) -
     cleaner = Cleaner()
     pieces = [cleaner(text[at : at + size]) for at in range(0, len(text), size)]
     assert terminal.clean(text.replace("\r\n", "\n")) == "".join(pieces)
+
+
+def test_a_line_has_our_colours_and_nothing_else_to_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever named what it tells of: a session, a model, a rule."""
+    pen = terminal.Pen(True)
+    terminal.out(pen("talk\x1b]0;x\x07", "bold", "red") + " \x9b2J\u202e" + pen("end", "dim"))
+    assert "\x1b[1;31mtalk\ufffd]0;x\ufffd\x1b[0m \ufffd2J\ufffd\x1b[2mend\x1b[0m\n" == capsys.readouterr().out
+
+
+@given(st.text())
+def test_json_means_the_same_and_holds_nothing_to_obey(text: str) -> None:
+    """Also where it is read on a terminal."""
+    written = clean_json(json.dumps({"a": text}, ensure_ascii=False))
+    assert {"a": text} == json.loads(written)
+    assert written == terminal.clean(written)

@@ -15,6 +15,8 @@ from thinkback.session.transcripts.ink import CODES as CODES
 from thinkback.session.transcripts.ink import Pen as Pen
 from thinkback.session.transcripts.ink import Style as Style
 from thinkback.session.transcripts.ink import clean as clean
+from thinkback.session.transcripts.ink import clean_json as clean_json
+from thinkback.session.transcripts.ink import clean_line as clean_line
 from thinkback.session.transcripts.ink import clock as clock
 from thinkback.session.transcripts.ink import columns_of as columns_of
 from thinkback.session.transcripts.ink import iso as iso
@@ -30,8 +32,8 @@ _SHORTEST_SECRET = 8
 
 
 def out(text: str = "") -> None:
-    """A line on standard output."""
-    click.echo(text, color=True)
+    """A line on standard output; nothing but our own colours in it is obeyed, whoever named what it tells of."""
+    click.echo(clean_line(text), color=True)
 
 
 def note(text: str = "") -> None:
@@ -46,7 +48,7 @@ def complain(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """A value on standard output, for programs."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(clean_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def without_keys(text: str) -> str:

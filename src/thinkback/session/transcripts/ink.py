@@ -6,6 +6,7 @@ of a model's or a provider's in anything that went through ``clean``.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -29,6 +30,8 @@ CODES: dict[Style, str] = {
 # Everything that moves the cursor, rings, turns the direction of writing or says something that nobody sees; newline
 # and tab stay.
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]")
+# What a pen writes.
+_PAINT = re.compile(rf"(\x1b\[(?:(?:0|{'|'.join(CODES.values())})[;m])+)")
 _NARROW, _WIDE = 40, 100
 # marks that stand on other letters, and formatting that shows nothing
 _WIDTHLESS = frozenset({"Mn", "Me", "Cf"})
@@ -59,6 +62,18 @@ def width() -> int:
 def clean(text: str) -> str:
     """``text`` without anything a terminal would obey."""
     return _UNFIT.sub("\ufffd", text)
+
+
+def clean_line(text: str) -> str:
+    """``text`` without anything a terminal would obey, save the colours of a pen."""
+    if text.isprintable():
+        return text
+    return "".join(part if at % 2 else clean(part) for at, part in enumerate(_PAINT.split(text)))
+
+
+def clean_json(text: str) -> str:
+    """JSON that means the same, in which a terminal would obey nothing."""
+    return _UNFIT.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 class Cleaner:
