@@ -42,6 +42,28 @@ def test_each_line_is_a_message(command: Command, referee: Referee) -> None:
     assert "\x1b" not in done.out + done.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "lines", "left"),
+    [
+        ((), b"/set reasoning.effort high\n/quit\n", 0),
+        (("--session", "mine"), b"/set reasoning.effort high\n", 1),
+        ((), b"/fork other\n", 2),
+        ((), b"Hi\n", 1),
+    ],
+    ids=["without a word", "named", "forked", "with a word"],
+)
+def test_a_session_that_nobody_named_and_nobody_used_is_not_left_behind(
+    command: Command, referee: Referee, arguments: tuple[str, ...], lines: bytes, left: int
+) -> None:
+    """Its settings go with it; those of a session with a name are kept."""
+    command("chat", *arguments, *place(referee), stdin=lines)
+
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        assert left == len(store.sessions())
+        if arguments:
+            assert "high" == store.session("mine").settings.effort
+
+
 def test_a_backslash_at_the_end_goes_on_in_the_next_line(command: Command, referee: Referee) -> None:
     """Also at the end of the input; two slashes begin a message with one."""
     command("chat", *place(referee), stdin=b"One\\\ntwo\n//three\nfour\\")

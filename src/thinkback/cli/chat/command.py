@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,13 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
         if not (reader.is_live or known):
             check_place(placed(place, app))
         found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
-        with ended_in_order(), silent_keys(reader.is_live), Chat(store, found, reader, sys.stdout) as chat:
+        unused = nullcontext() if session or known else fresh.kept_if_used(store.log, found.id)
+        with (
+            unused,
+            ended_in_order(),
+            silent_keys(reader.is_live),
+            Chat(store, found, reader, sys.stdout) as chat,
+        ):
             if reader.is_live:
                 terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
             if known is not None and known.commits:
