@@ -21,7 +21,7 @@ def name() -> str:
 
 @contextmanager
 def kept_if_used(log: Store, session: str) -> Iterator[None]:
-    """Forget the session with that id in the end, with its settings, unless something was said in it or forked from it."""
+    """Forget the session with that id in the end, unless something was said in it or forked from it."""
     try:
         yield
     finally:
