@@ -425,6 +425,28 @@ def test_modes_say_what_is_asked_about(command: Command, referee: Referee, works
     assert "read_only" in [u.current_mode_id for u in editor.updates if u.session_update == "current_mode_update"]
 
 
+def test_a_mode_that_is_chosen_in_the_middle_of_a_turn_counts_at_once(
+    command: Command, referee: Referee, workspace: Path
+) -> None:
+    """Whoever sees a turn go wrong stops it from writing."""
+    looks = Call("list", {"path": "."})
+    write = Call("write", {"path": "a.txt", "content": "x"})
+    referee.push(Step(tool_calls=[looks]), Step(reasoning="Hm. " * 30, tool_calls=[write], pace=0.02))
+
+    async def work() -> Editor:
+        async with edited(command, Editor(), *place(referee)) as editor:
+            id = await editor.begin(workspace)
+            await editor.agent.set_session_mode(session_id=id, mode_id="auto")
+            turn = asyncio.ensure_future(editor.say(id, "Write"))
+            await editor.until(lambda: "agent_thought_chunk" in editor.kinds)
+            await editor.agent.set_session_mode(session_id=id, mode_id="read_only")
+            await turn
+            return editor
+
+    run(work())
+    assert [] == list(workspace.iterdir())
+
+
 def test_a_session_of_another_program_asks_too(command: Command, referee: Referee, workspace: Path) -> None:
     """Where nobody said how calls are permitted, a loaded session is asked about as a new one is, and keeps that to
     the editor."""

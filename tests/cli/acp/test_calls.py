@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from thinkback.cli.acp import calls
 from thinkback.model.blocks import ToolCall, ToolResult
+from thinkback.turn.permissions import PermissionRequest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
@@ -39,6 +40,29 @@ def test_a_change_is_shown_with_what_was_there(tmp_path: Path) -> None:
     assert (None, "new") == (new["content"][0].old_text, new["content"][0].new_text)
     assert [str(tmp_path / "a.txt")] == [place.path for place in there["locations"]]
     assert "write a.txt" == there["title"]
+
+
+def question(call: ToolCall, workspace: Path) -> str:
+    """What a person is shown of it beside a title and a diff."""
+    request = PermissionRequest(call, "runs", "the reason", "")
+    return str(calls.asked(request, str(workspace))["content"][-1].content.text)
+
+
+def test_a_person_is_shown_all_that_a_call_would_do(tmp_path: Path) -> None:
+    """A title has room for its beginning alone, and what stands beside a command may be all that matters."""
+    long = "ls" + " " * 200 + "; rm -rf \u200b.```"
+    run = {"command": "ls", "script": "rm -rf ."}
+    edit = {"path": "a.txt", "old_string": "a", "new_string": "b", "replace_all": True}
+    (tmp_path / "secret.txt").write_text("secret")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+
+    told = question(ToolCall("c1", "shell", json.dumps({"command": long})), inside)
+    assert f"the reason\n\n````\n  {long.replace(chr(0x200B), '<U+200B>')}\n````" == told
+    assert "  ls\n  script: rm -rf ." in question(ToolCall("c1", "mcp__x", json.dumps(run)), inside)
+    assert "wherever it stands" in question(ToolCall("c1", "edit", json.dumps(edit)), inside)
+    assert "secret\n" not in question(written(str(tmp_path / "secret.txt")), inside)
+    assert "\x1b" not in calls.described(ToolCall("c1", "shell\x1b]", "{}"), str(inside))["title"]
 
 
 @pytest.mark.parametrize("path", ["../secret.txt", "link.txt", "/etc/hostname", "a\0b", "", "linked/secret.txt"])

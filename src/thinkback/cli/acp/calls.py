@@ -10,7 +10,10 @@ from typing import Any
 import acp
 from acp import schema
 
+from thinkback.cli.chat.approval import lines, plain
+from thinkback.cli.terminal import clean
 from thinkback.model.blocks import ToolCall, ToolResult
+from thinkback.turn.permissions import PermissionRequest
 
 Update = Any
 """One of the updates of ``session/update``."""
@@ -48,6 +51,22 @@ def described(call: ToolCall, workspace: str, *, live: bool = False) -> dict[str
     }
 
 
+def asked(request: PermissionRequest, workspace: str) -> dict[str, Any]:
+    """What a person is shown of a call that they are asked about, as fields of its update: all that it would do."""
+    call = request.call
+    fields, given = described(call, workspace, live=True), _arguments(call)
+    if not fields["content"]:
+        whole = "\n".join(plain(line) for line, _ in lines("", call.arguments))
+        fence = "```"
+        while fence in whole:
+            fence += "`"
+        told = f"{plain(request.reason)}\n\n{fence}\n{whole}\n{fence}"
+        fields["content"] = [acp.tool_content(acp.text_block(told))]
+    elif call.name == "edit" and given.get("replace_all"):
+        fields["content"].append(acp.tool_content(acp.text_block("wherever it stands in the file")))
+    return fields
+
+
 def ended(result: ToolResult, call: ToolCall | None, workspace: str) -> Update:
     """What a call gave; of one that changed a file, the change stays in sight."""
     failed = result.is_error or result.status != "run"
@@ -66,7 +85,7 @@ def _title(call: ToolCall) -> str:
     subject: object = ""
     if isinstance(arguments, dict):
         subject = next((arguments[key] for key in _SUBJECTS if arguments.get(key)), "")
-    title = " ".join(f"{call.name} {subject}".split())
+    title = clean(" ".join(f"{call.name} {subject}".split()))
     return title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE]}..."
 
 

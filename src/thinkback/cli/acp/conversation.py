@@ -109,7 +109,7 @@ class Conversation:
         stream = self._stream = continuing.stream_async(
             self.session,
             said,
-            settings={options.MODE: options.mode_of(self.session), **settings},
+            settings={**options.unsaid(self.session), **settings},
             tools=self._tools,
             approve=self._approve,
         )
@@ -183,7 +183,7 @@ class Conversation:
             tool_call_id=call.id,
             kind=calls.kind_of(call.name),
             status="pending",
-            **calls.described(call, self._workspace, live=True),
+            **calls.asked(request, self._workspace),
         )
         choices = [
             schema.PermissionOption(

@@ -34,6 +34,13 @@ def mode_of(session: Session) -> str:
     return _CAUTIOUS if found.layer == "built-in" else str(found.value)
 
 
+def unsaid(session: Session) -> dict[str, object]:
+    """The settings of a turn: asking, where nobody said how calls are permitted. What somebody said is read live, as
+    it may be said again while the turn runs.
+    """
+    return {MODE: _CAUTIOUS} if session.layers.origin(MODE).layer == "built-in" else {}
+
+
 def modes(session: Session) -> Any:
     """The permission modes, and the current one."""
     available = [schema.SessionMode(id=id, name=name, description=text) for id, (name, text) in _MODES.items()]
