@@ -138,6 +138,17 @@ def test_a_file_that_cannot_be_made_is_told_without_a_traceback(command: Command
     assert "Traceback" not in done.err
 
 
+def test_a_home_that_may_not_be_written_is_told_with_the_way_round(command: Command, referee: Referee) -> None:
+    """The log cannot be made in its usual place; another one can be named."""
+    (command.place / "file").touch()
+    place = (*PLACE, referee.base_url("deepseek"))
+    done = command("run", "Hi", *place, THINKBACK_DB="", XDG_DATA_HOME=str(command.place / "file"))
+
+    assert 7 == done.code
+    assert "thinkback.db cannot be made" in done.err
+    assert "--db" in done.err
+
+
 def test_a_reader_that_leaves_ends_the_command_quietly(talked: Command) -> None:
     """A closed pipe is no failure worth a word."""
     with talked.start("log") as process:

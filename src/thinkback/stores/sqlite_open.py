@@ -125,7 +125,7 @@ _NAMES: dict[int, tuple[type[StoreError], str, str]] = {
     sqlite3.SQLITE_CANTOPEN: (
         StoreError,
         "cannot be opened",
-        "check that its directory exists and that this user may read and write it",
+        "check that it is a file, that its directory exists and that this user may write there, or name another (--db)",
     ),
     sqlite3.SQLITE_IOERR: (
         StoreError,
@@ -200,5 +200,7 @@ def _make_private(path: str) -> None:
         raise StoreError(
             f"the log {path} cannot be made ({error.strerror})",
             details={"path": path},
-            next_actions=("check that its directory exists and that this user may write there",),
+            next_actions=(
+                "check that its directory exists and that this user may write there, or name another (--db)",
+            ),
         ) from error

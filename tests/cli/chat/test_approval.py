@@ -24,14 +24,14 @@ QUESTION = "[y]es, [n]o, [a]lways"
 
 
 @contextmanager
-def working_on(app: str, command: Command, referee: Referee) -> Iterator[Terminal]:
+def working_on(app: str, command: Command, referee: Referee, columns: int = 80) -> Iterator[Terminal]:
     """A chat with an app, whose workspace is ``work``."""
     workspace = command.place / "work"
     workspace.mkdir()
     line = command.line("chat", "--app", app, "--session", "talk", *PLACE, referee.base_url("deepseek"))
     # a shell changes the directory: the tests' own stays
     started = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(workspace), *line]
-    with Terminal(started, command.environment, rows=40) as terminal:
+    with Terminal(started, command.environment, columns=columns, rows=40) as terminal:
         terminal.wait_for("deepseek-v4-pro")
         yield terminal
 
@@ -84,6 +84,21 @@ def test_yes_runs_the_call_that_was_shown(agent: Terminal, command: Command, ref
 
     assert "one\ntwo\n" == (command.place / "work" / "a.txt").read_text()
     assert 1 == len(decisions(command))
+
+
+@pytest.mark.parametrize("columns", [40, 62, 70])
+def test_the_question_is_readable_in_a_narrow_window(columns: int, command: Command, referee: Referee) -> None:
+    """It stands above the line for the answer where there is no room beside it."""
+    write = Call("write", {"path": "a.txt", "content": "one"})
+    referee.push(Step(reasoning="I write.", tool_calls=[write]), Step(text="Written."))
+    with working_on("coding", command, referee, columns) as terminal:
+        terminal.send(f"Go{ENTER}")
+        terminal.wait_for(QUESTION)
+        assert "model if you like:" in terminal.text.replace("\n", " ")
+        terminal.send(f"y and mind the gap{ENTER}")
+        terminal.wait_for("Written.")
+
+    assert "note='and mind the gap'" in decisions(command)[0]
 
 
 def test_what_was_typed_before_a_question_is_no_answer(agent: Terminal, command: Command, referee: Referee) -> None:

@@ -499,10 +499,15 @@ def test_a_dumb_terminal_gets_plain_text(command: Command, referee: Referee) -> 
         terminal.wait_for(">")
         terminal.send(f"Hello{ENTER}")
         terminal.wait_for("I know.")
+        terminal.send("never sent")
+        terminal.wait_for("never sent")
+        terminal.send(CTRL_C)
+        terminal.wait_until(lambda: terminal.text.rstrip().endswith("\n>"), "an empty line")
         terminal.send(f"/quit{ENTER}")
 
         assert 0 == terminal.wait_for_end()
         assert b"\x1b[3m" not in terminal.received
+        assert 1 == len(referee.requests)
 
 
 def test_hostile_names_do_not_reach_the_terminal(talk: Open, command: Command) -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 MODES = ("full", "collapsed", "hidden")
 _MENU = 6
+# Columns for an answer.
+_ROOM = 16
 MOST_HISTORY = 4_000_000
 # What an entry of prompt_toolkit's history begins with.
 _ENTRY = b"\n# "
@@ -144,11 +147,18 @@ class Prompt:
                 yield session.prompt(default=chat.screen.take_typed())
             except EOFError:
                 return
+            except KeyboardInterrupt:  # a dumb terminal has no keys of ours: the line is given up there too
+                terminal.note()
 
     def ask(self, question: str, default: str = "") -> str:
         """One more message; Ctrl-C and Ctrl-D give up."""
-        asking: PromptSession[str] = PromptSession(question, multiline=True, key_bindings=line_keys())
+        columns = shutil.get_terminal_size().columns
+        is_wide = terminal.columns_of(question) + _ROOM <= columns
+        message = question if is_wide else "> "  # beside it would be too little to write in
+        asking: PromptSession[str] = PromptSession(message, multiline=True, key_bindings=line_keys())
         _forget_typed(asking.app.input)
+        if not is_wide:
+            terminal.out(textwrap.fill(question.strip(), max(columns - 1, 1)))
         # whoever asks in the middle of a turn has a handler of their own for Ctrl-C, which would be replaced
         return asking.prompt(default=default, handle_sigint=False)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +68,18 @@ def user_servers() -> dict[str, Any]:
 
 
 def data_file() -> Path:
-    """``THINKBACK_DB``, else the log in the platform's data directory; its directory is made private."""
+    """``THINKBACK_DB``, else the log in the platform's data directory; its directory is made private.
+
+    One that cannot be made is told by whoever opens the log.
+    """
     given = os.environ.get("THINKBACK_DB")
     if given:
         return Path(given)
     import platformdirs
 
     place = Path(platformdirs.user_data_dir("thinkback", appauthor=False))
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
     return place / "thinkback.db"
 
 
