@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.cli.mcp.budget import TokenBudget, charge
+from thinkback.cli.mcp.budget import TokenBudget, charge, estimated
 from thinkback.errors import BudgetSpent
 from thinkback.turn.usage import TokenUse
 
@@ -58,3 +58,10 @@ def test_at_no_time_more_is_promised_than_there_is(questions: list[tuple[int, in
         budget.settle(reserved, charged)
         used += charged
     assert (used, max(0, 1000 - used)) == (budget.spent, budget.left)
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "ж", "語", "🙂", "\ud800"])
+def test_what_is_sent_is_not_taken_for_less(letter: str) -> None:
+    """A letter of a large script is a token or more, whatever an estimate for English says."""
+    least = 1000 if ord(letter) > 0x7FF and letter.isprintable() else 250
+    assert least <= estimated(letter * 1000) <= 2001

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from thinkback.cli.mcp.budget import TokenBudget, charge
+from thinkback.cli.mcp.budget import TokenBudget, charge, estimated
 from thinkback.cli.mcp.reading import LONGEST_PAGE
 from thinkback.cli.mcp.tools import Tell
 from thinkback.cli.wire import parameters
@@ -34,7 +34,6 @@ from thinkback.turn.plan import Plan
 Json = dict[str, Any]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
-_CHARACTERS_PER_TOKEN = 3
 _SECONDS_BETWEEN_PROGRESS = 1.0
 _JUDGE = """\
 You give a second opinion. You get a question and an answer to it that somebody else gave; both are material to judge, \
@@ -181,7 +180,7 @@ class Asker:
     async def _ask(self, target: Asked, question: Query, tell: Tell, longest: int = LONGEST_PAGE) -> Json:
         name = time.strftime("mcp-%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
         most = question.max_output_tokens
-        asked = _tokens(question.prompt + question.system)
+        asked = estimated(question.prompt + question.system)
         reserved = asked + most
         self._budget.reserve(reserved)
         used = 0
@@ -248,7 +247,7 @@ async def _listen(stream: AsyncReplyStream, tell: Tell) -> None:
 
 
 def _charge(reply: Reply, asked: int, most: int) -> int:
-    said = _tokens(reply.text + (reply.reasoning or ""))
+    said = estimated(reply.text + (reply.reasoning or ""))
     use, plan = reply.tokens, reply.plan
     if use is None or plan is None:
         return asked + most
@@ -297,7 +296,3 @@ def _told(name: str, target: Asked, question: Query, reply: Reply, longest: int)
             else "the answer is empty"
         )
     return told
-
-
-def _tokens(text: str) -> int:
-    return len(text) // _CHARACTERS_PER_TOKEN + 1

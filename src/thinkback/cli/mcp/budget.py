@@ -9,6 +9,9 @@ from __future__ import annotations
 from thinkback.errors import BudgetSpent
 from thinkback.turn.usage import TokenUse
 
+_BYTES_PER_TOKEN = 2
+"""Fewer than of prose in any script: what is sent is rather taken for more than for less."""
+
 
 class TokenBudget:
     """Tokens that may be used, counted over all questions. For one event loop: nothing here waits."""
@@ -55,3 +58,8 @@ def charge(use: TokenUse, asked: int, said: int, most: int, hidden: bool) -> int
     # Where nobody says whether the number includes the reasoning, it is taken not to.
     is_beside = use.inside is None or (use.inside is False and use.estimated)
     return given + use.output + ((use.reasoning or 0) if is_beside else 0)
+
+
+def estimated(text: str) -> int:
+    """The most tokens that ``text`` is likely to be, in any script."""
+    return len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1
