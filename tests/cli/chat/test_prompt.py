@@ -145,6 +145,15 @@ def test_the_history_is_private_and_survives(talk: Open, command: Command) -> No
     again.wait_for("> /usage turn")
 
 
+def test_a_history_that_others_could_read_is_made_private(tmp_path: Path) -> None:
+    """Somebody copied it there, or another program made it."""
+    file = tmp_path / "history"
+    file.write_text("")
+    file.chmod(0o644)
+    PrivateHistory(str(file)).store_string("hello")
+    assert 0o600 == file.stat().st_mode & 0o777
+
+
 def test_a_long_history_forgets_its_older_half(tmp_path: Path) -> None:
     """At the beginning of an entry, and as private as before; a short one is left alone."""
     file = tmp_path / "history"

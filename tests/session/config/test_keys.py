@@ -115,6 +115,8 @@ def test_a_file_that_others_may_read_is_refused(place: Path, mode: int) -> None:
         f"{NAME} = '{SECRET}'",
         f"keyring = '{SECRET}'",
         f"keyring = [['{SECRET}']]",
+        f"'{SECRET}' = '{NAME}'",
+        f"[keys]\n'{SECRET}' = '{NAME}'",
     ],
 )
 def test_a_file_that_is_none_is_told_without_what_is_in_it(place: Path, text: str) -> None:

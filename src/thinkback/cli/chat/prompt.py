@@ -66,7 +66,12 @@ class PrivateHistory(FileHistory):
         if holds_key(string):
             return
         with suppress(OSError):  # a full disk is no reason to end a conversation
-            os.close(os.open(self.filename, os.O_WRONLY | os.O_CREAT, 0o600))
+            descriptor = os.open(self.filename, os.O_WRONLY | os.O_CREAT, 0o600)
+            try:
+                if os.fstat(descriptor).st_mode & 0o077:
+                    os.fchmod(descriptor, 0o600)
+            finally:
+                os.close(descriptor)
             super().store_string(string)
 
 

@@ -160,9 +160,12 @@ def read_file() -> File:
         raise RuleFileError(f"{file}: it is not UTF-8", details={"file": str(file)}) from None
     table: dict[str, Any] = read_toml(str(file), text)
     keys, marked = table.pop("keys", {}), table.pop("keyring", [])
-    fault = "" if not table else next(iter(table))
+    # what stands in the place of a name may be a key, and is not repeated
+    fault = "what stands before its tables" if table else ""
     if not isinstance(keys, dict) or not all(isinstance(key, str) for key in keys.values()):
         fault = "keys"
+    elif not all(map(_VARIABLE.fullmatch, keys)):
+        fault = "a name in [keys]"
     elif not isinstance(marked, list) or not all(isinstance(name, str) for name in marked):
         fault = "keyring"
     if fault:
