@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -275,6 +276,20 @@ def test_ctrl_c_at_the_question_of_a_sub_agent_ends_the_whole_turn(
     researcher.send(f"Go{ENTER}")
     researcher.wait_for(QUESTION)
     researcher.send(CTRL_C)
+    researcher.wait_for("interrupted")
+    back(researcher)
+    researcher.send(f"Never mind{ENTER}")
+    researcher.wait_for("Fine.")
+
+    assert {200} == {exchange.status for exchange in referee.requests}
+
+
+def test_a_question_of_a_sub_agent_ends_with_the_turn(researcher: Terminal, command: Command, referee: Referee) -> None:
+    """Whoever ends the turn in another way than by the keys of the question does not wait for its answer."""
+    referee.push(Step(text="Fine."))
+    researcher.send(f"Go{ENTER}")
+    researcher.wait_for(QUESTION)
+    researcher.process.send_signal(signal.SIGINT)
     researcher.wait_for("interrupted")
     back(researcher)
     researcher.send(f"Never mind{ENTER}")

@@ -221,10 +221,15 @@ def test_what_is_left_of_the_budget_is_the_sub_agents(
     assert made == names(chat)
 
 
+def wait_for_requests(referee: Referee, count: int) -> None:
+    """Wait until so many have come."""
+    while len(referee.requests) < count:
+        threading.Event().wait(0.01)
+
+
 def interrupt_after(referee: Referee, requests: int) -> None:
     """Ctrl-C, once so many requests have come."""
-    while len(referee.requests) < requests:
-        threading.Event().wait(0.01)
+    wait_for_requests(referee, requests)
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
@@ -323,6 +328,31 @@ def test_always_is_for_the_next_sub_agent_too(
 
     chat.chat("Go", tools=tools, approve=approve)
     assert (["write"], 2) == (asked, len(names(chat)))
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_always_reaches_sub_agents_that_are_running(
+    store: SessionStore, referee: Referee, chat: Session, tools: list[Any], way: str
+) -> None:
+    """One that waits to ask the same is answered by it, also where the call's own settings say what is asked about."""
+    referee.push(Step(tool_calls=[task(), task()]), *[Step(tool_calls=[WRITE])] * 2, *[Step(text="done")] * 3)
+    asked: list[str] = []
+
+    def approve(request: PermissionRequest) -> PermissionAnswer:
+        asked.append(request.call.name)
+        wait_for_requests(referee, 3)
+        return PermissionAnswer(True, always=True)
+
+    async def approve_async(request: PermissionRequest) -> PermissionAnswer:
+        return await asyncio.to_thread(approve, request)
+
+    settings = {"permissions.rules": "write=ask"}
+    if way == "sync":
+        chat.chat("Go", tools=tools, approve=approve, settings=settings)
+    else:
+        run(chat.aio.chat("Go", tools=tools, approve=approve_async, settings=settings))
+    assert (["write"], 2) == (asked, len(names(chat)))
+    assert ["completed"] * 2 == [kinds(store.session(name))[-1] for name in names(chat)]
 
 
 def test_a_denial_ends_the_sub_agent_and_is_told(

@@ -10,8 +10,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +26,13 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from thinkback.cli import terminal
 from thinkback.cli.chat import status
 from thinkback.cli.chat.table import completions, table
+from thinkback.drive.stopping import STOP
 from thinkback.errors import ThinkbackError
 from thinkback.settings import KEYS
 
 if TYPE_CHECKING:
+    from prompt_toolkit import Application
+
     from thinkback.cli.chat.chat import Chat
 
 MODES = ("full", "collapsed", "hidden")
@@ -156,7 +159,7 @@ class Prompt:
                 terminal.note()
 
     def ask(self, question: str, default: str = "") -> str:
-        """One more message; Ctrl-C and Ctrl-D give up."""
+        """One more message; Ctrl-C and Ctrl-D give up, and so does the end of the turn in which a tool asks."""
         columns = shutil.get_terminal_size().columns
         is_wide = terminal.columns_of(question) + _ROOM <= columns
         message = question if is_wide else "> "  # beside it would be too little to write in
@@ -164,12 +167,32 @@ class Prompt:
         _forget_typed(asking.app.input)
         if not is_wide:
             terminal.out(textwrap.fill(question.strip(), max(columns - 1, 1)))
-        # whoever asks in the middle of a turn has a handler of their own for Ctrl-C, which would be replaced
-        return asking.prompt(default=default, handle_sigint=False)
+        with _ending_with_the_turn(asking.app) as give_up:
+            # whoever asks in the middle of a turn has a handler of their own for Ctrl-C, which would be replaced
+            return asking.prompt(default=default, handle_sigint=False, pre_run=give_up)
 
     def refresh(self, chat: Chat) -> None:
         """Work the status out as it is now."""
         self._status = told(chat, self._meter)
+
+
+@contextmanager
+def _ending_with_the_turn(app: Application[str]) -> Iterator[Callable[[], None]]:
+    """While inside, the end of the turn in which a tool asks ends ``app``. What is yielded ends it if that has been."""
+    stop = STOP.get()
+
+    def give_up() -> None:
+        if stop.is_set and app.future is not None and not app.future.done():
+            app.exit(exception=EOFError())
+
+    def give_up_from_outside() -> None:
+        loop = app.loop
+        if loop is not None:
+            with suppress(RuntimeError):  # it has ended by itself
+                loop.call_soon_threadsafe(give_up)
+
+    with stop.calls(give_up_from_outside):
+        yield give_up
 
 
 def _forget_typed(keyboard: Input) -> None:

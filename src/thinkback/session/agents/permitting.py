@@ -25,19 +25,19 @@ class Permitting:
 
     def __init__(self, session: Session, options: Options, functions: Mapping[str, PythonTool]) -> None:
         self._session = session
-        self._options = options
+        self.options = options
         self.functions = functions
         self._added: list[tuple[Rule, Rule | None]] = []
 
     @property
     def approval(self) -> Approval | None:
         """How a person is asked; nothing where nobody is there."""
-        approve = self._options.approve
+        approve = self.options.approve
         return Approval(approve, self.remember) if approve is not None else None
 
     def permit(self, call: ToolCall) -> Verdict:
         """What is to happen with ``call``, from the settings as they are now."""
-        settings = self._session._effective(self._options.settings)
+        settings = self._session._effective(self.options.settings)
         rules = rules_of(settings)
         for new, asked in self._added:
             rules = rules if new in rules else with_rule(rules, new, asked)

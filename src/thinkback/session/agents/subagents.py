@@ -66,6 +66,7 @@ class SubAgents:
         self._starting = threading.Lock()
         self._asking, self._asking_async = threading.Lock(), asyncio.Lock()
         self._spent = 0
+        self._permits: Permitting | None = None
 
     def task(self, prompt: str, purpose: str = "", effort: Effort = "") -> ToolOutput:
         """Have a piece of work done by a sub-agent with the same tools and permissions, which begins without this
@@ -124,21 +125,34 @@ class SubAgents:
         def told(request: PermissionRequest) -> PermissionRequest:
             return msgspec.structs.replace(request, reason=f"sub-agent {name}: {request.reason}")
 
+        permitting = self._permitting(call)
+
+        def is_allowed(request: PermissionRequest) -> bool:
+            """Whether the person said so for all sub-agents, while this one ran."""
+            return permitting.permit(request.call).action == "allow"
+
         def heard(request: PermissionRequest, said: Any) -> Any:
             if isinstance(said, PermissionAnswer) and said.allow and said.always:
-                # The next child is not to ask again.
-                Permitting(self._session, call, runnable(self._session, call)).remember(request)
+                permitting.remember(request)
             return said
 
         async def ask_async(request: PermissionRequest) -> Any:
             async with self._asking_async:
-                return heard(request, await approve(told(request)))  # type: ignore[misc]
+                return is_allowed(request) or heard(request, await approve(told(request)))  # type: ignore[misc]
 
         def ask(request: PermissionRequest) -> Any:
             with self._asking:
-                return False if stop.is_set else heard(request, approve(told(request)))
+                if stop.is_set:
+                    return False
+                return is_allowed(request) or heard(request, approve(told(request)))
 
         return ask_async if is_coroutine(approve) else ask
+
+    def _permitting(self, call: Options) -> Permitting:
+        """What is permitted in this turn of the parent, and with it to all its sub-agents."""
+        if self._permits is None or self._permits.options is not call:
+            self._permits = Permitting(self._session, call, runnable(self._session, call))
+        return self._permits
 
     def _budget(self, settings: Settings) -> dict[str, object]:
         """What is left of the parent's budget of reasoning."""
