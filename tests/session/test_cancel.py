@@ -81,7 +81,7 @@ def test_abandoned_stream_is_interrupted(store: SessionStore, referee: Referee) 
     async def alone() -> list[str]:
         await _read(session.aio.stream("Hello?"))
         gc.collect()
-        while session._under_way()[1].is_running:
+        while (driver := session._last_turn.driver) is not None and driver.is_running:
             await asyncio.sleep(0)
         return kinds(session)
 

@@ -42,7 +42,7 @@ class AsyncCalls:
         read = requests.read_options(options)
         stream = AsyncReplyStream(self._session, None, read)
         await _settle(self._session)
-        await in_store(self._session, lambda: self._session._answer(tool_results or {}, read))
+        await in_store(self._session, lambda: asking.answer(self._session, tool_results or {}, read))
         return await _finished(stream)
 
     async def compact(
@@ -130,7 +130,7 @@ class AsyncReplyStream:
             permitting.approval,
             asking.watch_of(session, self._message, self._options),
         )
-        session._enter(self, self._driver)
+        session._last_turn.enter(self, self._driver)
         return _perform(self._driver, transport if place.transport is None else None, told)
 
     @property
@@ -171,9 +171,9 @@ async def in_store(session: Session, work: Callable[[], T]) -> T:
 
 async def _settle(session: Session) -> None:
     """End an abandoned turn of ``session``; refuse while one is under way."""
-    stream, driver = session._under_way()
+    stream, driver = session._last_turn.stream, session._last_turn.driver
     if not isinstance(driver, AsyncDriver) or not driver.is_running:
-        session._settle()
+        session._last_turn.settle()
     elif stream is None:
         await driver.over.wait()  # the event loop is closing what nobody holds any more
     elif isinstance(stream, AsyncReplyStream) and stream._waiting is None:

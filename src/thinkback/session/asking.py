@@ -5,8 +5,9 @@ tools, the driver.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from random import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from thinkback.drive.agenda import Watch
 from thinkback.drive.approval import is_coroutine
@@ -15,14 +16,13 @@ from thinkback.drive.tools import PythonTool
 from thinkback.errors import ToolDefinitionError, Veto
 from thinkback.log.compaction import is_empty
 from thinkback.model.commits import Compaction, Message
-from thinkback.model.target import Settings, Target
 from thinkback.session import apps, requests
 from thinkback.session.agents.permitting import Permitting
 from thinkback.session.fresh import new_id, outside
+from thinkback.session.planning import within_budget
 from thinkback.session.profiles import following
 from thinkback.session.requests import Options
 from thinkback.turn.ask import Ask
-from thinkback.turn.budget import Bounded, bounded
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator
 from thinkback.turn.machine import Turn
@@ -49,15 +49,6 @@ def preflight(session: Session, options: Options, said: Message | None = None) -
     requests.check_message(said, target)
     place.headers(rulebook, streams=options.stream)
     return place.authenticator(rulebook)
-
-
-def within_budget(session: Session, settings: Settings, target: Target, params: dict[str, Any]) -> Bounded:
-    """``settings`` as far as the budget of reasoning goes. Raises ``BudgetSpent`` where it is to stop."""
-    if settings.budget is None:
-        return Bounded(settings)
-    from thinkback.session.usage import spent
-
-    return bounded(settings, target, params, spent(session))
 
 
 def ask_for(session: Session, message: Message | None, options: Options) -> tuple[Ask, Permitting]:
@@ -91,6 +82,15 @@ def runnable(session: Session, options: Options) -> dict[str, PythonTool]:
     return {name: tool for name, tool in session._functions.items() if name in offered}
 
 
+def answer(session: Session, results: Mapping[str, str], options: Options) -> None:
+    """Store ``results``; every other open call must have a function, else nothing is stored."""
+    session._refresh()
+    waiting = requests.open_calls(session._history.commits)
+    drafts = requests.result_drafts(results, waiting)
+    requests.check_answered(waiting, results, runnable(session, options))
+    session._append(drafts)
+
+
 def turn_of(session: Session, message: Message | None, options: Options) -> tuple[Turn, Permitting]:
     """The turn, and the functions that it may run, under their permissions."""
     following.begin(session, is_new=message is not None)
@@ -103,7 +103,7 @@ def turn_of(session: Session, message: Message | None, options: Options) -> tupl
 
 def driver_of(session: Session, message: Message | None, options: Options) -> SyncDriver:
     """The driver of a turn that begins now, once a turn that was abandoned is ended."""
-    session._settle()
+    session._last_turn.settle()
     session._refresh()
     turn, permitting = turn_of(session, message, options)
     for name, function in permitting.functions.items():

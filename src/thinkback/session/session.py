@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack, overload
@@ -15,17 +15,18 @@ from thinkback.log.drafting import Void
 from thinkback.log.protocol import SessionInfo
 from thinkback.model.commits import Commit, Draft, Payload, Priority, Step
 from thinkback.model.curation import matching
-from thinkback.model.target import Decision, Settings, Target, merge_headers
+from thinkback.model.target import Decision, Settings, Target
 from thinkback.session import apps, asking, requests
 from thinkback.session.fresh import new_id
-from thinkback.session.history.curating import Batch, Curator
+from thinkback.session.history.curating import Batch, Curator, by_hand, stored
+from thinkback.session.planning import plan_of
 from thinkback.session.profiles import following
 from thinkback.session.profiles.files import SETTING
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
-from thinkback.session.stream import ReplyStream, busy
+from thinkback.session.stream import LastTurn, ReplyStream, finished
 from thinkback.session.times import Time, microseconds
-from thinkback.settings import Layers, snapshot
+from thinkback.settings import Layers
 from thinkback.settings.profiles import names_in
 from thinkback.settings.registry import DEFAULT
 from thinkback.turn.plan import History, Plan
@@ -64,14 +65,12 @@ class Session:
         self._text_warned = False
         self._spent: Spent | None = None
         self._planned: Planned | None = None
-        self._last: tuple[weakref.ref[Any], Any] | None = None
+        self._last_turn = LastTurn()
 
     @cached_property
     def _history(self) -> History:
         """The line, read when it is first needed: a fork, or a session that is only switched, costs no history."""
         return History(self._line.read())
-
-    # -- what it is ------------------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -130,8 +129,6 @@ class Session:
         self._read_layer()
         self._write_layer(self._layers.unset("session", key))
 
-    # -- by hand ---------------------------------------------------------------------------------------------------
-
     def commit(
         self,
         text: str,
@@ -150,7 +147,7 @@ class Session:
         of the turn under way.
         """
         said = {"kind": kind, "edit": edit, "data": data, "message": message, "metadata": metadata, "tags": tags}
-        return self._said(self._curator().commit(text, **said))  # type: ignore[arg-type]
+        return stored(self, by_hand(self).commit(text, **said))  # type: ignore[arg-type]
 
     def reasoning(
         self,
@@ -165,7 +162,7 @@ class Session:
 
         ``format`` says where it is from: parsed, raw, think_tags, anthropic, or the name of a wire's field.
         """
-        return self._said(self._curator().reasoning(text, format, message, metadata, tags))
+        return stored(self, by_hand(self).reasoning(text, format, message, metadata, tags))
 
     def annotate(
         self,
@@ -186,11 +183,11 @@ class Session:
         must contain. Warns of carriers that SKIP voids; raises ``ThinkbackError`` for the turn under way.
         """
         said = {"default": default, "reason": reason, "retain": retain, "tags": tags, "untag": untag}
-        return self._said(self._curator().annotate(hash, priority, **said, message=message, metadata=metadata))
+        return stored(self, by_hand(self).annotate(hash, priority, **said, message=message, metadata=metadata))
 
     def restore(self, hash: str, version: int = 0) -> Commit:
         """Take a commit back to what it said at first (0) or after so many edits; ``versions`` lists them."""
-        return self._said(self._curator().restore(hash, version))
+        return stored(self, by_hand(self).restore(hash, version))
 
     def versions(self, hash: str) -> list[Payload]:
         """What a commit said at first and after each edit."""
@@ -230,16 +227,7 @@ class Session:
         """
         from thinkback.session.history.compiling import compiled
 
-        return compiled(
-            self,
-            at,
-            microseconds(at_time),
-            include_reasoning=include_reasoning,
-            strategy=strategy,
-            turns=turns,
-            tokens=tokens,
-            order=order,
-        )
+        return compiled(self, at, microseconds(at_time), include_reasoning, strategy, turns, tokens, order)
 
     def diff(self, old: str, new: str = "HEAD") -> Diff:
         """What is said differently at ``new`` than at ``old`` (names of commits as in git), reasoning included."""
@@ -247,14 +235,10 @@ class Session:
 
     def pprint(self, style: Literal["chat", "table", "compact"] = "chat", file: TextIO | None = None) -> None:
         """Print the conversation; reasoning is dim. ``file`` is standard output unless given."""
-        import sys
-
         from thinkback.session.transcripts.printing import pprint
 
         self._refresh()
         pprint(self._history.commits, style, file if file is not None else sys.stdout)
-
-    # -- turns -----------------------------------------------------------------------------------------------------
 
     def chat(self, prompt: Prompt, **options: Unpack[CallOptions]) -> Reply:
         """Ask ``prompt`` (text, or content parts of the dialect) and run the turn to its end.
@@ -265,7 +249,7 @@ class Session:
         ``stream`` (ask the endpoint for a stream; default true), ``approve`` (asked where permissions want a person).
         Raises ``ProviderError``, ``NetworkError``, ``ReplayRefused``, ``CredentialError``; what arrived is kept.
         """
-        return _finished(self.stream(prompt, **options))
+        return finished(self.stream(prompt, **options))
 
     def generate(self, tool_results: Mapping[str, str] | None = None, **options: Unpack[CallOptions]) -> Reply:
         """Go on without a new message, after ``tool_results`` (call id to text) if given. Options as ``chat``.
@@ -275,15 +259,13 @@ class Session:
         """
         read = requests.read_options(options)
         stream = ReplyStream(self, None, read)
-        self._settle()
-        self._answer(tool_results or {}, read)
-        return _finished(stream)
+        self._last_turn.settle()
+        asking.answer(self, tool_results or {}, read)
+        return finished(stream)
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> ReplyStream:
         """Ask and yield deltas as they arrive; ``.reply`` is there afterwards. Closing it early interrupts."""
         return ReplyStream(self, requests.message(prompt), requests.read_options(options))
-
-    # -- without our HTTP, and with asyncio ------------------------------------------------------------------------
 
     @property
     def wire(self) -> Wire:
@@ -334,8 +316,6 @@ class Session:
 
         return AsyncCalls(self)
 
-    # -- why -------------------------------------------------------------------------------------------------------
-
     @overload
     def why(self, *, next: bool = False) -> list[Decision]: ...
     @overload
@@ -350,26 +330,19 @@ class Session:
             return self.explain(next=next).decisions
         from thinkback.session.history.explaining import explain
 
-        self._refresh()
-        _, commit = self._store.log.find_commit(hash, self.id)
-        commits = self._history.commits
-        if not any(known.hash == commit.hash for known in commits):
-            commits = self._store.log.read_to(self.id, commit.hash)
-        return explain(commits, commit.hash)
+        return explain(self, hash)
 
     def explain(self, *, next: bool = False, **options: Unpack[CallOptions]) -> Plan:
         """The plan of the last request, rebuilt from its record and checked by its digest, or of the next one."""
         read = requests.read_options(options)
         self._refresh()
         if next:
-            return self._plan(read)
+            return plan_of(self, read)
         return requests.rebuild(self._history.commits)
 
     def on(self, event: str, hook: Hook) -> None:
         """Call ``hook`` on ``event`` (``drive.hooks`` lists them); a ``pre_`` hook refuses by raising ``Veto``."""
         self._line.hooks.on(event, hook)
-
-    # -- inside ----------------------------------------------------------------------------------------------------
 
     def _effective(self, call: Mapping[str, object]) -> Settings:
         return self._stacked().replace("call", call).effective(self._place.endpoint_settings(self._store.rulebook))
@@ -409,52 +382,6 @@ class Session:
         """Read the whole line again: it is another one than before."""
         self._history = History(self._line.read())
 
-    def _plan(self, options: Options, *, with_key: bool = False) -> Plan:
-        """The next request from what the settings, files and rules say now."""
-        self._line.hooks.run("pre_compile", self._history.commits)
-        place, book = self._place, self._store.rulebook
-        target = place.target(book)
-        params = requests.native_params(target, options)
-        offered = requests.stamped(options.tools, target.endpoint.dialect)
-        settings, controls, told = asking.within_budget(self, self._effective(options.settings), target, params)
-        plan = self._history.plan(target, settings, offered, params)
-        plan.settings, plan.budget = snapshot(settings), told
-        plan.controls += controls
-        if target.endpoint.stream_path:
-            plan.streams = options.stream
-        headers = place.headers(book, streams=plan.streams)
-        plan.headers = merge_headers(headers, plan.added_headers)
-        if with_key:
-            plan.authenticator = place.authenticator(book)
-        return plan
-
-    def _enter(self, stream: object, driver: object) -> None:
-        """``stream`` is the turn under way; it is not kept alive by that, so that abandoning it ends it."""
-        self._last = (weakref.ref(stream), driver)
-
-    def _under_way(self) -> tuple[object, Any]:
-        """(stream, driver) of the last turn; the stream is ``None`` where nobody holds it any more."""
-        stream, driver = self._last if self._last is not None else (None, None)
-        return (stream() if stream is not None else None), driver
-
-    def _settle(self) -> None:
-        """End an abandoned turn; refuse while one is under way."""
-        stream, driver = self._under_way()
-        if isinstance(stream, ReplyStream):
-            stream.close()
-        elif driver is not None and driver.is_running:
-            raise busy()
-
-    def _curator(self) -> Curator:
-        self._settle()
-        self._refresh()
-        return Curator(self)
-
-    def _said(self, drafts: Sequence[Draft]) -> Commit:
-        """Store what was said by hand; the commit of its words, or the mark itself where there are none."""
-        commits = self._append(drafts)
-        return next((commit for commit in commits if commit.kind not in ("response", "annotation")), commits[0])
-
     def _append(self, drafts: Iterable[Draft]) -> tuple[Commit, ...]:
         step = Step(new_id(), tuple(drafts), now())
         if not step.drafts:
@@ -463,23 +390,9 @@ class Session:
         self._history.take([*stored.between, *stored.commits])
         return stored.commits
 
-    def _answer(self, results: Mapping[str, str], options: Options) -> None:
-        """Store ``results``; every other open call must have a function, else nothing is stored."""
-        self._refresh()
-        waiting = requests.open_calls(self._history.commits)
-        drafts = requests.result_drafts(results, waiting)
-        requests.check_answered(waiting, results, asking.runnable(self, options))
-        self._append(drafts)
-
     def __repr__(self) -> str:
         place = self._followed.place
         where = f"{place.endpoint or place.base_url} {place.model}".strip()
         known = self.__dict__.get("_history")
         commits = len(known.commits) if known is not None else self._info.commits
         return f"<Session {self.name!r}: {commits} commits, {where}>"
-
-
-def _finished(stream: ReplyStream) -> Reply:
-    for _ in stream:
-        pass
-    return stream.reply

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from thinkback.session.requests import Options
 from thinkback.turn.events import Outcome
 
 if TYPE_CHECKING:
+    from thinkback.drive.asynchronous import AsyncDriver
+    from thinkback.session.aio import AsyncReplyStream
     from thinkback.session.session import Session
 
 
@@ -60,7 +63,7 @@ class ReplyStream:
 
                 yield from before_turn(self._session, self._options)
             self._driver = asking.driver_of(self._session, self._message, self._options)
-            self._session._enter(self, self._driver)
+            self._session._last_turn.enter(self, self._driver)
             self._deltas = self._driver.run()
         yield from self._deltas
         outcome = self._driver.outcome if self._driver is not None else None
@@ -88,3 +91,37 @@ class ReplyStream:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class LastTurn:
+    """The last turn of a session, which may be under way. It does not keep the stream alive, so that abandoning that
+    ends the turn.
+    """
+
+    def __init__(self) -> None:
+        self.driver: SyncDriver | AsyncDriver | None = None
+        self._stream: weakref.ref[ReplyStream | AsyncReplyStream] | None = None
+
+    def enter(self, stream: ReplyStream | AsyncReplyStream, driver: SyncDriver | AsyncDriver) -> None:
+        """The turn that ``driver`` runs for ``stream`` begins."""
+        self._stream, self.driver = weakref.ref(stream), driver
+
+    @property
+    def stream(self) -> ReplyStream | AsyncReplyStream | None:
+        """Its stream, as long as somebody holds it."""
+        return self._stream() if self._stream is not None else None
+
+    def settle(self) -> None:
+        """End it where it was abandoned. Raises ``ThinkbackError`` while it is under way."""
+        stream = self.stream
+        if isinstance(stream, ReplyStream):
+            stream.close()
+        elif self.driver is not None and self.driver.is_running:
+            raise busy()
+
+
+def finished(stream: ReplyStream) -> Reply:
+    """The reply of a turn that is run to its end."""
+    for _ in stream:
+        pass
+    return stream.reply

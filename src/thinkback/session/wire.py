@@ -13,6 +13,7 @@ from thinkback.model.blocks import Origin
 from thinkback.model.commits import Commit, Draft, Message, Tools
 from thinkback.session import adopt, apps, asking, requests
 from thinkback.session.fresh import new_id
+from thinkback.session.planning import plan_of
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import reply_of
@@ -55,7 +56,7 @@ class Wire:
         read = requests.read_options(options)
         said = requests.message(prompt) if prompt is not None else None
         asking.preflight(session, read, said).prepare()
-        session._settle()
+        session._last_turn.settle()
         session._refresh()
         results = tool_results or {}
         waiting = requests.open_calls(session._history.commits)
@@ -65,11 +66,11 @@ class Wire:
         session._append(answered)
         read = apps.completed(session, read)
         session._append(self._opening(said, read))
-        plan = session._plan(read, with_key=True)
+        plan = plan_of(session, read, with_key=True)
         found = pressure.automatic(session._history, plan)
         if found is not None and not asking.refusal(session, found):
             session._append([Draft("compaction", found)])
-            plan = session._plan(read, with_key=True)
+            plan = plan_of(session, read, with_key=True)
         plan.authenticate(plan)
         session._planned = Planned(plan, read, said.text if said is not None else None)
         return plan
@@ -109,7 +110,7 @@ class Wire:
             known = Planned(plan, Options(), None) if plan is not None else None
         if known is None:
             raise ThinkbackError("there is no plan to ingest a response for", next_actions=("call wire.plan first",))
-        session._settle()
+        session._last_turn.settle()
         session._refresh()
         pieces = _pieces(body)
         lowered = {name.lower(): value for name, value in (headers or {}).items()}
@@ -133,7 +134,7 @@ class Wire:
         ``ThinkbackError`` when the histories differ, ``WireError`` for a message that is none.
         """
         session = self._session
-        session._settle()
+        session._last_turn.settle()
         session._refresh()
         origin = self._origin(minted_by, dialect)
         drafts = dialects.dialect(origin.dialect).read_messages(messages, new_id, origin)

@@ -248,7 +248,7 @@ class Branches:
         """No turn is under way; where a branch ``changes``, there is one."""
         if changes:
             self._session._line.refuse_detached()
-        self._session._settle()
+        self._session._last_turn.settle()
         self._session._refresh()
 
     def _via(self, found: Found) -> str:

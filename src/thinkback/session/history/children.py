@@ -84,7 +84,7 @@ def spawn(
         raise ValueError("tags, without_tags and kinds go with inheritance='selective'")
     if inheritance == "full_clone":
         return session.branches.fork(name, purpose=purpose)
-    session._settle()
+    session._last_turn.settle()
     session._refresh()
     line = session._line.read()
     child = descend(session, name, Origin(session.id, session._line.branch, None, purpose))
@@ -176,7 +176,7 @@ def collapse(
     Raises ``OpenTurnError`` while a turn of either is under way, ``UnsupportedContent`` for no words.
     """
     for session in (child, into):
-        session._settle()
+        session._last_turn.settle()
         session._refresh()
     line, there = child._line.read(), into._line.read()
     refuse_open(line, there)

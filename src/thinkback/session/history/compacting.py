@@ -19,6 +19,7 @@ from thinkback.model.commits import Commit, Compaction, CompactionStrategy, Draf
 from thinkback.model.plan import Counts
 from thinkback.model.target import Decision
 from thinkback.session import requests
+from thinkback.session.planning import plan_of
 from thinkback.session.requests import Options
 from thinkback.turn import room
 from thinkback.turn.plan import Plan
@@ -86,7 +87,7 @@ class Compactor:
         self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]
     ) -> CompactionPlan:
         """What ``run`` would do; nothing is stored, and no model is asked. Arguments and errors as there."""
-        self._session._settle()
+        self._session._last_turn.settle()
         self._session._refresh()
         return self.planned(self.asked(strategy, tail, options))
 
@@ -104,7 +105,7 @@ class Compactor:
         where a ``pre_compact`` hook refuses; ``NotFoundError`` without an endpoint to plan for,
         ``CredentialError`` without a key for the model that is to write.
         """
-        self._session._settle()
+        self._session._last_turn.settle()
         self._session._refresh()
         asked = self.asked(strategy, tail, options)
         written = None
@@ -174,7 +175,7 @@ class Compactor:
         """The next request; without an endpoint, one to where the last request went."""
         session, last = self._session, self.last_request()
         if session._place.is_complete or last is None:
-            return session._plan(Options())
+            return plan_of(session, Options())
         return requests.plan_like(last, session._history.commits, session._history)
 
     def last_request(self) -> Request | None:

@@ -17,7 +17,6 @@ def compiled(
     session: Session,
     at: str,
     at_time: int | None,
-    *,
     include_reasoning: bool,
     strategy: Literal["full", "last", "adaptive"],
     turns: int,

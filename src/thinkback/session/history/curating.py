@@ -139,6 +139,19 @@ class Curator:
             warnings.warn(f"this voids what goes back to the provider: {named}{more}", stacklevel=outside())
 
 
+def by_hand(session: Session) -> Curator:
+    """Who makes the drafts, of a session that stands still and is read as it is now."""
+    session._last_turn.settle()
+    session._refresh()
+    return Curator(session)
+
+
+def stored(session: Session, drafts: Iterable[Draft]) -> Commit:
+    """Store what was said by hand; the commit of its words, or the mark itself where there are none."""
+    commits = session._append(drafts)
+    return next((commit for commit in commits if commit.kind not in ("response", "annotation")), commits[0])
+
+
 class Batch:
     """Several changes as one step: all of them are stored when the ``with`` block ends, or none if it raises.
 
@@ -172,7 +185,7 @@ class Batch:
         self._drafts += self._curator.annotate(hash, priority, **said)
 
     def __enter__(self) -> Batch:
-        self._session._settle()
+        self._session._last_turn.settle()
         self._session._refresh()
         return self
 

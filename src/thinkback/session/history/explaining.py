@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from thinkback.errors import NotFoundError
 from thinkback.log import blame
@@ -12,6 +11,9 @@ from thinkback.model.commits import Commit
 from thinkback.model.target import Decision
 from thinkback.session import requests
 from thinkback.turn.plan import Plan
+
+if TYPE_CHECKING:
+    from thinkback.session.session import Session
 
 
 class Explanation(NamedTuple):
@@ -35,15 +37,19 @@ class Explanation(NamedTuple):
         return [] if self.plan is None else self.plan.decisions
 
 
-def explain(commits: Sequence[Commit], hash: str) -> Explanation:
-    """The explanation of the commit ``hash`` of the history ``commits``.
+def explain(session: Session, name: str) -> Explanation:
+    """The explanation of the commit whose hash begins with ``name``, on whichever branch of the session it is.
 
     Raises ``NotFoundError`` for a commit that no response brought, ``CorruptLogError`` as ``requests.rebuild`` does.
     """
-    commit = next(commit for commit in commits if commit.hash == hash)
+    session._refresh()
+    log, commits = session._store.log, session._history.commits
+    _, commit = log.find_commit(name, session.id)
+    if not any(known.hash == commit.hash for known in commits):
+        commits = log.read_to(session.id, commit.hash)
     if commit.kind in ("request", "response"):
-        return Explanation(commit, None, requests.rebuild(commits, hash))
-    led = blame.why(commits, hash)
+        return Explanation(commit, None, requests.rebuild(commits, commit.hash))
+    led = blame.why(commits, commit.hash)
     brought = led.call or commit
     try:
         return Explanation(commit, led, requests.rebuild(commits, brought.hash))

@@ -30,6 +30,7 @@ from thinkback.log.outline import Outline
 from thinkback.model.commits import Compaction, Usage
 from thinkback.model.deltas import Status
 from thinkback.session.place import Place
+from thinkback.session.planning import plan_of
 from thinkback.session.profiles.files import SETTING
 from thinkback.session.reply import Reply, total
 from thinkback.session.requests import Options
@@ -160,7 +161,7 @@ class Summarising:
 
 def before_turn(session: Session, options: Options) -> Iterator[Status]:
     """Where a model is to summarise by itself and it is time, let it, before the turn begins."""
-    session._settle()
+    session._last_turn.settle()
     session._refresh()
     asked = _due(session, options)
     if asked is None:
@@ -195,7 +196,7 @@ def _due(session: Session, options: Options) -> Asked | None:
 
     settings = session._effective(options.settings)
     try:
-        plan = session._plan(options)
+        plan = plan_of(session, options)
     except (ReplayRefused, ContextRefused):  # the turn itself says so
         return None
     if pressure.level(plan.counts, settings) != "summarise":

@@ -13,6 +13,7 @@ import msgspec
 
 from thinkback.errors import ContextRefused, CredentialError, ReplayRefused, SettingError, UnsupportedContent
 from thinkback.session.place import Place, Rulebook
+from thinkback.session.planning import plan_of
 from thinkback.session.profiles.files import SETTING, loaded
 from thinkback.session.profiles.moving import Spot, filled, moved, spot_of
 from thinkback.session.profiles.rotation import Rotation, targets
@@ -129,7 +130,7 @@ def planned(session: Session, options: Options) -> Plan:
         followed.rotation.begin(session, followed.rotating, is_new=False)  # the profile came in the middle of the turn
     while True:
         try:
-            return session._plan(options, with_key=True)
+            return plan_of(session, options, with_key=True)
         except (ContextRefused, CredentialError, ReplayRefused, SettingError, UnsupportedContent) as error:
             if not followed.rotation.tried or not fail_over(session, error.message):
                 raise

@@ -48,7 +48,7 @@ class Rotation:
 
     def begin(self, session: Session, profile: Profile, *, is_new: bool) -> None:
         """A turn begins, with a message of its own if it ``is_new``: choose. Warns of targets without a key."""
-        _, driver = session._under_way()
+        driver = session._last_turn.driver
         if driver is not None and driver.outcome is not None and driver.outcome.error is None:
             self._failed.pop(self.serving, None)
         self.serving = self._choose(session, profile, stays=not is_new)
@@ -101,7 +101,7 @@ class Rotation:
 
     def _is_under_way(self, session: Session) -> bool:
         """Whether the turn that was begun last is not over, or goes on once its calls have results."""
-        _, driver = session._under_way()
+        driver = session._last_turn.driver
         if not self._begun or driver is self._before:
             return self._begun
         return driver is None or driver.outcome is None or driver.outcome.state is None
