@@ -201,6 +201,9 @@ class Screen:
                 terminal.note("(what stands above was reasoning)")
             case Status(state="sending"):
                 self.end()
+            case Status(state="branched"):
+                self.end()
+                terminal.note(terminal.BRANCHED.format(delta.detail))
             case Status() if delta.state in _TOLD:
                 self.end()
                 terminal.note(f"{delta.state}: {delta.detail}")

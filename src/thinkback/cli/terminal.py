@@ -27,6 +27,7 @@ from thinkback.session.transcripts.ink import table as table
 from thinkback.session.transcripts.ink import width as width
 from thinkback.session.transcripts.ink import wrap as wrap
 
+BRANCHED = "another process went on in this session too: what comes is on branch {}"
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 8
 

@@ -66,7 +66,7 @@ def cut(outline: Outline, wish: Wish) -> Cut:
         raise CompactionRefused(
             f"there is nothing new to summarise before the last {wish.tail} of {outline.turns} turns",
             details={"strategy": wish.strategy, "turns": outline.turns, "tail": wish.tail},
-            next_actions=("keep fewer turns", "or go on: there is nothing to gain yet"),
+            next_actions=("keep fewer turns (tail)", "or go on: there is nothing to gain yet"),
         )
     return Cut(pieces[0].at[0], outline.end_of(pieces), covered, kept)
 

@@ -68,7 +68,9 @@ def test_bad_use_is_told(talked: Command) -> None:
     """No such commit, nothing said, a kind without a text: exit 2 or 5, and nothing is stored."""
     before = history(talked)
     said = of_kind(talked, "user").hash
-    assert 2 == talked("annotate", "ffffffff", "skip").code
+    elsewhere = talked("annotate", "ffffffff", "skip")
+    assert 2 == elsewhere.code
+    assert "(--session)" in elsewhere.err
     assert 1 == talked("annotate", said).code
     assert 2 == talked("annotate", said, "loud").code
     assert 5 == talked("edit", of_kind(talked, "tool_call").hash, "x").code

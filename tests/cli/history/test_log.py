@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 
 import pytest
 
 import thinkback
-from tests.cli.command import KEY, Command
+from tests.cli.command import KEY, PLACE, Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Head, Message, Step
+from thinkback.referee import Call, Referee
+from thinkback.referee import Step as Said
 
 
 def test_the_log_has_one_line_per_commit(talked: Command) -> None:
@@ -25,6 +28,17 @@ def test_the_log_has_one_line_per_commit(talked: Command) -> None:
     assert ["[reasoning]" if c.kind == "reasoning" else c.kind for c in commits] == [line.split()[1] for line in lines]
     assert any(line.endswith("What is the weather in Oslo?") for line in lines)
     assert all(len(line) <= 80 for line in lines)
+
+
+def test_the_log_has_columns_whatever_the_kinds(command: Command, referee: Referee) -> None:
+    """The times stand below each other, long names of kinds or not."""
+    referee.push(Said(tool_calls=[Call("shell", {"command": "touch one"})]))
+    command("run", "Hi", "--app", "coding", *PLACE, referee.base_url("deepseek"))
+
+    for style in ("log", "timeline"):
+        lines = command(style).out.splitlines()
+        assert any("permission_decision" in line for line in lines)
+        assert 1 == len({re.search(r"\d\d:\d\d:\d\d", line).start() for line in lines})  # type: ignore[union-attr]
 
 
 def test_the_tag_of_reasoning_is_dim_and_cyan_on_a_terminal(talked: Command) -> None:

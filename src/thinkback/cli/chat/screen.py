@@ -242,6 +242,8 @@ class Screen:
                 self._do(WORKING)
             case "asking":
                 self._close()  # the question says it
+            case "branched":
+                self._line(terminal.BRANCHED.format(status.detail))
             case state:
                 self._line(f"{state.replace('_', ' ')}: {status.detail}")
 

@@ -83,8 +83,9 @@ def log_command(
         terminal.print_json([{**_commit_json(commit), "text": first_words(commit.value)} for commit in commits])
         return
     pen = terminal.pen(sys.stdout)
+    column = max([14, *(len(commit.kind) for commit in commits)])
     for commit in commits:
-        terminal.out(_log_line(commit, first_words(commit.value), pen))
+        terminal.out(_log_line(commit, first_words(commit.value), column, pen))
 
 
 @click.command("show", short_help="Show one commit.")
@@ -156,9 +157,9 @@ def _commit_json(commit: Commit) -> dict[str, object]:
     }
 
 
-def _log_line(commit: Commit, words: str, pen: terminal.Pen) -> str:
+def _log_line(commit: Commit, words: str, column: int, pen: terminal.Pen) -> str:
     is_reasoning = commit.kind == "reasoning"
-    kind = terminal.pad("[reasoning]" if is_reasoning else commit.kind, 14)
+    kind = terminal.pad("[reasoning]" if is_reasoning else commit.kind, column)
     before = f"{commit.hash[:SHORT_HASH]}  {kind}  {terminal.clock(commit.time)}  "
     text = terminal.one_line(words, max(terminal.width() - len(before), 20))
     if is_reasoning:

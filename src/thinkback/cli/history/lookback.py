@@ -110,9 +110,10 @@ def timeline_command(session: str, db: str, as_json: bool) -> None:
         )
         return
     pen = terminal.pen(sys.stdout)
+    column = max([14, *(len(event.commit.kind) for event in events)])
     for event in events:
         reasons = event.commit.kind == "reasoning"
-        kind = terminal.pad("[reasoning]" if reasons else event.commit.kind, 14)
+        kind = terminal.pad("[reasoning]" if reasons else event.commit.kind, column)
         when, name = terminal.clock(event.commit.time), terminal.clean(event.session)
         before = f"{event.commit.hash[:SHORT_HASH]}  {when}  {name}  {kind} "
         text = terminal.one_line(first_words(event.commit.value), max(terminal.width() - len(before), 20))

@@ -19,6 +19,7 @@ from thinkback.turn.orphans import open_calls
 if TYPE_CHECKING:
     from thinkback.session.session import Session
 
+_ELSEWHERE = "check it with the log: it may be on another branch, or in another session (--session)"
 _SPOKEN = ("system", "user", "assistant")
 
 
@@ -96,7 +97,7 @@ class Curator:
         found = [commit for commit in commits if commit.hash.startswith(name.lower())] if name else []
         if len(found) != 1:
             which = "several commits begin" if found else "no commit of this branch begins"
-            raise NotFoundError(f"{which} with {name!r}", next_actions=("check it with the log",))
+            raise NotFoundError(f"{which} with {name!r}", next_actions=(_ELSEWHERE,))
         root = self._curation().root(found[0].hash)
         return found[0] if root == found[0].hash else next(commit for commit in commits if commit.hash == root)
 

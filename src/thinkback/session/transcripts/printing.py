@@ -90,7 +90,8 @@ def _table(commits: Sequence[Commit], curation: Curation) -> Iterator[Line]:
 
 
 def _compact(commits: Sequence[Commit], curation: Curation) -> Iterator[Line]:
+    column = max([14, *(len(label(commit)) for commit in commits)])
     for commit in commits:
-        before = f"{commit.hash[:SHORT_HASH]} {ink.pad(label(commit), 14)} "
+        before = f"{commit.hash[:SHORT_HASH]} {ink.pad(label(commit), column)} "
         words = ink.one_line(first_words(curation.value(commit)), max(ink.width() - len(before), 20))
         yield before + words + _said_of(commit, curation), MUTED if commit.kind == "reasoning" else ()
