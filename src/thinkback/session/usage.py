@@ -69,6 +69,15 @@ class SessionUsage:
             return _own(log, info)
         return [step for found in _each(log, relatives(log, info.family)).values() for step in found]
 
+    def delegated(self) -> list[StepUse]:
+        """The steps of its sub-agents, and of those that they had in turn."""
+        log, info = self._session._store.log, self._session._info
+        tasks = [other for other in relatives(log, info.family) if other.is_task]
+        found = [info]
+        for parent in found:
+            found += [task for task in tasks if task.parent == parent.id]
+        return [step for steps in _each(log, found[1:]).values() for step in steps]
+
     def cost(self, steps: Iterable[StepUse] | None = None) -> Cost:
         """US dollars of ``steps``, or of all that this session used: as reported, else by dated prices.
 

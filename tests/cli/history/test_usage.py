@@ -6,7 +6,8 @@ import pytest
 
 import thinkback
 from tests.cli.command import KEY, Command
-from thinkback.referee import Referee, Step
+from thinkback.referee import Call, Referee, Step
+from thinkback.session.agents.toolbox import toolbox
 
 
 @pytest.mark.parametrize(("by", "rows"), [("model", 1), ("turn", 1), ("step", 2), ("session", 1)])
@@ -28,6 +29,29 @@ def test_context_and_budget(talked: Command) -> None:
         store.session("talk").set("reasoning.budget", 100_000)
     assert "of 100,000, then warn" in talked("usage", "--family").out
     assert 100_000 == talked("usage", "--json").json["budget"]["limit"]
+
+
+def test_sub_agents_have_a_line_and_are_part_of_the_sum(command: Command, referee: Referee) -> None:
+    """With those that they had in turn; a family counts them where they are."""
+    task = Step(tool_calls=[Call("task", {"prompt": "Count."})])
+    referee.push(task, task, Step(text="three"), Step(text="two"), Step(text="one"))
+    with thinkback.open(command.db, rules={}, settings={"agents.depth": 2}) as store:
+        session = store.session(
+            "talk", endpoint="deepseek", model="deepseek-v4-pro", base_url=referee.base_url("deepseek"), api_key=KEY
+        )
+        with toolbox(session, ["task"]) as tools:
+            session.chat("Go", tools=tools)
+        own, delegated = session.usage.total(), session.usage.delegated()
+        everything = session.usage.family()
+
+    told = command("usage", "talk", "--json").json
+    shown = command("usage", "talk").out.splitlines()
+    assert (2, 3) == (own.steps, len(delegated))
+    assert (5, 1, 3) == (told["total"]["steps"], len(told["by_model"]), told["sub_agents"]["steps"])
+    assert told["total"]["output"] == told["by_model"][0]["output"] + told["sub_agents"]["output"]
+    assert everything.use.output == told["total"]["output"]
+    assert ["sub-agents", "all"] == [line.split()[0] for line in shown[2:4]]
+    assert "sub-agents" not in command("usage", "talk", "--family").out
 
 
 def test_cost_is_shown_where_a_price_is_known(talked: Command) -> None:

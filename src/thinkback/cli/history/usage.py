@@ -61,18 +61,26 @@ def usage_command(session: str, by: str, family: bool, db: str, as_json: bool) -
 
 def show_usage(session: Session, by: str = "model", family: bool = False, as_json: bool = False) -> None:
     """What ``session``, or its family, used ``by`` model, turn or step, and what its next request would carry."""
-    from thinkback.turn.spending import spending
-
     usage = session.usage
-    counted = usage.counted(family=family)
-    total = spending(counted)
+    counted, delegated = usage.counted(family=family), [] if family else usage.delegated()
     rows = [Row(name, use, len(steps), usage.cost(steps)) for name, use, steps in _rows(usage, by, counted)]
-    all_of_it = Row("all", total.use, total.steps, usage.cost(counted))
+    all_of_it = _sum(usage, "all", [*counted, *delegated])
     try:
         notes, facts = _facts(session)
     except (NotFoundError, RuleFileError, SettingError) as error:  # what was used is known all the same
         notes, facts = [error.message], {}
+    if delegated:
+        others = _sum(usage, "sub-agents", delegated)
+        facts["sub_agents"] = {"steps": others.steps, **_as_json(others)}
+        rows += [] if as_json else [others]
     _show(by, rows, all_of_it, notes, as_json, facts)
+
+
+def _sum(usage: SessionUsage, name: str, steps: Sequence[StepUse]) -> Row:
+    from thinkback.turn.spending import spending
+
+    total = spending(steps)
+    return Row(name, total.use, total.steps, usage.cost(steps))
 
 
 def _facts(session: Session) -> tuple[list[str], dict[str, object]]:
