@@ -21,26 +21,27 @@ _TREACHEROUS = re.compile(r"""^[*?\[\-'"]|(?:^|/)\.[^/]*[*?[]""")
 
 
 class _Reader(NamedTuple):
-    """A program that reads. ``letters`` and ``words`` are its options that do more: ``o`` for ``-o``, ``--output``."""
+    """A program that reads. ``letters`` and ``words`` are its options that do more, or that take from a file what to
+    read: ``o`` for ``-o``, ``--output``.
+    """
 
     letters: str = ""
     words: tuple[str, ...] = ()
 
 
-_PLAIN = (
-    "basename cat cmp cut df dirname du echo false grep head ls md5sum nl pwd readlink realpath sha256sum stat tac "
-    "tail true wc which"
-)
+_PLAIN = "basename cat cmp cut df dirname echo false grep head ls nl pwd readlink realpath stat tac tail true which"
 _READERS = {
     **dict.fromkeys(_PLAIN.split(), _Reader()),
+    **dict.fromkeys(("du", "wc"), _Reader("", ("--files0-from",))),
+    **dict.fromkeys(("md5sum", "sha256sum"), _Reader("c", ("--check",))),
     "diff": _Reader("l", ("--paginate",)),
-    "file": _Reader("C", ("--compile",)),
+    "file": _Reader("Cf", ("--compile", "--files-from")),
     "rg": _Reader("", ("--pre", "--hostname-bin")),
-    "sort": _Reader("oT", ("--output", "--compress-program", "--temporary-directory")),
+    "sort": _Reader("oT", ("--output", "--compress-program", "--temporary-directory", "--files0-from")),
     "tree": _Reader("oR"),
 }
-# Predicates of ``find`` that act begin so.
-_ACTING = ("-delete", "-exec", "-ok", "-fprint", "-fls")
+# Predicates of ``find`` that act begin so, or take places from a file.
+_ACTING = ("-delete", "-exec", "-ok", "-fprint", "-fls", "-files0")
 _GIT_PLAIN = "blame cat-file describe diff log ls-files ls-tree rev-list rev-parse show status"
 _GIT = {
     **dict.fromkeys(_GIT_PLAIN.split(), _Reader("", ("--output", "--ext-diff", "--textconv", "--filters"))),
