@@ -60,6 +60,7 @@ def test_a_message_that_says_nothing_is_refused(store: SessionStore, referee: Re
     [
         (None, "text or a list of parts, not NoneType"),
         (7, "text or a list of parts, not int"),
+        ([{"role": "user", "content": "Hello?"}], "session.wire.adopt takes a history"),
         (b"Hello?", "text or a list of parts, not bytes"),
         ({"type": "text", "text": "Hello?"}, "text or a list of parts, not dict"),
         (CLIP, "text or a list of parts, not Media"),

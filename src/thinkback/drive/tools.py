@@ -86,7 +86,8 @@ def offered(tools: Iterable[Any]) -> tuple[tuple[Tool, ...], dict[str, PythonToo
             definitions.append(tool.tool)
             runnable[tool.tool.name] = tool
         else:
-            raise ToolDefinitionError(f"not a tool: {item!r}", next_actions=("give a function or a definition",))
+            hint = "give a function or a definition; thinkback.toolbox opens those that come by name"
+            raise ToolDefinitionError(f"not a tool: {item!r}", next_actions=(hint,))
     names = [tool.name for tool in definitions]
     for name in names:
         if names.count(name) > 1:

@@ -131,6 +131,8 @@ def message(prompt: Prompt | object) -> Message:
     for piece in prompt:
         if not isinstance(piece, str | Media | Mapping):
             raise TypeError(f"a part of a message is text, Media or a content part, not {type(piece).__name__}")
+        if isinstance(piece, Mapping) and "role" in piece:
+            raise TypeError("a part of a message has no role: session.wire.adopt takes a history of messages over")
     if not prompt:
         raise UnsupportedContent("the message is empty", next_actions=("say something",))
     parts = tuple(part for piece in prompt for part in _parts(piece))

@@ -72,6 +72,12 @@ def test_a_turn_works_on_files(store: SessionStore, referee: Referee, tmp_path: 
     assert expected == results(chat)
 
 
+def test_one_name_is_no_list_of_names(store: SessionStore) -> None:
+    """It would be taken letter by letter."""
+    with pytest.raises(TypeError, match=r"like \['read'\]"), toolbox(store.session("chat"), "read"):
+        pass
+
+
 def test_tools_of_a_server_are_named_by_it(
     store: SessionStore, referee: Referee, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,8 @@ def toolbox(
     name that does not exist, ``NotFoundError`` for a missing directory, ``MissingPackageError`` and ``ToolServerError``
     where a server cannot be used.
     """
+    if isinstance(names, str):
+        raise TypeError(f"names must be a list of tools, like [{names!r}]")
     wanted = list(dict.fromkeys(names))
     app = session.app
     named = {**(app.servers if app is not None else {}), **(servers or {})}
