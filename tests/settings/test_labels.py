@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
+from thinkback.model.commits import TurnState
 from thinkback.rules import packaged as rules
 from thinkback.settings.labels import LANGUAGES, Kind, kind_of, packaged, words
 
@@ -103,9 +106,27 @@ def test_every_language_says_everything() -> None:
     assert set(LANGUAGES) == set(labels.language)
     for language in labels.language.values():
         assert all(getattr(language.thinking, field) for field in Kind.__struct_fields__)
+        assert all((language.working, language.partial, language.spent, language.above))
+    states = {state.removeprefix("partial_") for state in get_args(TurnState)} - {"completed"}
+    assert {"en": 0} | dict.fromkeys(LANGUAGES[1:], len(states)) == {
+        name: len(states & set(language.ended)) for name, language in labels.language.items()
+    }
     known = {endpoint.id for endpoint in rules.endpoints().endpoint}
     assert all(known >= set(row.endpoints) and row.source for row in labels.wording)
     assert "thinking" == kind_of("nobody", "nothing")
+
+
+def test_a_turn_is_told_in_the_same_language() -> None:
+    """That it goes on, and how it ended; where there is no word for it, in those of the log."""
+    german, english = words("de", "openai"), words("en", "openai")
+    assert ("Arbeitet", "Working") == (german.working, english.working)
+    assert ("was oben steht, war Nachdenken", "what stands above was reasoning") == (german.above, english.above)
+    assert "Reasoning was cut off: all tokens that the answer may have were spent on it" == english.spent
+    told = [("timed_out", True), ("partial_failed", True), ("capped", False), ("unheard_of", False)]
+    assert [
+        ["unvollständig: Zeit abgelaufen", "unvollständig: fehlgeschlagen", "Grenze erreicht", "unheard of"],
+        ["partial: timed out", "partial: failed", "capped", "unheard of"],
+    ] == [[said.ended(state, cut=cut) for state, cut in told] for said in (german, english)]
 
 
 def test_what_goes_on_says_how_far_it_is() -> None:

@@ -38,7 +38,7 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One language: how it counts, and its kinds."""
+    """One language: how it counts, what it calls a turn that goes on or is ``ended``, by its state, and its kinds."""
 
     group: str
     join: str
@@ -48,7 +48,12 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     minutes: str
     token: str
     tokens: str
+    working: str
+    partial: str
+    spent: str
+    above: str
     thinking: Kind
+    ended: dict[str, str] = {}
     reasoning: Kind = Kind()
     thoughts: Kind = Kind()
     deepthink: Kind = Kind()
@@ -84,6 +89,27 @@ class Words(msgspec.Struct, frozen=True):
         said = self._kind.past if seconds is None else self._kind.done.format(time=_time(self._language, seconds))
         about = "~" if estimated else ""
         return said if not tokens else said + self._language.join + _tokens(self._language, tokens, about)
+
+    @property
+    def working(self) -> str:
+        """That a turn goes on."""
+        return self._language.working
+
+    @property
+    def spent(self) -> str:
+        """That thinking took what the answer was to have, with ``cut`` before it."""
+        return f"{self.cut}: {self._language.spent}"
+
+    @property
+    def above(self) -> str:
+        """That what was shown as an answer was none."""
+        return self._language.above
+
+    def ended(self, state: str, *, cut: bool) -> str:
+        """How a turn ended; ``cut``: so that what it brought may not be all."""
+        state = state.removeprefix("partial_")
+        how = self._language.ended.get(state, state.replace("_", " "))
+        return f"{self._language.partial}: {how}" if cut else how
 
     def hidden(self, tokens: int | None = None) -> str:
         """That it thought and the provider shows nothing of it, with how much where that is known."""

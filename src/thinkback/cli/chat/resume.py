@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import said, thoughts
-from thinkback.cli.chat.screen import ending
 from thinkback.cli.options import Place, opened, place_of
 from thinkback.model.blocks import Text, ToolCall, ToolResult
 from thinkback.model.commits import Message, TurnEnded
@@ -61,7 +60,7 @@ def show(chat: Chat, turns: int = TURNS) -> None:
             case ToolResult() as result:
                 chat.screen.message("tool_result", result.content)
             case TurnEnded() as ended if ended.state != "completed":
-                chat.screen.note(ending(ended.state, ended.reason))
+                chat.screen.ended(ended.state, ended.reason)
             case _ if commit.kind == "reasoning" and commit.response in thought:
                 found = thought.pop(commit.response)
                 chat.screen.thought(found.text, found.seconds or None, found.tokens or None)

@@ -19,7 +19,7 @@ from thinkback.cli.chat.answer import Answer
 from thinkback.cli.chat.calls import Calls
 from thinkback.cli.chat.look import Look, words_for
 from thinkback.cli.chat.surface import Surface
-from thinkback.cli.chat.thinking import WORKING, Thinking
+from thinkback.cli.chat.thinking import Thinking
 from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 Section: TypeAlias = Literal["", "thinking", "answer", "line"]
 _SECONDS_PER_TICK = 1.0
-_SPENT = "all tokens that the answer may have were spent on it"
-_WAS_REASONING = "what stands above was reasoning"
 # states of a turn whose last response may have been broken off
 _CUT = ("interrupted", "timed_out", "partial_failed", "failed")
 _BLANK_LINES = re.compile(r"^(?:[ \t]*\r?\n)+")
@@ -86,7 +84,7 @@ class Screen:
         with self._lock:
             self.take_look()
             self._open, self._last, self._calls, self._blank = None, "", Calls(), ""
-            self._do(WORKING)
+            self._do(self._said.working)
             if self._surface.draws:
                 self._ticker = _Ticker(self)
 
@@ -174,6 +172,11 @@ class Screen:
                     f"{role.replace('_', ' ')}: {terminal.one_line(text, self._surface.columns - len(role) - 4)}"
                 )
 
+    def ended(self, state: str, reason: str = "") -> None:
+        """How a turn ended that did not complete; one that was cut short is called partial."""
+        behind = f": {reason}" if reason and reason != state.removeprefix("partial_").replace("_", " ") else ""
+        self.note(f"({self._said.ended(state, cut=state in _CUT)}{behind})")
+
     def note(self, text: str) -> None:
         """A line that stands back."""
         with self._lock:
@@ -219,7 +222,7 @@ class Screen:
         text = answer.text
         if not answer.take_back():
             answer.close()
-            self._line(f"({_WAS_REASONING})")
+            self._line(f"({self._said.above})")
             return
         self._last = ""
         self._say(text.removesuffix(terminal.clean(delta.text)))
@@ -230,7 +233,7 @@ class Screen:
         match status.state:
             case "sending":
                 self._close()
-                self._do(f"{WORKING}: {status.detail}")
+                self._do(f"{self._said.working}: {status.detail}")
             case "tool_started":
                 self._close()
                 self._calls.start(status, now)
@@ -239,7 +242,7 @@ class Screen:
                 ended = self._calls.end(status, now)
                 how = "failed, " if ended.failed else ""
                 self._line(f"{'✗' if ended.failed else '✓'} {ended.words} ({how}{ended.seconds:.1f} s)")
-                self._do(WORKING)
+                self._do(self._said.working)
             case "asking":
                 self._close()  # the question says it
             case "branched":
@@ -257,11 +260,11 @@ class Screen:
                 self._surface.noted(self._said.hidden(sum(counts)))
             if reply.outcome == "max_tokens_in_reasoning":
                 self._begin_section("line")
-                self._surface.noted(f"{self._said.cut}: {_SPENT}")
+                self._surface.noted(self._said.spent)
         if reply.state in _CUT:  # what went wrong is told behind it
-            self._line(ending(reply.state))
+            self.ended(reply.state)
         elif reply.state not in (None, "completed"):
-            self._line(ending(reply.state, reply.reason))
+            self.ended(reply.state, reply.reason)
 
     # -- sections ------------------------------------------------------------------------------------------------------
 
@@ -288,13 +291,6 @@ class Screen:
     def _do(self, doing: str) -> None:
         self._doing, self._since = doing, self._clock()
         self.tick()
-
-
-def ending(state: str, reason: str = "") -> str:
-    """How a turn ended that did not complete, in parentheses; one that was cut short is called partial."""
-    how = state.removeprefix("partial_").replace("_", " ")
-    behind = f": {reason}" if reason and reason != how else ""
-    return f"({'partial: ' if state in _CUT else ''}{how}{behind})"
 
 
 def _reasoned(result: ReadResult) -> bool:

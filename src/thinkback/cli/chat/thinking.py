@@ -12,7 +12,6 @@ from thinkback.session.transcripts.ink import Cleaner
 if TYPE_CHECKING:
     from thinkback.settings.labels import Words
 
-WORKING = "Working"
 _CHARACTERS_PER_TOKEN = 4
 _SECONDS_BETWEEN_COUNTS = 0.2
 
@@ -54,7 +53,7 @@ class Thinking:
         if self._mode == "collapsed":
             self._surface.status(self._said.so_far(seconds, self._tokens), self._surface.theme.thinking)
         elif self._mode == "hidden":
-            self._surface.status(f"{WORKING}, {round(seconds)} s")
+            self._surface.status(f"{self._said.working}, {round(seconds)} s")
 
     def close(self, now: float) -> None:
         """The thinking is over."""
