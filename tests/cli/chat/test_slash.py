@@ -380,6 +380,25 @@ def test_export_writes_the_session(chat: Chat, capsys: Caught, tmp_path: Path) -
     assert ["markdown"] == words(chat, "/export x --format m")
 
 
+def test_export_completes_files(chat: Chat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In any directory, also one under the person's own; not where the file is said, nor what would need quotes."""
+    for name in ("kept.md", "key.txt", ".hidden", "with blank", "other"):
+        (tmp_path / name).touch()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "a.md").touch()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    assert ["kept/", "kept.md", "key.txt"] == words(chat, "/export ke")
+    assert ["kept/a.md"] == words(chat, "/export --complete kept/")
+    assert ["~/kept/a.md"] == words(chat, "/export ~/kept/a")
+    assert [".hidden"] == words(chat, "/export .")
+    assert ["kept/", "kept.md", "key.txt", "other", "--format"] == words(chat, "/export --with-reasoning --complete ")
+    assert ["--complete"] == words(chat, "/export kept.md --with-reasoning --c")
+    assert ["other"] == words(chat, "/export --format markdown o")
+    assert [] == words(chat, "/export missing/")
+
+
 def test_sessions_are_listed_and_resumed(chat: Chat, referee: Referee, capsys: Caught) -> None:
     """What was said and thought there is shown, and an unknown name is refused."""
     say(chat, "One.", "/fork other", "Two.", "/sessions", "/resume nobody", "/resume")

@@ -19,9 +19,15 @@ def nothing(_chat: Chat, _words: Sequence[str]) -> Iterable[str]:
     return ()
 
 
+def no_path(_before: Sequence[str], _begun: str) -> Iterable[str]:
+    """What completes a command without files."""
+    return ()
+
+
 class Slash(NamedTuple):
     """One command. ``run`` gets the rest of the line; ``complete`` gets the words before the one under way and says
-    what that may be. ``usage`` is without the slash; ``help`` is one line.
+    what that may be; ``complete_path`` gets the part of a file's name that stands there as well. ``usage`` is without
+    the slash; ``help`` is one line.
     """
 
     name: str
@@ -29,6 +35,7 @@ class Slash(NamedTuple):
     help: str
     run: Callable[[Chat, str], None]
     complete: Callable[[Chat, Sequence[str]], Iterable[str]] = nothing
+    complete_path: Callable[[Sequence[str], str], Iterable[str]] = no_path
 
 
 @cache
@@ -78,5 +85,6 @@ def completions(chat: Chat, line: str) -> list[tuple[str, str]]:
     if row is None:
         return []
     *before, begun = rest.split(" ")
-    offered = row.complete(chat, [word for word in before if word])
+    words_before = [word for word in before if word]
+    offered = (*row.complete_path(words_before, begun), *row.complete(chat, words_before))
     return [(word, begun) for word in offered if word.startswith(begun)]

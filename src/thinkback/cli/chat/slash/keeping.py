@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import click
@@ -92,7 +94,26 @@ def _export(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
     return [word for word in ("--format", "--with-reasoning", "--complete") if before and word not in before]
 
 
+def _file(before: Sequence[str], begun: str) -> Iterable[str]:
+    """Files and directories that begin so, where the file's name is still to be said; hidden ones if asked for."""
+    values = {word for option, word in pairwise(before) if option == "--format"}
+    is_said = any(not word.startswith("--") and word not in values for word in before)
+    if is_said or before[-1:] == ["--format"]:
+        return
+    stem, name = begun[: begun.rfind("/") + 1], begun[begun.rfind("/") + 1 :]
+    with suppress(OSError), os.scandir(os.path.expanduser(stem) or ".") as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            is_hidden = entry.name.startswith(".") and not name.startswith(".")
+            if entry.name.startswith(name) and not is_hidden and _is_one_word(entry.name):
+                yield f"{stem}{entry.name}{'/' if entry.is_dir() else ''}"
+
+
+def _is_one_word(name: str) -> bool:
+    """Whether a name can stand in a line without quotation marks."""
+    return name.isprintable() and not set(" '\"\\").intersection(name)
+
+
 ROWS = (
     Slash("compact", COMPACT, "Say the earlier part in fewer words; nothing is deleted.", compact, _compact),
-    Slash("export", EXPORT, "Write this session to a file.", export, _export),
+    Slash("export", EXPORT, "Write this session to a file.", export, _export, _file),
 )
