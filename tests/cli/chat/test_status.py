@@ -30,6 +30,19 @@ def test_it_says_what_is_known(chat: Chat, referee: Referee, capsys: pytest.Capt
     assert re.search(r" · reasoning \d+ · cached \d+ %$", full)
 
 
+def test_what_does_not_fit_is_left_out_whole(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last parts first; the model stays."""
+    assert "deepseek-v4-pro · effort default" == status.line(chat.session, status.Meter(), 40)
+    assert "deepseek-v4-pro" == status.line(chat.session, status.Meter(), 5)
+
+
+def test_it_says_that_thinking_is_not_shown_in_full(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    """A key that changes it would otherwise seem to do nothing."""
+    say(chat, "/set display.reasoning hidden")
+
+    assert " · effort default · thinking hidden · context " in status.line(chat.session, status.Meter())
+
+
 def test_it_says_the_cost_where_prices_are_known(
     chat: Chat, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

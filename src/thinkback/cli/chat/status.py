@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from thinkback.errors import ThinkbackError
 from thinkback.observe.cost import Cost
-from thinkback.session.transcripts.ink import clean
+from thinkback.session.transcripts.ink import clean, columns_of
 from thinkback.turn.spending import Ledger
 
 if TYPE_CHECKING:
@@ -49,23 +49,32 @@ class Meter:
 
 
 def line(session: Session, meter: Meter, columns: int = 80) -> str:
-    """The status of ``session`` for ``columns``, in plain text; parts that nobody knows are left out."""
+    """The status of ``session`` for ``columns``, in plain text; parts that nobody knows, or that do not fit, are left
+    out, the last ones first.
+    """
     steps = meter.steps(session)
     used = [step.use for step in steps]
     reasoning = sum(use.reasoning or 0 for use in used)
     read = sum(use.input or 0 for use in used)
     cached = sum(use.cached or 0 for use in used)
     model, endpoint = _place(session)
-    parts = [
+    mode = session.settings.display_reasoning
+    known = [
+        model,
         f"effort {session.settings.effort or 'default'}",
+        f"thinking {mode}" if mode != "full" else "",
         _context(session),
         f"reasoning {short(reasoning)}" if reasoning else "",
         dollars(meter.cost(session)),
         f"cached {100 * cached // read} %" if read and cached else "",
     ]
-    told = " · ".join(part for part in (model, *parts) if part)
-    whole = told.replace(model, f"{model} ({endpoint})", 1) if endpoint else told
-    return clean(whole if len(whole) <= columns else told)
+    parts = [clean(part) for part in known if part]
+    whole = " · ".join([f"{parts[0]} ({endpoint})" if endpoint else parts[0], *parts[1:]])
+    if columns_of(whole) <= columns:
+        return whole
+    while len(parts) > 1 and columns_of(" · ".join(parts)) > columns:
+        del parts[-1]
+    return " · ".join(parts)
 
 
 def dollars(cost: Cost) -> str:
