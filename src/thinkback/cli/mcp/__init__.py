@@ -62,10 +62,10 @@ def mcp_command(allowed: tuple[str, ...], targets: tuple[str, ...], token_budget
         missing = "--target says which models" if allowed else "--allow-queries says which tools"
         raise click.UsageError(f"{missing} may be asked: --allow-queries and --target go together")
     from thinkback.cli import pipes
-    from thinkback.cli.mcp.asking import Asker, read_targets
+    from thinkback.cli.mcp.asking import Asker, asking_tools, read_targets
     from thinkback.cli.mcp.budget import TokenBudget
     from thinkback.cli.mcp.server import serve
-    from thinkback.cli.mcp.tools import READING, asking_tools
+    from thinkback.cli.mcp.tools import READING
 
     with ExitStack() as opened:
         store = opened.enter_context(open_log(log_path(db), asks=True) if allowed else existing_log(db))

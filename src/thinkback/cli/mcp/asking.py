@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from thinkback.cli.mcp.budget import TokenBudget, charge, estimated
 from thinkback.cli.mcp.reading import LONGEST_PAGE
-from thinkback.cli.mcp.tools import Tell
+from thinkback.cli.mcp.tools import Tell, Tool
 from thinkback.cli.wire import parameters
 from thinkback.compile.policy import thinks
 from thinkback.errors import NetworkError, NotFoundError, ProviderError, ThinkbackError, Veto
@@ -296,3 +296,30 @@ def _told(name: str, target: Asked, question: Query, reply: Reply, longest: int)
             else "the answer is empty"
         )
     return told
+
+
+def asking_tools(asker: Asker) -> tuple[Tool, ...]:
+    """The tools that ask models, which ``asker`` does."""
+    return (
+        Tool(
+            "query",
+            f"Ask one model. It knows nothing but the prompt. {asker.described}",
+            Query,
+            lambda _, asked, tell: asker.query(asked, tell),
+            True,
+        ),
+        Tool(
+            "parallel_query",
+            f"Ask several models the same at once, and get each answer. {asker.described}",
+            ParallelQuery,
+            lambda _, asked, tell: asker.parallel_query(asked, tell),
+            True,
+        ),
+        Tool(
+            "second_opinion",
+            f"Let a model judge an answer to a question: is it right, and what is missing? {asker.described}",
+            SecondOpinion,
+            lambda _, asked, tell: asker.second_opinion(asked, tell),
+            True,
+        ),
+    )

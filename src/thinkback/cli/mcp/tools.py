@@ -1,19 +1,16 @@
-"""The tools of the MCP server, as a table: name, what the calling agent is told, arguments, function."""
+"""What a tool of the MCP server is, and those that read the log, as a table; those that ask are in ``asking``."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from thinkback.cli.mcp import reading
 from thinkback.session.store import SessionStore
-
-if TYPE_CHECKING:
-    from thinkback.cli.mcp.asking import Asker
 
 Tell = Callable[[str], Awaitable[None]]
 Run = Callable[[SessionStore, Any, Tell], Awaitable[dict[str, Any]]]
@@ -78,32 +75,3 @@ READING = (
         "Tokens used, reasoning included, by model: of one session, or of all and each.",
     ),
 )
-
-
-def asking_tools(asker: Asker) -> tuple[Tool, ...]:
-    """The tools that ask models, which ``asker`` does."""
-    from thinkback.cli.mcp.asking import ParallelQuery, Query, SecondOpinion
-
-    return (
-        Tool(
-            "query",
-            f"Ask one model. It knows nothing but the prompt. {asker.described}",
-            Query,
-            lambda _, asked, tell: asker.query(asked, tell),
-            True,
-        ),
-        Tool(
-            "parallel_query",
-            f"Ask several models the same at once, and get each answer. {asker.described}",
-            ParallelQuery,
-            lambda _, asked, tell: asker.parallel_query(asked, tell),
-            True,
-        ),
-        Tool(
-            "second_opinion",
-            f"Let a model judge an answer to a question: is it right, and what is missing? {asker.described}",
-            SecondOpinion,
-            lambda _, asked, tell: asker.second_opinion(asked, tell),
-            True,
-        ),
-    )
