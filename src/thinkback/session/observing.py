@@ -17,7 +17,6 @@ from thinkback.turn.spending import StepUse
 from thinkback.turn.usage import token_use
 
 if TYPE_CHECKING:
-    from thinkback.session.reply import Reply
     from thinkback.session.session import Session
     from thinkback.turn.plan import Plan
 
@@ -43,21 +42,6 @@ def watch(session: Session, log: UsageLog, message: Message | None, settings: Se
 def costs(steps: Iterable[StepUse]) -> Cost:
     """What these steps cost, by what their providers report and by the prices of this machine."""
     return cost_of(steps, own_prices())
-
-
-def cost_of_reply(reply: Reply, at: int) -> Cost:
-    """What the responses of a turn cost that ended at ``at`` (microseconds UTC)."""
-    plan, own = reply.plan, own_prices()
-    if plan is None:
-        return Cost(0.0, 0, 0)
-    found = []
-    for step in reply.steps:
-        result = step.result
-        use = token_use(result.usage, result.blocks, plan.target.rule.reasoning_tokens)
-        model = result.response.origin.served_model or plan.target.model
-        found.append(cost(use, result.usage, plan.target.endpoint.id, model, at, own))
-    known = [usd for usd in found if usd is not None]
-    return Cost(sum(known), len(known), len(found) - len(known))
 
 
 def own_prices() -> Prices:
