@@ -9,7 +9,7 @@ from tests.acceptance.pointers import Row, missing, named, row
 SETTINGS = "acceptance/test_settings.py::test_"
 DISPLAY = "acceptance/test_display.py::test_"
 RUN = "cli/test_run.py::test_"
-CHAT, SCREEN = "cli/chat/test_prompt.py::test_", "cli/chat/test_screen.py::test_"
+CHAT, SCREEN = "cli/chat/test_prompt.py::test_", "cli/chat/drawing/test_screen.py::test_"
 USAGE = "session/test_usage.py::test_"
 PROFILES, FAILOVER = "session/profiles/test_profiles.py::test_", "session/profiles/test_failover.py::test_"
 APPS, APP_FILES = "session/test_apps.py::test_", "settings/test_apps.py::test_"

@@ -22,7 +22,7 @@ ITEMS = "wire/openai_responses/test_output.py::test_"
 BLOCKS = "wire/anthropic/test_read.py::test_"
 GUARD = "compile/test_guard.py::test_"
 PLAIN = "compile/test_reasoning.py::test_"
-SCREEN = "cli/chat/test_screen.py::test_"
+SCREEN = "cli/chat/drawing/test_screen.py::test_"
 SUBAGENTS = "session/agents/test_subagents.py::test_"
 HAND = "session/history/test_curating.py::test_"
 

@@ -76,7 +76,7 @@ ROWS = (
         "A15",
         "display is independent of storage and replay",
         "acceptance/test_settings.py::test_display_never_changes_the_wire",
-        "cli/chat/test_screen.py::test_collapsed_thinking_counts_and_then_is_one_line",
+        "cli/chat/drawing/test_screen.py::test_collapsed_thinking_counts_and_then_is_one_line",
         "cli/chat/test_prompt.py::test_ctrl_t_changes_how_thinking_is_shown",
     ),
 )

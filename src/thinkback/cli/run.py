@@ -33,8 +33,8 @@ from thinkback.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from thinkback.cli.chat.look import Look
-    from thinkback.cli.chat.thinking import Thinking
+    from thinkback.cli.chat.drawing.look import Look
+    from thinkback.cli.chat.drawing.thinking import Thinking
     from thinkback.model.deltas import Delta, ReasoningDelta
     from thinkback.session.reply import Reply
     from thinkback.session.session import Session
@@ -134,7 +134,7 @@ def _check(store: SessionStore, place: Place) -> None:
 
 
 def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
-    from thinkback.cli.chat.look import look_of
+    from thinkback.cli.chat.drawing.look import look_of
     from thinkback.session import continuing
 
     place = session._place
@@ -175,7 +175,7 @@ class Screen:
     """
 
     def __init__(self, look: Look) -> None:
-        from thinkback.cli.chat.surface import Surface
+        from thinkback.cli.chat.drawing.surface import Surface
 
         self.live = sys.stdout.isatty()
         self._look = look
@@ -222,8 +222,8 @@ class Screen:
         self._open, self._ends_line = "", True
 
     def _think(self, delta: ReasoningDelta) -> None:
-        from thinkback.cli.chat.look import words_for
-        from thinkback.cli.chat.thinking import Thinking
+        from thinkback.cli.chat.drawing.look import words_for
+        from thinkback.cli.chat.drawing.thinking import Thinking
 
         now = time.monotonic()
         if self._thinking is None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from thinkback.cli.chat.look import Look
-from thinkback.cli.chat.screen import Screen
+from thinkback.cli.chat.drawing.look import Look
+from thinkback.cli.chat.drawing.screen import Screen
 from thinkback.errors import ThinkbackError
 from thinkback.model.deltas import Delta
 

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from thinkback.cli.chat.look import Look, look_of
-from thinkback.cli.chat.screen import Screen
+from thinkback.cli.chat.drawing.look import Look, look_of
+from thinkback.cli.chat.drawing.screen import Screen
 from thinkback.errors import ThinkbackError
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock
 from thinkback.model.commits import Outcome, Response, TurnState, Usage

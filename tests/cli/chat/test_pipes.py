@@ -14,7 +14,8 @@ from tests.cli.chat.talks import asked, messages, say
 from tests.cli.command import PLACE, Command
 from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
-from thinkback.cli.chat.table import Slash, table
+from thinkback.cli.chat.slash.row import Slash
+from thinkback.cli.chat.table import table
 from thinkback.model.commits import TurnEnded
 from thinkback.referee import HttpError, Referee, Stall, Step
 

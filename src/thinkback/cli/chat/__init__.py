@@ -1,1 +1,1 @@
-"""The chat in the terminal: its loop and commands, and how a turn is drawn."""
+"""The chat in the terminal: its loop, its input line and its commands; ``drawing`` has how a turn looks."""

@@ -7,7 +7,7 @@ import re
 import select
 import sys
 
-from thinkback.cli.chat import theme
+from thinkback.cli.chat.drawing import theme
 
 _PIECE = 4096
 # Keys that are no letters, as terminals send them, and what a terminal would obey.

@@ -10,7 +10,7 @@ from thinkback.cli.chat.toolbox import Toolbox
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from thinkback.cli.chat.look import Look
+    from thinkback.cli.chat.drawing.look import Look
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
 
@@ -31,7 +31,7 @@ class Chat:
     """A conversation under way. ``code`` is the exit code of the last turn; ``is_over`` ends the loop."""
 
     def __init__(self, store: SessionStore, session: Session, reader: Reader, stream: TextIO) -> None:
-        from thinkback.cli.chat.screen import Screen
+        from thinkback.cli.chat.drawing.screen import Screen
 
         self.store = store
         self.session = session
@@ -51,7 +51,7 @@ class Chat:
 
     def _look(self) -> Look:
         """How turns are drawn, as the settings want it now."""
-        from thinkback.cli.chat.look import look_of
+        from thinkback.cli.chat.drawing.look import look_of
 
         place = self.session._place
         return look_of(self.session.settings, place.endpoint, place.model)

@@ -11,7 +11,7 @@ import click
 
 from thinkback.cli import exits
 from thinkback.cli.chat.approval import asker
-from thinkback.cli.chat.frames import frames
+from thinkback.cli.chat.drawing.frames import frames
 from thinkback.cli.chat.keyboard import SIGNALLED
 from thinkback.errors import ThinkbackError
 from thinkback.session import continuing

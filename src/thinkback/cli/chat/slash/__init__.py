@@ -1,1 +1,1 @@
-"""The slash commands, one file per group; each file has its rows of the table in ``ROWS``."""
+"""The slash commands: a file for each group, with its rows of the table in ``ROWS``; ``row`` says what a row is."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import fresh
-from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.chat.slash.row import Slash, words
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat

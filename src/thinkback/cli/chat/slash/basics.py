@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import resume
-from thinkback.cli.chat.table import Slash, find, table, words
+from thinkback.cli.chat.slash.row import Slash, words
+from thinkback.cli.chat.table import find, table
 from thinkback.cli.history import log
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import resume, said, turns
-from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.cli.history.branching import print_branches
 from thinkback.errors import NotFoundError
 from thinkback.model import canonical

@@ -12,7 +12,7 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.chat.progress import working
-from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.chat.slash.row import Slash, words
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat

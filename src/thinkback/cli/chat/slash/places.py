@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.cli.config import endpoints
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.session.profiles.files import SETTING
 from thinkback.settings.profiles import names_in
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.chat.table import Slash, words
+from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.cli.config import settings
 from thinkback.settings import KEYS, complete, find, to_text
 from thinkback.settings.registry import DEFAULT

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, assert_never
 
 from thinkback.cli import terminal
-from thinkback.cli.chat.answer import Answer
-from thinkback.cli.chat.calls import Calls
-from thinkback.cli.chat.look import Look, words_for
-from thinkback.cli.chat.surface import Surface
-from thinkback.cli.chat.thinking import Thinking
+from thinkback.cli.chat.drawing.answer import Answer
+from thinkback.cli.chat.drawing.calls import Calls
+from thinkback.cli.chat.drawing.look import Look, words_for
+from thinkback.cli.chat.drawing.surface import Surface
+from thinkback.cli.chat.drawing.thinking import Thinking
 from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ class _Ticker:
         self._thread.join()
 
     def _run(self) -> None:
-        importlib.import_module("thinkback.cli.chat.markdown")
+        importlib.import_module("thinkback.cli.chat.drawing.markdown")
         while not self._over.wait(_SECONDS_PER_TICK):
             try:
                 self._screen.tick()

@@ -6,9 +6,9 @@ has left the screen by then stays as it was written.
 
 from __future__ import annotations
 
-from thinkback.cli.chat.blocks import Splitter
-from thinkback.cli.chat.column import Column
-from thinkback.cli.chat.surface import Surface
+from thinkback.cli.chat.drawing.blocks import Splitter
+from thinkback.cli.chat.drawing.column import Column
+from thinkback.cli.chat.drawing.surface import Surface
 from thinkback.session.transcripts.ink import Cleaner
 
 # how close to the edge of the screen code may come before it is put in its place

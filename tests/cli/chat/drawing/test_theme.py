@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.cli.chat.theme import Rgb, Theme, ask, depth_of, parse, theme_for, without_answers
+from thinkback.cli.chat.drawing.theme import Rgb, Theme, ask, depth_of, parse, theme_for, without_answers
 
 PART = st.integers(0, 255)
 

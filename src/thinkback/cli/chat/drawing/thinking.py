@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from thinkback.cli.chat.column import Column
-from thinkback.cli.chat.look import Mode
-from thinkback.cli.chat.surface import Surface
+from thinkback.cli.chat.drawing.column import Column
+from thinkback.cli.chat.drawing.look import Mode
+from thinkback.cli.chat.drawing.surface import Surface
 from thinkback.session.transcripts.ink import Cleaner
 
 if TYPE_CHECKING:

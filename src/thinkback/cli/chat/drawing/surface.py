@@ -10,8 +10,8 @@ import os
 import shutil
 from typing import TYPE_CHECKING, TextIO
 
-from thinkback.cli.chat.look import Look
-from thinkback.cli.chat.theme import Rgb, Theme, theme_for, without_answers
+from thinkback.cli.chat.drawing.look import Look
+from thinkback.cli.chat.drawing.theme import Rgb, Theme, theme_for, without_answers
 from thinkback.session.transcripts.ink import CODES, Style, clean, one_line, pen
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Surface:
 
     def render(self, block: str) -> str:
         """A block of Markdown, laid out."""
-        from thinkback.cli.chat.markdown import render
+        from thinkback.cli.chat.drawing.markdown import render
 
         return render(block, self.columns - 1, self.theme)
 

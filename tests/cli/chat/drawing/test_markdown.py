@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinkback.cli.chat.markdown import render
-from thinkback.cli.chat.theme import Theme
+from thinkback.cli.chat.drawing.markdown import render
+from thinkback.cli.chat.drawing.theme import Theme
 from thinkback.session.transcripts.ink import clean
 
 THEME = Theme((0, 0, 0), "true")

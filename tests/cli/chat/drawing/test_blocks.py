@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.cli.chat.blocks import Splitter
+from thinkback.cli.chat.drawing.blocks import Splitter
 
 LINES = (
     "",

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
 
-from thinkback.cli.chat.look import ThemeChoice
+from thinkback.cli.chat.drawing.look import ThemeChoice
 
 Rgb: TypeAlias = tuple[int, int, int]
 Depth: TypeAlias = Literal["true", "256", "16"]

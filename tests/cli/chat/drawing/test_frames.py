@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from thinkback.cli.chat.frames import SECONDS, frames
+from thinkback.cli.chat.drawing.frames import SECONDS, frames
 from thinkback.drive.resting import REST
 from thinkback.model.deltas import Delta, ReasoningDelta, Status, TextDelta
 

@@ -23,8 +23,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme as Styles
 
-from thinkback.cli.chat.column import Column
-from thinkback.cli.chat.theme import Depth, Theme
+from thinkback.cli.chat.drawing.column import Column
+from thinkback.cli.chat.drawing.theme import Depth, Theme
 from thinkback.session.transcripts.ink import clean
 
 _COLOURS: dict[Depth, Literal["truecolor", "256", "standard"]] = {"true": "truecolor", "256": "256", "16": "standard"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.cli.chat.column import Column
+from thinkback.cli.chat.drawing.column import Column
 from thinkback.session.transcripts.ink import clean
 
 STYLE = "\x1b[0;3;48;2;1;2;3m"

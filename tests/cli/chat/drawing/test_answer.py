@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinkback.cli.chat.answer import Answer
-from thinkback.cli.chat.look import Look
-from thinkback.cli.chat.surface import Surface
+from thinkback.cli.chat.drawing.answer import Answer
+from thinkback.cli.chat.drawing.look import Look
+from thinkback.cli.chat.drawing.surface import Surface
 
 LINES = (
     "",
