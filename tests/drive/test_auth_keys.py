@@ -49,7 +49,9 @@ def test_each_scheme_has_its_place_for_a_key(auth: Auth, headers: dict[str, str]
 def test_missing_key_is_told_with_its_variables(scheme: str) -> None:
     """Unless the place takes requests without one."""
     auth = Auth(scheme, env=("HOUSE_KEY", "OLD_HOUSE_KEY"))  # type: ignore[arg-type]
-    with pytest.raises(CredentialError, match="set HOUSE_KEY or OLD_HOUSE_KEY in the environment, or give api_key="):
+    with pytest.raises(
+        CredentialError, match="set HOUSE_KEY or OLD_HOUSE_KEY in the environment, or in a program give api_key="
+    ):
         Keyring().authenticator(endpoint(auth), None)
     free = endpoint(Auth(scheme, optional=True))  # type: ignore[arg-type]
     assert NO_CREDENTIALS is Keyring().authenticator(free, None)

@@ -206,7 +206,7 @@ class Screen:
                 terminal.note(terminal.BRANCHED.format(delta.detail))
             case Status() if delta.state in _TOLD:
                 self.end()
-                terminal.note(f"{delta.state}: {delta.detail}")
+                terminal.note(f"{delta.state.replace('_', ' ')}: {delta.detail}")
             case _:
                 pass
 

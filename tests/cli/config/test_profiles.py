@@ -119,7 +119,7 @@ def test_a_profile_of_targets_fails_over(work: Command, referee: Referee) -> Non
     referee.push(Step(fault=HttpError(503, "busy")))
     done = work("run", "Hello", "--profile", "both", "--session", "s", MOONSHOT_API_KEY=KEY)
     assert (0, ["deepseek-v4-pro", "kimi-k2.6"]) == (done.code, models(referee))
-    assert "failing_over: second; HTTP 503" in done.err
+    assert "failing over: second; HTTP 503" in done.err
     assert 0 == work("run", "Hello", "--session", "s", MOONSHOT_API_KEY=KEY).code
     assert "deepseek-v4-pro" == models(referee)[-1]
 

@@ -29,7 +29,7 @@ def test_what_is_shared_says_no_more_than_it_must(opaque: Command) -> None:
     assert ("A thought." in thoughts, SIGNATURE in thoughts) == (True, False)
     assert SIGNATURE in opaque("export", "-", "--with-reasoning", "--with-carriers").out
     told = opaque("export", str(opaque.place / "x.md"))
-    assert "something was kept back" in told.err
+    assert "left out: --complete keeps them" in told.err
     assert "An answer." in (opaque.place / "x.md").read_text()
     assert "<details" in _page(opaque)
 

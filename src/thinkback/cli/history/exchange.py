@@ -69,7 +69,8 @@ def print_exported(done: Exported, file: str) -> None:
     """How much went to ``file``, and whether something stayed."""
     terminal.out(f"{terminal.plural(done.sessions, 'session')}, {terminal.plural(done.commits, 'commit')} to {file}")
     if done.left_out:
-        terminal.note(f"of {terminal.plural(done.left_out, 'commit')} something was kept back")
+        commits = terminal.plural(done.left_out, "commit")
+        terminal.note(f"reasoning or opaque values of {commits} were left out: --complete keeps them")
 
 
 @click.command("import", short_help="Read sessions from a file.")

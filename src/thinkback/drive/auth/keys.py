@@ -48,7 +48,7 @@ def key_missing(endpoint: Endpoint) -> CredentialError:
     return CredentialError(
         f"{endpoint.id} needs a key",
         next_actions=(
-            f"set {names} in the environment, or give api_key=",
+            f"set {names} in the environment, or in a program give api_key=",
             f"or keep it on this machine: thinkback keys set {endpoint.id}",
         ),
     )
