@@ -1,7 +1,8 @@
 """What a program does whenever a response has to be waited for: it draws, say, and lets more arrive before it reads on.
 
-Promises: ``rest`` is called in the thread that reads, before each wait for a body's next bytes, and when nothing more
-is there that was read and not yet handed over. Must not: outlive the response, whose connection serves others after it.
+Promises: ``rest`` is called in the thread that reads, before each wait for a body's next bytes, when all that came was
+handed over; not at all where the client's connection does not let itself be watched. Must not: outlive the response,
+whose connection serves others after it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ def before_reads(connection: Any) -> Iterator[None]:
         rest()
         return read(*given, **named)
 
-    connection.read = rested
+    try:
+        connection.read = rested
+    except AttributeError:
+        yield
+        return
     try:
         yield
     finally:

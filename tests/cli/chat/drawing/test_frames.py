@@ -46,8 +46,18 @@ def test_pieces_of_different_kinds_keep_their_order() -> None:
     ]
     drawn = list[Delta]()
     with suppress(KeyboardInterrupt), frames(drawn.append) as show:
+        rest()
         for delta in given:
             show(delta)
         raise KeyboardInterrupt
 
     assert given == drawn
+
+
+def test_what_never_rests_is_drawn_piece_by_piece() -> None:
+    """A transport of another kind does not say when it waits."""
+    drawn = list[Delta]()
+    with frames(drawn.append) as show:
+        for text in "ab":
+            show(TextDelta(text, 0))
+            assert TextDelta(text, 0) == drawn[-1]

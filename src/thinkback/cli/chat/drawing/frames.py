@@ -24,6 +24,7 @@ def frames(
 ) -> Iterator[Callable[[Delta], None]]:
     """Gives what ``draw`` is to be called by, delta by delta. All of them are drawn when the block ends."""
     held: list[ReasoningDelta | TextDelta] = []
+    rests = False
 
     def draw_held() -> None:
         if held:
@@ -32,12 +33,15 @@ def frames(
             draw(whole)
 
     def rest() -> None:
+        nonlocal rests
+        rests = True
         if held:
             draw_held()
             sleep(SECONDS)
 
     def show(delta: Delta) -> None:
-        if not isinstance(delta, ReasoningDelta | TextDelta):
+        # nothing may wait for a rest that does not come
+        if not rests or not isinstance(delta, ReasoningDelta | TextDelta):
             draw_held()
             draw(delta)
             return
