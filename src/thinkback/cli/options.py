@@ -6,6 +6,7 @@ What is not given is taken from the last request of the session.
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_WILD = re.compile(r"[*?[]")
+_HERE = ("localhost", "127.0.0.1")
 DIALECTS = "\b\n" + textwrap.fill(f"Dialects: {', '.join(MAKERS)}.", 76, break_on_hyphens=False)
 """A paragraph for help that names the wire formats."""
 
@@ -154,6 +157,36 @@ def place_after(given: Place, commits: Sequence[Commit]) -> Place:
     return Place(target["endpoint"], given.model or target["model"], target["base_url"], given.key_env)
 
 
+def place_here(store: SessionStore, known: SessionInfo | None, commits: Sequence[Commit], given: Place) -> Place:
+    """The same for requests: a key, and what is said, do not go to an address that only somebody's file names."""
+    found = place_after(given, commits)
+    if known is None or not found.base_url or found.base_url == given.base_url or not _is_imported(store, known):
+        return found
+    return found if _is_known(store, found) else given
+
+
+def _is_imported(store: SessionStore, info: SessionInfo) -> bool:
+    """Whether a session, or one that it was made from, came in a file."""
+    from thinkback.settings.registry import IMPORTED
+
+    return IMPORTED in info.settings or bool(info.parent and _is_imported(store, store.find(info.parent)))
+
+
+def _is_known(store: SessionStore, place: Place) -> bool:
+    """Whether an address is this machine's, or one that its endpoint names whole, where nobody else has a place."""
+    from thinkback.rules.urls import host_matches, split_address
+
+    host, path = split_address(place.base_url)
+    if host.partition(":")[0] in _HERE:
+        return True
+    try:
+        endpoint = store.rulebook.endpoint(place.endpoint)
+    except NotFoundError:
+        return False
+    whole = (pattern for pattern in endpoint.hosts if not _WILD.search(pattern.partition("/")[0]))
+    return any(host_matches(pattern, host, path) for pattern in whole)
+
+
 def place_of(
     store: SessionStore, known: SessionInfo | None, commits: Sequence[Commit], given: Place, profile: str = ""
 ) -> Place:
@@ -167,7 +200,7 @@ def place_of(
     if own and own != DEFAULT:
         given = _profiled(store, given, own)
     if not (own and given.endpoint and given.model):
-        given = place_after(given, commits)
+        given = place_here(store, known, commits, given)
     default = "" if own else str(store.user_settings().get(SETTING, DEFAULT))
     return _profiled(store, given, default) if default not in ("", DEFAULT) else given
 

@@ -37,6 +37,7 @@ class Settings(msgspec.Struct, frozen=True):
     server_state: bool = False
     app: str | None = None
     profile: str | None = None
+    imported: bool = False
     usage_log: bool = True
     usage_log_content: bool = False
     compaction_auto: bool = True

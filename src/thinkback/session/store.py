@@ -277,9 +277,11 @@ class SessionStore:
 
         Raises ``ExportFileError`` with the line that was changed or is missing, ``FormatVersionError``.
         """
-        from thinkback.session.exchange.importing import import_file
+        from thinkback.session.exchange.importing import import_file, mark
 
-        return import_file(self.log, source)
+        done = import_file(self.log, source)
+        mark(self.log, done)
+        return done
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """A whole copy of the log as of now, while others go on writing. Raises ``StoreError`` if ``path`` exists."""

@@ -20,6 +20,7 @@ Value: TypeAlias = bool | int | str
 BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 LARGEST = 2**31 - 1
 SHOWN = 60
+IMPORTED = "session.imported"
 DEFAULT = "default"
 """Said for any key: weaker layers do not speak; the built-in value is in force, where there is one."""
 
@@ -178,6 +179,15 @@ ROWS = (
         "text",
         "The app that the conversation began with; another app begins another session.",
         words="the name of an app",
+        refused_in=("user", "app", "profile", "call"),
+        recorded=False,
+    ),
+    Key(
+        IMPORTED,
+        "imported",
+        "boolean",
+        "Whether the conversation came in a file: an address that only the file names is not gone on with by itself.",
+        default=False,
         refused_in=("user", "app", "profile", "call"),
         recorded=False,
     ),

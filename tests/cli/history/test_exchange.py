@@ -7,6 +7,7 @@ import json
 import thinkback
 from tests.cli.command import Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
+from thinkback.referee import Referee
 
 
 def test_a_complete_copy_comes_back(talked: Command) -> None:
@@ -52,3 +53,33 @@ def test_bad_files_are_told(talked: Command) -> None:
     assert 2 == talked("import", str(talked.place / "gone.jsonl")).code
     assert 2 == talked("export", str(file), "-s", "gone").code
     assert 2 == talked("export", str(file), "--family").code
+
+
+def test_a_file_of_somebody_else_gets_no_key_and_permits_nothing(command: Command, referee: Referee) -> None:
+    """What it says goes on where this machine goes, or where a person says; so does what is forked from it."""
+    elsewhere, file = referee.base_url("deepseek").replace("127.0.0.1", "0.0.0.0"), str(command.place / "theirs.jsonl")
+    with thinkback.open(command.place / "theirs.db", rules={}, settings={}) as theirs:
+        session = theirs.session(
+            "theirs", endpoint="deepseek", model="deepseek-v4-pro", base_url=elsewhere, api_key="sk-theirs-0000"
+        )
+        session.set("permissions.rules", "shell=allow")
+        session.set("permissions.mode", "auto")
+        session.set("reasoning.effort", "high")
+        session.chat("Hi")
+        theirs.export(file, complete=True)
+
+    assert "new" in command("import", file).out
+    assert 0 == command("fork", "--name", "mine", "-s", "theirs").code
+    sent = len(referee.requests)
+    for name in ("theirs", "mine"):
+        refused = command("run", "--session", name, "Hi")
+        assert 0 != refused.code
+        assert "--base-url" in refused.err
+        assert "it is not said where to ask" in command("chat", "-s", name, stdin=b"Hi\n").err
+    command("compact", "theirs", "--strategy", "model", "--tail", "0")
+    assert sent == len(referee.requests)
+    assert 0 == command("run", "--session", "theirs", "--base-url", elsewhere, "Hi").code
+
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        said = store.find("theirs").settings
+    assert {"reasoning.effort": "high", "session.imported": "true"} == said

@@ -20,7 +20,7 @@ from thinkback.cli import terminal
 from thinkback.cli.acp import options
 from thinkback.cli.acp.buffers import EditorBuffers
 from thinkback.cli.acp.conversation import Conversation
-from thinkback.cli.options import Place, check_place, opened, place_after
+from thinkback.cli.options import Place, check_place, opened, place_here
 from thinkback.errors import CredentialError, NotFoundError, SettingError, ThinkbackError, UnsupportedContent
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
@@ -187,7 +187,7 @@ class EditorAgent:
         if known is not None and known.is_running:
             raise busy()
         info = self._store.find(id)
-        place = place_after(self._start.place, self._store.commits(info.id))
+        place = place_here(self._store, info, self._store.commits(info.id), self._start.place)
         session = opened(self._store, info.name, place)
         _check_key(session)
         if known is not None:

@@ -21,7 +21,7 @@ from thinkback.cli.options import (
     existing_log,
     json_option,
     opened,
-    place_after,
+    place_here,
     session_option,
 )
 
@@ -38,7 +38,7 @@ def open_line(db: str, name: str) -> Iterator[Session]:
     """The session, standing where it was left, with its requests going where the last one went."""
     with existing_log(db) as store:
         info = chosen(store, name)
-        yield opened(store, info.name, place_after(Place(), store.commits(info.id)))
+        yield opened(store, info.name, place_here(store, info, store.commits(info.id), Place()))
 
 
 @click.command("branch", short_help="List, make or delete branches.")

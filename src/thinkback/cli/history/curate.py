@@ -17,7 +17,7 @@ from thinkback.cli.options import (
     existing_log,
     json_option,
     opened,
-    place_after,
+    place_here,
     session_option,
 )
 
@@ -119,7 +119,7 @@ def restore_command(hash: str, version: int, yes: bool, session: str, db: str, a
 def _found(store: SessionStore, name: str) -> Session:
     """The session, with its requests going where the last one went: what a change voids depends on it."""
     info = chosen(store, name)
-    return opened(store, info.name, place_after(Place(), store.commits(info.id)))
+    return opened(store, info.name, place_here(store, info, store.commits(info.id), Place()))
 
 
 def _ask(session: Session, hash: str, yes: bool) -> None:

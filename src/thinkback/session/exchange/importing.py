@@ -21,10 +21,12 @@ from thinkback.log.lines import holds
 from thinkback.log.protocol import MAIN, Origin, SessionInfo, Store
 from thinkback.model.commits import Commit, Head
 from thinkback.session.fresh import new_id
+from thinkback.settings.registry import IMPORTED
 
 BATCH = 500
 BATCH_BYTES = 4_000_000
 EMPTY = Head()
+_PERMITTING = "permissions."
 
 
 class ImportedSession(msgspec.Struct, frozen=True):
@@ -60,6 +62,17 @@ def import_file(log: Store, source: str | os.PathLike[str] | Iterable[bytes]) ->
         raise NotFoundError(f"there is no file {name}", details={"path": name}, next_actions=("check its name",))
     with open(source, "rb") as file:
         return import_lines(log, file)
+
+
+def mark(log: Store, done: Imported) -> None:
+    """Let sessions that a file has added to go on as somebody else's: what the file permits is not permitted here, and
+    its addresses are not gone on with.
+    """
+    added = {session.id: session.made for session in done.sessions if session.made or session.commits}
+    for info in log.list_sessions():
+        if info.id in added:
+            own = {key: value for key, value in info.settings.items() if not key.startswith(_PERMITTING)}
+            log.write_settings(info.id, {**(own if added[info.id] else info.settings), IMPORTED: "true"})
 
 
 def import_lines(log: Store, lines: Iterable[bytes]) -> Imported:
