@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.turn.commands import is_safe
+from thinkback.turn.safe_commands import is_safe
 
 SAFE = [
     "ls",

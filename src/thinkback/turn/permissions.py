@@ -21,7 +21,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Effect as Effect
 from thinkback.settings.permissions import Action, Rule, is_like, literal
-from thinkback.turn.commands import METACHARACTERS, is_safe
+from thinkback.turn.safe_commands import METACHARACTERS, is_safe
 
 Mode: TypeAlias = Literal["auto", "ask", "read_only"]
 
