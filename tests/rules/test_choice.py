@@ -563,3 +563,16 @@ def test_rulebooks_do_not_share_state() -> None:
     other = Rulebook(endpoints=(), rules=(), models=())
     assert BOOK.rules() == other.rules()
     assert BOOK.models() == other.models()
+
+
+def test_a_target_is_the_same_however_many_were_asked_for() -> None:
+    """What was found is kept for a while, for each place, model, day and account by itself."""
+    book = load_rulebook()
+    asked = [
+        {"model": f"m{number}", "on": "2026-10-01", "account": str(number % 3), "account_known": number % 2 == 0}
+        for number in range(100)
+    ]
+    first = [book.target("openai", **one) for one in asked]  # type: ignore[arg-type]
+    assert first == [load_rulebook().target("openai", **one) for one in asked]  # type: ignore[arg-type]
+    assert first == [book.target("openai", **one) for one in reversed(asked)][::-1]  # type: ignore[arg-type]
+    assert book.target("openai", "m1", on="2026-10-01") is book.target("openai", "m1", on="2026-10-01")

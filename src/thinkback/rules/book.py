@@ -28,6 +28,7 @@ from thinkback.rules.urls import host_matches, literal_length, literal_pattern, 
 
 UNKNOWN = "unknown"
 ANY = "*"
+_KEPT_TARGETS = 64
 
 
 def load_rulebook(user_files: Mapping[str, str] = MappingProxyType({})) -> Rulebook:
@@ -61,11 +62,16 @@ class Rulebook:
         self._own_models = models
         self._replaced = frozenset(row.id for row in rules)
         self._rows: dict[str, tuple[Rule, ...]] = {}
+        self._endpoints: tuple[Endpoint, ...] = ()
+        self._targets: dict[tuple[str, str, str, str, str, bool], Target] = {}
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Every endpoint, a person's first."""
-        own = {row.id for row in self._own_endpoints}
-        return (*self._own_endpoints, *(row for row in packaged.endpoints().endpoint if row.id not in own))
+        if not self._endpoints:
+            own = {row.id for row in self._own_endpoints}
+            shipped = (row for row in packaged.endpoints().endpoint if row.id not in own)
+            self._endpoints = (*self._own_endpoints, *shipped)
+        return self._endpoints
 
     def rules(self) -> tuple[Rule, ...]:
         """Every rule row: those of the endpoints in order, then those for any endpoint."""
@@ -164,6 +170,15 @@ class Rulebook:
         Without ``account`` the one configured for the endpoint holds, which is known. Raises ``SettingError`` when
         neither gives a base URL.
         """
+        key = (endpoint, model, on, base_url, account, account_known)
+        found = self._targets.get(key)
+        if found is None:  # asked several times a request, for the few places that a program talks to
+            if len(self._targets) == _KEPT_TARGETS:
+                self._targets.clear()
+            found = self._targets[key] = self._target(*key)
+        return found
+
+    def _target(self, endpoint: str, model: str, on: str, base_url: str, account: str, account_known: bool) -> Target:
         place = self.endpoint(endpoint)
         url = base_url or place.base_url
         if not url:
