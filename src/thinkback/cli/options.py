@@ -126,7 +126,10 @@ def existing_log(db: str) -> Iterator[SessionStore]:
     """The log, which must be there: looking never makes one."""
     path = log_path(db)
     if not is_log_there(path):
-        raise NotFoundError(f"there is no log at {path}", next_actions=("`thinkback run` begins one", "or give --db"))
+        raise NotFoundError(
+            f"there is no log at {path}",
+            next_actions=("`thinkback chat` or `thinkback run` begins one", "or give --db"),
+        )
     with open_log(path) as store:
         yield store
 
@@ -137,7 +140,9 @@ def chosen(store: SessionStore, name: str | None) -> SessionInfo:
         return store.find(name)
     sessions = [info for info in store.sessions() if not info.is_task]
     if not sessions:
-        raise NotFoundError("the log has no sessions yet", next_actions=("`thinkback run` begins one",))
+        raise NotFoundError(
+            "the log has no sessions yet", next_actions=("`thinkback chat` or `thinkback run` begins one",)
+        )
     return sessions[0]
 
 

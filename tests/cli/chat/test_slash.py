@@ -20,6 +20,14 @@ def words(chat: Chat, line: str) -> list[str]:
     return [word for word, _ in completions(chat, line)]
 
 
+@pytest.mark.parametrize("line", ["/quit", "/exit", "/q"])
+def test_leaving_has_the_names_that_people_know(chat: Chat, line: str, capsys: Caught) -> None:
+    """They are not taken for the nearest command, which would ask again."""
+    say(chat, line)
+
+    assert chat.is_over
+
+
 def test_an_unknown_command_names_its_neighbours(chat: Chat, capsys: Caught) -> None:
     """A mistyped command is answered with the nearest ones, and nothing is sent."""
     say(chat, "/modle gpt-5")

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
 
+# What other programs have taught people to type.
+_ALSO = {"exit": "quit", "q": "quit"}
+
+
 @cache
 def table() -> dict[str, Slash]:
     """Every command by name, in the order of the help."""
@@ -26,8 +30,8 @@ def table() -> dict[str, Slash]:
 def find(name: str) -> Slash:
     """The command called ``name``. Raises ``click.UsageError`` with the nearest names."""
     rows = table()
-    if name in rows:
-        return rows[name]
+    if (known := _ALSO.get(name, name)) in rows:
+        return rows[known]
     close = difflib.get_close_matches(name, rows, cutoff=0.65) or [row for row in rows if name and row.startswith(name)]
     hint = f"did you mean {' or '.join(f'/{row}' for row in close)}?" if close else "/help lists them"
     raise click.UsageError(f"there is no command /{name}: {hint}")

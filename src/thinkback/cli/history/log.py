@@ -32,7 +32,7 @@ def sessions_command(db: str, as_json: bool) -> None:
         terminal.print_json([_session_json(info) for info in found])
     elif not found:
         place = "the log" if "://" in path else path
-        terminal.out(f"No sessions in {place}; `thinkback run` begins one.")
+        terminal.out(f"No sessions in {place}; `thinkback chat` begins one.")
     else:
         print_sessions(found)
 
