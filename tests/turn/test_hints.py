@@ -52,6 +52,8 @@ def test_what_was_estimated_is_said_so() -> None:
     ("effort", "efforts", "first"),
     [
         (None, EFFORTS, "set reasoning.effort to medium"),
+        (None, (*EFFORTS, "xhigh", "max"), "set reasoning.effort to medium"),
+        (None, ("high", "max"), "take out of the system prompt"),
         ("medium", EFFORTS, "set reasoning.effort to low"),
         ("low", EFFORTS, "take out"),
         ("xhigh", EFFORTS, "set reasoning.effort to medium"),

@@ -43,8 +43,14 @@ _ADVICE = (
 )
 
 
+# Where nobody said an effort the provider's own is in force, and more than these might be more than that.
+_MODEST = ("minimal", "low", "medium")
+
+
 def _lower(effort: str | None, efforts: Sequence[str]) -> tuple[str, ...]:
     """To ask for less effort, where there is less to ask for."""
     usable = [word for word in efforts if word != "none"]
     below = usable[: usable.index(effort)] if effort in usable else usable[:-1]
+    if effort is None:
+        below = [word for word in below if word in _MODEST]
     return (f"set reasoning.effort to {below[-1]}",) if below else ()
