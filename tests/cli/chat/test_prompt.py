@@ -500,6 +500,17 @@ def test_any_script_is_typed_sent_and_shown(talk: Open, referee: Referee) -> Non
     assert ["שלום 你好 é مرحبا"] == asked(referee)
 
 
+def test_the_key_that_suspends_is_no_part_of_a_message(talk: Open, referee: Referee) -> None:
+    """It is the shell's; where there is none to stop the chat, nothing happens."""
+    terminal = talk()
+    terminal.send("Hello\x1a")
+    terminal.wait_for("> Hello")
+    terminal.send(f" there{ENTER}")
+    terminal.wait_for("You said:")
+
+    assert ["Hello there"] == asked(referee)
+
+
 def test_a_dumb_terminal_gets_plain_text(command: Command, referee: Referee) -> None:
     """No colour and no drawing over where the terminal cannot do it."""
     referee.push(Step(reasoning="I wonder.", text="I know."))

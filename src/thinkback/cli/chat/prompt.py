@@ -146,6 +146,7 @@ class Prompt:
             key_bindings=keys(chat, self),
             bottom_toolbar=lambda: self._status,
             enable_open_in_editor=True,
+            enable_suspend=True,
             tempfile_suffix=".md",
         )
         chat.screen.listen(session.input)
