@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.settings.test_registry import values_of
+from tests.settings.test_values import values_of
 from thinkback.settings import KEYS, Value, parse_user_file
 from thinkback.settings.editing import edit
 

@@ -10,7 +10,8 @@ import pytest
 
 from thinkback.model.commits import TurnState
 from thinkback.rules import packaged as rules
-from thinkback.settings.labels import LANGUAGES, Kind, kind_of, packaged, words
+from thinkback.settings import KEYS
+from thinkback.settings.labels import Kind, kind_of, packaged, words
 
 
 @pytest.mark.parametrize(
@@ -103,12 +104,12 @@ def test_a_kind_that_a_language_lacks_is_its_thinking() -> None:
 def test_every_language_says_everything() -> None:
     """All seven, each with a whole ``thinking``; every row is about endpoints that there are."""
     labels = packaged()
-    assert set(LANGUAGES) == set(labels.language)
+    assert {"auto", *labels.language} == set(KEYS["display.language"].choices)
     for language in labels.language.values():
         assert all(getattr(language.thinking, field) for field in Kind.__struct_fields__)
         assert all((language.working, language.partial, language.spent, language.above))
     states = {state.removeprefix("partial_") for state in get_args(TurnState)} - {"completed"}
-    assert {"en": 0} | dict.fromkeys(LANGUAGES[1:], len(states)) == {
+    assert {"en": 0} | dict.fromkeys(labels.language.keys() - {"en"}, len(states)) == {
         name: len(states & set(language.ended)) for name, language in labels.language.items()
     }
     known = {endpoint.id for endpoint in rules.endpoints().endpoint}

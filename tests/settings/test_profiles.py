@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.settings.test_registry import values_of
+from tests.settings.test_values import values_of
 from thinkback.errors import RuleFileError, SettingError
 from thinkback.settings import KEYS, Value
 from thinkback.settings.profiles import KINDS, Kind, Profile, combine, is_name, names_in, parse_profile, render

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from thinkback.settings.files import parse_user_file
 from thinkback.settings.layers import LAYERS, WRITABLE, Entry, Found, Layer, Layers, restore, snapshot
-from thinkback.settings.registry import KEYS, Key, Value, complete, find, parse, percentages, to_text
+from thinkback.settings.registry import KEYS, Key, Value
+from thinkback.settings.values import complete, find, parse, percentages, to_text
 
 __all__ = [
     "KEYS",

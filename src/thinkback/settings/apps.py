@@ -18,7 +18,8 @@ from thinkback.model.target import model_matches
 from thinkback.settings.features import TOOLS, packaged, usual_effort, violated
 from thinkback.settings.files import read_toml
 from thinkback.settings.layers import Layers
-from thinkback.settings.registry import KEYS, Value, flatten, shorten
+from thinkback.settings.registry import KEYS, Value
+from thinkback.settings.values import flatten, shorten
 
 BUILTIN_TOOLS = ("read", "list", "search", "write", "edit", "shell", "task", "commit_reasoning")
 MCP = "mcp:"

@@ -10,7 +10,8 @@ import tomllib
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from thinkback.settings.registry import KEYS, flatten
+from thinkback.settings.registry import KEYS
+from thinkback.settings.values import flatten
 
 
 def edit(text: str, changes: Mapping[str, object]) -> str:

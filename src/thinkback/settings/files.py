@@ -11,7 +11,8 @@ import tomllib
 from collections.abc import Mapping
 
 from thinkback.errors import RuleFileError, SettingError
-from thinkback.settings.registry import Value, flatten, parse
+from thinkback.settings.registry import Value
+from thinkback.settings.values import flatten, parse
 
 
 def parse_user_file(name: str, text: str) -> Mapping[str, Value]:

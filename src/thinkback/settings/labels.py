@@ -12,7 +12,6 @@ import msgspec
 
 from thinkback.model.target import model_matches
 
-LANGUAGES = ("en", "ja", "zh", "ko", "es", "fr", "de")
 _PLAIN = "thinking"
 _MINUTE = 60
 

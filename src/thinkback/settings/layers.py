@@ -14,7 +14,8 @@ import msgspec
 
 from thinkback.errors import SettingError
 from thinkback.model.target import Settings
-from thinkback.settings.registry import DEFAULT, KEYS, ROWS, Value, find, flatten, parse, to_text
+from thinkback.settings.registry import DEFAULT, KEYS, ROWS, Value
+from thinkback.settings.values import find, flatten, parse, to_text
 
 Layer: TypeAlias = Literal["built-in", "endpoint", "user", "app", "profile", "session", "call"]
 

@@ -16,7 +16,8 @@ import msgspec
 from thinkback.errors import RuleFileError, SettingError
 from thinkback.settings.editing import edit
 from thinkback.settings.files import parse_settings, read_toml
-from thinkback.settings.registry import DEFAULT, KEYS, Value, flatten, shorten
+from thinkback.settings.registry import DEFAULT, KEYS, Value
+from thinkback.settings.values import flatten, shorten
 
 Kind: TypeAlias = Literal["model", "failover", "round-robin"]
 

@@ -1,0 +1,137 @@
+"""Keys and values as people, files and programs say them: found, read, written back, completed.
+
+Must not: know who said them; that is in ``layers``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from thinkback.errors import SettingError
+from thinkback.settings import permissions
+from thinkback.settings.registry import DEFAULT, KEYS, LARGEST, Key, Value
+
+BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
+SHOWN = 60
+
+
+def find(name: str) -> Key:
+    """The key called ``name``, upper and lower case distinct; ``SettingError`` with the nearest names otherwise."""
+    if name in KEYS:
+        return KEYS[name]
+    # only last parts are compared: with the group's name in front everything looks alike
+    last = {known.rpartition(".")[2].lower(): known for known in KEYS}
+    wanted = name.rpartition(".")[2].lower()
+    close = tuple(last[match] for match in difflib.get_close_matches(wanted, last, cutoff=0.7))
+    raise SettingError(
+        f"there is no setting {shorten(name)}",
+        details={"key": name, "close_matches": close},
+        next_actions=[f"did you mean {' or '.join(close)}?" if close else f"the settings are {', '.join(KEYS)}"],
+    )
+
+
+def parse(name: str, raw: object) -> Value:
+    """``raw``, from a person's text or from Python and TOML alike, as the value of the key ``name``."""
+    key = find(name)
+    value = DEFAULT if raw == DEFAULT else PARSERS[key.type](key, raw)
+    if value is None:
+        raise SettingError(
+            f"{name} cannot be {shorten(raw)} (allowed: {', '.join(key.allowed)})",
+            details={"key": name, "value": raw, "allowed": key.allowed},
+        )
+    return value
+
+
+def to_text(value: Value) -> str:
+    """The text that ``parse`` reads back as ``value``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def complete(prefix: str) -> tuple[str, ...]:
+    """What may follow: the keys that begin with ``prefix`` or, after a key and a space, the values that do."""
+    name, space, value = prefix.partition(" ")
+    if not space:
+        return tuple(known for known in KEYS if known.startswith(name))
+    key = KEYS.get(name)
+    if key is None or key.type not in ("boolean", "choice"):
+        return ()
+    return tuple(word for word in key.allowed if word.startswith(value.lstrip()))
+
+
+def flatten(table: Mapping[str, object], path: str = "") -> Iterator[tuple[str, object]]:
+    """Pairs of dotted name and value from nested tables; a table where no group of settings is comes out whole."""
+    for part, value in table.items():
+        name = f"{path}{part}"
+        if isinstance(value, Mapping) and any(known.startswith(f"{name}.") for known in KEYS):
+            yield from flatten(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def shorten(raw: object) -> str:
+    """``raw`` as it is quoted in an error text: strings in quotation marks, long ones cut."""
+    try:
+        text = repr(raw)
+    except ValueError:  # an integer of more digits than the interpreter prints
+        text = f"a value of type {type(raw).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _boolean(_key: Key, raw: object) -> Value | None:
+    if isinstance(raw, str):
+        return BOOLEANS.get(raw.strip().lower())
+    return raw if isinstance(raw, bool) else None
+
+
+def _choice(key: Key, raw: object) -> Value | None:
+    word = raw.strip() if isinstance(raw, str) else ""
+    return word if word in key.choices else None
+
+
+def _integer(key: Key, raw: object) -> Value | None:
+    number = raw
+    if isinstance(raw, str):
+        digits = raw.strip()
+        # ten digits hold LARGEST; int() alone would also read "1_000" and other scripts' digits
+        number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= len(str(LARGEST)) else None
+    if isinstance(number, bool) or not isinstance(number, int):
+        return None
+    return number if key.smallest <= number <= LARGEST else None
+
+
+def percentages(text: str) -> tuple[int, ...]:
+    """The numbers of a value like ``70/80/90``."""
+    return tuple(int(number) for number in text.split("/"))
+
+
+def _percentages(_key: Key, raw: object) -> Value | None:
+    words = raw.split("/") if isinstance(raw, str) else raw
+    if not isinstance(words, list | tuple) or len(words) != _TIERS:
+        return None
+    numbers = [_integer(_PERCENT, word) for word in words]
+    rising = [number for number in numbers if isinstance(number, int) and number <= _MOST_PERCENT]
+    return "/".join(map(str, rising)) if len(rising) == _TIERS and rising == sorted(set(rising)) else None
+
+
+def _rules(_key: Key, raw: object) -> Value | None:
+    text = ",".join(map(str, raw)) if isinstance(raw, list | tuple) else raw
+    rules = permissions.read_rules(text) if isinstance(text, str) else None
+    return permissions.write_rules(rules) if rules else None
+
+
+def _text(_key: Key, raw: object) -> Value | None:
+    word = raw.strip() if isinstance(raw, str) else ""
+    return word if word.isprintable() and word and " " not in word else None
+
+
+_TIERS, _MOST_PERCENT = 3, 100
+_PERCENT = Key("", "", "integer", "", smallest=1)
+PARSERS = {
+    "boolean": _boolean,
+    "choice": _choice,
+    "integer": _integer,
+    "percentages": _percentages,
+    "rules": _rules,
+    "text": _text,
+}
