@@ -171,6 +171,24 @@ def test_a_rule_that_denies_reads_a_path_beside_a_command() -> None:
     assert "ask" == action("mcp__edit(conf*)=allow", call, mode="ask")
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["/bin/rm a", "X=1 rm a", "sudo rm a", "command rm a", "'r'm a", r"\rm a", 'env A=b "rm" a', "if x; then rm a; fi"],
+)
+def test_a_rule_that_denies_reads_what_a_command_is(command: str) -> None:
+    """However its program is written, and what stands before it; an asking rule the same, an allowing one never."""
+    call = calling("shell", command=command)
+    assert "deny" == action("shell(rm *)=deny", call)
+    assert "ask" == action("shell(rm *)=ask", call)
+    assert "ask" == action("shell(rm *)=allow", call, mode="ask")
+
+
+def test_a_rule_that_denies_knows_no_capitals() -> None:
+    """Of a tool's name neither: whoever denies means it. One that allows is taken at its word."""
+    assert "deny" == action("Shell=deny", calling("shell", command="ls"))
+    assert "ask" == action("Write=allow", calling("write", path="a"), "writes", "ask")
+
+
 @pytest.mark.parametrize("command", ["(rm a)", "echo $(rm a)", "echo `rm a`", "{ rm a; }", "ls\rrm a"])
 def test_a_rule_that_denies_reads_what_stands_in_brackets(command: str) -> None:
     """Of the usual ways to write a command inside another."""

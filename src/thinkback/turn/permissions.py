@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -27,6 +28,8 @@ Mode: TypeAlias = Literal["auto", "ask", "read_only"]
 
 # The tool whose ``command`` is a line for a shell.
 SHELL = "shell"
+_QUOTING = re.compile(r"[\\'\"]")
+_BEFORE = re.compile(r"\w+=.*|\$|!|command|builtin|exec|env|nice|nohup|sudo|time|then|do|else|xargs", re.DOTALL)
 _PARTS = re.compile(r"[;&|\n\r(){}`]+")
 
 
@@ -119,7 +122,7 @@ def with_rule(rules: Sequence[Rule], new: Rule, asked: Rule | None) -> tuple[Rul
 
 
 def _is_about(rule: Rule, call: ToolCall, subjects: Sequence[_Subject]) -> bool:
-    if not is_like(rule.tool, call.name):
+    if not is_like(rule.tool, call.name, any_case=rule.action != "allow"):
         return False
     if rule.pattern is None:
         return True
@@ -142,10 +145,18 @@ def _wordings(subject: _Subject) -> Iterator[str]:
     """The texts that may say the same."""
     yield subject.text
     if subject.kind == "command":
-        yield from (" ".join(part.split()) for part in _PARTS.split(subject.text))
+        for part in _PARTS.split(subject.text):
+            yield " ".join(part.split())
+            yield _plainly(part)
     elif subject.kind == "path":
         parts = _normal(subject.text.replace("\\", "/"))
         yield from ("/".join(parts[at:]) for at in range(len(parts)))
+
+
+def _plainly(command: str) -> str:
+    """A simple command as it is usually written: without quotes, the program's directory, and what stands before it."""
+    words = list(dropwhile(_BEFORE.fullmatch, _QUOTING.sub("", command).split()))
+    return " ".join([words[0].rpartition("/")[2], *words[1:]]) if words else ""
 
 
 def _normal(path: str) -> list[str]:
