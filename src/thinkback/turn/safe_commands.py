@@ -42,9 +42,12 @@ _READERS = {
 }
 # Predicates of ``find`` that act begin so, or take places from a file.
 _ACTING = ("-delete", "-exec", "-ok", "-fprint", "-fls", "-files0")
-_GIT_PLAIN = "blame cat-file describe diff log ls-files ls-tree rev-list rev-parse show status"
+_GIT_PLAIN = "blame cat-file diff log ls-files ls-tree rev-list rev-parse show status"
 _GIT = {
-    **dict.fromkeys(_GIT_PLAIN.split(), _Reader("", ("--output", "--ext-diff", "--textconv", "--filters"))),
+    **dict.fromkeys(
+        _GIT_PLAIN.split(), _Reader("", ("--output", "--ext-diff", "--textconv", "--filters", "--show-signature"))
+    ),
+    "describe": _Reader("", ("--dirty", "--broken")),
     "grep": _Reader("O", ("--open-files-in-pager", "--ext-grep", "--textconv")),
 }
 # Subcommands of git that only list where nothing else is said.
@@ -76,7 +79,8 @@ def _git_reads(arguments: Sequence[str]) -> bool:
     name, *rest = arguments or [""]
     if name in _LISTING:
         return _LISTING[name].issuperset(rest)
-    return name in _GIT and _only_reads(_GIT[name], rest)
+    # a signature that is to be shown is checked by a program
+    return name in _GIT and _only_reads(_GIT[name], rest) and not any("%G" in word for word in rest)
 
 
 def _only_reads(reader: _Reader, arguments: Sequence[str]) -> bool:
