@@ -366,7 +366,7 @@ def test_another_name_of_the_same_parameter_suppresses_ours() -> None:
 def test_the_effort_that_was_sent_can_be_read_back(asked: str | None, sent: str | None) -> None:
     """In the neutral word, whatever was asked for; an endpoint without words for it says none."""
     at = target(Controls(effort=WORDS), info=ModelInfo("m", efforts=("low", "medium", "high")))
-    wanted = {"effort": asked} if asked else {}
+    wanted: dict[str, Any] = {"effort": asked} if asked else {}
     assert sent == effort_sent(at, resolve(at, **wanted).params)
     budgets = target(Controls(effort_budgets={"high": 9}))
     assert None is effort_sent(budgets, {"effort": "high"})
