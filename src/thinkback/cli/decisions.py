@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from thinkback.model.plan import Control
     from thinkback.turn.plan import Plan
 
-SHORT_HASH = 8
 # How a decision looks: what goes, what stands in, what the provider has anyway, what stays away.
 _STYLES: Mapping[str, terminal.Style] = {"drop": "yellow", "placeholder": "cyan", "dummy": "cyan", "server": "dim"}
 _SAID = {"emitted": "sent", "represented": "sent another way"}
@@ -25,7 +24,7 @@ def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
     what became of each control."""
     rows = [
         (
-            decision.block[:SHORT_HASH] or "-",
+            terminal.short(decision.block) or "-",
             decision.what,
             decision.action,
             str(decision.message) if decision.message >= 0 else "-",
@@ -41,7 +40,7 @@ def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
         for line, decision in zip(body, plan.decisions, strict=True):
             reported = f"; the provider reported: {decision.reported}" if decision.reported else ""
             lines.append(pen(line, _STYLES.get(decision.action, "green")))
-            lines.append(terminal.wrap(decision.reason + reported, SHORT_HASH + 2))
+            lines.append(terminal.wrap(decision.reason + reported, terminal.SHORT_HASH + 2))
     else:
         lines.append("No earlier reasoning: nothing to decide.")
     told = [*_sums(plan), *_reported(plan), _tokens(plan), *map(control_line, plan.controls)]

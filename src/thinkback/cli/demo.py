@@ -185,7 +185,7 @@ def _prove(pen: terminal.Pen, store: SessionStore, session: Session, replies: li
     noted = next((c for c in store.commits(SESSION) if c.kind == "reasoning" and word in c.value.thought), None)  # type: ignore[union-attr]
     if noted is None or KNOWN.format(word=word) not in replies[-1].text:
         _fail("the model did not get the reasoning of its first turn back")
-    where = f"block {noted.hash[:8]}"
+    where = f"block {terminal.short(noted.hash)}"
     text = f"The model noted {word} in its first thought ({where}), and knows it in its last answer: it came back."
     terminal.out(terminal.wrap(text))
     problems = store.fsck()

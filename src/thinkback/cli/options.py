@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -146,6 +146,11 @@ def chosen(store: SessionStore, name: str | None) -> SessionInfo:
     return sessions[0]
 
 
+def place_in(given: Mapping[str, str]) -> Place:
+    """What the options of ``place_options`` say."""
+    return Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+
+
 def place_after(given: Place, commits: Sequence[Commit]) -> Place:
     """``given``, completed from the last request among ``commits``; another endpoint or address owes it nothing."""
     from thinkback.model.commits import Request
@@ -242,3 +247,11 @@ def opened(store: SessionStore, name: str, place: Place, app: str = "", profile:
         app=app,
         profile=profile,
     )
+
+
+@contextmanager
+def open_line(db: str, name: str) -> Iterator[Session]:
+    """The session, standing where it was left, with its requests going where the last one went."""
+    with existing_log(db) as store:
+        info = chosen(store, name)
+        yield opened(store, info.name, place_here(store, info, store.commits(info.id), Place()))

@@ -27,6 +27,7 @@ from thinkback.cli.options import (
     log_path,
     open_log,
     opened,
+    place_in,
     place_of,
     place_options,
     profile_option,
@@ -91,7 +92,7 @@ def run_command(prompt: str, **given: Any) -> None:
         "params": _params(given["params"]),
         "stream": not given["no_stream"],
     }
-    place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+    place = place_in(given)
     if given["dry_run"]:
         from thinkback.cli.dry_run import dry_run
 

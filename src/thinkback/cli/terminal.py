@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import click
 
 from thinkback.session.transcripts.ink import CODES as CODES
+from thinkback.session.transcripts.ink import SHORT_HASH as SHORT_HASH
 from thinkback.session.transcripts.ink import Pen as Pen
 from thinkback.session.transcripts.ink import Style as Style
 from thinkback.session.transcripts.ink import clean as clean
@@ -23,6 +24,7 @@ from thinkback.session.transcripts.ink import iso as iso
 from thinkback.session.transcripts.ink import one_line as one_line
 from thinkback.session.transcripts.ink import pad as pad
 from thinkback.session.transcripts.ink import pen as pen
+from thinkback.session.transcripts.ink import short as short
 from thinkback.session.transcripts.ink import table as table
 from thinkback.session.transcripts.ink import width as width
 from thinkback.session.transcripts.ink import wrap as wrap

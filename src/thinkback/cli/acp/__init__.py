@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from thinkback.cli.options import DIALECTS, Place, db_option, log_path, open_log, place_options, profile_option
+from thinkback.cli.options import DIALECTS, db_option, log_path, open_log, place_in, place_options, profile_option
 from thinkback.errors import MissingPackageError
 
 _HELP = f"""\
@@ -57,6 +57,6 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
 
     for name in offered:
         read_model(name)
-    place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+    place = place_in(given)
     with open_log(log_path(db), asks=True) as store:
         pipes.serve(serve(store, Start(place, profile, app, offered)))

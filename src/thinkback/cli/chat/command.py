@@ -13,7 +13,6 @@ from thinkback.cli import terminal
 from thinkback.cli.chat import fresh
 from thinkback.cli.config.apps import placed
 from thinkback.cli.options import (
-    Place,
     app_option,
     check_place,
     chosen,
@@ -21,6 +20,7 @@ from thinkback.cli.options import (
     log_path,
     open_log,
     opened,
+    place_in,
     place_of,
     place_options,
     profile_option,
@@ -54,7 +54,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
 
     if session and go_on:
         raise click.UsageError("--continue goes on in the last session; --session names another")
-    place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+    place = place_in(given)
     with open_log(log_path(db), asks=True) as store:
         known = _last(store) if go_on else store.log.find_session(session) if session else None
         place = place_of(store, known, store.commits(known.id) if known else (), place, profile)

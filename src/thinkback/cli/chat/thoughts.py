@@ -58,7 +58,7 @@ def print_list(found: Sequence[Thought]) -> None:
         return
     words = max(terminal.width() - 36, 20)
     rows = [
-        (str(at), one.hash[:8], _seconds(one), _tokens(one), terminal.one_line(one.text or HIDDEN, words))
+        (str(at), terminal.short(one.hash), _seconds(one), _tokens(one), terminal.one_line(one.text or HIDDEN, words))
         for at, one in enumerate(found, 1)
     ]
     heading, *lines = terminal.table([("", "commit", "time", "tokens", "reasoning"), *rows], right=(0, 2, 3))
@@ -71,7 +71,7 @@ def print_list(found: Sequence[Thought]) -> None:
 def print_whole(thought: Thought) -> None:
     """All of one."""
     pen = terminal.pen(sys.stdout)
-    about = ", ".join(part for part in (thought.hash[:8], _seconds(thought), _tokens(thought)) if part)
+    about = ", ".join(part for part in (terminal.short(thought.hash), _seconds(thought), _tokens(thought)) if part)
     terminal.out(pen(f"[reasoning] {about}", "dim", "cyan"))
     terminal.out(pen(terminal.wrap(thought.text or HIDDEN, 2), "italic"))
 

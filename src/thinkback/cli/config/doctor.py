@@ -10,13 +10,13 @@ import click
 from thinkback.cli import exits, terminal
 from thinkback.cli.options import (
     DIALECTS,
-    Place,
     check_place,
     chosen,
     db_option,
     existing_log,
     json_option,
     opened,
+    place_in,
     place_of,
     place_options,
 )
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from thinkback.session.session import Session
     from thinkback.turn.doctor import Examination, Finding
 
-SHORT_HASH = 8
 _REMEDIES = {"void": "declare it void for this target", "close": "record that it was interrupted"}
 _HELP = f"""\
 Check what the next request of SESSION would need, and mend what can be mended.
@@ -54,7 +53,7 @@ def doctor_command(session: str | None, dry_run: bool, as_json: bool, db: str, *
 
     with existing_log(db) as store:
         info = chosen(store, session)
-        place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+        place = place_in(given)
         place = place_of(store, info, store.commits(info.id), place)
         check_place(place)
         open_session = opened(store, info.name, place)
@@ -99,7 +98,7 @@ def _print(session: Session, found: Examination) -> None:
 
 def _print_finding(finding: Finding, pen: terminal.Pen) -> None:
     style: terminal.Style = "red" if finding.wrong else "dim"
-    block = f" {finding.block[:SHORT_HASH]}" if finding.block else ""
+    block = f" {terminal.short(finding.block)}" if finding.block else ""
     terminal.out(pen(terminal.wrap(f"{finding.kind}{block}: {finding.text}"), style))
     if finding.remedy:
         terminal.out(terminal.wrap(f"would {_REMEDIES[finding.remedy]}", 2))

@@ -7,8 +7,7 @@ beginning of a hash.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,25 +19,14 @@ from thinkback.cli.options import (
     db_option,
     existing_log,
     json_option,
+    open_line,
     opened,
-    place_here,
     session_option,
 )
 
 if TYPE_CHECKING:
     from thinkback.log.merge import MergeResult
     from thinkback.log.protocol import BranchInfo
-    from thinkback.session.session import Session
-
-SHORT_HASH = 8
-
-
-@contextmanager
-def open_line(db: str, name: str) -> Iterator[Session]:
-    """The session, standing where it was left, with its requests going where the last one went."""
-    with existing_log(db) as store:
-        info = chosen(store, name)
-        yield opened(store, info.name, place_here(store, info, store.commits(info.id), Place()))
 
 
 @click.command("branch", short_help="List, make or delete branches.")
@@ -77,7 +65,9 @@ def print_branches(listed: Sequence[BranchInfo], current: str) -> None:
     pen = terminal.pen(sys.stdout)
     for b in listed:
         mark = "*" if b.name == current else " "
-        line = f"{mark} {b.name}  {b.head.hash[:SHORT_HASH] or '(empty)'}  {terminal.plural(b.head.seq + 1, 'commit')}"
+        line = (
+            f"{mark} {b.name}  {terminal.short(b.head.hash) or '(empty)'}  {terminal.plural(b.head.seq + 1, 'commit')}"
+        )
         terminal.out(pen(terminal.clean(line), *(("green",) if b.name == current else ())))
 
 
@@ -159,7 +149,7 @@ def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
     if as_json:
         terminal.print_json({"head": head.hash, "before": before[-1].hash if before else None})
         return
-    terminal.out(f"at {head.hash[:SHORT_HASH]}, {terminal.plural(head.seq + 1, 'commit')}")
+    terminal.out(f"at {terminal.short(head.hash)}, {terminal.plural(head.seq + 1, 'commit')}")
     if before and before[-1].hash != head.hash:
         terminal.note(f"back: thinkback reset {before[-1].hash[:12]} -s {found.name}")
 
@@ -227,7 +217,7 @@ def _tell(hashes: list[str], as_json: bool) -> None:
     if as_json:
         terminal.print_json({"commits": hashes})
         return
-    terminal.out(f"{terminal.plural(len(hashes), 'commit')}{f', up to {hashes[-1][:SHORT_HASH]}' if hashes else ''}")
+    terminal.out(f"{terminal.plural(len(hashes), 'commit')}{f', up to {terminal.short(hashes[-1])}' if hashes else ''}")
 
 
 def _merge_json(result: MergeResult) -> dict[str, object]:
@@ -259,7 +249,7 @@ def _print_merge(result: MergeResult) -> None:
         return
     terminal.out(f"{terminal.plural(len(result.unresolved), 'conflict')}, nothing was stored")
     for conflict in result.unresolved:
-        terminal.out(pen(f"{conflict.kind.replace('_', ' ')} {conflict.target[:SHORT_HASH]}", "bold"))
+        terminal.out(pen(f"{conflict.kind.replace('_', ' ')} {terminal.short(conflict.target)}", "bold"))
         for name, side in (("ours", conflict.ours), ("theirs", conflict.theirs)):
             said = "(skipped)" if side.skipped else terminal.one_line(side.text, 60)
             terminal.out(f"  {name}: {said}")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.history.branching import SHORT_HASH, open_line
-from thinkback.cli.options import db_option, json_option
+from thinkback.cli.options import db_option, json_option, open_line
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
@@ -76,7 +75,7 @@ def _list(commits: list[Commit], as_json: bool) -> None:
     pen = terminal.pen(sys.stdout)
     for commit in commits:
         words = terminal.one_line(first_words(commit.value), 60)
-        terminal.out(f"{pen(commit.hash[:SHORT_HASH], 'yellow')}  {terminal.clock(commit.time)}  {words}")
+        terminal.out(f"{pen(terminal.short(commit.hash), 'yellow')}  {terminal.clock(commit.time)}  {words}")
 
 
 def _as_json(plan: CompactionPlan, commit: Commit | None) -> dict[str, object]:
@@ -113,4 +112,4 @@ def print_checkpoint(plan: CompactionPlan, commit: Commit | None) -> None:
         )
     if plan.checkpoint.summary:
         terminal.out(terminal.wrap(plan.checkpoint.summary, 2))
-    terminal.out(f"checkpoint {commit.hash[:SHORT_HASH]}" if commit is not None else "nothing was stored: --dry-run")
+    terminal.out(f"checkpoint {terminal.short(commit.hash)}" if commit is not None else "nothing was stored: --dry-run")

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.history.branching import open_line
-from thinkback.cli.options import db_option, session_option
+from thinkback.cli.options import db_option, open_line, session_option
 from thinkback.cli.places import MAKERS
 
 

@@ -10,21 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import (
-    Place,
-    chosen,
-    db_option,
-    existing_log,
-    json_option,
-    opened,
-    place_here,
-    session_option,
-)
+from thinkback.cli.options import db_option, json_option, open_line, session_option
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
     from thinkback.session.session import Session
-    from thinkback.session.store import SessionStore
 
 _PRIORITIES = ("skip", "normal", "important", "pinned", "default")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask where opaque values are voided.")
@@ -60,8 +50,7 @@ def annotate_command(
     PRIORITY says what a context takes of it: skip leaves it out, normal lets the settings decide, important must
     survive in a summary, pinned goes word for word, default takes back what was said before.
     """
-    with existing_log(db) as store:
-        found = _found(store, session)
+    with open_line(db, session) as found:
         if priority == "skip":
             _ask(found, hash, yes)
         commit = _quietly(
@@ -92,8 +81,7 @@ def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json
     The commit stays as it is, and `thinkback restore` brings it back.
     """
     words = sys.stdin.read() if text == "-" else text
-    with existing_log(db) as store:
-        found = _found(store, session)
+    with open_line(db, session) as found:
         _ask(found, hash, yes)
         commit = _quietly(lambda: found.commit(words, edit=hash))
     _tell(commit, as_json, "edited")
@@ -108,18 +96,11 @@ def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json
 @json_option
 def restore_command(hash: str, version: int, yes: bool, session: str, db: str, as_json: bool) -> None:
     """Let the commit HASH say again what it said at first, or after VERSION edits."""
-    with existing_log(db) as store:
-        found = _found(store, session)
+    with open_line(db, session) as found:
         if version:
             _ask(found, hash, yes)
         commit = _quietly(lambda: found.restore(hash, version))
     _tell(commit, as_json, "restored")
-
-
-def _found(store: SessionStore, name: str) -> Session:
-    """The session, with its requests going where the last one went: what a change voids depends on it."""
-    info = chosen(store, name)
-    return opened(store, info.name, place_here(store, info, store.commits(info.id), Place()))
 
 
 def _ask(session: Session, hash: str, yes: bool) -> None:
@@ -147,4 +128,4 @@ def _tell(commit: Commit, as_json: bool, done: str) -> None:
         terminal.print_json({"hash": commit.hash, "kind": commit.kind, "payload": concealed(commit)})
         return
     target = commit.edit or getattr(commit.value, "target", "")
-    terminal.out(f"{done} {target[:8]} with {commit.hash[:8]}")
+    terminal.out(f"{done} {terminal.short(target)} with {terminal.short(commit.hash)}")

@@ -109,6 +109,6 @@ def _do(erase: Callable[[bool], Erasure], dry_run: bool, yes: bool, as_json: boo
 def _tell(erasure: Erasure) -> None:
     for gone in erasure.commits[:_SHOWN]:
         part = "" if gone.whole else ", in part"
-        terminal.note(f"{gone.hash[:8]}  {gone.kind}  {terminal.clock(gone.time)}  {gone.session}{part}")
+        terminal.note(f"{terminal.short(gone.hash)}  {gone.kind}  {terminal.clock(gone.time)}  {gone.session}{part}")
     if len(erasure.commits) > _SHOWN:
         terminal.note(f"and {len(erasure.commits) - _SHOWN} more")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
     from thinkback.model.commits import Commit
 
-SHORT_HASH = 8
-
 
 @click.command("sessions", short_help="List the sessions.")
 @db_option
@@ -39,7 +37,7 @@ def sessions_command(db: str, as_json: bool) -> None:
 
 def print_sessions(found: Sequence[SessionInfo]) -> None:
     """A line for each."""
-    rows = [(terminal.clean(i.name), str(i.commits), terminal.clock(i.updated), i.id[:SHORT_HASH]) for i in found]
+    rows = [(terminal.clean(i.name), str(i.commits), terminal.clock(i.updated), terminal.short(i.id)) for i in found]
     heading, *lines = terminal.table([("session", "commits", "last used", "id"), *rows], right=(1,))
     terminal.out(terminal.pen(sys.stdout)(heading, "dim"))
     for line in lines:
@@ -108,7 +106,7 @@ def show_command(hash: str, with_carriers: bool, db: str, as_json: bool) -> None
         return
     pen = terminal.pen(sys.stdout)
     terminal.out(pen(f"commit {commit.hash}", "yellow"))
-    place = f", block {commit.index} of response {commit.response[:SHORT_HASH]}" if commit.index >= 0 else ""
+    place = f", block {commit.index} of response {terminal.short(commit.response)}" if commit.index >= 0 else ""
     terminal.out(pen(f"{commit.kind} {commit.seq} of session {terminal.clean(session)}{place}", "dim"))
     terminal.out(pen(f"{terminal.iso(commit.time)}, payload {commit.digest[:12]}", "dim"))
     terminal.out()
@@ -160,8 +158,8 @@ def _commit_json(commit: Commit) -> dict[str, object]:
 def _log_line(commit: Commit, words: str, column: int, pen: terminal.Pen) -> str:
     is_reasoning = commit.kind == "reasoning"
     kind = terminal.pad("[reasoning]" if is_reasoning else commit.kind, column)
-    before = f"{commit.hash[:SHORT_HASH]}  {kind}  {terminal.clock(commit.time)}  "
+    before = f"{terminal.short(commit.hash)}  {kind}  {terminal.clock(commit.time)}  "
     text = terminal.one_line(words, max(terminal.width() - len(before), 20))
     if is_reasoning:
         kind, text = pen(kind, "dim", "cyan"), pen(text, "dim")
-    return f"{pen(commit.hash[:SHORT_HASH], 'yellow')}  {kind}  {pen(terminal.clock(commit.time), 'dim')}  {text}"
+    return f"{pen(terminal.short(commit.hash), 'yellow')}  {kind}  {pen(terminal.clock(commit.time), 'dim')}  {text}"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.history.branching import SHORT_HASH, open_line
-from thinkback.cli.options import chosen, db_option, existing_log, json_option, session_option
+from thinkback.cli.options import chosen, db_option, existing_log, json_option, open_line, session_option
 
 if TYPE_CHECKING:
     from thinkback.log.diff import Style as DiffStyle
@@ -48,10 +47,10 @@ def tree_command(session: str, db: str, as_json: bool) -> None:
             left = ""
             if branch.parent is not None:
                 place = "/".join(branch.parent) if branch.parent[0] != node.name else branch.parent[1]
-                left = f"  from {place} after {branch.fork.hash[:SHORT_HASH]}"
+                left = f"  from {place} after {terminal.short(branch.fork.hash)}"
             count = terminal.plural(branch.head.seq + 1, "commit")
             terminal.out(
-                terminal.clean(f"{indent}  {mark} {branch.name}  {branch.head.hash[:SHORT_HASH]}  {count}{left}")
+                terminal.clean(f"{indent}  {mark} {branch.name}  {terminal.short(branch.head.hash)}  {count}{left}")
             )
 
 
@@ -115,6 +114,6 @@ def timeline_command(session: str, db: str, as_json: bool) -> None:
         reasons = event.commit.kind == "reasoning"
         kind = terminal.pad("[reasoning]" if reasons else event.commit.kind, column)
         when, name = terminal.clock(event.commit.time), terminal.clean(event.session)
-        before = f"{event.commit.hash[:SHORT_HASH]}  {when}  {name}  {kind} "
+        before = f"{terminal.short(event.commit.hash)}  {when}  {name}  {kind} "
         text = terminal.one_line(first_words(event.commit.value), max(terminal.width() - len(before), 20))
         terminal.out(pen(before + text, *(("dim", "cyan") if reasons else ())))

@@ -14,8 +14,6 @@ from thinkback.cli.options import db_option, existing_log, json_option
 if TYPE_CHECKING:
     from thinkback.log.protocol import Hit
 
-SHORT_HASH = 8
-
 
 @click.command("search", short_help="Find what was said and thought.")
 @click.argument("text", default="")
@@ -60,7 +58,7 @@ def print_hits(hits: Iterable[Hit], names: Mapping[str, str]) -> None:
         then = f" -> {terminal.clean(hit.tool)}" if hit.tool else ""
         head = f"{kind}  {terminal.clock(hit.time)}  {place}{by}{then}"
         terminal.out(
-            f"{pen(hit.hash[:SHORT_HASH], 'yellow')}  {pen(head, *(('dim', 'cyan') if thought else ('dim',)))}"
+            f"{pen(terminal.short(hit.hash), 'yellow')}  {pen(head, *(('dim', 'cyan') if thought else ('dim',)))}"
         )
         terminal.out(pen(terminal.wrap(" ".join(hit.excerpt.split()), 2), *(("dim",) if thought else ())))
     if nothing:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.history.branching import open_line
-from thinkback.cli.options import db_option, existing_log, json_option
+from thinkback.cli.options import db_option, existing_log, json_option, open_line
 from thinkback.errors import NotFoundError, RuleFileError, SettingError
 
 if TYPE_CHECKING:

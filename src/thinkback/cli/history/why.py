@@ -20,6 +20,7 @@ from thinkback.cli.options import (
     existing_log,
     json_option,
     opened,
+    place_in,
     place_of,
     place_options,
 )
@@ -60,7 +61,7 @@ def why_command(name: str | None, of_next: bool, as_json: bool, db: str, **given
             _tell(store.find(owner).name, opened(store, store.find(owner).name, Place()).why(commit.hash), as_json)
             return
         info = chosen(store, name)
-        place = Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+        place = place_in(given)
         if of_next:
             place = place_of(store, info, store.commits(info.id), place)
             check_place(place)
@@ -93,9 +94,11 @@ def print_explanation(session: str, found: Explanation) -> None:
     """What led to a commit, and what the request that brought it carried."""
     pen = terminal.pen(sys.stdout)
     commit = found.commit
-    terminal.out(pen(f"{commit.kind} {commit.hash[:8]}: ", "bold") + terminal.one_line(first_words(commit.value), 60))
+    terminal.out(
+        pen(f"{commit.kind} {terminal.short(commit.hash)}: ", "bold") + terminal.one_line(first_words(commit.value), 60)
+    )
     for thought in found.reasoning:
-        terminal.out(pen(f"[reasoning] {thought.hash[:8]}", "dim", "cyan"))
+        terminal.out(pen(f"[reasoning] {terminal.short(thought.hash)}", "dim", "cyan"))
         terminal.out(pen(terminal.wrap(first_words(thought.value), 2), "dim"))
     if found.blame is not None and not found.reasoning:
         terminal.out(pen("no reasoning led to it", "dim"))

@@ -27,6 +27,8 @@ CODES: dict[Style, str] = {
     "yellow": "33",
     "cyan": "36",
 }
+SHORT_HASH = 8
+"""How many digits of a hash are shown."""
 # Everything that moves the cursor, rings, turns the direction of writing or says something that nobody sees; newline
 # and tab stay.
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]")
@@ -57,6 +59,11 @@ def pen(stream: TextIO) -> Pen:
 def width() -> int:
     """Columns to lay out for."""
     return max(_NARROW, min(_WIDE, shutil.get_terminal_size((80, 24)).columns))
+
+
+def short(hash: str) -> str:
+    """The beginning of a hash, by which people name it."""
+    return hash[:SHORT_HASH]
 
 
 def clean(text: str) -> str:

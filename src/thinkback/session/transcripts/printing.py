@@ -14,7 +14,6 @@ from thinkback.session.transcripts.wording import first_words
 
 Line: TypeAlias = tuple[str, tuple[Style, ...]]
 
-SHORT_HASH = 8
 MUTED: tuple[Style, ...] = ("dim", "cyan")
 _ITALIC: tuple[Style, ...] = ("dim", "cyan", "italic")
 # What a conversation is made of; the rest is bookkeeping.
@@ -82,7 +81,7 @@ def _table(commits: Sequence[Commit], curation: Curation) -> Iterator[Line]:
     for commit in commits:
         words = ink.one_line(first_words(curation.value(commit)), 48)
         said = _said_of(commit, curation).strip(" ()")
-        rows.append((commit.hash[:SHORT_HASH], label(commit), ink.clock(commit.time), said, words))
+        rows.append((ink.short(commit.hash), label(commit), ink.clock(commit.time), said, words))
     heading, *lines = ink.table(rows)
     yield heading, ("bold",)
     for commit, line in zip(commits, lines, strict=True):
@@ -92,6 +91,6 @@ def _table(commits: Sequence[Commit], curation: Curation) -> Iterator[Line]:
 def _compact(commits: Sequence[Commit], curation: Curation) -> Iterator[Line]:
     column = max([14, *(len(label(commit)) for commit in commits)])
     for commit in commits:
-        before = f"{commit.hash[:SHORT_HASH]} {ink.pad(label(commit), column)} "
+        before = f"{ink.short(commit.hash)} {ink.pad(label(commit), column)} "
         words = ink.one_line(first_words(curation.value(commit)), max(ink.width() - len(before), 20))
         yield before + words + _said_of(commit, curation), MUTED if commit.kind == "reasoning" else ()

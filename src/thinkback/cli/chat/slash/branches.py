@@ -112,7 +112,7 @@ def _names(chat: Chat, before: Sequence[str]) -> Iterable[str]:
         case ["--delete"]:
             return names
         case [_]:
-            return [commit.hash[:8] for commit in reversed(chat.session.log(kinds=("user", "assistant")))]
+            return [terminal.short(commit.hash) for commit in reversed(chat.session.log(kinds=("user", "assistant")))]
     return ()
 
 

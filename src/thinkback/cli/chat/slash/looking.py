@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from thinkback.cli import terminal
 from thinkback.cli.chat import thoughts
 from thinkback.cli.chat.progress import working
 from thinkback.cli.chat.slash.row import Slash, words
@@ -80,7 +81,7 @@ def _hashes(chat: Chat, before: Sequence[str]) -> Iterable[str]:
     if before:
         return ()
     kinds = ("assistant", "tool_call", "tool_result", "response", "request")
-    return ("next", *(commit.hash[:8] for commit in reversed(chat.session.log(kinds=kinds))))
+    return ("next", *(terminal.short(commit.hash) for commit in reversed(chat.session.log(kinds=kinds))))
 
 
 def _numbers(chat: Chat, before: Sequence[str]) -> Iterable[str]:
