@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from thinkback.cli.chat.drawing.look import Look
     from thinkback.cli.chat.drawing.thinking import Thinking
     from thinkback.model.deltas import Delta, ReasoningDelta
+    from thinkback.session.continuing import ContinuedStream
     from thinkback.session.reply import Reply
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
@@ -153,15 +154,14 @@ def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
     return stream.reply
 
 
-def _reply_of(stream: Any) -> Reply | None:
+def _reply_of(stream: ContinuedStream) -> Reply | None:
     """What arrived, also of a turn that failed; ``None`` where an interrupt came first."""
     from thinkback.errors import ThinkbackError
 
     try:
-        reply: Reply = stream.reply
+        return stream.reply
     except ThinkbackError:
         return None
-    return reply
 
 
 def _print_answer(text: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,8 +25,9 @@ from thinkback.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from thinkback.log.merge import MergeResult
+    from thinkback.log.merge import MergeResult, Strategy
     from thinkback.log.protocol import BranchInfo
+    from thinkback.session.history.children import Inheritance
 
 
 @click.command("branch", short_help="List, make or delete branches.")
@@ -101,7 +102,14 @@ def switch_command(name: str, session: str, db: str) -> None:
 @db_option
 @json_option
 def fork_command(
-    at: str, name: str | None, purpose: str, inherit: Any, tags: tuple[str, ...], session: str, db: str, as_json: bool
+    at: str,
+    name: str | None,
+    purpose: str,
+    inherit: Inheritance,
+    tags: tuple[str, ...],
+    session: str,
+    db: str,
+    as_json: bool,
 ) -> None:
     """Make a session of the same family. The one it comes from stays as it is."""
     with open_line(db, session) as found:
@@ -163,7 +171,7 @@ def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
 @db_option
 @json_option
 def merge_command(
-    source: str, strategy: Any, resolved: tuple[str, ...], no_ff: bool, session: str, db: str, as_json: bool
+    source: str, strategy: Strategy, resolved: tuple[str, ...], no_ff: bool, session: str, db: str, as_json: bool
 ) -> None:
     """Take the branch SOURCE into the current one.
 

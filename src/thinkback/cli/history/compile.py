@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from thinkback.cli import terminal
 from thinkback.cli.options import db_option, open_line, session_option
 from thinkback.cli.places import MAKERS
+
+if TYPE_CHECKING:
+    from thinkback.compile.compiled import Compiled
 
 
 @click.command("compile", short_help="What a conversation says, now or then.")
@@ -57,7 +60,7 @@ def compile_command(at: str, with_reasoning: bool, form: str, session: str, db: 
         _print(context)
 
 
-def _print(context: Any) -> None:
+def _print(context: Compiled) -> None:
     pen = terminal.pen(sys.stdout)
     for message in context.messages:
         thought = message.role == "reasoning"

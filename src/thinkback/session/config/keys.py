@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -226,7 +226,7 @@ def _from_keyring(name: str) -> str | None:
     return found
 
 
-def _in_keyring(work: Any) -> None:
+def _in_keyring(work: Callable[[ModuleType], None]) -> None:
     """Do ``work`` with the keyring. Raises ``CredentialError`` where there is none, ``MissingPackageError``."""
     try:
         import keyring
