@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Literal, Unpack, get_args
 
@@ -110,9 +110,7 @@ class SessionStore:
         file = config.user_settings_file()
         if file is None:
             return {}
-        from thinkback.settings import parse_user_file
-
-        return parse_user_file(*file)
+        return _parsed(*file)
 
     def session(
         self,
@@ -327,3 +325,11 @@ class SessionStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@lru_cache(maxsize=4)
+def _parsed(name: str, text: str) -> Mapping[str, object]:
+    """A settings file. Each request asks for it many times, and it seldom differs from the last time."""
+    from thinkback.settings import parse_user_file
+
+    return parse_user_file(name, text)

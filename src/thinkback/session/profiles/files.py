@@ -6,6 +6,7 @@ Files are replaced whole and are private. A name is never a path. Nothing here r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from thinkback.errors import NotFoundError, RuleFileError, SettingError
@@ -38,7 +39,7 @@ def listed() -> list[str]:
 def read(name: str) -> Profile:
     """The profile ``name``, read now. Raises ``NotFoundError``, ``RuleFileError``, ``SettingError``."""
     path = path_of(name)
-    return parse_profile(str(path), _text(name, path))
+    return _parsed(str(path), _text(name, path))
 
 
 def loaded(names: Sequence[str]) -> Profile:
@@ -101,6 +102,12 @@ def described(profile: Profile) -> list[tuple[str, object]]:
     if profile.targets:
         said.append(("targets", list(profile.targets)))
     return said + [(key, profile.settings[key]) for key in KEYS if key in profile.settings]
+
+
+@lru_cache(maxsize=16)
+def _parsed(file: str, text: str) -> Profile:
+    """A profile. Each request asks for it many times, and it seldom differs from the last time."""
+    return parse_profile(file, text)
 
 
 def _text(name: str, path: Path) -> str:
