@@ -18,7 +18,9 @@ _EXPECTED = (click.ClickException, ThinkbackError, OSError)
 
 
 def run(chat: Chat) -> int:
-    """Read and answer until it is over; returns the exit code, which is that of the last turn where nobody watched."""
+    """Read and answer until it is over; returns the exit code: where nobody watched that of the last turn, or of a
+    command that failed after it.
+    """
     for line in chat.reader.lines(chat):
         handle(chat, line)
         if chat.is_over:
