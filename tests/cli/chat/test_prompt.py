@@ -228,18 +228,22 @@ def test_ctrl_c_at_the_prompt_clears_it(talk: Open, referee: Referee) -> None:
     assert ["sent"] == asked(referee)
 
 
-def test_ctrl_c_in_the_middle_of_reasoning(talk: Open, command: Command, referee: Referee) -> None:
-    """The turn ends as interrupted, what was thought is kept and shown as partial, and the chat goes on."""
-    referee.push(Step(reasoning="I was thinking. " * 20, text="Never.", fault=Stall(60, after=4)), Step(text="Fine."))
-    terminal = talk()
+def interrupt_and_go_on(terminal: Terminal, at: str) -> None:
+    """Ctrl-C in the first turn once ``at`` stands there, then a turn that is answered."""
     terminal.send(f"One{ENTER}")
-    terminal.wait_for("I was")
+    terminal.wait_for(at)
     terminal.send(CTRL_C)
     terminal.wait_for("partial: interrupted")
     ready(terminal)
     terminal.send(f"Two{ENTER}")
     terminal.wait_for("Fine.")
     ready(terminal)
+
+
+def test_ctrl_c_in_the_middle_of_reasoning(talk: Open, command: Command, referee: Referee) -> None:
+    """The turn ends as interrupted, what was thought is kept and shown as partial, and the chat goes on."""
+    referee.push(Step(reasoning="I was thinking. " * 20, text="Never.", fault=Stall(60, after=4)), Step(text="Fine."))
+    interrupt_and_go_on(talk(), "I was")
 
     assert ["interrupted", "completed"] == states(command)
     thought = stored(command, "reasoning")[0].value
@@ -251,15 +255,7 @@ def test_ctrl_c_in_the_middle_of_reasoning(talk: Open, command: Command, referee
 def test_ctrl_c_in_the_middle_of_an_answer(talk: Open, command: Command, referee: Referee) -> None:
     """The partial answer is kept, and is not sent back."""
     referee.push(Step(text="Half an answer. " * 40, fault=Stall(60, after=6)), Step(text="Fine."))
-    terminal = talk()
-    terminal.send(f"One{ENTER}")
-    terminal.wait_for("Half an")
-    terminal.send(CTRL_C)
-    terminal.wait_for("partial: interrupted")
-    ready(terminal)
-    terminal.send(f"Two{ENTER}")
-    terminal.wait_for("Fine.")
-    ready(terminal)
+    interrupt_and_go_on(talk(), "Half an")
 
     assert ["interrupted", "completed"] == states(command)
     answer = stored(command, "assistant")[0].value
