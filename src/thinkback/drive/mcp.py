@@ -221,7 +221,7 @@ class _Connection:
             async with self._connected() as client:
                 opened.set_result(client)
                 await asyncio.Event().wait()
-        except Exception as error:
+        except Exception as error:  # whatever the package raises; told where the opening is waited for
             if not opened.done():
                 opened.set_exception(error)
 

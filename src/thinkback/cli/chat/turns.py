@@ -51,7 +51,7 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     except ThinkbackError as error:
         chat.code = exits.code_of(error.kind)
         chat.screen.finish(reply_of(stream), error)
-    except Exception:
+    except Exception:  # a fault of ours: what arrived is shown, and the loop tells of it
         chat.screen.finish(reply_of(stream), None)
         raise
     else:
