@@ -197,6 +197,62 @@ class Care(Protocol):
         ...
 
 
+class Sighting(msgspec.Struct, frozen=True):
+    """A digest by which a response is found again (log/visible.py), inside ``scope``: 16 bytes each.
+
+    ``response`` is the id of a response of the step that it is stored with.
+    """
+
+    scope: bytes
+    digest: bytes
+    response: str
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A step that may open its own session and branch: all of it is stored in one transaction, or nothing.
+
+    ``name`` and ``created`` are those of the session ``session`` (an id) where it is not there yet. A ``branch`` that
+    is not there is made at ``expected``, which stands on the branch ``via`` (empty: wherever it is found). The rest as
+    for ``append``.
+    """
+
+    session: str
+    name: str
+    created: int
+    step: str
+    commits: Sequence[Commit]
+    expected: Head
+    branch: str = MAIN
+    via: str = ""
+    sightings: Sequence[Sighting] = ()
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A response that was found by ``digest``: its ``head`` is the last commit of the step it was stored with."""
+
+    digest: bytes
+    session: str
+    branch: str
+    head: Head
+    response: str
+
+
+class Recognition(Protocol):
+    """Finds responses by what a client echoes of them. The rows are made from the log and may be purged by age."""
+
+    def record(self, entry: Entry) -> bool:
+        """Store a step with its sightings; ``False`` when it was stored before. Raises as ``append``."""
+        ...
+
+    def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
+        """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
+        ...
+
+    def forget(self, older_than: int) -> int:
+        """Remove sightings recorded before that time (microseconds UTC); returns how many."""
+        ...
+
+
 class Store(Protocol):
     """Append-only history of sessions."""
 

@@ -1,0 +1,1 @@
+"""The gateway: a server that clients point their base URL at. It gives back the reasoning that they forget."""

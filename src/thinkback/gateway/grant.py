@@ -1,0 +1,52 @@
+"""Who asks and what they may: the virtual key of a request, as every part of the gateway sees it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Recording: TypeAlias = Literal["full", "reasoning", "metadata", "off"]
+"""What of a request is kept: all, reasoning without what was said, no content at all, or nothing."""
+
+
+class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens that a key may use per ``period``; ``None`` is no limit. ``reasoning`` counts reasoning tokens alone."""
+
+    period: Literal["day", "month", "total"] = "total"
+    tokens: int | None = None
+    reasoning: int | None = None
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Requests per minute and at once; ``None``: those of the configuration."""
+
+    per_minute: int | None = None
+    at_once: int | None = None
+
+
+class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A virtual key without its secret. ``models`` are glob patterns of the names that a client may ask for.
+
+    ``settings`` are ``reasoning.*`` and other settings of requests with this key. ``expires`` is in microseconds UTC.
+    """
+
+    key: str
+    tenant: str = "default"
+    name: str = ""
+    models: tuple[str, ...] = ("*",)
+    recording: Recording = "full"
+    settings: Mapping[str, object] = {}
+    budget: Budget = Budget()
+    limits: Limits = Limits()
+    expires: int | None = None
+
+    def scope(self, end_user: str) -> bytes:
+        """What a look-up may not leave inside the tenant: this key and this end user, as 16 bytes."""
+        return hashlib.sha256(f"{self.key}\n{end_user}".encode()).digest()[:16]
+
+
+OPEN = Grant("open", name="no key is asked for")
+"""Who asks on a gateway that asks for no key (loopback alone)."""
