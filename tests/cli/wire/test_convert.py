@@ -23,7 +23,6 @@ from tests.cli.conversations import (
     THOUGHT,
 )
 from thinkback.cli.places import MAKERS
-from thinkback.cli.wire import parameters
 from thinkback.cli.wire.conversion import Converted, Way, convert
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.model.blocks import Origin
@@ -31,6 +30,7 @@ from thinkback.model.commits import Draft
 from thinkback.model.target import Settings
 from thinkback.rules import load_rulebook
 from thinkback.turn.dialects import PACKAGES, dialect
+from thinkback.turn.translation import parameters
 
 DAY = "2026-11-20"
 BOOK = load_rulebook({})

@@ -17,7 +17,6 @@ from msgspec import Meta
 from thinkback.cli.mcp.budget import TokenBudget, charge, estimated
 from thinkback.cli.mcp.reading import LONGEST_PAGE
 from thinkback.cli.mcp.tools import Tell, Tool
-from thinkback.cli.wire import parameters
 from thinkback.compile.policy import thinks
 from thinkback.errors import NetworkError, NotFoundError, ProviderError, ThinkbackError, Veto
 from thinkback.model.deltas import ReasoningDelta, TextDelta
@@ -30,6 +29,7 @@ from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.settings.registry import DEFAULT
 from thinkback.turn.plan import Plan
+from thinkback.turn.translation import parameters
 
 Json = dict[str, Any]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]

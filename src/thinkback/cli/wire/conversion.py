@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thinkback.cli.places import MAKERS, sibling, url_of
-from thinkback.cli.wire import parameters
-from thinkback.errors import NotFoundError, SettingError
+from thinkback.errors import NotFoundError
 from thinkback.log.seal import seal
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Head, Step
 from thinkback.model.rule import Endpoint
-from thinkback.model.target import Settings, Target, lookup
+from thinkback.model.target import Settings, Target
 from thinkback.rules import Rulebook
 from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
+from thinkback.turn.translation import plan_without_refused, translate
 
 
 class Converted(NamedTuple):
@@ -52,36 +52,12 @@ def convert(body: Mapping[str, Any], way: Way, book: Rulebook, on: str, settings
     ids = (f"r{number}" for number in itertools.count())
     read = known.read_request(body, lambda: next(ids), _origin(way, book, on))
     target = _target(way, book, on, read.model)
-    left: list[str] = []
-    params = read.params
     asked = settings.explicit | {"reasoning.includeInContext"}
     settings = msgspec.structs.replace(settings, include_in_context=True, explicit=asked)
-    if way.source != way.target:
-        wishes = parameters.read(way.source, params)
-        params, left = parameters.write(way.target, target.endpoint.id, wishes)
-        left += [f"{path}: {way.target} has no name for it" for path in wishes.rest]
-        settings = _with(settings, wishes.settings)
+    done = translate(way.source, target, read.params, settings)
     history = History(seal(Step("convert", tuple(read.drafts), 0), Head()))
-    while True:
-        try:
-            return Converted(history.plan(target, settings, None, params), tuple(left))
-        except SettingError as error:
-            path = str(error.details.get("key", ""))
-            if not path or lookup(params, path) is None:
-                raise
-            left.append(f"{path}: {error.message}")
-            params = parameters.without(params, path)
-
-
-def _with(settings: Settings, wished: Settings) -> Settings:
-    """``settings`` with what the request itself asks for."""
-    return msgspec.structs.replace(
-        settings,
-        enabled=wished.enabled,
-        effort=wished.effort,
-        max_tokens=wished.max_tokens,
-        explicit=settings.explicit | wished.explicit,
-    )
+    plan, refused = plan_without_refused(history, target, done.settings, done.params)
+    return Converted(plan, (*done.left, *refused))
 
 
 def _target(way: Way, book: Rulebook, on: str, named: str) -> Target:
