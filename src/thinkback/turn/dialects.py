@@ -1,4 +1,7 @@
-"""The dialects that are built in: name to reader and writer. Each is imported when it is first asked for."""
+"""The dialects that are built in: name to reader and writer. Each is imported when it is first asked for.
+
+Some of them are fronts, too: clients speak them, and responses can be written in them.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from thinkback.model.deltas import Delta
 from thinkback.model.plan import Writer
 from thinkback.wire.framing import Framing
 from thinkback.wire.result import ReadOptions, ReadRequest, ReadResult, Report, WantedOptions
+from thinkback.wire.writing import Problem, ResponseWriter, Shown
 
 PACKAGES: dict[str, str] = {
     "anthropic": "anthropic",
@@ -29,6 +33,9 @@ PACKAGES: dict[str, str] = {
     "openai-responses": "openai_responses",
 }
 """Name of each dialect to its package under ``thinkback.wire``."""
+
+FRONTS = ("anthropic", "gemini", "openai-chat", "openai-responses")
+"""The dialects that clients of a gateway speak."""
 
 
 class ResponseReader(Protocol):
@@ -114,3 +121,33 @@ def dialect(name: str) -> Dialect:
         raw_response=package.raw_response,
         report=getattr(module, "report", no_report),
     )
+
+
+class Front(msgspec.Struct, frozen=True):
+    """What a gateway needs to answer in one dialect.
+
+    ``write_response`` gives a whole document, ``write_error`` the body of an error. ``rewrite`` changes the opaque
+    values in one JSON document (an event's payload or a whole response) and no other byte. ``ends`` gives the offset
+    in a piece of a stream at which the dialect's last event begins, -1 where it does not.
+    """
+
+    writer: Callable[[Shown], ResponseWriter]
+    write_response: Callable[[ReadResult, Shown], bytes]
+    write_error: Callable[[Problem], bytes]
+    rewrite: Callable[[bytes, Callable[[str], str]], bytes]
+    ends: Callable[[bytes], int]
+    document_type: str = "application/json"
+    stream_type: str = "text/event-stream"
+
+
+@functools.cache
+def front(name: str) -> Front:
+    """The front of the dialect ``name``. Raises ``NotFoundError`` with those that exist."""
+    if name not in FRONTS:
+        raise NotFoundError(
+            f"responses cannot be written in the dialect {name!r}",
+            next_actions=(f"use one of: {', '.join(FRONTS)}",),
+        )
+    written = import_module(f"thinkback.wire.{PACKAGES[name]}.write_response")
+    opaque = import_module(f"thinkback.wire.{PACKAGES[name]}.opaque")
+    return Front(written.Writer, written.write_response, written.write_error, opaque.rewrite, opaque.ends)

@@ -2,18 +2,19 @@
 
 A writer is fed what a reader of any dialect gives: deltas while they come, blocks as far as they have come, the result
 at the end. Promises: reading what was written gives the same texts, calls and finish; nothing opaque of the provider's
-is written as it is, only what ``state`` makes of it. Pure.
+is written as it is, only what ``state`` makes of it. Text that was shown before it turned out to be reasoning
+(``Reclassified``) cannot be taken back: it stays, and the closing tag is written behind it as the provider did. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
 from thinkback.model.blocks import Block
-from thinkback.model.commits import Failure
+from thinkback.model.commits import Failure, Usage
 from thinkback.model.deltas import Delta
 from thinkback.wire.result import ReadResult
 
@@ -24,7 +25,8 @@ class Shown(msgspec.Struct, frozen=True):
     ``id`` is what the client may call it by, ``model`` the name it asked for, ``created`` seconds since 1970.
     ``reasoning``: readable reasoning is shown. ``usage``: token counts are shown in a stream. ``state`` gives the
     opaque value that a client may send back for ``blocks`` of the response, empty where there is nothing to keep;
-    ``block`` is the block at an index as far as it has come.
+    ``block`` is the block at an index as far as it has come. ``framing`` is that of a stream: events, or with ``json``
+    one array of them, which is what Gemini's clients get that do not ask for ``alt=sse``.
     """
 
     id: str
@@ -34,6 +36,7 @@ class Shown(msgspec.Struct, frozen=True):
     usage: bool = True
     state: Callable[[Sequence[Block]], str] = lambda blocks: ""
     block: Callable[[int], Block | None] = lambda index: None
+    framing: Literal["sse", "json"] = "sse"
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -68,6 +71,32 @@ class ResponseWriter(Protocol):
     def fail(self, problem: Problem) -> bytes:
         """An error behind what was written."""
         ...
+
+
+class Counts(NamedTuple):
+    """Token counts in one meaning: ``input`` with what was cached, ``output`` with what was reasoned."""
+
+    input: int
+    output: int
+    reasoning: int
+    cached: int
+    cache_write: int
+
+
+def counts(usage: Usage) -> Counts:
+    """The counts of ``usage``, which says in ``counted`` what they leave out; what was not reported is nothing."""
+    given, cached, written = usage.input or 0, usage.cached or 0, usage.cache_write or 0
+    output, reasoning = usage.output or 0, usage.reasoning or 0
+    if "cache_beside_input" in usage.counted:
+        given += cached + written
+    if "reasoning_beside_output" in usage.counted:
+        output += reasoning
+    return Counts(given, output, reasoning, cached, written)
+
+
+def call_id(id: str, response: str, number: int) -> str:
+    """The id of a call, or one for the call ``number`` of a ``response`` whose provider gives none."""
+    return id or f"call_{response}_{number}"
 
 
 def problem_of(failure: Failure) -> Problem:
