@@ -38,6 +38,7 @@ from tests.turn.playbook import (
 )
 from tests.turn.test_credentials import Signs
 from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, ReplayRefused
+from thinkback.model.blocks import Text
 from thinkback.model.commits import Draft, Message, Request, Response, Tool, TurnEnded
 from thinkback.model.deltas import ReasoningDelta, TextDelta
 from thinkback.model.target import Settings
@@ -414,3 +415,18 @@ def test_a_refused_sign_in_is_told_of() -> None:
     assert play.outcome is not None
     assert isinstance(play.outcome.error, ProviderError)
     assert ("check what bearer signs in as, and what that may use",) == play.outcome.error.next_actions
+
+
+def test_what_came_so_far_can_be_looked_at() -> None:
+    """While a response arrives its blocks are there as far as they have come, whatever tells how it is framed."""
+    play = Playbook() >> begins << keeps("user") << sends
+    exchange = play.turn.exchange
+    assert exchange is not None
+    before = exchange.block(0)
+    request = exchange.response
+    play.turn.on(events.Head(request, 200, {}, 0))
+    play.turn.on(events.Bytes(request, b"dat", 0))
+    undecided = exchange.block(0)
+    play.turn.on(events.Bytes(request, b'a: {"choices":[{"index":0,"delta":{"content":"4"}}]}\n\n', 0))
+
+    assert (None, None, Text("4")) == (before, undecided, exchange.block(0))

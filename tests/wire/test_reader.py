@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.wire.event_stream import event
-from thinkback.model.blocks import Origin
+from thinkback.model.blocks import Origin, Text
 from thinkback.model.commits import Failure
 from thinkback.turn.dialects import PACKAGES, ResponseReader, dialect
 from thinkback.wire.framing import Framing
@@ -67,3 +67,21 @@ def test_a_last_event_without_its_end_is_cut_off_and_one_in_the_middle_is_malfor
         kinds.append(error and error.type)
 
     assert ["truncated", "malformed", "malformed"] == kinds
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_there_is_no_block_before_one_began(name: str) -> None:
+    """Asked too early, or for one behind the last, a reader has none."""
+    read = reader(name, "sse")
+
+    assert (None, None) == (read.block(0), read.block(-1))
+
+
+def test_a_block_is_there_as_far_as_it_has_come() -> None:
+    """Whoever shows a response while it arrives may look at its blocks."""
+    read = reader("openai-chat", "sse")
+    read.feed(b'data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n')
+    half = read.block(0)
+    read.feed(b'data: {"choices":[{"index":0,"delta":{"content":"lo"}}]}\n\n')
+
+    assert (Text("Hel"), Text("Hello"), None) == (half, read.block(0), read.block(1))

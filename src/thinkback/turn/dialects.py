@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from thinkback.errors import NotFoundError
-from thinkback.model.blocks import Origin
+from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Draft, Failure
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import Writer
@@ -48,6 +48,8 @@ class ResponseReader(Protocol):
     def fail(self, failure: Failure) -> None: ...
 
     def result(self) -> ReadResult: ...
+
+    def block(self, index: int) -> Block | None: ...
 
     @property
     def finish(self) -> str | None: ...

@@ -52,6 +52,10 @@ class Exchange:
             self._reader = self._open()
         return self._reader.feed(data)
 
+    def block(self, index: int) -> Block | None:
+        """The block at ``index`` as far as it has come."""
+        return self._reader.block(index) if self._reader is not None else None
+
     def refusal(self) -> Failure:
         """What the provider said in place of a response."""
         return failures.read_failure(self._status, bytes(self._body), self.plan)

@@ -84,6 +84,11 @@ class Turn:
         self._warned: set[str] = set()
         self._ended = False
 
+    @property
+    def exchange(self) -> Exchange | None:
+        """The request that went out last, with what has come back of it."""
+        return self._last
+
     def on(self, event: Event) -> list[Command]:
         """Take one event; returns the commands it leads to. Events after ``Done`` are ignored."""
         if self._ended:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thinkback.model.blocks import Origin
+from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
 from thinkback.model.target import lookup
@@ -70,6 +70,9 @@ class _Undecided:
 
     def result(self) -> ReadResult:
         return self._choose()[0].result()
+
+    def block(self, index: int) -> Block | None:
+        return self._chosen.block(index) if self._chosen is not None else None
 
     @property
     def finish(self) -> str | None:

@@ -9,10 +9,10 @@ A base class because a reader is state over time, and this half of the state is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from thinkback.model.blocks import Origin
+from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
 from thinkback.wire.documents import read_object
@@ -23,11 +23,13 @@ class BodyReader:
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response.
 
     A dialect brings ``_read``, which reads complete payloads until one sets ``_error``; ``_take``, the deltas since
-    the last time (mostly that of its accumulator, with no call in between); and ``result``.
+    the last time, and ``_blocks`` (mostly those of its accumulator, with no call in between); and ``result``.
     """
 
     _read: Callable[[list[bytes]], None]
     _take: Callable[[], list[Delta]]
+    # The blocks as far as they have come.
+    _blocks: Callable[[], Sequence[Block]]
     # What a stream consists of, as its failures call it.
     _unit = "an event"
 
@@ -74,6 +76,11 @@ class BodyReader:
     def finish(self) -> str | None:
         """Why the response ended, in the provider's word; ``None`` while it gave none."""
         return self._finish or None
+
+    def block(self, index: int) -> Block | None:
+        """The block at ``index`` as far as it has come; ``None`` where none was begun."""
+        blocks = self._blocks()
+        return blocks[index] if 0 <= index < len(blocks) else None
 
     def _read_document(self, payload: bytes) -> None:
         """A body that is one JSON document."""
