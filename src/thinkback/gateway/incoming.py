@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+import msgspec
+
 from thinkback.gateway.grant import Grant
+from thinkback.wire.writing import Problem
 
 Front: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
 """The dialect that a client speaks."""
@@ -28,8 +31,39 @@ class Incoming(NamedTuple):
     counts_only: bool = False
 
 
+class Notes(msgspec.Struct):
+    """What is known of a request, for its line in the log, its measures and its span. Names and numbers alone.
+
+    Whoever learns something writes it here. ``phases`` are seconds by name (``body``, ``recognise``, ``first_byte``,
+    ``stream``, ``store``); tokens are ``None`` while nobody has said them. ``failure`` is a kind of error, no text.
+    """
+
+    model: str = ""
+    served: str = ""
+    upstream: str = ""
+    session: str = ""
+    response: str = ""
+    reattach: str = ""
+    degraded: str = ""
+    failure: str = ""
+    attempts: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    phases: dict[str, float] = msgspec.field(default_factory=dict)
+
+
 class Sink(Protocol):
-    """Where a response goes. Writing waits while the client is slow; ``ClientGone`` is raised when it has left."""
+    """Where a response goes. Writing waits while the client is slow; ``ClientGone`` is raised when it has left.
+
+    ``respond`` runs in a task of its own, which is cancelled when the client leaves, does not read for too long, or
+    the gateway ends. ``stop`` then says what a client that still reads is to be told, behind what it has; it is
+    ``None`` where nobody reads any more.
+    """
+
+    notes: Notes
+    stop: Problem | None
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
         """Status and headers; once."""

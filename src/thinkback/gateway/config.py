@@ -1,0 +1,150 @@
+"""The configuration of a gateway: one TOML file in which every key is optional and every default is safe.
+
+Owns the names, kinds and defaults of all keys, and what makes a file wrong. Promises: a file is refused with all of
+its problems at once, each with its key path; a value is never quoted, since it may be a secret in the wrong place.
+Must not: read files or the environment; a secret is a reference here (``env:NAME`` or ``file:PATH``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from thinkback.gateway.grant import Recording
+
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Hours = Annotated[float, Meta(gt=0, le=87_600)]
+Count = Annotated[int, Meta(ge=1)]
+MIB = 2**20
+
+
+class Server(msgspec.Struct, frozen=True):
+    """Where the gateway listens and what it takes. Sizes are bytes, times seconds."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8484
+    workers: Annotated[int, Meta(ge=1, le=256)] = 1
+    allowed_hosts: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = ()
+    max_body: Annotated[int, Meta(ge=1024, le=2**31 - 1)] = 64 * MIB
+    max_connections: Count = 2048
+    header_timeout: Seconds = 10
+    body_timeout: Seconds = 60
+    write_timeout: Seconds = 60
+    drain_timeout: Seconds = 30
+    no_auth: bool = False
+    metrics_key: str = ""
+
+
+class Store(msgspec.Struct, frozen=True):
+    """Where conversations are kept: a directory, or a PostgreSQL. ``""`` is the user's data directory."""
+
+    path: str = ""
+    url: str = ""
+    connections: Annotated[int, Meta(ge=1, le=1024)] = 8
+    durability: Literal["full", "normal"] = "full"
+    degraded: Literal["refuse", "pass"] = "refuse"
+    spool: str = ""
+
+
+class Secrets(msgspec.Struct, frozen=True):
+    """What seals the state that clients keep; ``previous`` still opens what was sealed before a change."""
+
+    current: str = ""
+    previous: str = ""
+
+
+class KeyLimits(msgspec.Struct, frozen=True):
+    """What each key may do that has no limits of its own; ``None`` is no limit."""
+
+    per_minute: Count | None = None
+    at_once: Count | None = None
+    max_messages: Count = 20_000
+
+
+class Timeouts(msgspec.Struct, frozen=True):
+    """How long each phase of a request to an upstream may take."""
+
+    connect: Seconds = 10
+    first_byte: Seconds = 600
+    idle: Seconds = 120
+    total: Seconds = 3600
+
+
+class Upstream(msgspec.Struct, frozen=True):
+    """A place to send requests to: an endpoint of the catalogue, an address of one's own, or both."""
+
+    endpoint: str = ""
+    base_url: str = ""
+    key_env: str = ""
+    key_file: str = ""
+    account: str = ""
+    headers: Mapping[str, str] = {}
+    proxy: str = ""
+
+
+class To(msgspec.Struct, frozen=True):
+    """One target of an alias; its share of the requests is ``weight`` of all weights."""
+
+    upstream: str
+    model: str
+    weight: Annotated[float, Meta(ge=0, le=1_000_000)] = 1
+
+
+class Alias(msgspec.Struct, frozen=True):
+    """A model name of the gateway's own. ``fallbacks`` are other aliases, asked in order when no target answers."""
+
+    targets: tuple[To, ...] = ()
+    fallbacks: tuple[str, ...] = ()
+    settings: Mapping[str, object] = {}
+
+
+class Routing(msgspec.Struct, frozen=True):
+    """``allow_catalogue``: clients may ask for ``endpoint/model`` without an alias."""
+
+    allow_catalogue: bool = True
+    breaker_failures: Count = 5
+    breaker_cooldown: Seconds = 30
+
+
+class Records(msgspec.Struct, frozen=True):
+    """What is kept of requests whose key does not say it, and for how many hours what expires is kept."""
+
+    mode: Recording = "full"
+    carriers_for: Hours = 24
+    idempotency_for: Hours = 24
+
+
+class Logs(msgspec.Struct, frozen=True):
+    """``audit``: the file for the audit log; ``""`` is none."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["json", "text"] = "text"
+    audit: str = ""
+
+
+class Telemetry(msgspec.Struct, frozen=True):
+    """OpenTelemetry; ``content``: spans carry what was said."""
+
+    spans: bool = False
+    content: bool = False
+
+
+class Config(msgspec.Struct, frozen=True):
+    """All of it. ``settings`` hold for every request that nothing nearer says otherwise for."""
+
+    server: Server = Server()
+    store: Store = Store()
+    secrets: Secrets = Secrets()
+    limits: KeyLimits = KeyLimits()
+    timeouts: Timeouts = Timeouts()
+    upstreams: Mapping[str, Upstream] = {}
+    models: Mapping[str, Alias] = {}
+    routing: Routing = Routing()
+    settings: Mapping[str, object] = {}
+    recording: Records = Records()
+    logs: Logs = Logs()
+    telemetry: Telemetry = Telemetry()
