@@ -197,14 +197,14 @@ def _socket(stream: Any) -> Any:
 
 def _client_options(proxy: str | None, verify: Verify) -> dict[str, Any]:
     """A CA bundle given as a path becomes a context; without one ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` count."""
-    context = _trusting(os.fspath(verify)) if isinstance(verify, str | os.PathLike) else verify
+    context = trusting(os.fspath(verify)) if isinstance(verify, str | os.PathLike) else verify
     options: dict[str, Any] = {"verify": context, "follow_redirects": False}
     if proxy is not None:
         options["proxy"] = proxy
     return options
 
 
-def _trusting(place: str) -> ssl.SSLContext:
+def trusting(place: str) -> ssl.SSLContext:
     """A context that trusts the certificates in the file or directory ``place``."""
     import ssl
 
