@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from thinkback.model.blocks import Block
+from thinkback.model.blocks import Block, ThinkingBlock
 from thinkback.model.commits import Failure, Usage
-from thinkback.model.deltas import Delta
+from thinkback.model.deltas import Delta, Reclassified
 from thinkback.wire.result import ReadResult
 
 
@@ -94,11 +94,27 @@ def counts(usage: Usage) -> Counts:
     return Counts(given, output, reasoning, cached, written)
 
 
-def call_id(id: str, response: str, number: int) -> str:
-    """The id of a call, or one for the call ``number`` of a ``response`` whose provider gives none."""
-    return id or f"call_{response}_{number}"
+def call_id(id: str, response: str, index: int) -> str:
+    """The id of the call at ``index`` among the blocks of a ``response``, or one where its provider gives none."""
+    return id or f"call_{response}_{index}"
 
 
 def problem_of(failure: Failure) -> Problem:
-    """What a client is told of a failure that a response brought."""
-    return Problem(failure.status or 502, failure.message, failure.type, failure.code)
+    """What a client is told of a failure that a response brought; one inside a response that began well is a 502."""
+    return Problem(failure.status if failure.status >= 400 else 502, failure.message, failure.type, failure.code)
+
+
+def problem_in(result: ReadResult) -> Problem | None:
+    """What a response ends in where it is not whole; one that was stopped by a filter ends with a word for that."""
+    response = result.response
+    if response.error is None or response.outcome == "safety":
+        return None
+    return problem_of(response.error)
+
+
+def closing_tag(delta: Reclassified, shown: Shown) -> str:
+    """The tag behind text that was shown before it turned out to be reasoning; nothing where there is no such text."""
+    block = shown.block(delta.index)
+    if not delta.text:
+        return ""
+    return block.closing if isinstance(block, ThinkingBlock) else "</think>"

@@ -1,0 +1,252 @@
+"""Response writer of the ``openai-chat`` dialect: values of any dialect to a chat completion or its chunks.
+
+Promises: readable reasoning is in ``reasoning_content``, each call has an id and arguments, counts are in OpenAI's meaning (output
+with reasoning, input with what was cached), and the gateway's state is one entry of ``reasoning_details``. A refused
+response without words of refusal and one stopped by a filter end in ``content_filter``; one that the provider would go
+on with ends in ``length``, because it is not whole. Must not: write what only another dialect understands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from thinkback.errors import UnsupportedContent
+from thinkback.model import canonical
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall
+from thinkback.model.commits import Outcome, Usage
+from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta, ToolCallDelta
+from thinkback.wire.openai_chat import media
+from thinkback.wire.result import ReadResult
+from thinkback.wire.writing import Problem, Shown, call_id, closing_tag, counts, problem_in
+
+_DONE = b"data: [DONE]\n\n"
+_END = b'},"finish_reason":null}]}\n\n'
+_FINISHES: dict[Outcome, str] = {
+    "tool_calls": "tool_calls",
+    "max_tokens": "length",
+    "max_tokens_in_reasoning": "length",
+    "paused": "length",
+    "safety": "content_filter",
+}
+_TYPES = {
+    401: "authentication_error",
+    402: "insufficient_quota",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+_OWN_TYPES = frozenset({"invalid_request_error", "server_error", "api_error", "tokens", "requests", *_TYPES.values()})
+
+
+class _Call:
+    """A call under way; ``number`` is its place among those that were begun, -1 before that."""
+
+    __slots__ = ("id", "name", "number")
+
+    def __init__(self) -> None:
+        self.number = -1
+        self.id = ""
+        self.name = ""
+
+
+class Writer:
+    """A streamed chat completion; see ``ResponseWriter``."""
+
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
+        head = (canonical.string(shown.id), shown.created, canonical.string(shown.model))
+        self._head = b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b,"choices":[' % head
+        self._delta = self._head + b'{"index":0,"delta":{'
+        self._reasoning = self._delta + b'"reasoning_content":' if shown.reasoning else b""
+        self._content = self._delta + b'"content":'
+        self._text = self._content
+        self._index = -1
+        self._calls: dict[int, _Call] = {}
+        self._begun = 0
+
+    def begin(self) -> bytes:
+        """The chunk with the role."""
+        return self._delta + b'"role":"assistant","content":""' + _END
+
+    def show(self, deltas: Sequence[Delta]) -> bytes:
+        """A chunk for each delta; text goes to ``content`` or, where its block is one, to ``refusal``."""
+        events: list[bytes] = []
+        for delta in deltas:
+            if isinstance(delta, TextDelta):
+                if delta.index != self._index:
+                    self._turn_to(delta.index)
+                events += (self._text, canonical.string(delta.text), _END)
+            elif isinstance(delta, ReasoningDelta):
+                if self._reasoning:
+                    events += (self._reasoning, canonical.string(delta.text), _END)
+            elif isinstance(delta, ToolCallDelta):
+                events.append(self._show_call(delta))
+            elif isinstance(delta, Reclassified):
+                tag = closing_tag(delta, self._shown)
+                events += (self._content, canonical.string(tag), _END) if tag else ()
+        return b"".join(events)
+
+    def end(self, result: ReadResult) -> bytes:
+        """Calls that were not shown, the state, why it ended, the usage, and the mark of the end."""
+        problem = problem_in(result)
+        if problem is not None:
+            return self.fail(problem)
+        events = [self._rest_of_calls(result.blocks)]
+        rest = {"images": _images(result.blocks), "reasoning_details": _details(result.blocks, self._shown)}
+        if any(rest.values()):
+            found = {name: value for name, value in rest.items() if value}
+            events += (self._delta, canonical.source(found)[1:-1].encode(), _END)
+        finish = canonical.string(_finish(result))
+        events += (self._head, b'{"index":0,"delta":{},"finish_reason":', finish, b"}]}\n\n")
+        if self._shown.usage and result.usage is not None:
+            events += (self._head, b'],"usage":', canonical.source(_usage(result.usage)).encode(), b"}\n\n")
+        return b"".join((*events, _DONE))
+
+    def fail(self, problem: Problem) -> bytes:
+        """The error and the mark of the end."""
+        return b"data: %b\n\n%b" % (write_error(problem), _DONE)
+
+    def _turn_to(self, index: int) -> None:
+        """The field of the text block at ``index``."""
+        self._index = index
+        block = self._shown.block(index)
+        refuses = isinstance(block, Text) and block.source_field == "refusal"
+        self._text = self._delta + b'"refusal":' if refuses else self._content
+
+    def _show_call(self, delta: ToolCallDelta) -> bytes:
+        """A call begins with its first arguments: names come in pieces from some hosts, and ids late."""
+        call = self._calls.get(delta.index)
+        if call is None:
+            call = self._calls[delta.index] = _Call()
+        call.id = call.id or delta.id
+        call.name += delta.name
+        if not delta.arguments:
+            return b""
+        if call.number < 0:
+            return self._begin(call, delta.index, delta.arguments)
+        fragment = (self._delta, call.number, canonical.string(delta.arguments))
+        return b'%b"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % fragment + _END
+
+    def _begin(self, call: _Call, index: int, arguments: str) -> bytes:
+        """The first event of a call, with what there is of its arguments."""
+        call.number = self._begun
+        self._begun += 1
+        id, name = call_id(call.id, self._shown.id, index), canonical.string(call.name)
+        head = (self._delta, call.number, canonical.string(id), name, canonical.string(arguments))
+        return (
+            b'%b"tool_calls":[{"index":%d,"id":%b,"type":"function","function":{"name":%b,"arguments":%b}}]' % head
+            + _END
+        )
+
+    def _rest_of_calls(self, blocks: Iterable[Block]) -> bytes:
+        """The calls that no delta brought arguments of, as their blocks have them."""
+        events = []
+        for index, block in enumerate(blocks):
+            if isinstance(block, ToolCall) and (index not in self._calls or self._calls[index].number < 0):
+                call = self._calls[index] = _Call()
+                call.id, call.name = block.id, block.name
+                events.append(self._begin(call, index, block.arguments or "{}"))
+        return b"".join(events)
+
+
+def write_response(result: ReadResult, shown: Shown) -> bytes:
+    """A whole chat completion; the error where the response is not whole."""
+    problem = problem_in(result)
+    if problem is not None:
+        return write_error(problem)
+    blocks = result.blocks
+    texts = [block for block in blocks if isinstance(block, Text)]
+    refusal = "".join(block.text for block in texts if block.source_field == "refusal")
+    content = "".join(block.text for block in texts if block.source_field != "refusal")
+    reasoning = "".join(b.thought for b in blocks if isinstance(b, ThinkingBlock) and not b.is_hidden)
+    fields: dict[str, Any] = {
+        "reasoning_content": reasoning if shown.reasoning else "",
+        "refusal": refusal,
+        "tool_calls": _calls(blocks, shown),
+        "images": _images(blocks),
+        "reasoning_details": _details(blocks, shown),
+    }
+    message = {"role": "assistant", "content": content or None}
+    message.update((name, value) for name, value in fields.items() if value)
+    body = {
+        "id": shown.id,
+        "object": "chat.completion",
+        "created": shown.created,
+        "model": shown.model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(result)}],
+    }
+    if result.usage is not None:
+        body["usage"] = _usage(result.usage)
+    return canonical.raw(canonical.source(body))
+
+
+def write_error(problem: Problem) -> bytes:
+    """The body of an error. A type that is no word of this dialect stands as the code where there is no other."""
+    own = problem.type in _OWN_TYPES
+    kind = problem.type if own else _TYPES.get(problem.status, "")
+    if problem.code == "insufficient_quota":
+        kind = problem.code
+    error = {
+        "message": problem.message,
+        "type": kind or ("server_error" if problem.status >= 500 else "invalid_request_error"),
+        "param": problem.param or None,
+        "code": problem.code or ("" if own else problem.type) or None,
+    }
+    return canonical.raw(canonical.source({"error": error}))
+
+
+def _calls(blocks: Iterable[Block], shown: Shown) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": call_id(block.id, shown.id, index),
+            "type": "function",
+            "function": {"name": block.name, "arguments": block.arguments or "{}"},
+        }
+        for index, block in enumerate(blocks)
+        if isinstance(block, ToolCall)
+    ]
+
+
+def _images(blocks: Iterable[Block]) -> list[Any]:
+    """Images as content parts, in the field where clients look for them; what has no part is left out."""
+    images = []
+    for block in blocks:
+        if isinstance(block, Media) and block.media_type.startswith("image/"):
+            try:
+                images.append(canonical.decode(media.part(block)))
+            except UnsupportedContent:
+                continue
+    return images
+
+
+def _details(blocks: Sequence[Block], shown: Shown) -> list[dict[str, Any]]:
+    """The state that the client may send back, in the one entry that generic clients keep."""
+    state = shown.state(blocks)
+    entry = {"type": "reasoning.encrypted", "data": state, "format": "thinkback-v1", "id": shown.id, "index": 0}
+    return [entry] if state else []
+
+
+def _finish(result: ReadResult) -> str:
+    outcome = result.response.outcome
+    if outcome == "refused":
+        spoken = any(isinstance(block, Text) and block.source_field == "refusal" for block in result.blocks)
+        return "stop" if spoken else "content_filter"
+    return _FINISHES.get(outcome, "stop")
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    """Counts as OpenAI gives them; what nobody reported is left out of the details."""
+    found = counts(usage)
+    told: dict[str, Any] = {
+        "prompt_tokens": found.input,
+        "completion_tokens": found.output,
+        "total_tokens": found.input + found.output,
+    }
+    prompt = {"cached_tokens": usage.cached, "cache_write_tokens": usage.cache_write}
+    prompt = {name: value for name, value in prompt.items() if value is not None}
+    if prompt:
+        told["prompt_tokens_details"] = prompt
+    if usage.reasoning is not None:
+        told["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
+    return told
