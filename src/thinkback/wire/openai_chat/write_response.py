@@ -1,9 +1,10 @@
 """Response writer of the ``openai-chat`` dialect: values of any dialect to a chat completion or its chunks.
 
-Promises: readable reasoning is in ``reasoning_content``, each call has an id and arguments, counts are in OpenAI's meaning (output
-with reasoning, input with what was cached), and the gateway's state is one entry of ``reasoning_details``. A refused
-response without words of refusal and one stopped by a filter end in ``content_filter``; one that the provider would go
-on with ends in ``length``, because it is not whole. Must not: write what only another dialect understands.
+Promises: readable reasoning is in ``reasoning_content``, each call has an id and arguments, counts are in OpenAI's
+meaning (output with reasoning, input with what was cached), and the gateway's state is one entry of
+``reasoning_details``. A refused response without words of refusal and one stopped by a filter end in
+``content_filter``; one that the provider would go on with ends in ``length``, because it is not whole. Must not: write
+what only another dialect understands.
 """
 
 from __future__ import annotations
