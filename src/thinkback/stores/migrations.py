@@ -27,10 +27,16 @@ FROM pragma_application_id, pragma_user_version
 
 
 class Schema(NamedTuple):
-    """A directory of migrations and the names of those to apply, oldest first."""
+    """A directory of migrations and the names of those to apply, oldest first.
+
+    ``what`` they make; ``mark`` is the application id of such a file, ``space`` PostgreSQL's schema for it.
+    """
 
     directory: Path
     names: tuple[str, ...]
+    what: str = "log of thinkback"
+    mark: int = APPLICATION_ID
+    space: str = "thinkback"
 
 
 NEWEST = Schema(Path(__file__).with_name("sqlite_schema"), ("0001_log", "0002_versions", "0003_search"))
@@ -38,12 +44,12 @@ NEWEST = Schema(Path(__file__).with_name("sqlite_schema"), ("0001_log", "0002_ve
 
 def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:
     """Bring the file up to ``schema``. Raises ``FormatVersionError`` when the file is newer than it."""
-    version = _version(connection, path)
+    version = _version(connection, path, schema)
     if version > len(schema.names):
         raise too_new(path, version, schema)
     for number in range(version + 1, len(schema.names) + 1):
         with transaction(connection):
-            if _version(connection, path) < number:  # another process may have been first
+            if _version(connection, path, schema) < number:  # another process may have been first
                 _apply(connection, path, schema, number)
 
 
@@ -58,16 +64,16 @@ def check(connection: Connection, schema: Schema = NEWEST) -> Iterator[str]:
         yield f"user_version is {version}, expected {len(schema.names)}"
 
 
-def _version(connection: Connection, path: str) -> int:
+def _version(connection: Connection, path: str, schema: Schema) -> int:
     """The format of the file, 0 for an empty one. Refuses another program's database."""
     application, version, used = connection.execute(_FORMAT).fetchone()
-    if application == APPLICATION_ID:
+    if application == schema.mark:
         return int(version)
     if version or used:
         raise StoreError(
-            f"{path} is a SQLite database of another program, not a log of thinkback",
+            f"{path} is a SQLite database of another program, not a {schema.what}",
             details={"path": path},
-            next_actions=("check the path, or name a file that does not exist yet to begin a new log",),
+            next_actions=("check the path, or name one where no file is yet to begin anew",),
         )
     return 0
 
@@ -83,7 +89,7 @@ def _apply(connection: Connection, path: str, schema: Schema, number: int) -> No
         raise failed_check(path, name, broken)
     row = (number, name, checksum(schema, name))
     connection.execute("INSERT INTO migrations (version, name, checksum) VALUES (?, ?, ?)", row)
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA application_id = {schema.mark}")
     connection.execute(f"PRAGMA user_version = {number}")
 
 

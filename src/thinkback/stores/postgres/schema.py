@@ -17,46 +17,46 @@ from thinkback.stores.postgres.connections import Connection, transaction
 NEWEST = Schema(Path(__file__).parents[1] / "postgres_schema", ("0001_log",))
 
 _BEGIN = """
-CREATE SCHEMA thinkback;
-CREATE TABLE thinkback.migrations (version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL);
+CREATE SCHEMA {space};
+CREATE TABLE {space}.migrations (version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL);
 """
 _THERE_ALREADY = (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable)
 
 
 def migrate(db: Connection, shown: str, schema: Schema = NEWEST) -> None:
     """Bring the database up to ``schema``. Raises ``FormatVersionError`` when it is newer than that."""
-    version = _version(db)
+    version = _version(db, schema)
     if version is None:
         try:
             with transaction(db):
-                db.execute(_BEGIN)
+                db.execute(_BEGIN.format(space=schema.space))
                 _apply(db, shown, schema, 1)
             version = 1
         except _THERE_ALREADY:  # another process was first
-            version = _version(db) or 0
+            version = _version(db, schema) or 0
     if version > len(schema.names):
         raise too_new(shown, version, schema)
     for number in range(version + 1, len(schema.names) + 1):
         with transaction(db):
-            db.execute("LOCK TABLE thinkback.migrations IN EXCLUSIVE MODE")
-            if (_version(db) or 0) < number:
+            db.execute(f"LOCK TABLE {schema.space}.migrations IN EXCLUSIVE MODE")
+            if (_version(db, schema) or 0) < number:
                 _apply(db, shown, schema, number)
 
 
 def check(db: Connection, schema: Schema = NEWEST) -> Iterator[str]:
     """What is wrong with the recorded migrations and with what they promise."""
-    rows = db.execute("SELECT version, name, checksum FROM thinkback.migrations").fetchall()
+    rows = db.execute(f"SELECT version, name, checksum FROM {schema.space}.migrations").fetchall()
     yield from unlike({row[0]: row[1:] for row in rows}, schema)
     for name in schema.names:
         yield from _broken(db, schema, name)
 
 
-def _version(db: Connection) -> int | None:
-    """The format of the log, ``None`` where there is none."""
-    row = db.execute("SELECT to_regclass('thinkback.migrations')").fetchone()
+def _version(db: Connection, schema: Schema) -> int | None:
+    """The format of what is there, ``None`` where there is none."""
+    row = db.execute(f"SELECT to_regclass('{schema.space}.migrations')").fetchone()
     if row == (None,):
         return None
-    row = db.execute("SELECT coalesce(max(version), 0) FROM thinkback.migrations").fetchone()
+    row = db.execute(f"SELECT coalesce(max(version), 0) FROM {schema.space}.migrations").fetchone()
     return None if row is None else int(row[0])
 
 
@@ -67,7 +67,7 @@ def _apply(db: Connection, shown: str, schema: Schema, number: int) -> None:
     if broken:
         raise failed_check(shown, name, broken)
     row = (number, name, checksum(schema, name))
-    db.execute("INSERT INTO thinkback.migrations (version, name, checksum) VALUES (%s, %s, %s)", row)
+    db.execute(f"INSERT INTO {schema.space}.migrations (version, name, checksum) VALUES (%s, %s, %s)", row)
 
 
 def _broken(db: Connection, schema: Schema, name: str) -> Iterator[str]:

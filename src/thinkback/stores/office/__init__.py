@@ -1,0 +1,53 @@
+"""The office: what a gateway keeps beside the logs. Keys, what they spent, answers that may be given again, carriers.
+
+``open_office`` picks where it is kept; importing this package loads no database.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thinkback.errors import StoreError
+from thinkback.stores import SERVER, Durability
+
+if TYPE_CHECKING:
+    from thinkback.stores.office.protocol import Office
+
+FILE = "gateway.db"
+
+
+def open_office(place: str | os.PathLike[str], durability: Durability = "full", connections: int = 4) -> Office:
+    """The office in the directory ``place``, or in the database of a ``postgresql://`` address; made if not there.
+
+    ``durability`` as for a log; ``connections`` is how many may be open to a server. Raises ``StoreError``.
+    """
+    where = os.fspath(place)
+    if where.startswith(SERVER):
+        return _on_server(where, durability, connections)
+    from thinkback.stores.office.sqlite import SqliteOffice
+
+    directory = Path(where)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the directory {where} of the gateway cannot be made ({error.strerror})",
+            details={"path": where},
+            next_actions=("check the path, and that this user may write there",),
+        ) from error
+    return SqliteOffice(str(directory / FILE), durability)
+
+
+def _on_server(url: str, durability: Durability, connections: int) -> Office:
+    try:
+        from thinkback.stores.office.postgres import PostgresOffice
+    except ImportError as error:
+        if error.name not in (None, "psycopg"):  # None: it is there, and the library that it needs is not
+            raise
+        raise StoreError(
+            "the gateway's tables in PostgreSQL need psycopg, which is not installed",
+            next_actions=("install it with `pip install 'thinkback[postgres]'`",),
+        ) from error
+    return PostgresOffice(url, durability, connections)

@@ -1,0 +1,25 @@
+"""Offices for the conformance suite: each kind, empty, and where several processes may open one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from thinkback.stores.office import open_office
+from thinkback.stores.office.protocol import Office
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A directory, or the address of an empty database."""
+    return str(tmp_path / "store") if request.param == "sqlite" else str(request.getfixturevalue("database"))
+
+
+@pytest.fixture
+def office(place: str) -> Iterator[Office]:
+    """One office of each kind, empty."""
+    opened = open_office(place)
+    yield opened
+    opened.close()
