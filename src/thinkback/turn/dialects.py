@@ -130,7 +130,8 @@ class Front(msgspec.Struct, frozen=True):
 
     ``write_response`` gives a whole document, ``write_error`` the body of an error. ``rewrite`` changes the opaque
     values in one JSON document (an event's payload or a whole response) and no other byte. ``ends`` gives the offset
-    in a piece of a stream at which the dialect's last event begins, -1 where it does not.
+    in a piece of a stream at which the dialect's last event begins, -1 where it does not. ``bare`` undoes the form
+    that ``rewrite`` and the writers give an opaque value so that the clients of the dialect can keep it.
     """
 
     writer: Callable[[Shown], ResponseWriter]
@@ -138,6 +139,7 @@ class Front(msgspec.Struct, frozen=True):
     write_error: Callable[[Problem], bytes]
     rewrite: Callable[[bytes, Callable[[str], str]], bytes]
     ends: Callable[[bytes], int]
+    bare: Callable[[str], str] = str
     document_type: str = "application/json"
     stream_type: str = "text/event-stream"
 
@@ -152,4 +154,11 @@ def front(name: str) -> Front:
         )
     written = import_module(f"thinkback.wire.{PACKAGES[name]}.write_response")
     opaque = import_module(f"thinkback.wire.{PACKAGES[name]}.opaque")
-    return Front(written.Writer, written.write_response, written.write_error, opaque.rewrite, opaque.ends)
+    return Front(
+        writer=written.Writer,
+        write_response=written.write_response,
+        write_error=written.write_error,
+        rewrite=opaque.rewrite,
+        ends=opaque.ends,
+        bare=getattr(opaque, "bare", str),
+    )

@@ -1,0 +1,192 @@
+"""Response writer of the ``gemini`` dialect: values of any dialect to a ``GenerateContentResponse`` or its chunks.
+
+Promises: readable reasoning is in parts with ``thought``, counts are in Google's meaning (candidates without thoughts),
+the gateway's state is the signature of the first call, else of an empty text at the end. Calls come whole and behind
+all else of a stream, each with an object: arguments that are none stand inside one (``as_object``). A refused response
+ends in ``SAFETY``, its words are text. Must not: write what only another dialect understands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from thinkback.errors import UnsupportedContent
+from thinkback.model import canonical
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, Unknown
+from thinkback.model.commits import Outcome, Usage
+from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta
+from thinkback.wire.gemini.blocks import signed, wire_object
+from thinkback.wire.gemini.opaque import armoured
+from thinkback.wire.result import ReadResult
+from thinkback.wire.writing import Problem, Shown, closing_tag, counts, problem_in
+
+_BETWEEN = b",\r\n"
+_FINISHES: dict[Outcome, bytes] = {
+    "max_tokens": b"MAX_TOKENS",
+    "max_tokens_in_reasoning": b"MAX_TOKENS",
+    "refused": b"SAFETY",
+    "safety": b"SAFETY",
+    "paused": b"CONTINUATION",
+}
+_STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    402: "RESOURCE_EXHAUSTED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    408: "DEADLINE_EXCEEDED",
+    409: "ABORTED",
+    412: "FAILED_PRECONDITION",
+    413: "INVALID_ARGUMENT",
+    422: "INVALID_ARGUMENT",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    501: "UNIMPLEMENTED",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+    529: "UNAVAILABLE",
+}
+_OWN_STATUSES = frozenset({*_STATUSES.values(), "INTERNAL", "OUT_OF_RANGE", "ALREADY_EXISTS", "DATA_LOSS"})
+
+
+class Writer:
+    """A streamed response, as events or as an array; see ``ResponseWriter``."""
+
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
+        self._is_array = shown.framing == "json"
+        self._has_begun = False
+        self._before, after = (_BETWEEN, b"") if self._is_array else (b"data: ", b"\r\n\r\n")
+        self._after = after
+        self._text = self._before + b'{"candidates":[{"content":{"parts":[{"text":'
+        self._text_end = b'}],"role":"model"},"index":0}]%b}%b' % (_tail(shown), after)
+        self._thought_end = b',"thought":true' + self._text_end
+
+    def begin(self) -> bytes:
+        """Nothing: a response begins with its first part."""
+        return b""
+
+    def show(self, deltas: Sequence[Delta]) -> bytes:
+        """A chunk for each piece of text or reasoning."""
+        events: list[bytes] = []
+        for delta in deltas:
+            if isinstance(delta, TextDelta):
+                events += (self._text, canonical.string(delta.text), self._text_end)
+            elif isinstance(delta, ReasoningDelta):
+                if self._shown.reasoning:
+                    events += (self._text, canonical.string(delta.text), self._thought_end)
+            elif isinstance(delta, Reclassified):
+                tag = closing_tag(delta, self._shown)
+                events += (self._text, canonical.string(tag), self._text_end) if tag else ()
+        return self._sent(b"".join(events)) if events else b""
+
+    def end(self, result: ReadResult) -> bytes:
+        """Calls and media, then why it ended, with the state where there is no call, and the usage."""
+        problem = problem_in(result)
+        if problem is not None:
+            return self.fail(problem)
+        blocks = [block for block in result.blocks if isinstance(block, ToolCall | Media)]
+        parts, last = _signed(_parts(blocks, self._shown), self._shown.state(result.blocks))
+        said = self._event(_candidate(parts), b"") if parts else b""
+        usage = result.usage if self._shown.usage else None
+        ended = self._event(_candidate([last or b'{"text":""}'], _finish(result)), _usage(usage))
+        return self._sent(said + ended) + (b"]" if self._is_array else b"")
+
+    def fail(self, problem: Problem) -> bytes:
+        """The error in place of a further response."""
+        error = self._before + _one_line(write_error(problem)) + self._after
+        return self._sent(error) + (b"]" if self._is_array else b"")
+
+    def _event(self, candidate: bytes, usage: bytes) -> bytes:
+        return b'%b{"candidates":[%b]%b%b}%b' % (self._before, candidate, usage, _tail(self._shown), self._after)
+
+    def _sent(self, events: bytes) -> bytes:
+        """The events; the first of an array opens it."""
+        if self._has_begun or not self._is_array:
+            return events
+        self._has_begun = True
+        return b"[" + events.removeprefix(_BETWEEN)
+
+
+def write_response(result: ReadResult, shown: Shown) -> bytes:
+    """A whole response; the error where it is not whole."""
+    problem = problem_in(result)
+    if problem is not None:
+        return write_error(problem)
+    parts, last = _signed(_parts(result.blocks, shown), shown.state(result.blocks))
+    candidate = _candidate([*parts, last] if last else parts, _finish(result))
+    return b'{"candidates":[%b]%b%b}' % (candidate, _usage(result.usage), _tail(shown))
+
+
+def write_error(problem: Problem) -> bytes:
+    """The body of an error."""
+    status = problem.type if problem.type in _OWN_STATUSES else _STATUSES.get(problem.status, "")
+    error = {
+        "code": problem.status,
+        "message": problem.message,
+        "status": status or ("INTERNAL" if problem.status >= 500 else "INVALID_ARGUMENT"),
+    }
+    return canonical.raw(canonical.source({"error": error}))
+
+
+def _tail(shown: Shown) -> bytes:
+    """What stands in every response of a stream."""
+    return b',"modelVersion":%b,"responseId":%b' % (canonical.string(shown.model), canonical.string(shown.id))
+
+
+def _candidate(parts: Iterable[bytes], finish: bytes = b"") -> bytes:
+    reason = b'"finishReason":"%b",' % finish if finish else b""
+    return b'{"content":{"parts":[%b],"role":"model"},%b"index":0}' % (b",".join(parts), reason)
+
+
+def _parts(blocks: Iterable[Block], shown: Shown) -> list[bytes]:
+    """The parts of blocks, each made from its values: neither its wire object nor what is opaque of it is written."""
+    parts = []
+    for block in blocks:
+        if isinstance(block, Unknown) or (isinstance(block, Text) and not block.text):
+            continue
+        if isinstance(block, ThinkingBlock) and (block.is_hidden or not block.thought or not shown.reasoning):
+            continue
+        try:
+            parts.append(_one_line(wire_object(msgspec.structs.replace(block, wire="", carriers=()))))
+        except UnsupportedContent:
+            continue
+    return parts
+
+
+def _signed(parts: list[bytes], state: str) -> tuple[list[bytes], bytes]:
+    """The parts with the state on the first call, and a part for it where there is none."""
+    if not state:
+        return parts, b""
+    signature = signed(armoured(state))
+    for at, part in enumerate(parts):
+        if part.startswith(b'{"functionCall":'):
+            return [*parts[:at], part[:-1] + signature + b"}", *parts[at + 1 :]], b""
+    return parts, b'{"text":""%b}' % signature
+
+
+def _one_line(source: bytes) -> bytes:
+    """JSON without line ends, which would end an event; in JSON they are white space only."""
+    return source.replace(b"\r", b" ").replace(b"\n", b" ") if b"\n" in source or b"\r" in source else source
+
+
+def _finish(result: ReadResult) -> bytes:
+    return _FINISHES.get(result.response.outcome, b"STOP")
+
+
+def _usage(usage: Usage | None) -> bytes:
+    """Counts as Google gives them, as a member behind others."""
+    if usage is None:
+        return b""
+    found = counts(usage)
+    told = {
+        "promptTokenCount": found.input,
+        "candidatesTokenCount": max(0, found.output - found.reasoning),
+        "thoughtsTokenCount": usage.reasoning,
+        "cachedContentTokenCount": usage.cached,
+        "totalTokenCount": found.input + found.output,
+    }
+    return b',"usageMetadata":' + canonical.encode({name: value for name, value in told.items() if value is not None})
