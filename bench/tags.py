@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from bench.measure import Figure, Group, interleaved, timed
 from bench.streams import words
-from thinkback.wire.think_tags import TagSplitter
+from thinkback.model.think_tags import TagSplitter
 
 OPEN, CLOSE = "<think>", "</think>"
 _FALSE_STARTS = ("<thi", "</p>", " a < b ", "</thin", "<b>bold</b>")

@@ -10,7 +10,7 @@ from itertools import groupby
 from tests.fuzz import harness
 
 with harness.instrumented():
-    from thinkback.wire.think_tags import LONE_CLOSINGS, TAGS, TagSplitter
+    from thinkback.model.think_tags import LONE_CLOSINGS, TAGS, TagSplitter
 
 
 def split(pieces: list[str]) -> list[tuple[str, str]]:

@@ -1,18 +1,14 @@
-"""Which messages a program sees of a session, so that a history it holds is recognised."""
+"""Takes a history that a program holds into a session: what of it is there already, by what is visible of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from thinkback.errors import ThinkbackError
-from thinkback.model import canonical
-from thinkback.model.blocks import Text, ToolCall, ToolResult
-from thinkback.model.commits import Commit, Draft, Message, Response, TurnEnded
+from thinkback.log.visible import Said, drafts_of, said
+from thinkback.model.commits import Commit, Draft, Message, TurnEnded
 
-Visible: TypeAlias = tuple[object, ...]
-
-_OF_A_RESPONSE = ("response", "reasoning", "assistant", "tool_call", "other", "media")
+_BEGINS = ("user", "system", "tool_result", "response")
 
 
 def new_drafts(commits: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
@@ -20,72 +16,74 @@ def new_drafts(commits: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft
 
     Raises ``ThinkbackError`` where the two histories differ.
     """
-    known = visible([Draft(c.kind, c.value, c.response, c.index) for c in commits])
-    groups = _by_message(drafts)
-    theirs = visible(drafts)
-    if theirs[: len(known)] != known:
-        same = (at for at, (one, other) in enumerate(zip(theirs, known, strict=False)) if one != other)
-        at = next(same, len(theirs))
-        raise ThinkbackError(
-            f"messages[{at}] differs from what the session holds"
-            if at < len(theirs)
-            else f"the session holds {len(known)} messages, the history only {len(theirs)}",
-            details={"message": at},
-            next_actions=("adopt it into a new session",),
-        )
-    added = [draft for group in groups[len(known) :] for draft in group]
-    if added and _ends_turn(groups[-1]):
+    stored = drafts_of(commits)
+    known, theirs = said(stored), said(drafts)
+    end = _end_of_known(stored, known, drafts, theirs)
+    seen = next((place for message in theirs for place in message.at if place >= end), len(drafts))
+    held = _begun(stored, known[-1].at[-1] + 1 if known else 0)
+    added = [*_without(held, drafts[end:seen]), *drafts[seen:]]
+    if added and _ends_turn(added):
         added.append(Draft("turn_ended", TurnEnded("completed", "adopted")))
     return added
 
 
-def visible(drafts: Sequence[Draft]) -> list[Visible]:
-    """The messages as a program holds them; parallel results stand in any order, so theirs is made one."""
-    seen = [_visible_of(group) for group in _by_message(drafts)]
-    ordered: list[Visible] = []
-    results: list[Visible] = []
-    for item in seen:
-        if item[0] == "tool":
-            results.append(item)
+def _end_of_known(stored: Sequence[Draft], known: list[Said], drafts: Sequence[Draft], theirs: list[Said]) -> int:
+    """How many of ``drafts`` say what is known."""
+    if not known:
+        return 0
+    last = len(known) - 1
+    for at, (ours, other) in enumerate(zip(known, theirs, strict=False)):
+        if ours.value == other.value:
             continue
-        ordered += [*sorted(results, key=str), item]
-        results = []
-    return [*ordered, *sorted(results, key=str)]
+        end = _end_inside(stored, ours, drafts, theirs, at) if at == last else 0
+        if end:
+            return end
+        raise _differs(len(_begun(drafts[: other.at[0]], 0)))
+    if len(theirs) <= last:
+        at = len(_begun(drafts, 0))
+        raise _differs(at, f"the session holds {len(_begun(stored, 0))} messages, the history only {at}")
+    return theirs[last].at[-1] + 1
 
 
-def _by_message(drafts: Sequence[Draft]) -> list[list[Draft]]:
-    """The drafts of each message. A response that did not complete is none: no program was given it to hold."""
-    groups: dict[object, list[Draft]] = {}
-    broken: set[str] = set()
-    for at, draft in enumerate(drafts):
-        if isinstance(draft.value, Response) and not draft.value.complete:
-            broken.add(draft.response)
-        if draft.kind in ("user", "system", "tool_result"):
-            groups[at] = [draft]
-        elif draft.kind in _OF_A_RESPONSE and draft.response not in broken:
-            groups.setdefault(draft.response, []).append(draft)
-    return list(groups.values())
+def _end_inside(stored: Sequence[Draft], known: Said, drafts: Sequence[Draft], theirs: list[Said], at: int) -> int:
+    """Where in the message at ``at`` what is known ends: neighbours of one speaker are one, and some may be new."""
+    count = len(_begun([stored[place] for place in known.at], 0))
+    begins = [place for place in theirs[at].at if drafts[place].kind in _BEGINS]
+    if count >= len(begins):
+        return 0
+    first = theirs[at - 1].at[0] if at else 0
+    there = said(drafts[first : begins[count]])
+    return begins[count] if there and there[-1].value == known.value else 0
 
 
-def _visible_of(group: list[Draft]) -> Visible:
-    values = [draft.value for draft in group]
-    first = values[0]
-    if isinstance(first, Message):
-        return (group[0].kind, first.text.strip(), tuple(part.wire for part in first.parts if part.wire))
-    if isinstance(first, ToolResult):
-        return ("tool", first.id, first.content)
-    text = "".join(value.text for value in values if isinstance(value, Text)).strip()
-    calls = tuple((v.id, v.name, _arguments(v.arguments)) for v in values if isinstance(v, ToolCall))
-    return ("assistant", text, calls)
+def _begun(drafts: Sequence[Draft], start: int) -> list[tuple[str, str]]:
+    """Each message that begins in ``drafts`` from ``start`` on: its kind, and what a system message says."""
+    found = (draft for draft in drafts[start:] if draft.kind in _BEGINS and not draft.edit)
+    return [(draft.kind, draft.value.text.strip() if isinstance(draft.value, Message) else "") for draft in found]
 
 
-def _ends_turn(group: list[Draft]) -> bool:
-    return group[0].kind == "response" and not any(draft.kind == "tool_call" for draft in group)
+def _without(held: list[tuple[str, str]], drafts: Sequence[Draft]) -> list[Draft]:
+    """``drafts`` without the messages at their beginning that are held; no visible ones are among them."""
+    left: list[Draft] = []
+    skips = False
+    for draft in drafts:
+        if begun := _begun([draft], 0):
+            skips = held[:1] == begun
+            held = held[1:] if skips else held
+        if not skips:
+            left.append(draft)
+    return left
 
 
-def _arguments(source: str) -> str:
-    """Arguments as canonical JSON where they are JSON: programs re-serialise them."""
-    try:
-        return canonical.encode(canonical.decode(source)).decode()
-    except ValueError:
-        return source
+def _differs(at: int, why: str = "") -> ThinkbackError:
+    return ThinkbackError(
+        why or f"messages[{at}] differs from what the session holds",
+        details={"message": at},
+        next_actions=("adopt it into a new session",),
+    )
+
+
+def _ends_turn(drafts: Sequence[Draft]) -> bool:
+    """Whether the last message is a response without calls."""
+    start = max(at for at, draft in enumerate(drafts) if draft.kind in _BEGINS)
+    return drafts[start].kind == "response" and not any(draft.kind == "tool_call" for draft in drafts[start:])

@@ -11,9 +11,9 @@ from typing import Any, assert_never
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.deltas import ReasoningDelta, Reclassified, TextDelta
+from thinkback.model.think_tags import Piece, TagSplitter
 from thinkback.wire.arrival import Arrival, join
 from thinkback.wire.bedrock.blocks import TEXT_BEGINS, TEXT_ENDS, TEXT_WITHIN
-from thinkback.wire.think_tags import Piece, TagSplitter
 
 
 class TextContent:

@@ -8,9 +8,9 @@ from typing import Any, Literal, assert_never
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media
 from thinkback.model.deltas import Reclassified, ToolCallDelta
+from thinkback.model.think_tags import Piece, TagSplitter
 from thinkback.wire.arrival import Arrival
 from thinkback.wire.ollama.blocks import TextPart, ThoughtPart, WholePart, read_call
-from thinkback.wire.think_tags import Piece, TagSplitter
 
 
 class MessageBuilder:

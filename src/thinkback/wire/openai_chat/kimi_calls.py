@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from thinkback.wire.think_tags import split_at
+from thinkback.model.think_tags import split_at
 
 BEGIN = "<|tool_calls_section_begin|>"
 END = "<|tool_calls_section_end|>"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from thinkback.wire.code_spans import CodeSpans
-from thinkback.wire.think_tags import LONE_CLOSINGS, TAGS, TagSplitter, split_at
+from thinkback.model.code_spans import CodeSpans
+from thinkback.model.think_tags import LONE_CLOSINGS, TAGS, TagSplitter, split_at
 
 LONG = "x" * 4200
 

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from thinkback.wire.code_spans import CodeSpans
+from thinkback.model.code_spans import CodeSpans
 
 # Opening and closing delimiters seen on the wire (wire-formats 4.1).
 TAGS: tuple[tuple[str, str], ...] = (
@@ -67,6 +67,8 @@ _OPENINGS = (*map(re.escape, _CLOSING_OF), _WITH_ATTRIBUTES)
 _AFTER_TAGS = _any_of(*_OPENINGS)
 _BEFORE_TAGS = _any_of(*_OPENINGS, *map(re.escape, LONE_CLOSINGS))
 _FIRST = re.compile(r"[<\[◁]")
+# A text is read so often at most, so that no text takes long.
+_TIMES = 4
 
 
 def _beginnings(tags: tuple[str, ...]) -> frozenset[str]:
@@ -220,3 +222,27 @@ def split_at(text: str, start: int, mark: str) -> tuple[int, int]:
     """(place, end) of the first ``mark``; without one, place -1 and where what may become one begins."""
     at = text.find(mark, start)
     return (at, at) if at >= 0 else (-1, _held_from(text, start, mark))
+
+
+def untagged(text: str) -> str:
+    """``text`` without the reasoning in it; of one that was untagged before it is the same."""
+    for _ in range(_TIMES):
+        if _BEFORE_TAGS.search(text) is None:
+            break
+        left = _outside(text)
+        if left == text:
+            break
+        text = left
+    return text
+
+
+def _outside(text: str) -> str:
+    """What of ``text`` is no reasoning and no tag, read once."""
+    splitter = TagSplitter()
+    kept: list[str] = []
+    for piece in (*splitter.feed(text), *splitter.close()):
+        if piece.kind == "lone_close":
+            kept = []
+        elif piece.kind == "text":
+            kept.append(piece.text)
+    return "".join(kept)

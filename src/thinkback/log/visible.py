@@ -1,0 +1,334 @@
+"""What a client sees of a conversation and sends back, as digests: by them it is recognised (docs/format.md).
+
+Promises: a response and its echo have the same value, whatever dialects they were read from and whatever a client does
+to what it keeps: arguments written anew, white space trimmed, parts merged, ids dropped, system prompts moved, cache
+marks and reasoning added or left out. What anybody else said is the same only word for word. Must not: look anything
+up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.blocks import Media, Text, ToolCall, ToolResult, Unknown
+from thinkback.model.commits import Commit, Draft, Erased, Message, Response, surviving
+from thinkback.model.think_tags import untagged
+
+Speaker: TypeAlias = Literal["user", "assistant", "tool"]
+WINDOW = 4
+SIZE = 16
+
+_VISIBLE, _CHAIN, _WINDOW = b"thinkback visible 1\n", b"thinkback chain 1\n", b"thinkback window 1\n"
+_CALL, _RESPONSE = b"thinkback call 1\n", b"thinkback response 1\n"
+_SPEAKERS: dict[str, Speaker] = {
+    "user": "user",
+    "tool_result": "tool",
+    "response": "assistant",
+    "reasoning": "assistant",
+    "assistant": "assistant",
+    "tool_call": "assistant",
+    "other": "assistant",
+    "media": "assistant",
+}
+# Where whole numbers of a program that has only floating-point ones end.
+_EXACT = 2**53
+_TO_STANDARD = str.maketrans("-_", "+/", "= \t\r\n")
+
+
+class Said(msgspec.Struct, frozen=True, gc=False):
+    """A message as a client sees it; neighbours of one speaker are one.
+
+    ``value`` is the digest of its normal form (16 bytes), ``calls`` are the ids of the calls in it, or of those that
+    it answers, ``at`` the places of its drafts, ``responses`` the ids of the responses in it.
+    """
+
+    speaker: Speaker
+    value: bytes
+    calls: tuple[str, ...]
+    at: tuple[int, ...]
+    responses: tuple[str, ...]
+
+
+def said(drafts: Sequence[Draft]) -> list[Said]:
+    """The messages of a history. Left out are the system, tools, records and edits, responses that did not complete,
+    because nobody was given them to keep, and those in which nothing is visible.
+    """
+    messages: list[Said] = []
+    called: Sequence[ToolCall] = ()
+    for run in _runs(_units(drafts)):
+        if run.speaker == "assistant":
+            called = run.calls
+            ids: Iterable[str] = (call.id for call in called)
+            form = _assistant(run)
+        elif run.speaker == "user":
+            ids, form = (), _user(run.values)
+        else:
+            ids, form = (value.id for value in run.values if isinstance(value, ToolResult)), _tool(run.values, called)
+        value = _digest(_VISIBLE, canonical.encode(form))
+        messages.append(Said(run.speaker, value, tuple(ids), tuple(run.at), tuple(run.responses)))
+    return messages
+
+
+def drafts_of(commits: Iterable[Commit]) -> list[Draft]:
+    """Stored commits in the form in which ``said`` takes them."""
+    return [Draft(commit.kind, commit.value, commit.response, commit.index, commit.edit) for commit in commits]
+
+
+def chain(values: Iterable[bytes]) -> list[bytes]:
+    """For each message a digest of all from the first one up to it."""
+    links: list[bytes] = []
+    last = b""
+    for value in values:
+        last = _digest(_CHAIN, last + value)
+        links.append(last)
+    return links
+
+
+def windows(values: Sequence[bytes]) -> list[bytes]:
+    """For each message a digest of it and the three before it, as far as there are any."""
+    return [_digest(_WINDOW, b"".join(values[max(0, at - WINDOW + 1) : at + 1])) for at in range(len(values))]
+
+
+def of_call(id: str) -> bytes:
+    """The digest by which the response that made the call ``id`` is found."""
+    return _digest(_CALL, _utf8(id))
+
+
+def of_response(id: str) -> bytes:
+    """The digest by which a response is found under the id that its client was given."""
+    return _digest(_RESPONSE, _utf8(id))
+
+
+class _Run:
+    """A message under construction: what one speaker says before another does."""
+
+    __slots__ = ("at", "calls", "responses", "speaker", "texts", "values")
+
+    def __init__(self, speaker: Speaker) -> None:
+        self.speaker = speaker
+        self.at: list[int] = []
+        self.values: list[Any] = []
+        self.texts: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.responses: list[str] = []
+
+    def join(self, other: _Run) -> None:
+        """Go on with what the same speaker says next."""
+        self.at += other.at
+        self.values += other.values
+        self.texts += other.texts
+        self.calls += other.calls
+        self.responses += other.responses
+
+
+def _units(drafts: Sequence[Draft]) -> Iterable[_Run]:
+    """Each message, response and result for itself."""
+    unit: _Run | None = None
+    response, whole = "", True
+    for at, draft in enumerate(drafts):
+        speaker = _SPEAKERS.get(draft.kind)
+        if speaker is None or draft.edit:
+            continue
+        if speaker != "assistant":
+            if unit is not None:
+                yield unit
+                unit = None
+            one = _Run(speaker)
+            one.at.append(at)
+            one.values.append(surviving(draft.value))
+            yield one
+            continue
+        value = draft.value
+        if unit is None or draft.kind == "response" or draft.response != response or not response:
+            if unit is not None:
+                yield unit
+            unit = _Run("assistant")
+            response = draft.response
+            whole = not isinstance(value, Response) or value.complete
+            if response and whole:
+                unit.responses.append(response)
+        if not whole:
+            continue
+        unit.at.append(at)
+        if type(value) is Erased:
+            value = surviving(value)
+        if type(value) is Text:
+            unit.texts.append(value.text)
+        elif type(value) is ToolCall:
+            unit.calls.append(value)
+    if unit is not None:
+        yield unit
+
+
+def _runs(units: Iterable[_Run]) -> Iterable[_Run]:
+    """Neighbours of one speaker as one; what has nothing visible in it is not there."""
+    run: _Run | None = None
+    for unit in units:
+        if unit.speaker == "assistant":
+            unit.texts = ["".join(untagged("".join(unit.texts)).split())]
+            if not (unit.texts[0] or unit.calls):
+                continue
+        if run is not None and run.speaker == unit.speaker:
+            run.join(unit)
+            continue
+        if run is not None:
+            yield run
+        run = unit
+    if run is not None:
+        yield run
+
+
+def _assistant(run: _Run) -> list[Any]:
+    return ["assistant", "".join(run.texts), *([call.name, _arguments(call.arguments)] for call in run.calls)]
+
+
+def _user(values: Iterable[object]) -> list[Any]:
+    """Texts and parts in order; texts side by side are one."""
+    form: list[Any] = ["user"]
+    texts: list[str] = []
+    for value in values:
+        if not isinstance(value, Message):
+            form += [*_joined(texts), ["erased"]]
+            texts = []
+            continue
+        for part in value.parts or (value,):
+            if isinstance(part, Message | Text):
+                texts.append(part.text)
+            else:
+                form += [*_joined(texts), _part(part)]
+                texts = []
+    return [*form, *_joined(texts)]
+
+
+def _joined(texts: Iterable[str]) -> list[str]:
+    text = _lines("".join(texts))
+    return [text] if text else []
+
+
+def _lines(text: str) -> str:
+    """Text without white space at its ends; a line ends in one way."""
+    text = text.strip()
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _part(part: Media | Unknown) -> list[str]:
+    if isinstance(part, Media) and (part.data or part.url):
+        said = part.data.translate(_TO_STANDARD) if part.data else part.url
+        return ["media", canonical.digest(_utf8(said))]
+    return ["part", _json(part.wire) or _lines(part.wire)]
+
+
+def _tool(values: Iterable[object], called: Sequence[ToolCall]) -> list[Any]:
+    """Results in the order of the calls that they answer; behind them those of unknown calls."""
+    waiting: dict[str, list[int]] = {}
+    for at, call in enumerate(called):
+        waiting.setdefault(call.id, []).append(at)
+    form: list[tuple[int, str]] = []
+    for value in values:
+        if isinstance(value, ToolResult):
+            left = waiting.get(value.id, [])
+            at = next((at for at in left if called[at].name == value.name), left[0] if left else len(called))
+            if left:
+                left.remove(at)
+            form.append((at, _result(value.content)))
+        else:
+            form.append((len(called), "erased"))
+    return ["tool", *sorted(form)]
+
+
+def _result(content: str) -> str:
+    """An object or a list as canonical JSON, else the text: also that of text parts, or of an object around it."""
+    text = _lines(content)
+    if text[:1] not in ("{", "["):
+        return text
+    value = _decoded(text)
+    inner = _text_in(value)
+    return text if value is None else _canonical(_unmarked(value)) if inner is None else _result_inside(inner)
+
+
+def _result_inside(text: str) -> str:
+    """A text that may be JSON itself; what stands around it is looked through once."""
+    text = _lines(text)
+    return (_json(text) if text[:1] in ("{", "[") else "") or text
+
+
+def _text_in(value: object) -> str | None:
+    """What a list of nothing but texts says, or an object that only says whether a text is a result or an error."""
+    if isinstance(value, dict) and len(value) == 1:
+        text = next((value[name] for name in ("result", "output", "error") if name in value), None)
+        return text if isinstance(text, str) else None
+    if isinstance(value, list) and value:
+        said = [part["text"] for part in value if isinstance(part, dict) and "type" in part and "text" in part]
+        return "".join(said) if len(said) == len(value) and all(isinstance(text, str) for text in said) else None
+    return None
+
+
+def _arguments(source: str) -> str:
+    """An object as canonical JSON, blank ones as an empty one. Any other text is what it is, also inside an object
+    where a dialect takes nothing else.
+    """
+    value = _decoded(source) if source.strip() else {}
+    if not isinstance(value, dict):
+        return _lines(source)
+    text = value.get("arguments")
+    return _lines(text) if isinstance(text, str) and len(value) == 1 else _canonical(value)
+
+
+def _json(source: str) -> str:
+    """Canonical JSON without cache marks; nothing where ``source`` is none."""
+    value = _decoded(source)
+    return "" if value is None else _canonical(_unmarked(value))
+
+
+def _unmarked(value: Any) -> Any:
+    """A part, or a list of parts, without cache marks."""
+    if isinstance(value, list):
+        return [_unmarked(part) if isinstance(part, dict) else part for part in value]
+    return {key: kept for key, kept in value.items() if key != "cache_control"} if isinstance(value, dict) else value
+
+
+def _number(source: str) -> float | int:
+    """A number as a program reads it that knows no whole ones, and writes them without a point."""
+    value = float(source)
+    if not math.isfinite(value):
+        raise ValueError("no number")
+    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+
+
+_decoder = msgspec.json.Decoder(float_hook=_number)
+
+
+def _decoded(source: str) -> Any:
+    try:
+        return _decoder.decode(source)
+    except (ValueError, RecursionError):
+        return _decoded_with_surrogates(source)
+
+
+def _decoded_with_surrogates(source: str) -> Any:
+    """What the usual reader refuses may be JSON with half a character in it."""
+    try:
+        return canonical.decode(source)
+    except ValueError:
+        return None
+
+
+def _canonical(value: object) -> str:
+    return canonical.encode(value).decode()
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return canonical.whole(text).encode("utf-8", "surrogatepass")
+
+
+def _digest(domain: bytes, data: bytes) -> bytes:
+    return hashlib.sha256(domain + data).digest()[:SIZE]
