@@ -20,7 +20,6 @@ from thinkback.cli.mcp.tools import Tell, Tool
 from thinkback.compile.policy import thinks
 from thinkback.errors import NetworkError, NotFoundError, ProviderError, ThinkbackError, Veto
 from thinkback.model.deltas import ReasoningDelta, TextDelta
-from thinkback.model.target import Settings
 from thinkback.session.aio import AsyncReplyStream
 from thinkback.session.profiles.files import SETTING as PROFILES
 from thinkback.session.reply import Reply
@@ -216,11 +215,10 @@ def _keep_to(target: Asked, session: Session) -> None:
 
 
 def _stream(session: Session, question: Query) -> AsyncReplyStream:
-    endpoint = session.target.endpoint
-    wishes = parameters.Wishes({"max_tokens": question.max_output_tokens}, None, Settings(), ())
-    params, lost = parameters.write(endpoint.dialect, endpoint.id, wishes)
+    target = session.target
+    params, lost = parameters.write(target, parameters.Wishes({"max_tokens": question.max_output_tokens}))
     if lost:
-        raise ThinkbackError(f"the output of {endpoint.id} cannot be bounded, so its cost cannot: {lost[0]}")
+        raise ThinkbackError(f"the output of {target.endpoint.id} cannot be bounded, so its cost cannot: {lost[0]}")
     return session.aio.stream(
         question.prompt,
         system=question.system or None,

@@ -14,11 +14,12 @@ from thinkback.log.seal import seal
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Head, Step
 from thinkback.model.rule import Endpoint
-from thinkback.model.target import Settings, Target
+from thinkback.model.target import Settings, Target, merge
 from thinkback.rules import Rulebook
 from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.translation import plan_without_refused, translate
+from thinkback.wire.result import WantedOptions
 
 
 class Converted(NamedTuple):
@@ -55,9 +56,16 @@ def convert(body: Mapping[str, Any], way: Way, book: Rulebook, on: str, settings
     asked = settings.explicit | {"reasoning.includeInContext"}
     settings = msgspec.structs.replace(settings, include_in_context=True, explicit=asked)
     done = translate(way.source, target, read.params, settings)
+    params, left = done.params, done.left
+    if way.source != way.target and read.params.get("stream"):
+        endpoint = target.endpoint
+        params = merge(
+            dialect(way.target).options(WantedOptions(not endpoint.stream_path, endpoint.stream_usage)), params
+        )
+        left = left if params.get("stream") else (*left, "stream: the address says it")
     history = History(seal(Step("convert", tuple(read.drafts), 0), Head()))
-    plan, refused = plan_without_refused(history, target, done.settings, done.params)
-    return Converted(plan, (*done.left, *refused))
+    plan, refused = plan_without_refused(history, target, done.settings, params)
+    return Converted(plan, (*left, *refused))
 
 
 def _target(way: Way, book: Rulebook, on: str, named: str) -> Target:

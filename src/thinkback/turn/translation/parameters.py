@@ -5,21 +5,28 @@ Reasoning is not translated by name: it becomes settings, which the target's rul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import hashlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from thinkback.model.target import Settings, lookup, merge
-
-Params = dict[str, Any]
+from thinkback.model.target import Settings, Target, lookup, merge
+from thinkback.turn.translation import choices, forms, reasoning
+from thinkback.turn.translation.choices import Choice
+from thinkback.turn.translation.forms import Form
+from thinkback.turn.translation.paths import Params, first, leaves, nested, within
+from thinkback.turn.translation.refused import HANDLED, goes_without_saying
 
 # Where each dialect has a parameter: the first name is written, all are read.
 _SAMPLING = {"temperature": ("temperature",), "top_p": ("top_p",)}
+_PENALTIES = {"presence_penalty": ("presence_penalty",), "frequency_penalty": ("frequency_penalty",)}
+_SHARED = {"prompt_cache_key": ("prompt_cache_key",), "service_tier": ("service_tier",)}
 NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "anthropic": {
         **_SAMPLING,
+        "end_user": ("metadata.user_id",),
         "max_tokens": ("max_tokens",),
         "stop": ("stop_sequences",),
-        "stream": ("stream",),
+        "top_k": ("top_k",),
     },
     "bedrock": {
         "max_tokens": ("inferenceConfig.maxTokens",),
@@ -28,257 +35,163 @@ NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "stop": ("inferenceConfig.stopSequences",),
     },
     "cohere": {
+        **_PENALTIES,
         "max_tokens": ("max_tokens",),
-        "temperature": ("temperature",),
-        "top_p": ("p",),
+        "seed": ("seed",),
         "stop": ("stop_sequences",),
-        "stream": ("stream",),
+        "temperature": ("temperature",),
+        "top_k": ("k",),
+        "top_p": ("p",),
     },
     "gemini": {
-        "max_tokens": ("generationConfig.maxOutputTokens",),
-        "temperature": ("generationConfig.temperature",),
-        "top_p": ("generationConfig.topP",),
-        "stop": ("generationConfig.stopSequences",),
+        name: (f"generationConfig.{key}",)
+        for name, key in (
+            ("frequency_penalty", "frequencyPenalty"),
+            ("max_tokens", "maxOutputTokens"),
+            ("presence_penalty", "presencePenalty"),
+            ("seed", "seed"),
+            ("stop", "stopSequences"),
+            ("temperature", "temperature"),
+            ("top_k", "topK"),
+            ("top_p", "topP"),
+        )
     },
     "gemini-interactions": {
         "max_tokens": ("generation_config.max_output_tokens",),
+        "seed": ("generation_config.seed",),
+        "stop": ("generation_config.stop_sequences",),
         "temperature": ("generation_config.temperature",),
         "top_p": ("generation_config.top_p",),
-        "stop": ("generation_config.stop_sequences",),
-        "stream": ("stream",),
     },
-    "mistral": {**_SAMPLING, "max_tokens": ("max_tokens",), "stop": ("stop",), "stream": ("stream",)},
+    "mistral": {
+        **_SAMPLING,
+        **_PENALTIES,
+        "max_tokens": ("max_tokens",),
+        "seed": ("random_seed",),
+        "stop": ("stop",),
+    },
     "ollama": {
-        "max_tokens": ("options.num_predict",),
-        "temperature": ("options.temperature",),
-        "top_p": ("options.top_p",),
-        "stop": ("options.stop",),
-        "stream": ("stream",),
+        name: (f"options.{key}",)
+        for name, key in (
+            ("frequency_penalty", "frequency_penalty"),
+            ("max_tokens", "num_predict"),
+            ("presence_penalty", "presence_penalty"),
+            ("seed", "seed"),
+            ("stop", "stop"),
+            ("temperature", "temperature"),
+            ("top_k", "top_k"),
+            ("top_p", "top_p"),
+        )
     },
     "openai-chat": {
         **_SAMPLING,
+        **_PENALTIES,
+        "end_user": ("user", "safety_identifier"),
         "max_tokens": ("max_tokens", "max_completion_tokens"),
+        "seed": ("seed",),
         "stop": ("stop",),
-        "stream": ("stream",),
     },
-    "openai-responses": {**_SAMPLING, "max_tokens": ("max_output_tokens",), "stream": ("stream",)},
+    "openai-responses": {
+        **_SAMPLING,
+        **_PENALTIES,
+        **_SHARED,
+        "end_user": ("user", "safety_identifier"),
+        "max_tokens": ("max_output_tokens",),
+        "metadata": ("metadata",),
+    },
+}
+# What clients of a dialect say to some of its endpoints; a translated request does not.
+_READ_ONLY: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "gemini": {"end_user": ("labels.user_id", "labels.user")},
+    "openai-chat": {**_SHARED, "metadata": ("metadata",), "top_k": ("top_k",)},
+    "openai-responses": {"stop": ("stop",)},
 }
 # Endpoints with a name of their own for something.
-_OWN_NAMES = {
-    "openai-chat": {"max_tokens": "max_completion_tokens"},
-    "azure-openai-chat": {"max_tokens": "max_completion_tokens"},
+_OPENAI = {"max_tokens": "max_completion_tokens", **{name: name for name in _SHARED}}
+_OWN_NAMES: Mapping[str, Mapping[str, str]] = {
+    "openai-chat": {**_OPENAI, "end_user": "safety_identifier"},
+    "azure-openai-chat": _OPENAI,
 }
-_EFFORT: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("output_config.effort",),
-    "bedrock": (
-        "additionalModelRequestFields.output_config.effort",
-        "additionalModelRequestFields.reasoning_effort",
-        "additionalModelRequestFields.reasoning_config",
-    ),
-    "gemini": ("generationConfig.thinkingConfig.thinkingLevel",),
-    "gemini-interactions": ("generation_config.thinking_level",),
-    "mistral": ("reasoning_effort",),
-    "ollama": ("think",),
-    "openai-chat": ("reasoning_effort", "reasoning.effort"),
-    "openai-responses": ("reasoning.effort",),
+_UNIT = (0, 1)
+# The smallest and the largest value, where another dialect allows more.
+_RANGES: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "anthropic": {"temperature": _UNIT},
+    "bedrock": {"temperature": _UNIT},
+    "cohere": {
+        "frequency_penalty": _UNIT,
+        "presence_penalty": _UNIT,
+        "temperature": _UNIT,
+        "top_k": (0, 500),
+        "top_p": (0.01, 0.99),
+    },
+    "mistral": {"temperature": (0, 1.5)},
 }
-_BUDGET: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("thinking.budget_tokens",),
-    "bedrock": ("additionalModelRequestFields.thinking.budget_tokens",),
-    "cohere": ("thinking.token_budget",),
-    "gemini": ("generationConfig.thinkingConfig.thinkingBudget",),
-    "openai-chat": ("reasoning.max_tokens", "thinking_budget"),
-}
-_SWITCH: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("thinking.type",),
-    "bedrock": ("additionalModelRequestFields.thinking.type",),
-    "cohere": ("thinking.type",),
-    "ollama": ("think",),
-    "openai-chat": ("thinking.type", "enable_thinking"),
-}
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-_ON, _OFF = ("enabled", "adaptive", True), ("disabled", False)
-
-
-class Choice(NamedTuple):
-    """Which tool the model is to call: ``auto``, ``none``, ``required``, or ``named`` with the name of one."""
-
-    word: str
-    name: str = ""
-
-
-class _Said(NamedTuple):
-    """How a dialect says it: where, the words, and a tool by name."""
-
-    path: str
-    words: Mapping[str, Any]
-    named: Callable[[str], Any] | None = None
-
-
-def _function(name: str) -> Any:
-    return {"type": "function", "function": {"name": name}}
-
-
-_PLAIN = {"auto": "auto", "none": "none", "required": "required"}
-_CHOICES: Mapping[str, _Said] = {
-    "anthropic": _Said(
-        "tool_choice",
-        {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},
-        lambda name: {"type": "tool", "name": name},
-    ),
-    "bedrock": _Said(
-        "toolConfig.toolChoice", {"auto": {"auto": {}}, "required": {"any": {}}}, lambda name: {"tool": {"name": name}}
-    ),
-    "cohere": _Said("tool_choice", {"none": "NONE", "required": "REQUIRED"}),
-    "gemini": _Said(
-        "toolConfig.functionCallingConfig",
-        {"auto": {"mode": "AUTO"}, "none": {"mode": "NONE"}, "required": {"mode": "ANY"}},
-        lambda name: {"mode": "ANY", "allowedFunctionNames": [name]},
-    ),
-    "gemini-interactions": _Said(
-        "generation_config.tool_choice",
-        {"auto": "auto", "none": "none", "required": "any"},
-        lambda name: {"allowed_tools": {"mode": "any", "tools": [name]}},
-    ),
-    "mistral": _Said("tool_choice", {**_PLAIN, "required": "any"}, _function),
-    "openai-chat": _Said("tool_choice", _PLAIN, _function),
-    "openai-responses": _Said("tool_choice", _PLAIN, lambda name: {"type": "function", "name": name}),
-}
+# What every model does unless told otherwise.
+_NEUTRAL = {"frequency_penalty": 0, "presence_penalty": 0}
+_LONGEST_USER = {"openai-chat": 64, "openai-responses": 64}
 
 
 class Wishes(NamedTuple):
-    """What a request asks for, whatever its dialect calls it; ``rest`` are the dotted paths of all else."""
+    """What a request asks for, whatever its dialect calls it; ``rest`` are the dotted paths of all else.
+
+    ``beside``: calls may stand beside each other.
+    """
 
     common: Params
-    choice: Choice | None
-    settings: Settings
-    rest: tuple[str, ...]
+    choice: Choice | None = None
+    settings: Settings = Settings()
+    rest: tuple[str, ...] = ()
+    form: Form | None = None
+    beside: bool | None = None
 
 
 def read(dialect: str, params: Params) -> Wishes:
-    """The wishes in the native ``params`` of ``dialect``."""
+    """The wishes in the native ``params`` of ``dialect``, spelt as the wire has them."""
     common: Params = {}
-    seen: set[str] = set()
-    for name, paths in NAMES[dialect].items():
-        found = _first(params, paths)
+    seen = set(HANDLED.get(dialect, ()))
+    for name, paths in (*_READ_ONLY.get(dialect, {}).items(), *NAMES[dialect].items()):
+        found = first(params, paths)
         if found is not None:
             common[name] = [found[1]] if name == "stop" and isinstance(found[1], str) else found[1]
             seen.add(found[0])
-    choice = _choice(dialect, params)
-    if choice is not None:
-        seen.add(_CHOICES[dialect].path)
-    settings = _settings(dialect, params, seen)
-    return Wishes(common, choice, settings, tuple(path for path in _leaves(params) if not _within(path, seen)))
+    choice = choices.read(dialect, params, seen)
+    beside = choices.read_beside(dialect, params, seen)
+    form = forms.read(dialect, params, seen)
+    settings = reasoning.read(dialect, params, seen)
+    rest = (path for path in leaves(params) if not within(path, seen))
+    said = tuple(path for path in rest if not goes_without_saying(dialect, path, lookup(params, path)))
+    return Wishes(common, choice, settings, said, form, beside)
 
 
-def write(dialect: str, endpoint: str, wishes: Wishes) -> tuple[Params, list[str]]:
-    """(native parameters, what there is no name for) of ``wishes`` for ``endpoint``, which speaks ``dialect``."""
+def write(target: Target, wishes: Wishes) -> tuple[Params, list[str]]:
+    """(native parameters, what there is no name for) of ``wishes`` for ``target``; settings are not among them."""
     params: Params = {}
     lost: list[str] = []
-    own = _OWN_NAMES.get(endpoint, {})
+    dialect = target.endpoint.dialect
+    own = _OWN_NAMES.get(target.endpoint.id, {})
     for name, value in wishes.common.items():
         paths = NAMES[dialect].get(name)
-        if paths is not None:
-            params = merge(params, _nested(own.get(name, paths[0]), value))
-        else:
-            lost.append("stream: the address says it" if name == "stream" else f"{name}: {dialect} has no name for it")
-    if wishes.choice is not None:
-        said = _CHOICES.get(dialect)
-        word, name = wishes.choice
-        value = None
-        if said is not None:
-            value = said.words.get(word) if not name else said.named(name) if said.named else None
-        if said is None or value is None:
-            if word != "auto":  # everywhere else nothing at all means the same
-                lost.append(f"tool_choice {name or word}: {dialect} has no word for it")
-        else:
-            params = merge(params, _nested(said.path, value))
-    return params, lost
+        path = own.get(name, paths[0] if paths is not None else "")
+        if name == "end_user" and paths is not None:
+            path = target.rule.guard.end_user or path
+        if path:
+            params = merge(params, nested(path, _fitting(dialect, name, value, lost)))
+        elif value != _NEUTRAL.get(name):
+            lost.append(f"{name}: {dialect} has no name for it")
+    params = merge(params, choices.write(dialect, wishes.choice, lost))
+    params = choices.write_beside(dialect, wishes.beside, params, lost)
+    return merge(params, forms.write(dialect, wishes.form, lost)), lost
 
 
-def without(params: Params, path: str) -> Params:
-    """``params`` without what stands at the dotted ``path``."""
-    key, _, below = path.partition(".")
-    if not below:
-        return {name: value for name, value in params.items() if name != key}
-    inner = params.get(key)
-    if not isinstance(inner, dict):
-        return params
-    left = without(inner, below)
-    return {**params, key: left} if left else without(params, key)
-
-
-def _settings(dialect: str, params: Params, seen: set[str]) -> Settings:
-    """Reasoning as neutral settings; what is understood is noted in ``seen``."""
-    effort, budget, enabled = None, None, True
-    explicit: set[str] = set()
-    found = _first(params, _EFFORT.get(dialect, ()))
-    if found is not None and str(found[1]).lower() in _EFFORTS:
-        effort = str(found[1]).lower()
-        seen.add(found[0])
-        explicit.add("reasoning.effort")
-    found = _first(params, _BUDGET.get(dialect, ()))
-    if found is not None and isinstance(found[1], int) and not isinstance(found[1], bool) and found[1] >= 0:
-        seen.add(found[0])
-        budget, enabled = found[1] or None, found[1] > 0
-        explicit.add("reasoning.maxTokens" if budget else "reasoning.enabled")
-    found = _first(params, _SWITCH.get(dialect, ()))
-    if found is not None and any(found[1] is value or found[1] == value for value in (*_ON, *_OFF)):
-        seen.add(found[0])
-        enabled = enabled and found[1] not in _OFF
-        if not enabled or not explicit:
-            explicit.add("reasoning.enabled")
-    return Settings(enabled=enabled, effort=effort, max_tokens=budget, explicit=frozenset(explicit))
-
-
-def _choice(dialect: str, params: Params) -> Choice | None:
-    said = _CHOICES.get(dialect)
-    value = lookup(params, said.path) if said else None
-    if said is None or value is None:
-        return None
-    name = _name(value)
-    if name:
-        return Choice("named", name)
-    return next((Choice(word) for word, form in said.words.items() if _is(value, form)), None)
-
-
-def _is(value: Any, form: Any) -> bool:
-    """Whether ``value`` says ``form``, whatever else it says."""
-    if isinstance(value, dict) and isinstance(form, dict):
-        return all(key in value and value[key] == expected for key, expected in form.items())
-    return bool(value == form) or (form == "any" and value == "required")
-
-
-def _name(value: Any) -> str:
-    """The one tool that a choice names; nothing where it names none, or several."""
-    paths = ("name", "function.name", "tool.name", "allowedFunctionNames", "allowed_tools.tools")
-    for path in paths if isinstance(value, dict) else ():
-        found = lookup(value, path)
-        if isinstance(found, str):
-            return found
-        if isinstance(found, list) and len(found) == 1 and isinstance(found[0], str):
-            return found[0]
-    return ""
-
-
-def _first(params: Params, paths: tuple[str, ...]) -> tuple[str, Any] | None:
-    found = ((path, lookup(params, path)) for path in paths)
-    return next(((path, value) for path, value in found if value is not None), None)
-
-
-def _nested(path: str, value: Any) -> Params:
-    for part in reversed(path.split(".")):
-        value = {part: value}
-    return dict(value)
-
-
-def _leaves(table: Mapping[str, Any], before: str = "") -> Iterator[str]:
-    for key, value in table.items():
-        if isinstance(value, dict) and value:
-            yield from _leaves(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}"
-
-
-def _within(path: str, seen: set[str]) -> bool:
-    return any(path == known or path.startswith(f"{known}.") for known in seen)
+def _fitting(dialect: str, name: str, value: Any, lost: list[str]) -> Any:
+    """``value``, or the nearest that the dialect takes."""
+    span = _RANGES.get(dialect, {}).get(name)
+    if span is not None and isinstance(value, int | float) and not span[0] <= value <= span[1]:
+        nearest = min(max(value, span[0]), span[1])
+        lost.append(f"{name} {value}: {dialect} takes it from {span[0]} to {span[1]}, {nearest} is sent")
+        return nearest
+    longest = _LONGEST_USER.get(dialect) if name == "end_user" else None
+    if longest is not None and isinstance(value, str) and len(value) > longest:
+        lost.append(f"{name}: {dialect} takes {longest} characters, its SHA-256 is sent")
+        return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return value

@@ -1,22 +1,24 @@
 """The parameters of a client's request as those of the endpoint it goes to, and what had to stay behind.
 
-Promises: a parameter goes along, becomes a setting, or is named in ``left`` with the reason; nothing is lost silently.
+Promises: a parameter goes along, becomes a setting, is done by whoever sends the request, or is named in ``left`` with
+the reason; nothing is lost silently. Must not: look at messages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from thinkback.errors import SettingError
 from thinkback.model.commits import Tool
-from thinkback.model.target import Settings, Target, lookup
+from thinkback.model.target import Settings, Target, lookup, merge
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.translation import parameters
+from thinkback.turn.translation import google, parameters, reasoning
+from thinkback.turn.translation.paths import Params, first, leaves, without
+from thinkback.turn.translation.refused import refuse
 
-_FIELDS = {"reasoning.enabled": "enabled", "reasoning.effort": "effort", "reasoning.maxTokens": "max_tokens"}
+# A part of these says nothing without the others.
+_WHOLE = ("tool_choice", "toolConfig.toolChoice", "toolConfig.functionCallingConfig")
 
 
 class Translated(NamedTuple):
@@ -24,39 +26,38 @@ class Translated(NamedTuple):
     parameter that stayed behind.
     """
 
-    params: dict[str, Any]
+    params: Params
     settings: Settings
     left: tuple[str, ...]
 
 
-def translate(front: str, target: Target, params: dict[str, Any], settings: Settings) -> Translated:
+def translate(front: str, target: Target, params: Params, settings: Settings) -> Translated:
     """``params`` of a request of dialect ``front`` for ``target``. Of the same dialect they are what they were.
 
-    What the request says of reasoning becomes settings, which beat those given.
+    What the request says of reasoning becomes settings, which beat those given. How the response streams is not said:
+    add ``dialect(...).options(...)``. Raises ``UnsupportedContent`` for what must not stay behind.
     """
     spoken = target.endpoint.dialect
     if front == spoken:
         return Translated(params, settings, ())
+    params = google.camel(params) if front == "gemini" else params
+    refuse(front, spoken, params)
     wishes = parameters.read(front, params)
-    native, lost = parameters.write(spoken, target.endpoint.id, wishes)
-    lost += [f"{path}: {spoken} has no name for it" for path in wishes.rest]
-    return Translated(native, _with(settings, wishes.settings), tuple(lost))
-
-
-def _with(settings: Settings, wished: Settings) -> Settings:
-    """``settings`` with what the request itself asks for."""
-    asked = {field: getattr(wished, field) for key, field in _FIELDS.items() if key in wished.explicit}
-    return msgspec.structs.replace(settings, **asked, explicit=settings.explicit | wished.explicit)
+    native, left = parameters.write(target, wishes)
+    left += [f"{path}: {spoken} has no name for it" for path in wishes.rest]
+    return Translated(native, reasoning.wanted(settings, wishes.settings, target, left), tuple(left))
 
 
 def plan_without_refused(
-    history: History, target: Target, settings: Settings, params: dict[str, Any], tools: Sequence[Tool] | None = None
+    history: History, target: Target, settings: Settings, params: Params, tools: Sequence[Tool] | None = None
 ) -> tuple[Plan, tuple[str, ...]]:
     """The next request, without those of ``params`` that the endpoint is known to refuse; each is told with the reason.
 
-    Raises what ``History.plan`` raises; a ``SettingError`` only where no parameter of the request is to blame.
+    A call that must be made beats reasoning: where the two exclude each other, thinking is off. Raises what
+    ``History.plan`` raises; a ``SettingError`` only where no parameter of the request is to blame.
     """
     left: list[str] = []
+    thinking: Params | None = None  # the parameters before thinking was switched off
     while True:
         try:
             return history.plan(target, settings, tools, params), tuple(left)
@@ -64,5 +65,14 @@ def plan_without_refused(
             path = str(error.details.get("key", ""))
             if not path or lookup(params, path) is None:
                 raise
+            whole = next((choice for choice in _WHOLE if path.startswith(f"{choice}.")), "")
+            off = target.rule.thinking_off
+            if whole and thinking is None and off and first(params, leaves(off)) is None:
+                thinking, params = params, merge(params, off)
+                left.append(f"reasoning: it is off, because {error.message}")
+                continue
+            if whole and thinking is not None:  # in vain
+                params = thinking
+                left.pop()
             left.append(f"{path}: {error.message}")
-            params = parameters.without(params, path)
+            params = without(params, whole or path)

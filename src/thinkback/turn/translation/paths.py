@@ -1,0 +1,49 @@
+"""Dotted paths into the parameters of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from thinkback.model.target import lookup
+
+Params: TypeAlias = dict[str, Any]
+
+
+def first(params: Params, paths: Iterable[str]) -> tuple[str, Any] | None:
+    """The first of ``paths`` at which something stands, and what."""
+    found = ((path, lookup(params, path)) for path in paths)
+    return next(((path, value) for path, value in found if value is not None), None)
+
+
+def nested(path: str, value: Any) -> Params:
+    """``value`` at ``path``."""
+    for part in reversed(path.split(".")):
+        value = {part: value}
+    return dict(value)
+
+
+def leaves(table: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """The paths of everything that says something: no ``null``, and nothing empty."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{before}{key}.")
+        elif value is not None and value != []:
+            yield f"{before}{key}"
+
+
+def within(path: str, known: Iterable[str]) -> bool:
+    """Whether ``path`` is one of ``known``, or below one of them."""
+    return any(path == one or path.startswith(f"{one}.") for one in known)
+
+
+def without(params: Params, path: str) -> Params:
+    """``params`` without what stands at ``path``."""
+    key, _, below = path.partition(".")
+    if not below:
+        return {name: value for name, value in params.items() if name != key}
+    inner = params.get(key)
+    if not isinstance(inner, dict):
+        return params
+    left = without(inner, below)
+    return {**params, key: left} if left else without(params, key)
