@@ -1,0 +1,67 @@
+"""Circuit breakers: what failed several times in a row is left alone for a while, then asked once to see.
+
+Promises: one success closes; while open, one request is admitted per cooldown, whatever becomes of it. Must not: wait.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+_KEPT = 4096
+"""Failing places that are remembered: clients may name models that do not exist."""
+
+
+class _State:
+    def __init__(self) -> None:
+        self.failures = 0
+        self.until = -math.inf
+
+
+class Breakers:
+    """One per key, closed at first. ``clock`` gives seconds that never go back."""
+
+    def __init__(self, clock: Callable[[], float], failures: int = 5, cooldown: float = 30.0) -> None:
+        self._clock = clock
+        self._most, self._cooldown = failures, cooldown
+        self._states: OrderedDict[Hashable, _State] = OrderedDict()
+
+    def adjust(self, failures: int, cooldown: float) -> None:
+        """From now on: after how many ``failures`` in a row, and for how many seconds."""
+        self._most, self._cooldown = failures, cooldown
+
+    def admits(self, key: Hashable) -> bool:
+        """Whether ``key`` may be asked now; of an open one whose time is up, this admits the one that sees."""
+        state = self._states.get(key)
+        if state is None or state.failures < self._most:
+            return True
+        if self._clock() < state.until:
+            return False
+        state.until = self._clock() + self._cooldown
+        return True
+
+    def rests_for(self, key: Hashable) -> float:
+        """Seconds until ``key`` may be asked again; 0 where it may be now."""
+        state = self._states.get(key)
+        if state is None or state.failures < self._most:
+            return 0.0
+        return max(state.until - self._clock(), 0.0)
+
+    def succeeded(self, key: Hashable) -> None:
+        """``key`` answered."""
+        self._states.pop(key, None)
+
+    def failed(self, key: Hashable) -> None:
+        """``key`` did not answer."""
+        state = self._states.setdefault(key, _State())
+        self._states.move_to_end(key)
+        state.failures += 1
+        if state.failures >= self._most:
+            state.until = self._clock() + self._cooldown
+        if len(self._states) > _KEPT:
+            self._states.popitem(last=False)
+
+    def open(self) -> list[Hashable]:
+        """The keys that are left alone now."""
+        return [key for key in self._states if self.rests_for(key) > 0]
