@@ -12,7 +12,7 @@ space := $(subst ,, )
 PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/$(package)/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test lint types layers format corpus soak conformance docs bench load peers requirements clean
+.PHONY: help venv demo fuzz test lint types layers format corpus soak conformance docs bench bench-gateway load peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,14 @@ bench: venv ## the benchmarks; results in bench/latest.json
 load: venv ## 64 sessions at once for two minutes: is a response lost, does memory grow, does the loop stand
 	@$(BIN)/python -m bench.load
 
+.venv-bench/.ready: requirements/bench-gateway.txt
+	$(call environment,.venv-bench,bench-gateway) \
+		|| echo 'the peer cannot be installed here: its rows are left out'
+	@touch $@
+
+bench-gateway: venv .venv-bench/.ready ## the gateway beside a bare proxy and a peer; results in bench/gateway.json
+	@$(BIN)/python -m bench.gateway
+
 .venv-peers/.ready: requirements/peers.txt
 	$(call environment,.venv-peers,peers)
 	@touch $@
@@ -107,6 +115,8 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 		--extra peers -o requirements/peers.txt pyproject.toml
 	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--group pyproject.toml:fuzz -o requirements/fuzz.txt
+	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--group pyproject.toml:bench-gateway -o requirements/bench-gateway.txt
 	@! grep -nE '://|^-|@ ' requirements/*.txt || { echo 'an address got into the requirements'; exit 1; }
 
 clean: ## remove what is made here, but for the environments
