@@ -172,25 +172,23 @@ class Access:
         raise unavailable()
 
     def _ask(self, digest: bytes) -> asyncio.Task[_Known]:
-        task = asyncio.get_running_loop().create_task(self._find(digest))
-        self._asking[digest] = task
-        task.add_done_callback(lambda done: self._asked(digest, done))
+        task = self._asking[digest] = asyncio.get_running_loop().create_task(self._find(digest))
+        # where nobody waits for it any more, a failure is told to the next who asks
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
-
-    def _asked(self, digest: bytes, done: asyncio.Task[_Known]) -> None:
-        self._asking.pop(digest, None)
-        if done.cancelled() or isinstance(done.exception(), StoreError):
-            return
-        found = done.result()
-        if found.row is not None or digest in self._known:  # guesses are not worth remembering
-            while len(self._known) >= REMEMBERED:
-                del self._known[next(iter(self._known))]
-            self._known[digest] = found
 
     async def _find(self, digest: bytes) -> _Known:
         at = self._clock()
-        row = await asyncio.get_running_loop().run_in_executor(self._executor, self._office.keys.find, digest)
-        return _Known(row, None if row is None else grant_of(row), at)
+        try:
+            row = await asyncio.get_running_loop().run_in_executor(self._executor, self._office.keys.find, digest)
+        finally:
+            del self._asking[digest]
+        found = _Known(row, None if row is None else grant_of(row), at)
+        if row is not None or digest in self._known:  # guesses are not worth remembering
+            while len(self._known) >= REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[digest] = found
+        return found
 
 
 def missing() -> Refused:

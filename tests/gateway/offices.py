@@ -1,0 +1,60 @@
+"""An office for tests of the gateway: a real one, whose database can be in trouble, and clocks that stand still."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from thinkback.errors import StoreError
+from thinkback.stores.office.sqlite import SqliteOffice
+
+
+class Clock:
+    """Seconds that only grow, microseconds UTC and the time UTC, all moved by ``wait``."""
+
+    def __init__(self) -> None:
+        self.date = datetime(2026, 11, 30, 23, 59, 30, tzinfo=UTC)
+
+    def wait(self, seconds: float) -> None:
+        """Let time go by."""
+        self.date += timedelta(seconds=seconds)
+
+    def seconds(self) -> float:
+        """A clock that only grows."""
+        return self.date.timestamp()
+
+    def micros(self) -> int:
+        """Microseconds UTC."""
+        return round(self.date.timestamp() * 1_000_000)
+
+    def now(self) -> datetime:
+        """The time UTC."""
+        return self.date
+
+
+class Troubled:
+    """An office in SQLite that counts calls, and fails while ``trouble`` is set."""
+
+    def __init__(self, place: Path) -> None:
+        self._office = SqliteOffice(str(place / "gateway.db"), "normal")
+        self.trouble = False
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        part = getattr(self._office, name)
+        return part if callable(part) else _Part(self, name, part)
+
+
+class _Part:
+    def __init__(self, office: Troubled, name: str, part: Any) -> None:
+        self._office, self._name, self._part = office, name, part
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any) -> Any:
+            self._office.calls.append(f"{self._name}.{name}")
+            if self._office.trouble:
+                raise StoreError("the database is in trouble")
+            return getattr(self._part, name)(*arguments)
+
+        return call
