@@ -95,7 +95,8 @@ def test_digests_are_those_of_the_specification() -> None:
     assert [first, hashlib.sha256(b"thinkback chain 1\n" + first + expected[1]).digest()[:16]] == chain(expected[:2])
     five = [*expected, expected[0], expected[1]]
     assert hashlib.sha256(b"thinkback window 1\n" + b"".join(five[1:])).digest()[:16] == windows(five)[4]
-    assert hashlib.sha256(b"thinkback call 1\nc1").digest()[:16] == of_call("c1")
+    call = 'c1\nweather\n{"a":[],"b":1}'
+    assert hashlib.sha256(f"thinkback call 1\n{call}".encode()).digest()[:16] == of_call(call)
     assert hashlib.sha256(b"thinkback response 1\nc1").digest()[:16] == of_response("c1")
-    assert [((1,), ()), ((2, 3, 4, 5), ("c1",)), ((6,), ("c1",))] == [(one.at, one.calls) for one in seen]
+    assert [((1,), ()), ((2, 3, 4, 5), (call,)), ((6,), ())] == [(one.at, one.calls) for one in seen]
     assert [(), ("r1",), ()] == [one.responses for one in seen]

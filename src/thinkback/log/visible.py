@@ -44,8 +44,8 @@ _TO_STANDARD = str.maketrans("-_", "+/", "= \t\r\n")
 class Said(msgspec.Struct, frozen=True, gc=False):
     """A message as a client sees it; neighbours of one speaker are one.
 
-    ``value`` is the digest of its normal form (16 bytes), ``calls`` are the ids of the calls in it, or of those that
-    it answers, ``at`` the places of its drafts, ``responses`` the ids of the responses in it.
+    ``value`` is the digest of its normal form (16 bytes), ``at`` are the places of its drafts, ``responses`` the ids of
+    the responses in it. ``calls`` are what ``of_call`` takes: each call with its id, as the id alone may be any host's.
     """
 
     speaker: Speaker
@@ -62,16 +62,20 @@ def said(drafts: Sequence[Draft]) -> list[Said]:
     messages: list[Said] = []
     called: Sequence[ToolCall] = ()
     for run in _runs(_units(drafts)):
+        calls: list[str] = []
         if run.speaker == "assistant":
             called = run.calls
-            ids: Iterable[str] = (call.id for call in called)
-            form = _assistant(run)
+            made = [[call.name, _arguments(call.arguments)] for call in called]
+            form: list[Any] = ["assistant", "".join(run.texts), *made]
+            calls = [
+                f"{call.id}\n{name}\n{source}" for call, (name, source) in zip(called, made, strict=True) if call.id
+            ]
         elif run.speaker == "user":
-            ids, form = (), _user(run.values)
+            form = _user(run.values)
         else:
-            ids, form = (value.id for value in run.values if isinstance(value, ToolResult)), _tool(run.values, called)
+            form = _tool(run.values, called)
         value = _digest(_VISIBLE, canonical.encode(form))
-        messages.append(Said(run.speaker, value, tuple(ids), tuple(run.at), tuple(run.responses)))
+        messages.append(Said(run.speaker, value, tuple(calls), tuple(run.at), tuple(run.responses)))
     return messages
 
 
@@ -80,10 +84,9 @@ def drafts_of(commits: Iterable[Commit]) -> list[Draft]:
     return [Draft(commit.kind, commit.value, commit.response, commit.index, commit.edit) for commit in commits]
 
 
-def chain(values: Iterable[bytes]) -> list[bytes]:
-    """For each message a digest of all from the first one up to it."""
+def chain(values: Iterable[bytes], last: bytes = b"") -> list[bytes]:
+    """For each message a digest of all from the first one up to it; ``last`` is that of the message before them."""
     links: list[bytes] = []
-    last = b""
     for value in values:
         last = _digest(_CHAIN, last + value)
         links.append(last)
@@ -95,9 +98,9 @@ def windows(values: Sequence[bytes]) -> list[bytes]:
     return [_digest(_WINDOW, b"".join(values[max(0, at - WINDOW + 1) : at + 1])) for at in range(len(values))]
 
 
-def of_call(id: str) -> bytes:
-    """The digest by which the response that made the call ``id`` is found."""
-    return _digest(_CALL, _utf8(id))
+def of_call(call: str) -> bytes:
+    """The digest by which the response is found that made a call (one of ``Said.calls``)."""
+    return _digest(_CALL, _utf8(call))
 
 
 def of_response(id: str) -> bytes:
@@ -182,10 +185,6 @@ def _runs(units: Iterable[_Run]) -> Iterable[_Run]:
         run = unit
     if run is not None:
         yield run
-
-
-def _assistant(run: _Run) -> list[Any]:
-    return ["assistant", "".join(run.texts), *([call.name, _arguments(call.arguments)] for call in run.calls)]
 
 
 def _user(values: Iterable[object]) -> list[Any]:

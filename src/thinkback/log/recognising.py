@@ -1,0 +1,152 @@
+"""Finds the conversation that a request goes on with, and the responses that it echoes, by digests of what is visible.
+
+A request is recognised by its longest beginning that is known, then message by message. Promises: a response is found
+only where exactly one answers to what the message says; several are none. Must not: look up, or know where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from thinkback.log.protocol import Seen, Sighting
+from thinkback.log.visible import WINDOW, Said, chain, of_call, of_response, said, windows
+from thinkback.model.commits import Draft
+
+CANDIDATES = 8
+"""How many responses to ask for under one digest."""
+
+# Of how many of the model's messages, newest first, beginnings are looked up at once: mostly it is one of the first.
+_FIRST, _TIMES, _MOST = 4, 8, 2048
+
+Why: TypeAlias = Literal["unknown", "ambiguous", "repeated"]
+"""Why a message has no response: none answers to it, several do, or the one that does is another message's."""
+
+
+class Recognised(msgspec.Struct, frozen=True):
+    """What a request echoes.
+
+    ``base`` is the response that ends the longest known beginning, ``through`` the index of its message (-1: there is
+    none). Of the model's messages behind it, ``restored`` are those found one by one, ``missing`` all others.
+    """
+
+    base: Seen | None
+    through: int
+    restored: dict[int, Seen]
+    missing: tuple[tuple[int, Why], ...]
+
+
+class Search:
+    """While ``wanted`` gives digests, look them up (at most ``CANDIDATES`` of each) and ``take`` what was found."""
+
+    def __init__(self, messages: Sequence[Said]) -> None:
+        values = [message.value for message in messages]
+        self.links = chain(values)
+        self._windows = windows(values)
+        self._calls = {at: [of_call(call) for call in message.calls] for at, message in enumerate(messages)}
+        self._waiting = [at for at, message in enumerate(messages) if message.speaker == "assistant"]
+        self._behind: list[int] = []
+        self._size = _FIRST
+        self._found: dict[bytes, dict[str, Seen]] = {}
+        self._base: Seen | None = None
+        self._through = -1
+
+    def wanted(self) -> list[bytes]:
+        """The digests to look up next; none once everything is known that can be."""
+        while self._base is None and self._waiting:
+            batch = self._waiting[-self._size :]
+            digests = [digest for at in batch for digest in (self.links[at], *self._calls[at])]
+            if asked := self._unasked(digests):
+                return asked
+            self._settle(batch)
+        left = [at for at in self._behind if self._by_calls(at) is None]
+        return self._unasked(digest for at in left for digest in (*self._calls[at], self._windows[at]))
+
+    def take(self, found: Iterable[Seen]) -> None:
+        """What was found under the digests that were wanted; of one response the row that comes first counts."""
+        for seen in found:
+            self._found[seen.digest].setdefault(seen.response, seen)
+
+    def result(self) -> Recognised:
+        """What is recognised, once nothing is wanted."""
+        restored: dict[int, Seen] = {}
+        missing: list[tuple[int, Why]] = []
+        taken = {self._base.response} if self._base is not None else set()
+        for at in sorted(self._behind):
+            found = self._by_calls(at) or self._by_window(at)
+            if found is None:
+                several = any(self._found[digest] for digest in (*self._calls[at], self._windows[at]))
+                missing.append((at, "ambiguous" if several else "unknown"))
+            elif found.response in taken:
+                missing.append((at, "repeated"))
+            else:
+                restored[at] = found
+                taken.add(found.response)
+        return Recognised(self._base, self._through, restored, tuple(missing))
+
+    def _settle(self, batch: Sequence[int]) -> None:
+        """Find the last of these messages, which were looked up, that ends a known beginning."""
+        for at in reversed(batch):
+            candidates = self._found[self.links[at]]
+            if len(candidates) > 1 and (called := self._by_calls(at)) is not None:
+                candidates = {id: seen for id, seen in candidates.items() if id == called.response}
+            if len(candidates) == 1:
+                (self._base,) = candidates.values()
+                self._through = at
+                return
+            self._behind.append(at)
+        del self._waiting[-len(batch) :]
+        self._size = min(self._size * _TIMES, _MOST)
+
+    def _by_calls(self, at: int) -> Seen | None:
+        """The one response that made all calls of a message."""
+        found = [self._found.get(digest, {}) for digest in self._calls[at]]
+        if not found or any(candidates.keys() != found[0].keys() for candidates in found):
+            return None
+        return next(iter(found[0].values())) if len(found[0]) == 1 else None
+
+    def _by_window(self, at: int) -> Seen | None:
+        found = self._found.get(self._windows[at], {})
+        return next(iter(found.values())) if len(found) == 1 else None
+
+    def _unasked(self, digests: Iterable[bytes]) -> list[bytes]:
+        """The first of those that were not looked up yet; from now on they were."""
+        asked = [digest for digest in dict.fromkeys(digests) if digest not in self._found][:_MOST]
+        self._found.update((digest, {}) for digest in asked)
+        return asked
+
+
+def recognise(messages: Sequence[Said], lookup: Callable[[list[bytes]], Iterable[Seen]]) -> Recognised:
+    """What is recognised of a request by what ``lookup`` finds under digests."""
+    search = Search(messages)
+    while digests := search.wanted():
+        search.take(lookup(digests))
+    return search.result()
+
+
+def sightings(
+    scope: bytes,
+    asked: Sequence[Draft],
+    messages: Sequence[Said],
+    answer: Sequence[Draft],
+    id: str = "",
+    links: Sequence[bytes] = (),
+) -> list[Sighting]:
+    """By what the response in ``answer`` is found when it comes back behind what was ``asked``.
+
+    ``messages`` is what is visible of ``asked``, ``links`` their chain where it is at hand. Calls have the ids that the
+    client was given, and so has the response, if it got an ``id``. Nothing where nothing of it is visible.
+    """
+    response = answer[-1].response if answer else ""
+    before = list(messages)
+    if before and before[-1].speaker == "assistant":
+        answer = [*(asked[at] for at in before.pop().at), *answer]
+    digests = [of_response(id)] if id else []
+    for last in said(answer):
+        values = [message.value for message in before]
+        link = links[len(before) - 1] if links and before else b"".join(chain(values)[-1:])
+        digests += [chain([last.value], link)[0], windows([*values[1 - WINDOW :], last.value])[-1]]
+        digests += [of_call(call) for call in last.calls]
+    return [Sighting(scope, digest, response) for digest in dict.fromkeys(digests)]

@@ -1,0 +1,236 @@
+"""What of a request is known: the longest beginning, then message by message; never what is not surely the same."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkback.log.protocol import Seen
+from thinkback.log.recognising import CANDIDATES, Recognised, Search, recognise, sightings
+from thinkback.log.visible import Said, of_response, said
+from thinkback.model.blocks import Block, Origin, Text, ToolCall, ToolResult
+from thinkback.model.commits import Draft, Head, Message, Response, block_draft
+
+SCOPE = b"scope of a test."
+
+
+class Turn(NamedTuple):
+    """What somebody says: a user (``asks``), a model (``answers``, with ids of calls), or tools (``gives``)."""
+
+    role: str
+    text: str
+    calls: tuple[str, ...] = ()
+
+
+def asks(text: str) -> Turn:
+    return Turn("user", text)
+
+
+def answers(text: str, *calls: str) -> Turn:
+    return Turn("assistant", text, calls)
+
+
+def gives(*calls: str) -> Turn:
+    return Turn("tool", "done", calls)
+
+
+def drafts(turns: Iterable[Turn], response: str = "echo") -> list[Draft]:
+    """The turns as a request reader would give them."""
+    made: list[Draft] = []
+    for at, turn in enumerate(turns):
+        if turn.role == "user":
+            made.append(Draft("user", Message(turn.text)))
+        elif turn.role == "tool":
+            made += [Draft("tool_result", ToolResult(id, turn.text)) for id in turn.calls]
+        else:
+            id = f"{response}-{at}" if response == "echo" else response
+            blocks: list[Block] = [Text(turn.text), *(ToolCall(call, "look", "{}") for call in turn.calls)]
+            made.append(Draft("response", Response(Origin("", "", ""), blocks=len(blocks)), id))
+            made += [block_draft(block, id, number) for number, block in enumerate(blocks)]
+    return made
+
+
+class Book:
+    """What a store knows by digests. ``prefixes``: of each response, the values of the messages up to it."""
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, list[Seen]] = {}
+        self.prefixes: dict[str, list[Said]] = {}
+        self.queries: list[int] = []
+        self._numbers = itertools.count()
+
+    def record(self, asked: Sequence[Turn], answer: Turn, id: str = "") -> str:
+        """A response to what was asked."""
+        response = f"response {next(self._numbers)}"
+        before, made = drafts(asked), drafts([answer], response)
+        for sighting in sightings(SCOPE, before, said(before), made, id):
+            seen = Seen(sighting.digest, "session", "main", Head(response, 0), sighting.response)
+            self.rows.setdefault(sighting.digest, []).insert(0, seen)
+        self.prefixes[response] = said([*before, *made])
+        return response
+
+    def converse(self, *turns: Turn) -> list[str]:
+        """A whole conversation, step by step; the ids of its responses."""
+        return [self.record(turns[:at], turn) for at, turn in enumerate(turns) if turn.role == "assistant"]
+
+    def lookup(self, digests: list[bytes]) -> list[Seen]:
+        self.queries.append(len(digests))
+        return [seen for digest in digests for seen in self.rows.get(digest, [])[:CANDIDATES]]
+
+    def recognise(self, *turns: Turn) -> Recognised:
+        return recognise(said(drafts(turns)), self.lookup)
+
+
+def of(found: Seen | None) -> str:
+    return found.response if found is not None else ""
+
+
+def test_a_conversation_goes_on() -> None:
+    """The newest answer ends the beginning that is known; one query of few digests does."""
+    book = Book()
+    first, second = book.converse(asks("a"), answers("b"), asks("c"), answers("d"))
+    found = book.recognise(asks("a"), answers("b"), asks("c"), answers("d"), asks("e"))
+    assert (second, 3, {}, ()) == (of(found.base), found.through, found.restored, found.missing)
+    assert [2] == book.queries
+    assert first != second
+
+
+def test_an_edited_history_is_known_up_to_the_edit() -> None:
+    """What follows is another branch."""
+    book = Book()
+    first, _ = book.converse(asks("a"), answers("b"), asks("c"), answers("d"))
+    found = book.recognise(asks("a"), answers("b"), asks("other"), answers("d"), asks("e"))
+    assert (first, 1, {}, ((3, "unknown"),)) == (of(found.base), found.through, found.restored, found.missing)
+
+
+def test_a_history_that_lost_its_beginning_is_known_by_its_messages() -> None:
+    """By their calls, and by the three messages before them."""
+    book = Book()
+    turns = [asks("a"), answers("b"), asks("c"), answers("d", "x1"), gives("x1"), answers("e"), asks("f"), answers("g")]
+    ids = book.converse(*turns)
+    found = book.recognise(*turns[2:], asks("h"))
+    assert None is found.base
+    assert {1: ids[1], 3: ids[2], 5: ids[3]} == {at: of(seen) for at, seen in found.restored.items()}
+    assert () == found.missing
+
+
+def test_two_answers_of_one_look_are_told_apart_by_their_calls_or_not_at_all() -> None:
+    """There is no guess between two; an id of a call decides."""
+    book = Book()
+    book.converse(asks("a"), answers("b"))
+    book.converse(asks("a"), answers("b"))
+    found = book.recognise(asks("a"), answers("b"), asks("c"))
+    assert (None, ((1, "ambiguous"),)) == (found.base, found.missing)
+    (_,), (other,) = book.converse(asks("x"), answers("y", "1")), book.converse(asks("x"), answers("y", "2"))
+    assert other == of(book.recognise(asks("x"), answers("y", "2"), gives("2")).base)
+
+
+def test_an_answer_that_stands_under_several_rows_is_one() -> None:
+    """Rows of the same response are one candidate, the first of them counts."""
+    book = Book()
+    (id,) = book.converse(asks("a"), answers("b"))
+    for rows in book.rows.values():
+        rows.append(Seen(rows[0].digest, "another", "main", Head("older", 0), id))
+    found = book.recognise(asks("a"), answers("b"), asks("c"))
+    assert found.base is not None
+    assert ("session", id) == (found.base.session, found.base.response)
+
+
+def test_calls_that_lead_to_several_answers_lead_to_none() -> None:
+    """All calls of a message are of one response, or it is none."""
+    book = Book()
+    book.converse(asks("a"), answers("b", "1"))
+    book.converse(asks("c"), answers("d", "2"))
+    found = book.recognise(asks("q"), answers("z", "1", "2"), gives("1", "2"))
+    assert (None, {}, ((1, "ambiguous"),)) == (found.base, found.restored, found.missing)
+
+
+def test_an_answer_is_given_back_once() -> None:
+    """A message that echoes what another one did before it has nothing."""
+    book = Book()
+    (id,) = book.converse(asks("a"), answers("b", "1"))
+    found = book.recognise(asks("q"), answers("b", "1"), gives("1"), answers("b", "1"), gives("1"))
+    assert ({1: id}, ((3, "repeated"),)) == ({at: of(seen) for at, seen in found.restored.items()}, found.missing)
+    again = book.recognise(asks("a"), answers("b", "1"), gives("1"), answers("b", "1"), gives("1"))
+    assert (1, ((3, "repeated"),)) == (again.through, again.missing)
+
+
+def test_an_answer_behind_a_prefill_is_one_message_with_it() -> None:
+    """The client gave the first words; what comes back has both in one."""
+    book = Book()
+    id = book.record([asks("a"), answers("The answer")], answers(" is 4."))
+    found = book.recognise(asks("a"), answers("The answer is 4."), asks("b"))
+    assert (id, 1) == (of(found.base), found.through)
+
+
+def test_an_answer_is_found_by_the_id_that_its_client_got() -> None:
+    """Also where nothing of it is visible."""
+    book = Book()
+    id = book.record([asks("a")], answers("b"), "resp_1")
+    silent = book.record([asks("a")], answers(""), "resp_2")
+    assert [id, silent] == [seen.response for seen in book.lookup([of_response("resp_1"), of_response("resp_2")])]
+
+
+def test_the_chain_of_a_request_need_not_be_made_twice() -> None:
+    """Sightings are the same with the links of the search."""
+    asked = drafts([asks("a"), answers("b"), asks("c")])
+    made = drafts([answers("d", "1")], "r")
+    messages = said(asked)
+    links = Search(messages).links
+    assert sightings(SCOPE, asked, messages, made) == sightings(SCOPE, asked, messages, made, links=links)
+    assert [] == sightings(SCOPE, asked, messages, [])
+
+
+def test_a_long_unknown_history_takes_few_queries() -> None:
+    """Batches grow; no digest is asked for twice."""
+    book = Book()
+    turns = [turn for at in range(5000) for turn in (asks(f"q{at}"), answers(f"a{at}"))]
+    found = book.recognise(*turns)
+    assert (None, 5000) == (found.base, len(found.missing))
+    assert [4, 32, 256, 2048, 2048, 612, 2048, 2048, 904] == book.queries
+
+
+texts = st.sampled_from(["a", "b"])
+ids = st.sampled_from(["1", "2", "3", "4", "5", "6"])
+steps = st.one_of(
+    st.tuples(st.builds(asks, texts), st.builds(answers, texts)),
+    st.tuples(st.builds(answers, texts, ids)).map(lambda turn: (turn[0], gives(*turn[0].calls))),
+)
+conversations = st.lists(steps, min_size=1, max_size=4).map(lambda parts: [turn for part in parts for turn in part])
+
+
+@given(known=st.lists(conversations, max_size=5), kept=conversations, cut=st.integers(0, 3), end=st.integers(0, 8))
+def test_nothing_is_found_that_is_not_surely_the_same(
+    known: list[list[Turn]], kept: list[Turn], cut: int, end: int
+) -> None:
+    """The base is the longest beginning of one response alone; every other was found by its calls or its window."""
+    book = Book()
+    for turns in known:
+        book.converse(*turns)
+    turns = [*(known[0][cut:end] if known else []), *kept]
+    messages = said(drafts(turns))
+    found = recognise(messages, book.lookup)
+    values = [message.value for message in messages]
+
+    def ends(at: int) -> set[str]:
+        """The responses whose history is that of the message."""
+        same = values[: at + 1]
+        return {id for id, prefix in book.prefixes.items() if [one.value for one in prefix] == same}
+
+    places = [at for at, message in enumerate(messages) if message.speaker == "assistant"]
+    if found.base is not None:
+        assert found.base.response in ends(found.through)
+        alike = [set(book.prefixes[id][-1].calls) for id in ends(found.through)]
+        assert 1 == len(alike) or 1 == alike.count(set(messages[found.through].calls))
+    assert all(1 != len(ends(at)) for at in places if at > found.through)
+    for at, seen in found.restored.items():
+        own = book.prefixes[seen.response]
+        window = [one.value for one in own[-4:]] == values[max(0, at - 3) : at + 1]
+        assert window or set(messages[at].calls) <= set(own[-1].calls) != set()
+    later = {at for at in places if at > found.through}
+    assert later == {*found.restored, *(at for at, _ in found.missing)}
+    assert len(found.restored) == len({seen.response for seen in found.restored.values()})
