@@ -6,6 +6,7 @@ Some of them are fronts, too: clients speak them, and responses can be written i
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -129,9 +130,10 @@ class Front(msgspec.Struct, frozen=True):
     """What a gateway needs to answer in one dialect.
 
     ``write_response`` gives a whole document, ``write_error`` the body of an error. ``rewrite`` changes the opaque
-    values in one JSON document (an event's payload or a whole response) and no other byte. ``ends`` gives the offset
-    in a piece of a stream at which the dialect's last event begins, -1 where it does not. ``bare`` undoes the form
-    that ``rewrite`` and the writers give an opaque value so that the clients of the dialect can keep it.
+    values in one JSON document (an event's payload or a whole response) and no other byte; ``marked`` finds something
+    in whatever holds one. ``ends`` gives the offset in a piece of a stream at which the dialect's last event begins, -1
+    where it does not. ``bare`` undoes the form that ``rewrite`` and the writers give an opaque value so that the
+    clients of the dialect can keep it.
     """
 
     writer: Callable[[Shown], ResponseWriter]
@@ -139,6 +141,7 @@ class Front(msgspec.Struct, frozen=True):
     write_error: Callable[[Problem], bytes]
     rewrite: Callable[[bytes, Callable[[str], str]], bytes]
     ends: Callable[[bytes], int]
+    marked: re.Pattern[bytes]
     bare: Callable[[str], str] = str
     document_type: str = "application/json"
     stream_type: str = "text/event-stream"
@@ -160,5 +163,6 @@ def front(name: str) -> Front:
         write_error=written.write_error,
         rewrite=opaque.rewrite,
         ends=opaque.ends,
+        marked=opaque.MARKED,
         bare=getattr(opaque, "bare", str),
     )

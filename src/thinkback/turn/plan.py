@@ -152,13 +152,16 @@ class Plan:
 
     def without_key(self, text: str) -> str:
         """``text`` with the key of this request blotted out, wherever a server repeats it."""
+        for secret in self.secrets():
+            text = text.replace(secret, "***")
+        return text
+
+    def secrets(self) -> list[str]:
+        """What must be shown nowhere of this request, the longest first: one may be part of another."""
         wanted = {self.target.endpoint.auth.header.lower(), *_SECRET_HEADERS}
         sent = {value.rpartition(" ")[2] for name, value in self.headers.items() if name.lower() in wanted}
-        # the longest first: one may be part of another
-        for secret in sorted(sent | self._credentials.secrets, key=len, reverse=True):
-            if len(secret) >= _SHORTEST_SECRET:
-                text = text.replace(secret, "***")
-        return text
+        found = sorted(sent | self._credentials.secrets, key=len, reverse=True)
+        return [secret for secret in found if len(secret) >= _SHORTEST_SECRET]
 
     def record(self) -> Request:
         """The audit record of this request for the log."""

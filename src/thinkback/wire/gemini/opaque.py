@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from thinkback.wire.splicing import spliced
 
-_MARKED = re.compile(rb'"thought(?:Signature|_signature)"\s*:\s*"[^"]')
+MARKED = re.compile(rb'"thought(?:Signature|_signature)"\s*:\s*"[^"]')
 _NAMES = (b"thoughtSignature", b"thought_signature")
 _LAST = re.compile(rb'"(?:finishReason|finish_reason)"\s*:\s*"')
 # What stands before a response: the field of an event, or a comma between two of an array that has one on its line.
@@ -23,7 +23,7 @@ _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 def rewrite(payload: bytes, change: Callable[[str], str]) -> bytes:
     """A response, or a list of them, with ``change(value)``, armoured, for each signature of a part."""
-    if _MARKED.search(payload) is None:
+    if MARKED.search(payload) is None:
         return payload
     return spliced(payload, _is_opaque, lambda value: _changed(value, change))
 

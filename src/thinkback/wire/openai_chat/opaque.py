@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from thinkback.wire.splicing import spliced
 
 # A key with a text that is not empty; most chunks have none.
-_MARKED = re.compile(rb'"(?:signature|data|thought_signature|reasoning_opaque)"\s*:\s*"[^"]')
+MARKED = re.compile(rb'"(?:signature|data|thought_signature|reasoning_opaque)"\s*:\s*"[^"]')
 _ANYWHERE = frozenset({b"thought_signature", b"reasoning_opaque"})
 _HOLDERS = {
     b"reasoning_details": frozenset({b"signature", b"data"}),
@@ -20,7 +20,7 @@ _DONE = re.compile(rb"(?:\A|(?<=[\r\n]))data: ?\[DONE\](?=[\r\n]|\Z)")
 
 def rewrite(payload: bytes, change: Callable[[str], str]) -> bytes:
     """A chunk or a completion with ``change(value)`` for each opaque value of the message, all else as it came."""
-    if _MARKED.search(payload) is None:
+    if MARKED.search(payload) is None:
         return payload
     return spliced(payload, _is_opaque, change)
 

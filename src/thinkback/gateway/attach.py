@@ -1,0 +1,141 @@
+"""The history that a client's request stands for: what was recognised of it from the log, and what it adds.
+
+Promises: nothing the client said is lost or said twice; a response that was recognised stands in its place whole, with
+its reasoning; system and tools are those of the request. Pure. Must not: look anything up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from thinkback.log.visible import Said
+from thinkback.model import canonical
+from thinkback.model.blocks import ToolCall, ToolResult
+from thinkback.model.commits import Annotation, Commit, Draft, Message, Priority, Tool, Tools
+from thinkback.model.curation import Curation
+from thinkback.turn import orphans
+
+_OF_A_RESPONSE = frozenset({"response", "reasoning", "assistant", "tool_call", "other", "media"})
+
+
+def added(
+    base: Sequence[Commit],
+    drafts: Sequence[Draft],
+    said: Sequence[Said],
+    through: int,
+    restored: Mapping[int, Sequence[Commit]],
+) -> list[Draft]:
+    """What a request adds to ``base``, in order.
+
+    ``drafts`` are those of the whole request and ``said`` its messages; ``base`` ends with message ``through`` (-1: it
+    is empty). ``restored`` has the commits of stored responses for messages behind it.
+    """
+    start = said[through].at[-1] + 1 if through >= 0 else 0
+    places = {at: number for number, message in enumerate(said) for at in message.at if number > through}
+    result: list[Draft] = [*_system_changes(base, drafts[:start] if base else ()), *_tools_change(base, drafts)]
+    told: set[int] = set()
+    rest: list[Draft] = []
+    for at in range(start, len(drafts)):
+        draft = drafts[at]
+        number = places.get(at, -1)
+        if draft.kind == "tools":
+            continue
+        if number in restored and draft.kind in _OF_A_RESPONSE:
+            if number not in told:
+                told.add(number)
+                rest += [_copy(commit) for commit in restored[number]]
+            continue
+        rest.append(draft)
+    rest = _answering(base, rest)
+    return result + _closing(base, rest) + rest
+
+
+def _copy(commit: Commit) -> Draft:
+    return Draft(commit.kind, commit.value, commit.response, commit.index)
+
+
+def _system_changes(base: Sequence[Commit], head: Sequence[Draft]) -> list[Draft]:
+    """Edits that make the system messages of ``base`` those that the client sends now."""
+    curation = Curation()
+    curation.take(base)
+    systems = [commit for commit in base if commit.kind == "system" and not commit.edit]
+    then = [commit for commit in systems if curation.priority(commit) is not Priority.SKIP]
+    now = [draft for draft in head if draft.kind == "system"]
+    result: list[Draft] = []
+    for commit, draft in zip(then, now, strict=False):
+        if not _says_the_same(curation.value(commit), draft.value):
+            result.append(Draft("system", draft.value, edit=commit.hash))
+    for commit in then[len(now) :]:
+        gone = Annotation(commit.hash, Priority.SKIP, reason="the client does not send it any more")
+        result.append(Draft("annotation", gone))
+    return result + list(now[len(then) :])
+
+
+def _says_the_same(one: object, other: object) -> bool:
+    if not (isinstance(one, Message) and isinstance(other, Message)):
+        return False
+    return one.text.strip() == other.text.strip()
+
+
+def _tools_change(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
+    """The tools that are offered from here on, where they are not those of ``base``, cache marks aside."""
+    now = next((draft.value.tools for draft in drafts if isinstance(draft.value, Tools)), ())
+    then: tuple[Tool, ...] = ()
+    for commit in base:
+        if isinstance(commit.value, Tools):
+            then = commit.value.tools
+    return [] if _unmarked(now) == _unmarked(then) else [Draft("tools", Tools(now))]
+
+
+def _unmarked(tools: Sequence[Tool]) -> list[Tool]:
+    return [
+        msgspec.structs.replace(tool, wire=_without_mark(tool.wire)) if "cache_control" in tool.wire else tool
+        for tool in tools
+    ]
+
+
+def _without_mark(wire: str) -> str:
+    value = canonical.decode(wire)
+    if isinstance(value, dict):
+        value.pop("cache_control", None)
+    return canonical.source(value)
+
+
+def _answering(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
+    """``drafts`` whose results name the calls that stand before them: clients make up ids of their own.
+
+    A result that names none of the open calls answers the first of its name, else the first there is.
+    """
+    waiting = [call.call for call in orphans.open_calls(base)]
+    result: list[Draft] = []
+    for draft in drafts:
+        value = draft.value
+        if draft.kind == "response":
+            waiting = []
+        elif isinstance(value, ToolCall):
+            waiting.append(value)
+        elif isinstance(value, ToolResult) and waiting:
+            call = _meant(value, waiting)
+            if call is not None:
+                waiting.remove(call)
+                if call.id != value.id:
+                    value = msgspec.structs.replace(value, id=call.id, wire="", dialect="")
+                    draft = msgspec.structs.replace(draft, value=value)
+        result.append(draft)
+    return result
+
+
+def _meant(result: ToolResult, waiting: Sequence[ToolCall]) -> ToolCall | None:
+    by_id = next((call for call in waiting if call.id == result.id), None)
+    by_name = next((call for call in waiting if result.name and call.name == result.name), None)
+    return by_id or by_name or (waiting[0] if not result.name else None)
+
+
+def _closing(base: Sequence[Commit], rest: Sequence[Draft]) -> list[Draft]:
+    """What ends a turn that the client left in the middle: results for calls that it does not answer."""
+    if not any(draft.kind == "user" for draft in rest):
+        return []
+    answered = {draft.value.id for draft in rest if isinstance(draft.value, ToolResult)}
+    return [orphans.interrupted(call) for call in orphans.open_calls(base) if call.call.id not in answered]

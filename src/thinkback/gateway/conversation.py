@@ -1,0 +1,162 @@
+"""The conversation that a request belongs to: found again by what the client sends back, taken up where it was left.
+
+Promises: a look-up stays inside the tenant and the scope of the request; what is not found is named, never guessed; a
+history is read from the log only where this process has it not. Must not: decide what is sent of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
+
+from thinkback.gateway import attach
+from thinkback.gateway.histories import Histories
+from thinkback.log import recognising, visible
+from thinkback.log.protocol import Seen, Sighting, Store
+from thinkback.log.recognising import CANDIDATES, Recognised, Search
+from thinkback.log.visible import Said
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Commit, Draft, Response, Step
+from thinkback.turn.plan import History
+
+T = TypeVar("T")
+
+
+class InThread(Protocol):
+    """Runs a call on a thread for the store."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+OF_A_RESPONSE = frozenset({"response", "reasoning", "assistant", "tool_call", "other", "media"})
+
+
+class Request(NamedTuple):
+    """A client's request as values: its drafts, the messages in them as it sees them, and their chain of digests."""
+
+    drafts: Sequence[Draft]
+    said: Sequence[Said]
+    links: Sequence[bytes]
+    previous: str = ""
+
+
+def request_of(drafts: Sequence[Draft], previous: str = "") -> Request:
+    """``drafts`` of a request; ``previous`` is the id of the response that it goes on from, where it names one."""
+    said = visible.said(drafts)
+    return Request(drafts, said, visible.chain(message.value for message in said), previous)
+
+
+class Found(NamedTuple):
+    """What is known of a conversation.
+
+    ``history`` ends where the conversation was seen last, ``through`` is the last message of the request in it (-1:
+    none). ``copies`` are the commits of stored responses for messages behind it. ``missing`` are (message, why) of
+    answers that nothing is known of.
+    """
+
+    base: Seen | None
+    history: History
+    through: int
+    copies: dict[int, list[Commit]]
+    missing: tuple[tuple[int, str], ...]
+
+
+def unknown(request: Request) -> Found:
+    """Nothing is known."""
+    why = "nothing is recorded"
+    missing = tuple((at, why) for at, message in enumerate(request.said) if message.speaker == "assistant")
+    return Found(None, History(), -1, {}, missing)
+
+
+async def find(
+    request: Request, log: Store, tenant: str, scope: bytes, histories: Histories, in_thread: InThread
+) -> Found:
+    """Look ``request`` up in ``log``. Raises ``StoreError``."""
+    seen = await _recognised(request, log, scope, in_thread)
+    history = await _taken_up(seen.base, log, tenant, histories, in_thread)
+    copies = await _copies(seen, log, in_thread)
+    return Found(seen.base, history, seen.through if seen.base is not None else -1, copies, seen.missing)
+
+
+def whole(found: Found, request: Request) -> Request:
+    """``request`` with what stands before it where it only named that."""
+    if not request.previous or found.base is None:
+        return request
+    return request_of([*visible.drafts_of(found.history.commits), *request.drafts])
+
+
+async def _recognised(request: Request, log: Store, scope: bytes, in_thread: InThread) -> Recognised:
+    """What the request echoes; of one that only names a response, that one."""
+    if request.previous:
+        wanted = [visible.of_response(request.previous)]
+        found = {seen.response: seen for seen in await in_thread(partial(_looked_up, log, scope, wanted))}
+        base = next(iter(found.values())) if len(found) == 1 else None
+        return Recognised(base, -1, {}, ())
+    search = Search(request.said)
+    while wanted := search.wanted():
+        search.take(await in_thread(partial(_looked_up, log, scope, wanted)))
+    return search.result()
+
+
+def _looked_up(log: Store, scope: bytes, wanted: Sequence[bytes]) -> list[Seen]:
+    return log.recognition.lookup(scope, wanted, CANDIDATES)
+
+
+async def _taken_up(base: Seen | None, log: Store, tenant: str, histories: Histories, in_thread: InThread) -> History:
+    if base is None:
+        return History()
+    known = histories.take(tenant, base.head.hash)
+    if known is not None:
+        return known
+    return History(await in_thread(partial(log.read_to, base.session, base.head.hash)))
+
+
+async def _copies(found: Recognised, log: Store, in_thread: InThread) -> dict[int, list[Commit]]:
+    copies: dict[int, list[Commit]] = {}
+    read: dict[tuple[str, str], list[Commit]] = {}
+    for number, seen in found.restored.items():
+        place = seen.session, seen.head.hash
+        if place not in read:
+            read[place] = await in_thread(partial(log.read_to, *place))
+        copies[number] = [
+            commit for commit in read[place] if commit.response == seen.response and commit.kind in OF_A_RESPONSE
+        ]
+    return copies
+
+
+def opening(found: Found, request: Request) -> list[Draft]:
+    """What the request adds to the history that was found."""
+    return attach.added(found.history.commits, request.drafts, request.said, found.through, found.copies)
+
+
+def still_missing(found: Found, request: Request) -> list[tuple[int, str]]:
+    """Answers whose reasoning was neither found nor sent along by the client with an origin that can be trusted."""
+    genuine = {draft.response for draft in request.drafts if _is_genuine(draft)}
+    return [(at, why) for at, why in found.missing if not genuine.intersection(request.said[at].responses)]
+
+
+def _is_genuine(draft: Draft) -> bool:
+    return isinstance(draft.value, Response) and draft.value.origin.endpoint != ""
+
+
+def last_origins(history: History) -> list[Origin]:
+    """Who minted the responses of ``history``, oldest first."""
+    headers = (commit.value for commit in history.commits)
+    return [value.origin for value in headers if isinstance(value, Response) and value.origin.endpoint]
+
+
+def sightings(request: Request, step: Step, scope: bytes, shown_as: Callable[[str], str]) -> list[Sighting]:
+    """By what the response in ``step`` is found again; nothing where it did not come whole.
+
+    ``shown_as`` gives the id that the client was told, empty where its dialect has no use for it.
+    """
+    header = next((draft for draft in step.drafts if draft.kind == "response"), None)
+    if header is None or not isinstance(header.value, Response) or not header.value.complete:
+        return []
+    answer = [draft for draft in step.drafts if draft.response == header.response and draft.kind in OF_A_RESPONSE]
+    shown = shown_as(header.response)
+    found = recognising.sightings(scope, request.drafts, request.said, answer, shown, request.links)
+    if shown and header.value.id:
+        found.append(Sighting(scope, visible.of_response(header.value.id), header.response))
+    return found

@@ -1,0 +1,131 @@
+"""The gateway's driver of the turn machine: one response, its bytes passed on before they are read.
+
+A third small driver beside those of ``drive``: it runs no tools and asks nobody, and what it shows goes to a ``Relay``
+that may wait for its client, so that a slow client slows its upstream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import Protocol, assert_never
+
+from thinkback.drive.agenda import Agenda
+from thinkback.drive.asynchronous import to_the_end
+from thinkback.drive.http import AsyncTransport, Timeouts
+from thinkback.drive.sync import net_error, now
+from thinkback.errors import NetworkError, StoreError
+from thinkback.model.commits import Commit, Step
+from thinkback.model.deltas import Delta
+from thinkback.turn import events
+from thinkback.turn.machine import Turn
+from thinkback.turn.plan import Plan
+
+
+class Relay(Protocol):
+    """Where a response goes while it arrives."""
+
+    def head(self, plan: Plan, status: int, content_type: str) -> None:
+        """A response that is none of refusal begins."""
+        ...
+
+    async def piece(self, data: bytes) -> None:
+        """A piece of its body, before it is read."""
+        ...
+
+    async def deltas(self, deltas: Sequence[Delta]) -> None:
+        """What was read of it."""
+        ...
+
+
+class Driver:
+    """One exchange. Cancelling ``run`` ends it as interrupted; what arrived is stored."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        relay: Relay,
+        transport: Callable[[Plan], AsyncTransport],
+        timeouts: Timeouts,
+        append: Callable[[Step], Sequence[Commit]],
+        executor: Executor,
+        body_of: Callable[[Plan], bytes],
+    ) -> None:
+        self._agenda = Agenda(turn)
+        self._relay = relay
+        self._transport = transport
+        self._timeouts = timeouts
+        self._append = append
+        self._executor = executor
+        self._body_of = body_of
+
+    async def run(self) -> events.Outcome:
+        """Perform the turn; returns how it ended. Raises ``StoreError`` where it cannot be stored."""
+        agenda = self._agenda
+        try:
+            agenda.tell(events.Began(now()))
+            await self._perform_all()
+        except BaseException as cause:  # the client left, or a fault of ours: what arrived is stored
+            if not isinstance(cause, StoreError) and agenda.outcome is None:
+                agenda.interrupt(now())
+                await self._perform_all()
+            raise
+        assert agenda.outcome is not None
+        return agenda.outcome
+
+    async def _perform_all(self) -> None:
+        agenda = self._agenda
+        while agenda.outcome is None:
+            command = agenda.first()
+            match command:
+                case None:
+                    raise RuntimeError("the turn is not over and waits for nothing: a command or its answer was lost")
+                case events.Append():
+                    await to_the_end(self._store(command))
+                case events.Emit():
+                    agenda.done()
+                    await self._relay.deltas((command.delta,))
+                case events.Send():
+                    agenda.done()
+                    await self._send(command)
+                case events.Timer():
+                    agenda.done()
+                    await asyncio.sleep(command.seconds)
+                    agenda.tell(events.Fired(command.id, now()))
+                case events.Cancel() | events.Done():
+                    agenda.done()
+                case events.RunTool() | events.AskPerson():
+                    raise RuntimeError("the gateway runs no tools: they are the client's")
+                case _:
+                    assert_never(command)
+
+    async def _store(self, command: events.Append) -> None:
+        work = partial(self._append, command.step)
+        commits = await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        self._agenda.tell(events.Appended(command.id, tuple(commits), now()))
+        self._agenda.done()
+
+    async def _send(self, command: events.Send) -> None:
+        agenda, relay, plan = self._agenda, self._relay, command.plan
+        body = self._body_of(plan)
+        try:
+            if plan.waits:
+                await asyncio.get_running_loop().run_in_executor(self._executor, plan.authenticate, body)
+            else:
+                plan.authenticate(body)
+            async with self._transport(plan).post(plan.url, plan.headers, body, self._timeouts) as response:
+                agenda.tell(events.Head(command.id, response.status, response.headers, now()))
+                answers = 200 <= response.status < 300
+                if answers:
+                    relay.head(plan, response.status, response.headers.get("content-type", ""))
+                async for piece in response.body:
+                    if answers:
+                        await relay.piece(piece)
+                    deltas = agenda.feed(events.Bytes(command.id, piece, now()))
+                    if deltas:
+                        await relay.deltas(deltas)
+            agenda.tell(events.Closed(command.id, now()))
+        except NetworkError as error:
+            agenda.tell(net_error(command.id, error))

@@ -1,0 +1,379 @@
+"""The engine: requests in, recognised, given their reasoning back, sent, answered and recorded.
+
+``Gateway`` is what the requests of one process share; ``Exchange`` is one of them. Promises: what goes upstream is what
+compile decided on the history that the client's messages stand for; the dialect's last event follows the record;
+whatever goes wrong, the client reads an error of its own dialect. Must not: touch a socket, or know a provider.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from thinkback.drive.http import AsyncTransport, Timeouts
+from thinkback.drive.sync import now
+from thinkback.errors import ThinkbackError, WireError
+from thinkback.gateway import conversation, spelling, state
+from thinkback.gateway.config import Config
+from thinkback.gateway.driver import Driver
+from thinkback.gateway.facts import Facts, read_body, read_facts
+from thinkback.gateway.histories import Histories
+from thinkback.gateway.incoming import ClientGone, Incoming, Sink
+from thinkback.gateway.problems import told
+from thinkback.gateway.recorder import Recorder
+from thinkback.gateway.relay import Relay
+from thinkback.gateway.routing import Choice, Route, Router
+from thinkback.gateway.sealing import Sealer
+from thinkback.gateway.settings import layers_of
+from thinkback.gateway.stores import TenantLogs
+from thinkback.log.protocol import Entry
+from thinkback.log.seal import seal
+from thinkback.model import canonical
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Commit, Step
+from thinkback.model.target import merge_headers
+from thinkback.rules import Rulebook
+from thinkback.session.fresh import new_id
+from thinkback.settings import snapshot
+from thinkback.turn import events
+from thinkback.turn.ask import Ask
+from thinkback.turn.dialects import dialect, front
+from thinkback.turn.machine import Turn
+from thinkback.turn.plan import Plan
+from thinkback.turn.reading import end_user_of
+from thinkback.turn.translation.translate import plan_without_refused, translate
+from thinkback.wire.result import ReadRequest, WantedOptions
+from thinkback.wire.writing import Shown
+
+T = TypeVar("T")
+# Threads that wait for the store; so many requests share a transaction at most.
+_THREADS = 16
+_SHOWN_AS = {"openai-chat": "chatcmpl-", "openai-responses": "resp_", "anthropic": "msg_", "gemini": ""}
+_INCLUDE = "reasoning.includeInContext"
+
+
+class Gateway:
+    """What the requests of one process share."""
+
+    def __init__(
+        self,
+        config: Config,
+        logs: TenantLogs,
+        sealer: Sealer,
+        rulebook: Rulebook,
+        transport: Callable[[str | None], AsyncTransport],
+    ) -> None:
+        self.config = config
+        self.logs = logs
+        self.sealer = sealer
+        self.rulebook = rulebook
+        self.router = Router(config, rulebook)
+        self.transport = transport
+        self.histories = Histories()
+        self.executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-store")
+
+    def configure(self, config: Config) -> None:
+        """Another configuration for the requests that come from now on."""
+        self.router = Router(config, self.rulebook, breakers=self.router.breakers)
+        self.config = config
+
+    async def respond(self, incoming: Incoming, sink: Sink) -> None:
+        """Answer one request. Whatever goes wrong is told to the client; cancelled, what arrived is stored."""
+        await Exchange(self, incoming, sink).run()
+
+    def record(self, tenant: str, entry: Entry) -> object:
+        """Store a step of a conversation."""
+        return self.logs.of(tenant).recognition.record(entry)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """What ``work`` gives, on a thread for the store."""
+        return await asyncio.get_running_loop().run_in_executor(self.executor, work)
+
+    async def close(self) -> None:
+        """Close the logs, after what is being stored."""
+        await asyncio.to_thread(self.executor.shutdown)
+        self.logs.close()
+
+
+class Exchange:
+    """One request and its response."""
+
+    _request: ReadRequest
+    _facts: Facts
+    _scope: bytes
+    _known: conversation.Request
+    _found: conversation.Found
+    _recorder: Recorder
+    _choice: Choice
+    _turn: Turn
+
+    def __init__(self, gateway: Gateway, incoming: Incoming, sink: Sink) -> None:
+        self._gateway = gateway
+        self._config = gateway.config
+        self._incoming = incoming
+        self._grant = incoming.grant
+        self._sink = sink
+        self._notes = sink.notes
+        self._id = new_id()
+        self._now = now()
+        self._left: tuple[str, ...] = ()
+        self._missing: list[tuple[int, str]] = []
+        self._keepers: dict[str, state.Keeper] = {}
+        self._relay = Relay(
+            sink,
+            front(incoming.front),
+            native=self._is_native,
+            shown=self._shown,
+            seal=lambda plan: self._keeper(plan).value,
+            headers=self._headers,
+        )
+
+    async def run(self) -> None:
+        """Answer; every failure but the client's leaving becomes an error in its dialect."""
+        try:
+            await self._read()
+            await self._recognise()
+            if self._incoming.counts_only:
+                await self._count()
+            else:
+                await self._exchange()
+        except ClientGone:
+            self._notes.failure = "client_gone"
+        except asyncio.CancelledError:
+            self._notes.failure = self._notes.failure or "cancelled"
+            if self._sink.stop is not None:
+                await self._relay.fail(self._sink.stop)
+            raise
+        except Exception as error:  # the outermost place where a request may fail: the client is told
+            await self._fail(error)
+            if not isinstance(error, ThinkbackError):
+                raise
+
+    async def _fail(self, error: Exception) -> None:
+        self._notes.failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
+        problem, retry_after = told(error)
+        await self._relay.fail(problem, retry_after)
+
+    # -- the conversation ------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        incoming = self._incoming
+        body = read_body(incoming.body)
+        facts = self._facts = read_facts(incoming.front, body, model=incoming.model, streams=incoming.streams)
+        most = self._config.limits.max_messages
+        if facts.messages > most:
+            raise WireError(f"the request has {facts.messages} messages, and {most} are allowed")
+        self._notes.model = facts.model
+        self._relay.streams = facts.streams
+        self._scope = self._grant.scope(facts.end_user)
+        self._request = dialect(incoming.front).read_request(body, new_id, Origin(incoming.front, "", ""))
+        drafts = self._request.drafts
+        if state.holds_tokens(incoming.body):
+            sealer, scope = self._gateway.sealer, self._scope
+            drafts = tuple(state.opened(drafts, lambda token: sealer.open(token, scope), front(incoming.front).bare))
+        self._known = conversation.request_of(drafts, facts.previous_response)
+
+    async def _recognise(self) -> None:
+        gateway, tenant, known = self._gateway, self._grant.tenant, self._known
+        started = time.monotonic()
+        records = self._grant.recording != "off"
+        if records and (known.previous or any(message.speaker == "assistant" for message in known.said)):
+            log = gateway.logs.of(tenant)
+            found = await conversation.find(known, log, tenant, self._scope, gateway.histories, gateway.in_thread)
+        else:
+            found = conversation.unknown(known)
+        self._known, self._found = conversation.whole(found, known), found
+        self._notes.phases["recognise"] = time.monotonic() - started
+        history = found.history
+        at = history.head
+        commits = seal(Step(self._id, tuple(conversation.opening(found, known)), self._now), at)
+        history.take(commits)
+        session, branch = (found.base.session, found.base.branch) if found.base is not None else (new_id(), "main")
+        store = partial(gateway.record, tenant) if records else _nowhere
+        self._recorder = Recorder(store, session, f"{self._grant.key}/{session}", self._now, branch, at)
+        self._recorder.hold(commits)
+        self._missing = conversation.still_missing(found, known)
+        self._notes.session = session if records else ""
+        self._notes.reattach = _reattach(known, self._missing) if records else "unavailable"
+
+    # -- the request -----------------------------------------------------------------------------------------------
+
+    async def _exchange(self) -> None:
+        origins = conversation.last_origins(self._found.history)
+        choice = self._choice = self._gateway.router.choose(
+            self._facts.model, self._grant, origins, self._facts.end_user
+        )
+        ask = Ask(
+            plan=self._plan,
+            max_steps=1,
+            refuses=lambda found: "the client says what its context is",
+            fail_over=choice.fail_over,
+        )
+        turn = self._turn = Turn(self._found.history, ask, new_id, random.random)
+        driver = Driver(
+            turn,
+            self._relay,
+            lambda plan: self._gateway.transport(choice.current.place.proxy),
+            self._timeouts(),
+            self._append,
+            self._gateway.executor,
+            self._body_of,
+        )
+        await self._finish(await driver.run())
+
+    def _timeouts(self) -> Timeouts:
+        limits = self._config.timeouts
+        return Timeouts(limits.connect, limits.first_byte, limits.idle, limits.total)
+
+    def _plan(self) -> Plan:
+        """The next request, to where it goes now."""
+        route, front_name = self._choice.current, self._incoming.front
+        target = route.target
+        layers = layers_of(self._config.settings, route.settings, self._grant.settings, self._incoming.headers)
+        settings = layers.effective(route.place.endpoint_settings(self._gateway.rulebook))
+        if _INCLUDE not in settings.explicit and any(draft.kind == "reasoning" for draft in self._request.drafts):
+            # A client that sends reasoning back wants it to go along, wherever it may.
+            settings = msgspec.structs.replace(
+                settings, include_in_context=True, explicit=settings.explicit | {_INCLUDE}
+            )
+        translated = translate(front_name, target, self._request.params, settings)
+        params = translated.params
+        if front_name != target.endpoint.dialect:
+            params = self._streaming(route, params)
+        plan, refused = plan_without_refused(self._found.history, target, translated.settings, params)
+        self._left = (*translated.left, *refused)
+        plan.settings = snapshot(translated.settings)
+        if target.endpoint.stream_path:
+            plan.streams = self._facts.streams
+        plan.headers = merge_headers(route.streaming if plan.streams else route.whole, plan.added_headers)
+        plan.authenticator = route.authenticator
+        self._notes.upstream, self._notes.served = route.name, target.model
+        self._notes.attempts += 1
+        return plan
+
+    def _streaming(self, route: Route, params: dict[str, Any]) -> dict[str, Any]:
+        """``params`` with what asks for a stream in the upstream's words."""
+        endpoint = route.target.endpoint
+        wanted = WantedOptions(self._facts.streams and not endpoint.stream_path, endpoint.stream_usage)
+        rest = {key: value for key, value in params.items() if key != "stream"}
+        return {**rest, **dialect(endpoint.dialect).options(wanted)}
+
+    def _body_of(self, plan: Plan) -> bytes:
+        """What is sent: the plan's request, in the client's own bytes where both speak one dialect."""
+        planned = bytes(plan)
+        if plan.target.endpoint.dialect != self._incoming.front:
+            return planned
+        return spelling.spelled(self._incoming.body, planned)
+
+    async def _count(self) -> None:
+        """The tokens that the request would have, estimated."""
+        self._choice = self._gateway.router.choose(self._facts.model, self._grant)
+        counts = self._plan().counts
+        body = canonical.encode({"input_tokens": counts.effective})
+        await self._relay.document(200, body)
+
+    # -- the response ----------------------------------------------------------------------------------------------
+
+    async def _finish(self, outcome: events.Outcome) -> None:
+        result = outcome.responses[-1][0] if outcome.responses else None
+        if result is not None and result.usage is not None:
+            usage = result.usage
+            notes = self._notes
+            notes.input_tokens, notes.output_tokens = usage.input, usage.output
+            notes.reasoning_tokens, notes.cached_tokens = usage.reasoning, usage.cached
+        if outcome.error is not None or result is None:
+            error = outcome.error or RuntimeError("the turn brought no response")
+            self._choice.failed(type(error).__name__)
+            await self._fail(error)
+            return
+        self._choice.succeeded()
+        await self._relay.end(result)
+        weight = 4 * len(self._incoming.body) + 4096
+        self._gateway.histories.keep(self._grant.tenant, self._found.history, weight)
+
+    def _append(self, step: Step) -> Sequence[Commit]:
+        """Store a step of the turn, with that by which its response is found again."""
+        started = time.monotonic()
+        names = self._shown_as if self._incoming.front == "openai-responses" else lambda response: ""
+        sightings = conversation.sightings(self._known, step, self._scope, names)
+        commits = self._recorder.append(step, self._found.history.head, sightings)
+        self._notes.phases["store"] = time.monotonic() - started
+        return commits
+
+    def _shown_as(self, response: str) -> str:
+        return f"{_SHOWN_AS[self._incoming.front]}{response}"
+
+    def _is_native(self, plan: Plan) -> bool:
+        """Whether the client is given the upstream's own bytes."""
+        return plan.target.endpoint.dialect == self._incoming.front and plan.wanted.include_in_response
+
+    def _shown(self, plan: Plan) -> Shown:
+        exchange = self._turn.exchange
+        assert exchange is not None
+        return Shown(
+            id=self._shown_as(exchange.response),
+            model=self._facts.model,
+            created=self._now // 1_000_000,
+            reasoning=plan.wanted.include_in_response,
+            usage=self._facts.wants_usage,
+            state=self._keeper(plan).blocks,
+            block=exchange.block,
+        )
+
+    def _keeper(self, plan: Plan) -> state.Keeper:
+        """Seals what the response to ``plan`` brings, for its client to keep."""
+        exchange = self._turn.exchange
+        assert exchange is not None
+        known = self._keepers.get(exchange.response)
+        if known is not None:
+            return known
+        target, scope, sealer = plan.target, self._scope, self._gateway.sealer
+        origin = Origin(
+            dialect=target.endpoint.dialect,
+            endpoint=target.base_url,
+            requested_model=target.model,
+            account=target.account,
+            account_known=target.account_known,
+            end_user=end_user_of(target.rule.guard.end_user, plan.params),
+        )
+        minted = state.minted_of(plan.record()) if target.rule.prefix_bound else None
+        made = state.Keeper(lambda data: sealer.seal(data, scope), origin, exchange.response, minted)
+        self._keepers[exchange.response] = made
+        return made
+
+    def _headers(self) -> Mapping[str, str]:
+        notes = self._notes
+        said = {
+            "thinkback-session": notes.session,
+            "thinkback-response": notes.response,
+            "thinkback-upstream": notes.upstream,
+            "thinkback-reattach": notes.reattach,
+            "thinkback-degraded": notes.degraded,
+            "thinkback-left-out": "; ".join(self._left),
+        }
+        return {name: _header(value) for name, value in said.items() if value}
+
+
+def _reattach(request: conversation.Request, missing: Sequence[object]) -> str:
+    answers = sum(message.speaker == "assistant" for message in request.said)
+    if not answers and not request.previous:
+        return "not-needed"
+    if not missing:
+        return "complete"
+    return f"{'none' if len(missing) == answers else 'partial'}; missing={len(missing)}"
+
+
+def _nowhere(entry: Entry) -> None:
+    """Nothing is recorded."""
+
+
+def _header(value: str) -> str:
+    """``value`` as a header can carry it."""
+    return value.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")[:1000]

@@ -1,0 +1,171 @@
+"""From the upstream to the client: the same bytes where both speak one dialect, a written response where not.
+
+Promises: a stream is passed on event by event, never a part of one; the last event of the dialect is held back until
+the response is stored; a key that the upstream repeats is blotted out; whatever goes wrong, the client reads an error
+of its own dialect. Must not: read what a response says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from thinkback.gateway.incoming import Sink
+from thinkback.model.deltas import Delta
+from thinkback.turn.dialects import Front
+from thinkback.turn.plan import Plan
+from thinkback.wire.result import ReadResult
+from thinkback.wire.writing import Problem, ResponseWriter, Shown
+
+_STREAM = "text/event-stream"
+
+
+class Relay:
+    """The way of one response.
+
+    ``streams`` is to be set once it is known. ``native`` says whether the client can be given the upstream's own bytes,
+    ``seal`` what becomes of an opaque value in them, ``shown`` how a response is written otherwise. ``headers`` are the
+    gateway's own, asked for when the first byte goes out.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        front: Front,
+        *,
+        native: Callable[[Plan], bool],
+        shown: Callable[[Plan], Shown],
+        seal: Callable[[Plan], Callable[[str], str]],
+        headers: Callable[[], Mapping[str, str]],
+    ) -> None:
+        self.started = False
+        self._sink = sink
+        self._front = front
+        self.streams = False
+        self._native = native
+        self._shown = shown
+        self._seal = seal
+        self._headers = headers
+        self._plan: Plan | None = None
+        self._passes = False
+        self._change: Callable[[str], str] = str
+        self._secrets: list[bytes] = []
+        self._writer: ResponseWriter | None = None
+        self._rest = b""
+        self._held: list[bytes] = []
+
+    # -- while it arrives ------------------------------------------------------------------------------------------
+
+    def head(self, plan: Plan, status: int, content_type: str) -> None:
+        """A response begins; a stream can be passed on as it is only where the client expects one."""
+        self._plan = plan
+        is_stream = content_type.partition(";")[0].strip().lower() == _STREAM
+        self._passes = self._native(plan) and is_stream == self.streams
+        self._rest, self._held, self._writer = b"", [], None
+        self._secrets = [secret.encode() for secret in plan.secrets()]
+        if self._passes:
+            self._change = self._seal(plan)
+        elif self.streams:
+            self._writer = self._front.writer(self._shown(plan))
+
+    async def piece(self, data: bytes) -> None:
+        """Whole events go out; what is no event yet, and everything of a document, waits."""
+        if not self._passes:
+            return
+        if not self.streams or self._held:
+            self._held.append(data)
+            return
+        whole, self._rest = _whole_events(self._rest + data if self._rest else data)
+        if not whole:
+            return
+        whole = self._clean(whole)
+        at = self._front.ends(whole)
+        if at >= 0:
+            self._held.append(whole[at:])
+            whole = whole[:at]
+        if whole:
+            await self._write(self._sealed(whole))
+
+    async def deltas(self, deltas: Sequence[Delta]) -> None:
+        """What was read is written in the client's dialect."""
+        writer = self._writer
+        if writer is None:
+            return
+        data = writer.show(deltas)
+        if data:
+            await self._write(data if self.started else writer.begin() + data)
+
+    # -- its end ---------------------------------------------------------------------------------------------------
+
+    async def end(self, result: ReadResult) -> None:
+        """The response is stored: the rest goes out."""
+        if self._passes and not self.streams:
+            body = self._front.rewrite(self._clean(b"".join(self._held)), self._change)
+            await self.document(200, body)
+        elif self._passes:
+            await self._finish(self._sealed(self._clean(b"".join(self._held) + self._rest)))
+        elif self._writer is not None:
+            rest = self._writer.end(result)
+            await self._finish(rest if self.started else self._writer.begin() + rest)
+        else:
+            assert self._plan is not None
+            await self.document(200, self._front.write_response(result, self._shown(self._plan)))
+
+    async def fail(self, problem: Problem, retry_after: float | None = None) -> None:
+        """No response, or not all of one: the client is told in its dialect."""
+        if not self.started:
+            more = {"retry-after": str(max(1, round(retry_after)))} if retry_after is not None else {}
+            await self.document(problem.status, self._front.write_error(problem), more)
+            return
+        writer = self._writer
+        if writer is None:
+            assert self._plan is not None
+            writer = self._front.writer(self._shown(self._plan))
+        # The provider's own last event says it already, where there is one.
+        own = self._sealed(self._clean(b"".join(self._held))) if self._passes else b""
+        await self._finish(own or writer.fail(problem))
+
+    # -- bytes -----------------------------------------------------------------------------------------------------
+
+    async def _write(self, data: bytes) -> None:
+        if not self.started:
+            await self._start(200, {"content-type": f"{_STREAM}; charset=utf-8", "cache-control": "no-cache"})
+        await self._sink.write(data)
+
+    async def _finish(self, data: bytes) -> None:
+        if not self.started:
+            await self._start(200, {"content-type": f"{_STREAM}; charset=utf-8", "cache-control": "no-cache"})
+        await self._sink.end(data)
+
+    async def document(self, status: int, body: bytes, more: Mapping[str, str] | None = None) -> None:
+        """A whole response of this status."""
+        headers = {"content-type": self._front.document_type, "content-length": str(len(body)), **(more or {})}
+        await self._start(status, headers)
+        await self._sink.end(body)
+
+    async def _start(self, status: int, headers: Mapping[str, str]) -> None:
+        self.started = True
+        await self._sink.start(status, {**headers, **self._headers()})
+
+    def _clean(self, data: bytes) -> bytes:
+        """``data`` without the upstream's key, should it repeat it."""
+        for secret in self._secrets:
+            data = data.replace(secret, b"***")
+        return data
+
+    def _sealed(self, events: bytes) -> bytes:
+        """``events`` with their opaque values sealed; mostly there are none."""
+        front = self._front
+        if front.marked.search(events) is None:
+            return events
+        lines = events.split(b"\n")
+        for at, line in enumerate(lines):
+            if line.startswith(b"data:"):
+                start = 6 if line.startswith(b"data: ") else 5
+                lines[at] = line[:start] + front.rewrite(line[start:], self._change)
+        return b"\n".join(lines)
+
+
+def _whole_events(data: bytes) -> tuple[bytes, bytes]:
+    """(events that are whole, the beginning of the next one)."""
+    at = max(data.rfind(b"\n\n") + 2, data.rfind(b"\r\n\r\n") + 4 if b"\r" in data else 0, 1)
+    return (data[:at], data[at:]) if at > 1 else (b"", data)

@@ -1,0 +1,230 @@
+"""What a client keeps for the gateway: opaque values of a provider, or whole blocks, sealed in one token.
+
+Promises: a token that opens gives back exactly what was sealed, with its origin; one that does not open (made up, of
+another tenant, key or end user) takes the value it stands for away. Must not: show what is inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+import msgspec
+
+from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall, carriers_of
+from thinkback.model.commits import Draft, Request, Response, block_draft
+
+PREFIX = "tb1."
+"""How every token begins."""
+
+# The same in base64.
+_ARMOURED = "dGIx"
+
+Seal = Callable[[bytes], str]
+Open = Callable[[str], bytes | None]
+
+
+class Minted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Digests of the request that a response was minted under, where what it brought is bound to them."""
+
+    system: str
+    tools: str
+    messages: str
+
+
+class State(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one token holds: ``value`` is the provider's own opaque value, or ``blocks`` are neutral ones."""
+
+    origin: Origin
+    response: str
+    value: str = ""
+    blocks: tuple[Block, ...] = ()
+    minted: Minted | None = None
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(State)
+
+
+class Keeper:
+    """Seals what one response brings. ``minted`` is given where the provider binds its reasoning to the request."""
+
+    def __init__(self, seal: Seal, origin: Origin, response: str, minted: Minted | None) -> None:
+        self._seal = seal
+        self._origin = origin
+        self._response = response
+        self._minted = minted
+        self._sealed: dict[str, str] = {}
+
+    def value(self, value: str) -> str:
+        """The token for a provider's own value; the same one wherever it stands in the response."""
+        if not value:
+            return value
+        known = self._sealed.get(value)
+        if known is None:
+            known = self._sealed[value] = self._token(State(self._origin, self._response, value, minted=self._minted))
+        return known
+
+    def blocks(self, blocks: Sequence[Block]) -> str:
+        """The token for blocks that the client's dialect has no place for; empty where nothing of them is opaque."""
+        if not any(carriers_of(block) for block in blocks):
+            return ""
+        return self._token(State(self._origin, self._response, blocks=tuple(blocks), minted=self._minted))
+
+    def _token(self, state: State) -> str:
+        return self._seal(_ENCODER.encode(state))
+
+
+def holds_tokens(body: bytes) -> bool:
+    """Whether a request may hold a token at all."""
+    return PREFIX.encode() in body or _ARMOURED.encode() in body
+
+
+def opened(drafts: Sequence[Draft], open: Open, bare: Callable[[str], str]) -> list[Draft]:
+    """``drafts`` of a request with every token opened: values and blocks as they were minted, with their origin.
+
+    A token that does not open is taken away with what it stood for. ``bare`` undoes the form that the dialect gives it.
+    """
+    result: list[Draft] = []
+    for group in _responses(drafts):
+        result += _opened_response(group, open, bare) if group[0].kind == "response" else group
+    return result
+
+
+def _responses(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
+    """The drafts one by one, those of a response together."""
+    group: list[Draft] = []
+    for draft in drafts:
+        if group and (draft.kind == "response" or not draft.response or draft.response != group[0].response):
+            yield group
+            group = []
+        if draft.kind == "response" or group:
+            group.append(draft)
+        else:
+            yield [draft]
+    if group:
+        yield group
+
+
+def _opened_response(group: list[Draft], open: Open, bare: Callable[[str], str]) -> list[Draft]:
+    header, *rest = group
+    blocks: list[Block] = []
+    found: list[State] = []
+    late: list[Block] = []
+    for draft in rest:
+        block: Block | None = cast(Block, draft.value)
+        for carrier in carriers_of(cast(Block, draft.value)):
+            token = bare(carrier.value)
+            if token.startswith(PREFIX) and block is not None:
+                state = _read(open(token))
+                found += [state] if state is not None else []
+                block = _replaced(block, carrier, state, late)
+        if block is not None:
+            blocks.append(block)
+    if not found and len(blocks) == len(rest):
+        return [header, *(block_draft(block, header.response, at) for at, block in enumerate(blocks))]
+    return _drafts(header, _merged(blocks, late), found)
+
+
+def _drafts(header: Draft, blocks: Sequence[Block], found: Sequence[State]) -> list[Draft]:
+    value = header.value
+    assert isinstance(value, Response)
+    drafts: list[Draft] = []
+    if found:
+        state = found[0]
+        origin = state.origin
+        if state.minted is not None:
+            drafts.append(Draft("request", _record(state), header.response))
+            origin = msgspec.structs.replace(origin, request=header.response)
+        else:
+            origin = msgspec.structs.replace(origin, request="")
+        value = msgspec.structs.replace(value, origin=origin)
+    value = msgspec.structs.replace(value, blocks=len(blocks))
+    drafts.append(msgspec.structs.replace(header, value=value))
+    return [*drafts, *(block_draft(block, header.response, at) for at, block in enumerate(blocks))]
+
+
+def _replaced(block: Block, carrier: Carrier, state: State | None, late: list[Block]) -> Block | None:
+    """``block`` with what the token stands for; ``None`` where nothing of it is left in its place."""
+    if state is None:
+        return None if isinstance(block, ThinkingBlock) else _with_value(block, carrier, None)
+    if state.value:
+        return _with_value(block, carrier, state.value)
+    thoughts = [kept for kept in state.blocks if isinstance(kept, ThinkingBlock)]
+    late += [kept for kept in state.blocks if not isinstance(kept, ThinkingBlock)]
+    if isinstance(block, ThinkingBlock):
+        late += thoughts[1:]
+        return thoughts[0] if thoughts else None
+    late += thoughts
+    return _with_value(block, carrier, None)
+
+
+def _with_value(block: Block, carrier: Carrier, value: str | None) -> Block:
+    """``block`` with another value in the carrier's place, in what stands on the wire too; ``None`` takes it away."""
+    if value is None:
+        left = tuple(kept for kept in block.carriers if kept != carrier)
+        return msgspec.structs.replace(block, carriers=left, wire="")
+    carriers = tuple(Carrier(kept.kind, value) if kept == carrier else kept for kept in block.carriers)
+    wire = block.wire.replace(carrier.value, value)
+    if isinstance(block, ThinkingBlock) and block.signature == carrier.value:
+        return msgspec.structs.replace(block, carriers=carriers, wire=wire, signature=value)
+    return msgspec.structs.replace(block, carriers=carriers, wire=wire)
+
+
+def _merged(blocks: list[Block], late: Sequence[Block]) -> list[Block]:
+    """``blocks`` with those that were kept beside them: a call or text takes the place of its echo, reasoning stands
+    before everything.
+    """
+    merged = list(blocks)
+    front = 0
+    for kept in late:
+        at = next((at for at, block in enumerate(merged) if _echoes(block, kept)), None)
+        if at is not None:
+            merged[at] = kept
+        elif isinstance(kept, ThinkingBlock):
+            merged.insert(front, kept)
+            front += 1
+        # else: the client sent it back no more, so it is not said again
+    return merged
+
+
+def _echoes(block: Block, kept: Block) -> bool:
+    match block, kept:
+        case ToolCall(), ToolCall():
+            return block.id == kept.id and block.name == kept.name
+        case Text(), Text():
+            return block.text.strip() == kept.text.strip()
+        case _:
+            return False
+
+
+def _record(state: State) -> Request:
+    minted = state.minted
+    assert minted is not None
+    return Request(
+        target={},
+        settings={},
+        rules=(),
+        params="{}",
+        head="",
+        system_digest=minted.system,
+        tools_digest=minted.tools,
+        messages_digest=minted.messages,
+        carriers_digest="",
+        sent_digest="",
+        basis_digest="",
+    )
+
+
+def _read(data: bytes | None) -> State | None:
+    if data is None:
+        return None
+    try:
+        return _DECODER.decode(data)
+    except msgspec.DecodeError:
+        return None
+
+
+def minted_of(record: Request) -> Minted:
+    """The digests of a request's record."""
+    return Minted(record.system_digest, record.tools_digest, record.messages_digest)
