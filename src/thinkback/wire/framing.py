@@ -23,6 +23,10 @@ _NAMED = re.compile(rb"^event: [^\n]*\ndata: ([^\n]+)(?:\n\n|\Z)", re.MULTILINE)
 _DATA = re.compile(rb"^data(?:: ?([^\n]*))?$", re.MULTILINE)
 
 
+# The end of an event: an empty line behind a line, whatever ends them.
+_BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+
+
 class Framer(Protocol):
     """Bytes in, complete payloads out; ``close`` returns what a missing terminator held back.
 
@@ -159,6 +163,15 @@ FRAMERS: dict[Framing, Callable[[], Framer]] = {
     "json": JsonFramer,
     "event-stream": EventStreamFramer,
 }
+
+
+def last_event(piece: bytes, mark: re.Pattern[bytes]) -> int:
+    """Where the server-sent event that has ``mark`` begins in a piece of a stream, -1 where none has."""
+    found = mark.search(piece)
+    if found is None:
+        return -1
+    before = [match.end() for match in _BLANK.finditer(piece, 0, found.start())]
+    return before[-1] if before else 0
 
 
 def guess_framing(content_type: str, start: bytes) -> Framing:

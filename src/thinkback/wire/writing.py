@@ -8,7 +8,7 @@ is written as it is, only what ``state`` makes of it. Text that was shown before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -26,7 +26,8 @@ class Shown(msgspec.Struct, frozen=True):
     ``reasoning``: readable reasoning is shown. ``usage``: token counts are shown in a stream. ``state`` gives the
     opaque value that a client may send back for ``blocks`` of the response, empty where there is nothing to keep;
     ``block`` is the block at an index as far as it has come. ``framing`` is that of a stream: events, or with ``json``
-    one array of them, which is what Gemini's clients get that do not ask for ``alt=sse``.
+    one array of them, which is what Gemini's clients get that do not ask for ``alt=sse``. ``request`` has the members
+    of the client's request that a response of its dialect repeats, and may have others.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Shown(msgspec.Struct, frozen=True):
     state: Callable[[Sequence[Block]], str] = lambda blocks: ""
     block: Callable[[int], Block | None] = lambda index: None
     framing: Literal["sse", "json"] = "sse"
+    request: Mapping[str, object] = {}
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -91,16 +93,7 @@ def counts(usage: Usage) -> Counts:
         given += cached + written
     if "reasoning_beside_output" in usage.counted:
         output += reasoning
-    return Counts(given, max(output, reasoning), reasoning, cached, written)
-
-
-def counted_as(result: ReadResult, reasoning_tokens: str) -> ReadResult:
-    """``result`` with what a rule says of its counts: ``added`` reasoning is not in the number for output."""
-    usage = result.usage
-    if usage is None or reasoning_tokens != "added" or "reasoning_beside_output" in usage.counted:
-        return result
-    usage = msgspec.structs.replace(usage, counted=(*usage.counted, "reasoning_beside_output"))
-    return msgspec.structs.replace(result, usage=usage)
+    return Counts(given, output, reasoning, cached, written)
 
 
 def call_id(id: str, response: str, index: int) -> str:
@@ -123,7 +116,7 @@ def problem_in(result: ReadResult) -> Problem | None:
 
 def closing_tag(delta: Reclassified, shown: Shown) -> str:
     """The tag behind text that was shown before it turned out to be reasoning; nothing where there is no such text."""
+    block = shown.block(delta.index)
     if not delta.text:
         return ""
-    block = shown.block(delta.index)
     return block.closing if isinstance(block, ThinkingBlock) else "</think>"

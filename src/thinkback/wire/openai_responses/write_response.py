@@ -1,0 +1,388 @@
+"""Response writer of the ``openai-responses`` dialect: a response of any dialect as a response object, or its events.
+
+Promises: an event is written when its delta comes; each block is an item, numbered as it begins. Reasoning is shown as
+the summary of its item, whose ``encrypted_content`` is the state of the block. The state of blocks that have no place
+for it goes into a reasoning item of its own: in front of the next item where it is known by then, else at the end of a
+stream, and never at the end of a whole response, because what ends in reasoning is not taken back. Must not: write an
+opaque value of the provider's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias, assert_never
+
+from thinkback.model import canonical
+from thinkback.model.blocks import Text, ToolCall
+from thinkback.model.commits import Outcome, Usage
+from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from thinkback.wire.arrival import join
+from thinkback.wire.openai_responses.blocks import CUSTOM
+from thinkback.wire.ordering import Begun, Ended, Kept, Order, Piece, Step
+from thinkback.wire.result import ReadResult
+from thinkback.wire.writing import Problem, Shown, call_id, counts, problem_in
+
+_Kind: TypeAlias = Literal["text", "refusal", "thought", "call", "custom"]
+_string = canonical.string
+
+
+class _Shape(NamedTuple):
+    """How items of a kind are written.
+
+    ``events`` begins the names of the events of its text, ``place`` says in them where the text belongs, ``beside``
+    stands with it, ``field`` is the name of the whole text. ``parts`` begins the names of the events of the ``part``
+    that holds it; both are empty where the item holds it itself.
+    """
+
+    id: str
+    events: bytes
+    place: bytes
+    beside: bytes
+    field: bytes
+    parts: bytes
+    part: bytes
+
+
+_CONTENT = b'"content_index":0,'
+_SHAPES: Mapping[_Kind, _Shape] = MappingProxyType(
+    {
+        "text": _Shape(
+            "msg",
+            b"response.output_text",
+            _CONTENT,
+            b'"logprobs":[],',
+            b"text",
+            b"response.content_part",
+            b'{"type":"output_text","annotations":[],"logprobs":[],"text":%b}',
+        ),
+        "refusal": _Shape(
+            "msg",
+            b"response.refusal",
+            _CONTENT,
+            b"",
+            b"refusal",
+            b"response.content_part",
+            b'{"type":"refusal","refusal":%b}',
+        ),
+        "thought": _Shape(
+            "rs",
+            b"response.reasoning_summary_text",
+            b'"summary_index":0,',
+            b"",
+            b"text",
+            b"response.reasoning_summary_part",
+            b'{"type":"summary_text","text":%b}',
+        ),
+        "call": _Shape("fc", b"response.function_call_arguments", b"", b"", b"arguments", b"", b""),
+        "custom": _Shape("ctc", b"response.custom_tool_call_input", b"", b"", b"input", b"", b""),
+    }
+)
+# What a response repeats of its request, and what stands there where the request said nothing.
+_REPEATED: Mapping[str, object] = MappingProxyType(
+    {
+        "background": False,
+        "instructions": None,
+        "max_output_tokens": None,
+        "max_tool_calls": None,
+        "metadata": {},
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "prompt_cache_key": None,
+        "reasoning": {"effort": None, "summary": None},
+        "safety_identifier": None,
+        "service_tier": "default",
+        "store": True,
+        "temperature": 1.0,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_logprobs": 0,
+        "top_p": 1.0,
+        "truncation": "disabled",
+        "user": None,
+    }
+)
+_INCOMPLETE: Mapping[Outcome, bytes] = MappingProxyType(
+    {
+        "max_tokens": b'{"reason":"max_output_tokens"}',
+        "max_tokens_in_reasoning": b'{"reason":"max_output_tokens"}',
+        # There is no word for a turn that its provider would go on with; what matters is that it is not whole.
+        "paused": b'{"reason":"max_output_tokens"}',
+        "safety": b'{"reason":"content_filter"}',
+    }
+)
+_CUT = ("max_tokens", "max_tokens_in_reasoning")
+_FAILURES: Mapping[int, str] = MappingProxyType({400: "invalid_prompt", 429: "rate_limit_exceeded"})
+_TYPES: Mapping[int, str] = MappingProxyType(
+    {
+        401: "authentication_error",
+        402: "insufficient_quota",
+        403: "permission_error",
+        404: "not_found_error",
+        429: "rate_limit_error",
+    }
+)
+_KEPT = Begun("thought", -1, None)
+_OWN_TYPES = frozenset({"invalid_request_error", "server_error", "api_error", "tokens", "requests", *_TYPES.values()})
+
+
+class _Item(NamedTuple):
+    """An item under way: what it is of, its number and what its events say of it."""
+
+    kind: _Kind
+    begun: Begun
+    number: int
+    id: bytes
+
+    @property
+    def shape(self) -> _Shape:
+        return _SHAPES[self.kind]
+
+    @property
+    def place(self) -> bytes:
+        """What says in an event which item it is of, and where in it."""
+        return b'"item_id":%b,"output_index":%d,%b' % (self.id, self.number, self.shape.place)
+
+
+class Writer:
+    """A response as a stream."""
+
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
+        self._order = Order(shown)
+        self._repeated = _repeated(shown)
+        # The number of the next event.
+        self._number = 0
+        # Items that are done; the open one with its text so far, and what stands before a piece of it.
+        self._items: list[bytes] = []
+        self._item = _item(Begun("text", -1, None), 0, shown)
+        self._pieces: list[str] = []
+        self._prefix = b""
+        # The deltas that are a piece of the open item and nothing else: their class and index.
+        self._grows: type[Delta] | None = None
+        self._at = -1
+
+    def begin(self) -> bytes:
+        """``response.created`` and ``response.in_progress``."""
+        response = self._response(b"in_progress")
+        return self._event(b"response.created", response) + self._event(b"response.in_progress", response)
+
+    def show(self, deltas: Sequence[Delta]) -> bytes:
+        """The events of ``deltas``."""
+        events: list[bytes] = []
+        for delta in deltas:
+            # The fast paths: a piece of the item that is open.
+            if type(delta) is TextDelta or type(delta) is ReasoningDelta:
+                if type(delta) is self._grows and delta.index == self._at:
+                    events.append(self._piece(delta.text))
+                    continue
+            elif (
+                type(delta) is ToolCallDelta
+                and type(delta) is self._grows
+                and delta.index == self._at
+                and delta.arguments  # what stands beside them comes once and was read
+            ):
+                self._order.pieces.append(delta.arguments)
+                events.append(self._piece(delta.arguments))
+                continue
+            self._write(self._order.take(delta), events)
+        return b"".join(events)
+
+    def end(self, result: ReadResult) -> bytes:
+        """What was not shown, and the whole response; or the error it failed with."""
+        problem = problem_in(result)
+        if problem is not None:
+            return self.fail(problem)
+        events: list[bytes] = []
+        self._write(self._order.end(result.blocks), events, result.response.outcome in _CUT)
+        status, details = _status(result)
+        response = self._response(status, incomplete=details, usage=_usage(result.usage))
+        events.append(self._event(b"response." + status, response))
+        return b"".join(events)
+
+    def fail(self, problem: Problem) -> bytes:
+        """``response.failed``. An item that is open stays so: half a call must not look like one."""
+        code = problem.code if problem.code in _FAILURES.values() else _FAILURES.get(problem.status, "server_error")
+        error = b'{"code":%b,"message":%b}' % (_string(code), _string(problem.message))
+        return self._event(b"response.failed", self._response(b"failed", error=error))
+
+    def _write(self, steps: Sequence[Step], events: list[bytes], is_cut: bool = False) -> None:
+        """The events of ``steps``. ``is_cut``: the last item that ends in them is not whole."""
+        last = _last_end(steps) if is_cut else -1
+        for at, step in enumerate(steps):
+            match step:
+                case Begun():
+                    self._begin_item(_item(step, len(self._items), self._shown), events)
+                case Piece():
+                    self._begin_part(events)
+                    events.append(self._piece(step.text))
+                case Ended():
+                    self._end_item(step.state, b"incomplete" if at == last else b"completed", events)
+                case Kept():
+                    self._begin_item(_item(_KEPT, len(self._items), self._shown), events)
+                    self._end_item(step.state, b"completed", events)
+                case _:
+                    assert_never(step)
+        self._at, self._grows = self._order.at, self._order.grows if self._pieces else None
+
+    def _piece(self, text: str) -> bytes:
+        self._pieces.append(text)
+        self._number += 1
+        return b'%b%b,"sequence_number":%d}\n\n' % (self._prefix, _string(text), self._number - 1)
+
+    def _begin_item(self, item: _Item, events: list[bytes]) -> None:
+        self._item, self._pieces = item, []
+        name = item.shape.events + b".delta"
+        self._prefix = b'event: %b\ndata: {"type":"%b",%b%b"delta":' % (name, name, item.place, item.shape.beside)
+        added = b'"output_index":%d,"item":%b' % (item.number, _written(item, self._shown, b"in_progress"))
+        events.append(self._event(b"response.output_item.added", added))
+
+    def _begin_part(self, events: list[bytes]) -> None:
+        """The part that holds the text, where there is one and it has not begun."""
+        shape = self._item.shape
+        if shape.part and not self._pieces:
+            part = b'%b"part":%b' % (self._item.place, shape.part % b'""')
+            events.append(self._event(shape.parts + b".added", part))
+
+    def _end_item(self, state: str, status: bytes, events: list[bytes]) -> None:
+        item, text = self._item, join(self._pieces)
+        if item.kind == "call" and not text.strip():
+            events.append(self._piece("{}"))
+            text += "{}"
+        if text:
+            shape, source = item.shape, _string(text)
+            whole = b'%b%b"%b":%b' % (item.place, shape.beside, shape.field, source)
+            events.append(self._event(shape.events + b".done", whole))
+            if shape.part:
+                part = b'%b"part":%b' % (item.place, shape.part % source)
+                events.append(self._event(shape.parts + b".done", part))
+        done = _written(item, self._shown, status, text, state)
+        events.append(self._event(b"response.output_item.done", b'"output_index":%d,"item":%b' % (item.number, done)))
+        self._items.append(done)
+        self._pieces = []
+
+    def _event(self, name: bytes, members: bytes) -> bytes:
+        self._number += 1
+        event = b'event: %b\ndata: {"type":"%b","sequence_number":%d,%b}\n\n'
+        return event % (name, name, self._number - 1, members)
+
+    def _response(
+        self, status: bytes, *, incomplete: bytes = b"null", error: bytes = b"null", usage: bytes = b"null"
+    ) -> bytes:
+        ending = (status, error, incomplete, usage)
+        return b'"response":' + _whole(self._shown, self._items, ending, self._repeated)
+
+
+def write_response(result: ReadResult, shown: Shown) -> bytes:
+    """The response in one piece. One that failed is its error."""
+    problem = problem_in(result)
+    if problem is not None:
+        return write_error(problem)
+    items: list[bytes] = []
+    item, text = _item(_KEPT, 0, shown), ""
+    steps = Order(shown).end(result.blocks)
+    last = _last_end(steps) if result.response.outcome in _CUT else -1
+    for at, step in enumerate(steps):
+        match step:
+            case Begun():
+                item, text = _item(step, len(items), shown), ""
+            case Piece():
+                text = step.text
+            case Ended():
+                text = text if text.strip() or item.kind != "call" else "{}"
+                items.append(_written(item, shown, b"incomplete" if at == last else b"completed", text, step.state))
+            case Kept():
+                kept = _written(_item(_KEPT, len(items), shown), shown, b"completed", "", step.state)
+                items.insert(len(items) - 1 if items and step is steps[-1] else len(items), kept)
+            case _:
+                assert_never(step)
+    status, details = _status(result)
+    return _whole(shown, items, (status, b"null", details, _usage(result.usage)), _repeated(shown))
+
+
+def write_error(problem: Problem) -> bytes:
+    """The body of an error. A type that is no word of this dialect stands as the code where there is no other."""
+    own = problem.type in _OWN_TYPES
+    kind = problem.type if own else _TYPES.get(problem.status, "")
+    if problem.code == "insufficient_quota":
+        kind = problem.code
+    error = {
+        "message": problem.message,
+        "type": kind or ("server_error" if problem.status >= 500 else "invalid_request_error"),
+        "param": problem.param or None,
+        "code": problem.code or ("" if own else problem.type) or None,
+    }
+    return canonical.raw(canonical.source({"error": error}))
+
+
+def _item(begun: Begun, number: int, shown: Shown) -> _Item:
+    """An item that begins, with the id that it has in all events."""
+    kind: _Kind = begun.kind
+    if isinstance(begun.block, Text) and begun.block.source_field == "refusal":
+        kind = "refusal"
+    elif isinstance(begun.block, ToolCall) and begun.block.source_field == CUSTOM:
+        kind = "custom"
+    return _Item(kind, begun, number, _string(f"{_SHAPES[kind].id}_{shown.id}_{number}"))
+
+
+def _written(item: _Item, shown: Shown, status: bytes, text: str = "", state: str = "") -> bytes:
+    """The item itself, as far as it has come."""
+    parts = item.shape.part % _string(text) if text and item.shape.part else b""
+    match item.kind:
+        case "text" | "refusal":
+            message = b'{"id":%b,"type":"message","status":"%b","role":"assistant","content":[%b]}'
+            return message % (item.id, status, parts)
+        case "thought":
+            encrypted = b',"encrypted_content":' + _string(state) if state else b""
+            return b'{"id":%b,"type":"reasoning","summary":[%b]%b}' % (item.id, parts, encrypted)
+        case "call" | "custom":
+            kind = b"function_call" if item.kind == "call" else b"custom_tool_call"
+            id = _string(call_id(item.begun.id, shown.id, item.begun.at))
+            called = (item.id, kind, status, id, _string(item.begun.name), item.shape.field, _string(text))
+            return b'{"id":%b,"type":"%b","status":"%b","call_id":%b,"name":%b,"%b":%b}' % called
+        case _:
+            assert_never(item.kind)
+
+
+def _last_end(steps: Sequence[Step]) -> int:
+    return max((at for at, step in enumerate(steps) if isinstance(step, Ended)), default=-1)
+
+
+def _whole(shown: Shown, items: Sequence[bytes], ending: tuple[bytes, bytes, bytes, bytes], repeated: bytes) -> bytes:
+    """The response object; ``ending`` are its status, error, ``incomplete_details`` and usage."""
+    status, error, incomplete, usage = ending
+    head = b'{"id":%b,"object":"response","created_at":%d,"status":"%b","error":%b,"incomplete_details":%b,"model":%b,'
+    said = head % (_string(shown.id), shown.created, status, error, incomplete, _string(shown.model))
+    return b'%b"output":[%b],"usage":%b,%b' % (said, b",".join(items), usage, repeated)
+
+
+def _repeated(shown: Shown) -> bytes:
+    """The members that a response repeats of its request, and the end of the object."""
+    asked = shown.request
+    told = {name: asked[name] if asked.get(name) is not None else usual for name, usual in _REPEATED.items()}
+    return canonical.raw(canonical.source(told))[1:]
+
+
+def _status(result: ReadResult) -> tuple[bytes, bytes]:
+    """``status`` and ``incomplete_details``. A refusal without words of refusal is told as that of a filter."""
+    outcome = result.response.outcome
+    if outcome == "refused" and not any(isinstance(b, Text) and b.source_field == "refusal" for b in result.blocks):
+        outcome = "safety"
+    details = _INCOMPLETE.get(outcome)
+    return (b"completed", b"null") if details is None else (b"incomplete", details)
+
+
+def _usage(usage: Usage | None) -> bytes:
+    """Token counts: what was cached is inside the input, what was reasoned inside the output."""
+    if usage is None:
+        return b"null"
+    found = counts(usage)
+    told = {
+        "input_tokens": found.input,
+        "input_tokens_details": {"cached_tokens": found.cached, "cache_write_tokens": found.cache_write},
+        "output_tokens": found.output,
+        "output_tokens_details": {"reasoning_tokens": found.reasoning},
+        "total_tokens": found.input + found.output,
+    }
+    return canonical.source(told).encode()
