@@ -93,7 +93,16 @@ def counts(usage: Usage) -> Counts:
         given += cached + written
     if "reasoning_beside_output" in usage.counted:
         output += reasoning
-    return Counts(given, output, reasoning, cached, written)
+    return Counts(given, max(output, reasoning), reasoning, cached, written)
+
+
+def counted_as(result: ReadResult, reasoning_tokens: str) -> ReadResult:
+    """``result`` with what a rule says of its counts: ``added`` reasoning is not in the number for output."""
+    usage = result.usage
+    if usage is None or reasoning_tokens != "added" or "reasoning_beside_output" in usage.counted:
+        return result
+    usage = msgspec.structs.replace(usage, counted=(*usage.counted, "reasoning_beside_output"))
+    return msgspec.structs.replace(result, usage=usage)
 
 
 def call_id(id: str, response: str, index: int) -> str:
@@ -116,7 +125,7 @@ def problem_in(result: ReadResult) -> Problem | None:
 
 def closing_tag(delta: Reclassified, shown: Shown) -> str:
     """The tag behind text that was shown before it turned out to be reasoning; nothing where there is no such text."""
-    block = shown.block(delta.index)
     if not delta.text:
         return ""
+    block = shown.block(delta.index)
     return block.closing if isinstance(block, ThinkingBlock) else "</think>"

@@ -9,6 +9,7 @@ what only another dialect understands.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -41,14 +42,20 @@ _OWN_TYPES = frozenset({"invalid_request_error", "server_error", "api_error", "t
 
 
 class _Call:
-    """A call under way; ``number`` is its place among those that were begun, -1 before that."""
+    """A call under way; ``made_up`` is its id where the provider gives none.
 
-    __slots__ = ("id", "name", "number")
+    ``has_begun``: its first event was written; ``is_given``: so were arguments.
+    """
 
-    def __init__(self) -> None:
-        self.number = -1
+    __slots__ = ("has_begun", "id", "is_given", "made_up", "name", "number")
+
+    def __init__(self, number: int, made_up: str) -> None:
+        self.number = number
+        self.made_up = made_up
         self.id = ""
         self.name = ""
+        self.has_begun = False
+        self.is_given = False
 
 
 class Writer:
@@ -64,7 +71,7 @@ class Writer:
         self._text = self._content
         self._index = -1
         self._calls: dict[int, _Call] = {}
-        self._begun = 0
+        self._waiting: deque[_Call] = deque()
 
     def begin(self) -> bytes:
         """The chunk with the role."""
@@ -116,38 +123,49 @@ class Writer:
         self._text = self._delta + b'"refusal":' if refuses else self._content
 
     def _show_call(self, delta: ToolCallDelta) -> bytes:
-        """A call begins with its first arguments: names come in pieces from some hosts, and ids late."""
-        call = self._calls.get(delta.index)
-        if call is None:
-            call = self._calls[delta.index] = _Call()
+        """A call begins with its first arguments, or those of a later one: names come in pieces, and ids late."""
+        call = self._call(delta.index)
         call.id = call.id or delta.id
         call.name += delta.name
         if not delta.arguments:
             return b""
-        if call.number < 0:
-            return self._begin(call, delta.index, delta.arguments)
-        fragment = (self._delta, call.number, canonical.string(delta.arguments))
-        return b'%b"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % fragment + _END
+        return (b"" if call.has_begun else self._begin(call)) + self._fragment(call, delta.arguments)
 
-    def _begin(self, call: _Call, index: int, arguments: str) -> bytes:
-        """The first event of a call, with what there is of its arguments."""
-        call.number = self._begun
-        self._begun += 1
-        id, name = call_id(call.id, self._shown.id, index), canonical.string(call.name)
-        head = (self._delta, call.number, canonical.string(id), name, canonical.string(arguments))
-        return (
-            b'%b"tool_calls":[{"index":%d,"id":%b,"type":"function","function":{"name":%b,"arguments":%b}}]' % head
-            + _END
-        )
+    def _call(self, index: int) -> _Call:
+        call = self._calls.get(index)
+        if call is None:
+            call = self._calls[index] = _Call(len(self._calls), call_id("", self._shown.id, index))
+            self._waiting.append(call)
+        return call
+
+    def _begin(self, last: _Call) -> bytes:
+        """The first events of the calls that wait, up to ``last``: clients count on their order."""
+        events = []
+        while not last.has_begun:
+            call = self._waiting.popleft()
+            call.has_begun = True
+            fields = (self._delta, call.number, canonical.string(call.id or call.made_up), canonical.string(call.name))
+            head = b'%b"tool_calls":[{"index":%d,"id":%b,"type":"function","function":{"name":%b,"arguments":""}}]'
+            events.append(head % fields + _END)
+        return b"".join(events)
+
+    def _fragment(self, call: _Call, arguments: str) -> bytes:
+        call.is_given = True
+        fields = (self._delta, call.number, canonical.string(arguments))
+        return b'%b"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % fields + _END
 
     def _rest_of_calls(self, blocks: Iterable[Block]) -> bytes:
         """The calls that no delta brought arguments of, as their blocks have them."""
         events = []
         for index, block in enumerate(blocks):
-            if isinstance(block, ToolCall) and (index not in self._calls or self._calls[index].number < 0):
-                call = self._calls[index] = _Call()
+            if not isinstance(block, ToolCall):
+                continue
+            call = self._call(index)
+            if not call.has_begun:
                 call.id, call.name = block.id, block.name
-                events.append(self._begin(call, index, block.arguments or "{}"))
+                events.append(self._begin(call))
+            if not call.is_given:
+                events.append(self._fragment(call, block.arguments or "{}"))
         return b"".join(events)
 
 
@@ -231,8 +249,8 @@ def _details(blocks: Sequence[Block], shown: Shown) -> list[dict[str, Any]]:
 def _finish(result: ReadResult) -> str:
     outcome = result.response.outcome
     if outcome == "refused":
-        spoken = any(isinstance(block, Text) and block.source_field == "refusal" for block in result.blocks)
-        return "stop" if spoken else "content_filter"
+        texts = [block for block in result.blocks if isinstance(block, Text)]
+        return "stop" if any(text.source_field == "refusal" and text.text for text in texts) else "content_filter"
     return _FINISHES.get(outcome, "stop")
 
 
