@@ -1,6 +1,6 @@
 """The engine: requests in, recognised, given their reasoning back, sent, answered and recorded.
 
-``Gateway`` is what the requests of one process share; ``Exchange`` is one of them. Promises: what goes upstream is what
+``Engine`` is what the requests of one process share; ``Exchange`` is one of them. Promises: what goes upstream is what
 compile decided on the history that the client's messages stand for; the dialect's last event follows the record;
 whatever goes wrong, the client reads an error of its own dialect. Must not: touch a socket, or know a provider.
 """
@@ -59,7 +59,7 @@ _SHOWN_AS = {"openai-chat": "chatcmpl-", "openai-responses": "resp_", "anthropic
 _INCLUDE = "reasoning.includeInContext"
 
 
-class Gateway:
+class Engine:
     """What the requests of one process share."""
 
     def __init__(
@@ -114,9 +114,9 @@ class Exchange:
     _choice: Choice
     _turn: Turn
 
-    def __init__(self, gateway: Gateway, incoming: Incoming, sink: Sink) -> None:
-        self._gateway = gateway
-        self._config = gateway.config
+    def __init__(self, engine: Engine, incoming: Incoming, sink: Sink) -> None:
+        self._engine = engine
+        self._config = engine.config
         self._incoming = incoming
         self._grant = incoming.grant
         self._sink = sink
@@ -176,17 +176,17 @@ class Exchange:
         self._request = dialect(incoming.front).read_request(body, new_id, Origin(incoming.front, "", ""))
         drafts = self._request.drafts
         if state.holds_tokens(incoming.body):
-            sealer, scope = self._gateway.sealer, self._scope
+            sealer, scope = self._engine.sealer, self._scope
             drafts = tuple(state.opened(drafts, lambda token: sealer.open(token, scope), front(incoming.front).bare))
         self._known = conversation.request_of(drafts, facts.previous_response)
 
     async def _recognise(self) -> None:
-        gateway, tenant, known = self._gateway, self._grant.tenant, self._known
+        engine, tenant, known = self._engine, self._grant.tenant, self._known
         started = time.monotonic()
         records = self._grant.recording != "off"
         if records and (known.previous or any(message.speaker == "assistant" for message in known.said)):
-            log = gateway.logs.of(tenant)
-            found = await conversation.find(known, log, tenant, self._scope, gateway.histories, gateway.in_thread)
+            log = engine.logs.of(tenant)
+            found = await conversation.find(known, log, tenant, self._scope, engine.histories, engine.in_thread)
         else:
             found = conversation.unknown(known)
         self._known, self._found = conversation.whole(found, known), found
@@ -196,7 +196,7 @@ class Exchange:
         commits = seal(Step(self._id, tuple(conversation.opening(found, known)), self._now), at)
         history.take(commits)
         session, branch = (found.base.session, found.base.branch) if found.base is not None else (new_id(), "main")
-        store = partial(gateway.record, tenant) if records else _nowhere
+        store = partial(engine.record, tenant) if records else _nowhere
         self._recorder = Recorder(store, session, f"{self._grant.key}/{session}", self._now, branch, at)
         self._recorder.hold(commits)
         self._missing = conversation.still_missing(found, known)
@@ -207,7 +207,7 @@ class Exchange:
 
     async def _exchange(self) -> None:
         origins = conversation.last_origins(self._found.history)
-        choice = self._choice = self._gateway.router.choose(
+        choice = self._choice = self._engine.router.choose(
             self._facts.model, self._grant, origins, self._facts.end_user
         )
         ask = Ask(
@@ -220,10 +220,10 @@ class Exchange:
         driver = Driver(
             turn,
             self._relay,
-            lambda plan: self._gateway.transport(choice.current.place.proxy),
+            lambda plan: self._engine.transport(choice.current.place.proxy),
             self._timeouts(),
             self._append,
-            self._gateway.executor,
+            self._engine.executor,
             self._body_of,
         )
         await self._finish(await driver.run())
@@ -237,7 +237,7 @@ class Exchange:
         route, front_name = self._choice.current, self._incoming.front
         target = route.target
         layers = layers_of(self._config.settings, route.settings, self._grant.settings, self._incoming.headers)
-        settings = layers.effective(route.place.endpoint_settings(self._gateway.rulebook))
+        settings = layers.effective(route.place.endpoint_settings(self._engine.rulebook))
         if _INCLUDE not in settings.explicit and any(draft.kind == "reasoning" for draft in self._request.drafts):
             # A client that sends reasoning back wants it to go along, wherever it may.
             settings = msgspec.structs.replace(
@@ -274,7 +274,7 @@ class Exchange:
 
     async def _count(self) -> None:
         """The tokens that the request would have, estimated."""
-        self._choice = self._gateway.router.choose(self._facts.model, self._grant)
+        self._choice = self._engine.router.choose(self._facts.model, self._grant)
         counts = self._plan().counts
         body = canonical.encode({"input_tokens": counts.effective})
         await self._relay.document(200, body)
@@ -296,7 +296,7 @@ class Exchange:
         self._choice.succeeded()
         await self._relay.end(result)
         weight = 4 * len(self._incoming.body) + 4096
-        self._gateway.histories.keep(self._grant.tenant, self._found.history, weight)
+        self._engine.histories.keep(self._grant.tenant, self._found.history, weight)
 
     def _append(self, step: Step) -> Sequence[Commit]:
         """Store a step of the turn, with that by which its response is found again."""
@@ -334,7 +334,7 @@ class Exchange:
         known = self._keepers.get(exchange.response)
         if known is not None:
             return known
-        target, scope, sealer = plan.target, self._scope, self._gateway.sealer
+        target, scope, sealer = plan.target, self._scope, self._engine.sealer
         origin = Origin(
             dialect=target.endpoint.dialect,
             endpoint=target.base_url,

@@ -5,30 +5,24 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 from thinkback.errors import StoreError
 from thinkback.gateway.config import Store as StoreConfig
 from thinkback.log.protocol import Store
-from thinkback.stores import open_store
+from thinkback.stores import SERVER, open_store
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class TenantLogs:
-    """Every tenant's log. For any number of threads."""
+    """Every tenant's log, in the directory or at the address ``place``. For any number of threads."""
 
-    def __init__(self, config: StoreConfig, default: Callable[[], Path]) -> None:
+    def __init__(self, place: str, config: StoreConfig) -> None:
+        self._place = place
         self._config = config
-        self._default = default
         self._lock = threading.Lock()
         self._open: dict[str, Store] = {}
-
-    @property
-    def directory(self) -> Path:
-        """Where files of the gateway are: logs, where they are files, and its own."""
-        return Path(self._config.path) if self._config.path else self._default()
 
     def of(self, tenant: str) -> Store:
         """The log of ``tenant``. Raises ``StoreError``."""
@@ -42,15 +36,19 @@ class TenantLogs:
 
     def _opened(self, tenant: str) -> Store:
         config = self._config
-        if config.url:
-            return open_store(config.url, config.durability, tenant, config.connections)
+        if self._place.startswith(SERVER):
+            return open_store(self._place, config.durability, tenant, config.connections)
         if not _NAME.fullmatch(tenant):
             raise StoreError(
                 f"{tenant!r} cannot be the name of a file, and a tenant's log is one",
                 next_actions=("name tenants with letters, digits, dots, dashes and underscores",),
             )
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return open_store(os.fspath(self.directory / f"{tenant}.db"), config.durability)
+        directory = Path(self._place)
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"the directory of the logs cannot be made ({error.strerror})") from error
+        return open_store(os.fspath(directory / f"{tenant}.db"), config.durability)
 
     def close(self) -> None:
         """Close every log. Waits for what is being stored."""

@@ -1,0 +1,166 @@
+"""What is behind the server, put together from the configuration: keys and limits, the engine, the stores."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from thinkback.errors import StoreError, ThinkbackError
+from thinkback.gateway.audit import Audit
+from thinkback.gateway.behind import Health, Listed
+from thinkback.gateway.config import Config
+from thinkback.gateway.engine import Engine
+from thinkback.gateway.grant import Grant, Limits
+from thinkback.gateway.incoming import Incoming, Sink
+from thinkback.gateway.keys import Access
+from thinkback.gateway.limits import Limiter
+from thinkback.gateway.logs import Log
+from thinkback.gateway.metrics import Metrics
+from thinkback.gateway.places import state_place
+from thinkback.gateway.sealing import Sealer
+from thinkback.gateway.secret import own_secret, read_secret
+from thinkback.gateway.spending import Spending
+from thinkback.gateway.stores import TenantLogs
+from thinkback.gateway.upstream import Upstream
+from thinkback.rules import load_rulebook
+from thinkback.session.config import user_rule_files
+from thinkback.stores.office import open_office
+from thinkback.stores.office.protocol import Office, Use
+
+_THREADS = 4
+# While the office cannot be asked, keys are taken as they were for so many seconds, where that is allowed.
+_STALE = 3600.0
+
+
+class Wired:
+    """Everything behind the server of one process."""
+
+    def __init__(self, config: Config, office: Office, engine: Engine, log: Log, transports: Transports) -> None:
+        self._config = config
+        self._office = office
+        self._engine = engine
+        self._log = log
+        self._transports = transports
+        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-office")
+        blind = config.store.degraded == "pass"
+        self._audit = Audit(config.logs.audit or None)
+        self._access = Access(
+            office,
+            self._executor,
+            no_auth=config.server.no_auth,
+            stale_for=_STALE if blind else 0.0,
+            audit=self._audit,
+        )
+        self._spending = Spending(office, self._executor, blind=blind)
+        self._limiter = Limiter(_limits(config))
+        self._keeping = asyncio.create_task(self._spending.keep(self._complain))
+
+    def _complain(self, error: StoreError) -> None:
+        self._log.line("warning", "spending_not_stored", {"reason": error.kind})
+
+    async def admit(self, secret: str, address: str) -> Grant:
+        """The grant of the key that was presented. Raises ``Refused``."""
+        grant = await self._access.admit(secret, address)
+        await self._spending.check(grant)
+        return grant
+
+    @contextmanager
+    def entered(self, grant: Grant) -> Iterator[None]:
+        """One request of ``grant`` while it is answered."""
+        with self._limiter.entered(grant):
+            yield
+
+    async def respond(self, incoming: Incoming, sink: Sink) -> None:
+        """Answer one request, and count what it used."""
+        try:
+            await self._engine.respond(incoming, sink)
+        finally:
+            notes = sink.notes
+            used = Use(1, notes.input_tokens or 0, notes.output_tokens or 0, notes.reasoning_tokens or 0)
+            self._spending.add(incoming.grant, used)
+
+    def models(self, grant: Grant) -> list[Listed]:
+        """What may be asked for with ``grant``."""
+        return [Listed(name) for name in self._engine.router.names(grant)]
+
+    async def health(self) -> Health:
+        """Whether requests can be served."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._office.keys.find, b"\0" * 32)
+        except StoreError:
+            passes = self._config.store.degraded == "pass"
+            return Health(passes, {"store": "does not answer"})
+        return Health(True, {"store": "ok"})
+
+    async def configure(self, config: Config) -> None:
+        """Serve requests that come from now on by ``config``."""
+        self._engine.configure(config)
+        self._limiter = Limiter(_limits(config))
+        self._config = config
+        self._audit.note("configuration.reloaded")
+
+    async def close(self) -> None:
+        """Close what is open, after what is being stored."""
+        self._keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._keeping
+        with suppress(StoreError):
+            await self._spending.flush()
+        await self._engine.close()
+        await self._transports.close()
+        await asyncio.to_thread(self._executor.shutdown)
+        self._office.close()
+        self._audit.close()
+
+
+class Transports:
+    """The ways out: one for each proxy."""
+
+    def __init__(self) -> None:
+        self._open: dict[str | None, Upstream] = {}
+
+    def __call__(self, proxy: str | None) -> Upstream:
+        """The way through ``proxy``, or as the environment says."""
+        if proxy not in self._open:
+            self._open[proxy] = Upstream(proxy)
+        return self._open[proxy]
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for transport in self._open.values():
+            await transport.aclose()
+
+
+async def open_behind(config: Config, log: Log, metrics: Metrics) -> Wired:
+    """Open everything that ``config`` names. Raises ``ThinkbackError``."""
+    office, engine, transports = await asyncio.to_thread(_opened, config)
+    return Wired(config, office, engine, log, transports)
+
+
+def _opened(config: Config) -> tuple[Office, Engine, Transports]:
+    place = state_place(config.store)
+    office = open_office(place, config.store.durability, min(_THREADS, config.store.connections))
+    try:
+        sealer = sealer_of(config, place)
+        transports = Transports()
+        logs = TenantLogs(place, config.store)
+        engine = Engine(config, logs, sealer, load_rulebook(user_rule_files()), transports)
+    except ThinkbackError:
+        office.close()
+        raise
+    return office, engine, transports
+
+
+def sealer_of(config: Config, place: str) -> Sealer:
+    """Seals by the secrets that are configured, else by one that is kept at ``place``. Raises ``CredentialError``."""
+    secrets = config.secrets
+    current = read_secret(secrets.current, os.environ) if secrets.current else own_secret(Path(place))
+    return Sealer(current, [read_secret(secrets.previous, os.environ)] if secrets.previous else ())
+
+
+def _limits(config: Config) -> Limits:
+    return Limits(config.limits.per_minute, config.limits.at_once)
