@@ -22,12 +22,13 @@ def read_object(payload: bytes) -> dict[str, Any] | Failure:
         body = canonical.decode(payload)
     except msgspec.DecodeError as error:
         return Failure(f"a part of the response is not JSON: {error}", type="malformed")
-    if not isinstance(body, dict) or _is_too_deep(payload, body):
+    if not isinstance(body, dict) or is_too_deep(payload, body):
         return Failure("a part of the response is not a JSON object of usual depth", type="malformed")
     return body
 
 
-def _is_too_deep(payload: bytes, body: dict[str, Any]) -> bool:
+def is_too_deep(payload: bytes, body: dict[str, Any]) -> bool:
+    """Whether ``body``, the object that ``payload`` is, has more levels than anything here can handle."""
     if payload.count(b"[") + payload.count(b"{") <= _DEPTH:
         return False
     level: list[Any] = [body]

@@ -173,6 +173,13 @@ def test_a_neutral_value_is_not_missed() -> None:
 
 def test_null_and_nothing_ask_for_nothing() -> None:
     """Clients that write every field send ``null`` and empty lists."""
-    params = {"seed": None, "tools": [], "metadata": {}, "logit_bias": {}, "stop": None, "response_format": None}
+    params: dict[str, Any] = {
+        "seed": None,
+        "tools": [],
+        "metadata": {},
+        "logit_bias": {},
+        "stop": None,
+        "response_format": None,
+    }
 
     assert Wishes({"metadata": {}}) == parameters.read("openai-chat", params)

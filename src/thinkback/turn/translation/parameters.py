@@ -86,7 +86,7 @@ NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "openai-chat": {
         **_SAMPLING,
         **_PENALTIES,
-        "end_user": ("user", "safety_identifier"),
+        "end_user": ("user",),
         "max_tokens": ("max_tokens", "max_completion_tokens"),
         "seed": ("seed",),
         "stop": ("stop",),
@@ -95,16 +95,21 @@ NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         **_SAMPLING,
         **_PENALTIES,
         **_SHARED,
-        "end_user": ("user", "safety_identifier"),
+        "end_user": ("user",),
         "max_tokens": ("max_output_tokens",),
         "metadata": ("metadata",),
     },
 }
-# What clients of a dialect say to some of its endpoints; a translated request does not.
+# What clients of a dialect say to some of its endpoints and a translated request does not; read before the other names.
 _READ_ONLY: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "gemini": {"end_user": ("labels.user_id", "labels.user")},
-    "openai-chat": {**_SHARED, "metadata": ("metadata",), "top_k": ("top_k",)},
-    "openai-responses": {"stop": ("stop",)},
+    "openai-chat": {
+        **_SHARED,
+        "end_user": ("safety_identifier",),
+        "metadata": ("metadata",),
+        "top_k": ("top_k",),
+    },
+    "openai-responses": {"end_user": ("safety_identifier",), "stop": ("stop",)},
 }
 # Endpoints with a name of their own for something.
 _OPENAI = {"max_tokens": "max_completion_tokens", **{name: name for name in _SHARED}}
@@ -151,7 +156,7 @@ def read(dialect: str, params: Params) -> Wishes:
     seen = set(HANDLED.get(dialect, ()))
     for name, paths in (*_READ_ONLY.get(dialect, {}).items(), *NAMES[dialect].items()):
         found = first(params, paths)
-        if found is not None:
+        if found is not None and common.get(name) in (None, found[1]):
             common[name] = [found[1]] if name == "stop" and isinstance(found[1], str) else found[1]
             seen.add(found[0])
     choice = choices.read(dialect, params, seen)

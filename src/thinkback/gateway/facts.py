@@ -1,0 +1,157 @@
+"""What the gateway must know of a request before anything else: who asks which model for what kind of response.
+
+Promises: a body that cannot be one of its dialect is refused here, with the key at fault; what only a provider can
+judge is left to it. Costs no more than a look at each key, and none of the messages. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from thinkback.errors import WireError
+from thinkback.model import canonical
+from thinkback.model.target import lookup
+from thinkback.turn.translation import google, reasoning
+from thinkback.wire.documents import is_too_deep
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What a request says of itself.
+
+    ``end_user`` is empty where none is named. ``messages`` is how many there are. ``previous_response`` is the id of a
+    response that the request goes on from, ``stores`` whether the client wants to go on from this one (Responses).
+    ``wants_usage``: token counts are shown in a stream. ``wants_reasoning``: the client asks to see reasoning, or not
+    to; ``None`` where it says nothing.
+    """
+
+    model: str
+    streams: bool
+    messages: int
+    end_user: str = ""
+    previous_response: str = ""
+    stores: bool = True
+    wants_usage: bool = True
+    wants_reasoning: bool | None = None
+
+
+_MESSAGES: Mapping[str, str] = {
+    "anthropic": "messages",
+    "gemini": "contents",
+    "openai-chat": "messages",
+    "openai-responses": "input",
+}
+# Where each dialect names an end user; the first that does decides. Google's own API has no name for one, Vertex has
+# labels.
+_END_USER: Mapping[str, tuple[str, ...]] = {
+    "anthropic": ("metadata.user_id",),
+    "gemini": ("labels.user_id", "labels.user"),
+    "openai-chat": ("safety_identifier", "user", "metadata.user_id"),
+    "openai-responses": ("safety_identifier", "user", "metadata.user_id"),
+}
+# What may stand in place of any input.
+_KEPT = ("previous_response_id", "conversation", "prompt")
+_Kind = Literal["text", "boolean", "object", "list"]
+_KINDS: Mapping[_Kind, tuple[type, ...]] = {"boolean": (bool,), "list": (list,), "object": (dict,), "text": (str,)}
+# Where something else could not be understood at all. No key need be there, and ``null`` is as good as none.
+_SHAPES: Mapping[str, Mapping[str, _Kind]] = {
+    "anthropic": {"metadata": "object", "stream": "boolean", "thinking": "object", "tools": "list"},
+    "gemini": {"generationConfig": "object", "labels": "object", "toolConfig": "object", "tools": "list"},
+    "openai-chat": {
+        "metadata": "object",
+        "safety_identifier": "text",
+        "stream": "boolean",
+        "stream_options": "object",
+        "tools": "list",
+        "user": "text",
+    },
+    "openai-responses": {
+        "include": "list",
+        "instructions": "text",
+        "metadata": "object",
+        "previous_response_id": "text",
+        "reasoning": "object",
+        "safety_identifier": "text",
+        "store": "boolean",
+        "stream": "boolean",
+        "text": "object",
+        "tools": "list",
+        "user": "text",
+    },
+}
+
+
+def read_body(data: bytes) -> dict[str, Any]:
+    """The JSON object that a request is. Raises ``WireError`` for what is none, or has too many levels."""
+    try:
+        body = canonical.decode(data)
+    except msgspec.DecodeError as error:
+        raise WireError(f"the request is not JSON: {error}", next_actions=("send one JSON object",)) from None
+    if not isinstance(body, dict):
+        raise WireError("the request is no JSON object", next_actions=("send one JSON object",))
+    if is_too_deep(data, body):
+        raise WireError("the request has too many levels", next_actions=("send objects and lists less deep",))
+    return body
+
+
+def read_facts(front: str, body: Mapping[str, Any], *, model: str = "", streams: bool | None = None) -> Facts:
+    """The facts of a ``body`` of dialect ``front``; ``model`` and ``streams`` are what the address says, where it does.
+
+    Raises ``WireError``, which names the key at fault in ``details["parameter"]``.
+    """
+    params = {key: value for key, value in body.items() if key != _MESSAGES[front]}
+    params = google.camel(params) if front == "gemini" else params
+    for key, kind in _SHAPES[front].items():
+        if params.get(key) is not None and not isinstance(params[key], _KINDS[kind]):
+            raise _wrong(key, kind)
+    named = model or params.get("model")
+    if not isinstance(named, str) or not named:
+        raise _wrong("model", "text", "it says which model is to answer")
+    count = _count(front, body)
+    shown = reasoning.read(front, params, set())
+    says = "reasoning.includeInResponse" in shown.explicit
+    return Facts(
+        model=named,
+        streams=params.get("stream") is True if streams is None else streams,
+        messages=count,
+        end_user=_end_user(front, params),
+        previous_response=params.get("previous_response_id") or "" if front == "openai-responses" else "",
+        stores=front == "openai-responses" and params.get("store") is not False,
+        wants_usage=front != "openai-chat" or lookup(params, "stream_options.include_usage") is True,
+        wants_reasoning=shown.include_in_response if says else None,
+    )
+
+
+def _count(front: str, body: Mapping[str, Any]) -> int:
+    """How many messages there are; none only where a request goes on from what somebody keeps."""
+    key = _MESSAGES[front]
+    messages = body.get(key)
+    if front == "openai-responses":
+        if isinstance(messages, str):
+            return 1
+        if messages is None and any(body.get(name) for name in _KEPT):
+            return 0
+    if not isinstance(messages, list) or not messages:
+        raise _wrong(key, "list", "it is the conversation so far")
+    return len(messages)
+
+
+def _end_user(front: str, params: dict[str, Any]) -> str:
+    for path in _END_USER[front]:
+        value = lookup(params, path)
+        if value is not None and not isinstance(value, str):
+            raise _wrong(path, "text")
+        if value:
+            return str(value)
+    return ""
+
+
+def _wrong(key: str, kind: _Kind, why: str = "") -> WireError:
+    wanted = {"text": "a text", "boolean": "true or false", "object": "an object", "list": "a list"}[kind]
+    return WireError(
+        f"{key} is missing, empty, or no {kind}" if why else f"{key} is no {kind}",
+        details={"parameter": key},
+        next_actions=(f"give {key} as {wanted}" + (f": {why}" if why else ""),),
+    )

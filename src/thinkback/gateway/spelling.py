@@ -1,0 +1,219 @@
+"""A request that was planned, in the bytes of the client that sent it: white space, order, numbers and escapes stay.
+
+Promises: the result says what the plan says, as JSON; where the client says the same, its own bytes stand. With nothing
+to change the result is what the client sent. Must not: know what a request means. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+# A body, its messages, one message, its content: what stands deeper is the client's as a whole, or the plan's.
+_LEVELS = 4
+# How far ahead the client's version of an element is looked for, where the plan left out what is before it.
+_AHEAD = 16
+_SORT = ("role", "type", "id")
+_OBJECT, _LIST = b"{"[0], b"["[0]
+_members = msgspec.json.Decoder(dict[str, Raw])
+_elements = msgspec.json.Decoder(list[Raw])
+_values = msgspec.json.Decoder()
+_in_order = msgspec.json.Encoder()
+_REFUSED = (msgspec.DecodeError, UnicodeError, RecursionError)
+_SPACE = b" \t\r\n"
+_space = re.compile(r"[ \t\r\n]*")
+_stdlib = json.JSONDecoder()
+
+
+def spelled(client: bytes, planned: bytes) -> bytes:
+    """What ``planned`` says, in the bytes of ``client`` wherever they say the same; both are JSON."""
+    theirs, ours = Raw(client.strip(_SPACE)), Raw(planned.strip(_SPACE))
+    try:
+        written = _spelled(theirs, ours, _LEVELS) if client else ours
+    except (ValueError, RecursionError):  # what the client sent is no JSON
+        return planned
+    return client if written is theirs else bytes(written)
+
+
+def _spelled(client: Raw, planned: Raw, levels: int) -> Raw:
+    """``client`` itself where it says the same."""
+    if client == planned:
+        return client
+    kind = memoryview(client)[0]
+    if levels and kind == memoryview(planned)[0]:
+        if kind == _OBJECT:
+            return _object(client, planned, levels - 1)
+        if kind == _LIST:
+            return _array(client, planned, levels - 1)
+    return client if _are_equal(client, planned) else planned
+
+
+def _object(client: Raw, planned: Raw, levels: int) -> Raw:
+    return _merged(client, _object_of(client), _object_of(planned), levels)
+
+
+def _merged(client: Raw, theirs: dict[str, Raw], ours: dict[str, Raw], levels: int) -> Raw:
+    """The members that both have in the client's order, then those of the plan."""
+    changed = len(theirs) != len(ours)
+    members: dict[str, Raw] = {}
+    for key, source in theirs.items():
+        wanted = ours.get(key)
+        if wanted is None:
+            changed = True
+            continue
+        if source != wanted:
+            written = _spelled(source, wanted, levels)
+            changed = changed or written is not source
+            source = written
+        members[key] = source
+    if not changed:
+        return client
+    for key, source in ours.items():
+        if key not in theirs:
+            members[key] = source
+    try:
+        return Raw(_in_order.encode(members))
+    except UnicodeEncodeError:
+        return Raw(b"{%b}" % b",".join(b"%b:%b" % (json.dumps(key).encode(), members[key]) for key in members))
+
+
+def _array(client: Raw, planned: Raw, levels: int) -> Raw:
+    """Equal beginnings and ends stand as they came; what is between is matched in order."""
+    theirs, ours = _array_of(client), _array_of(planned)
+    most = min(len(theirs), len(ours))
+    before = 0
+    while before < most and _are_equal(theirs[before], ours[before]):
+        before += 1
+    if before == len(theirs) == len(ours):
+        return client
+    after = 0
+    while after < most - before and _are_equal(theirs[-1 - after], ours[-1 - after]):
+        after += 1
+    end = len(theirs) - after
+    middle = _matched(theirs[before:end], ours[before : len(ours) - after], levels)
+    return Raw(b"[%b]" % b",".join((*theirs[:before], *middle, *theirs[end:])))
+
+
+def _matched(theirs: Sequence[Raw], ours: Sequence[Raw], levels: int) -> list[Raw]:
+    """``ours``, each in the bytes of the element of ``theirs`` that says the same, else of one that is alike."""
+    written: list[Raw] = []
+    at = 0
+    for here, source in enumerate(ours):
+        if at == len(theirs):
+            written.append(source)
+            continue
+        next_one = theirs[at]
+        found = next_one if next_one == source else _changed(next_one, source, levels)
+        if found is None and (ahead := _find(source, theirs[at : at + _AHEAD])) is not None:
+            at += ahead
+            found = theirs[at]
+        # One that says what comes next was not changed: something was put in before it.
+        if found is None and not (here + 1 < len(ours) and _are_equal(next_one, ours[here + 1])):
+            found = _changed(next_one, source, levels, for_sure=False)
+        at += found is not None
+        written.append(source if found is None else found)
+    return written
+
+
+def _find(source: Raw, ahead: Sequence[Raw]) -> int | None:
+    return next((place for place, other in enumerate(ahead) if _are_equal(other, source)), None)
+
+
+def _changed(client: Raw, planned: Raw, levels: int, *, for_sure: bool = True) -> Raw | None:
+    """``planned`` if it is another version of ``client``: of the same role or type, and for sure if more is the same.
+
+    What is no object has no versions.
+    """
+    if not memoryview(client)[0] == memoryview(planned)[0] == _OBJECT:
+        return None
+    theirs, ours = _object_of(client), _object_of(planned)
+    same = {key for key, source in theirs.items() if ours.get(key) == source}
+    alike = all(key in same or (key not in theirs and key not in ours) for key in _SORT)
+    if not alike or (for_sure and not same.difference(_SORT) and not _share(_value(client), _value(planned))):
+        return None
+    return _merged(client, theirs, ours, levels - 1) if levels else planned
+
+
+def _share(one: Any, other: Any) -> bool:
+    """Whether two objects have a member in common that is more than their sort."""
+    return any(key not in _SORT and other.get(key) == value for key, value in one.items())
+
+
+def _are_equal(one: Raw, other: Raw) -> bool:
+    """Whether two sources say the same, numbers however they are written; ``true`` is not 1."""
+    if one == other:
+        return True
+    if memoryview(one)[0] != memoryview(other)[0] and not _are_numbers(one, other):
+        return False
+    first, second = _value(one), _value(other)
+    if first != second:
+        return False
+    return not (_may_be_true(bytes(one)) or _may_be_true(bytes(other))) or _have_equal_types(first, second)
+
+
+def _may_be_true(source: bytes) -> bool:
+    return b"true" in source or b"false" in source
+
+
+def _are_numbers(one: Raw, other: Raw) -> bool:
+    return all(memoryview(source)[0] in b"-0123456789" for source in (one, other))
+
+
+def _have_equal_types(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return all(_have_equal_types(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return all(map(_have_equal_types, one, other))
+    return isinstance(one, bool) == isinstance(other, bool)
+
+
+def _value(source: Raw) -> Any:
+    """What msgspec refuses (half a surrogate pair, a number beyond all bounds), the standard library reads."""
+    try:
+        return _values.decode(source)
+    except _REFUSED:
+        return json.loads(bytes(source))
+
+
+def _object_of(source: Raw) -> dict[str, Raw]:
+    """The members of an object as they are written; of a key that stands twice the last."""
+    try:
+        return _members.decode(source)
+    except _REFUSED:
+        return dict(_written(bytes(source), "}"))
+
+
+def _array_of(source: Raw) -> list[Raw]:
+    try:
+        return _elements.decode(source)
+    except _REFUSED:
+        return [value for _, value in _written(bytes(source), "]")]
+
+
+def _written(source: bytes, end: str) -> list[tuple[str, Raw]]:
+    """The elements or members of ``source`` as they are written; of an element the key is empty."""
+    json.loads(source)  # so that all below stands where it must
+    text = source.decode("utf-8", "surrogatepass")
+    found: list[tuple[str, Raw]] = []
+    at = _past_space(text, _past_space(text, 0) + 1)
+    while text[at] != end:
+        key = ""
+        if end == "}":
+            key, at = _stdlib.raw_decode(text, at)
+            at = _past_space(text, _past_space(text, at) + 1)
+        _, stop = _stdlib.raw_decode(text, at)
+        found.append((key, Raw(text[at:stop].encode("utf-8", "surrogatepass"))))
+        at = _past_space(text, stop)
+        if text[at] == ",":
+            at = _past_space(text, at + 1)
+    return found
+
+
+def _past_space(text: str, at: int) -> int:
+    found = _space.match(text, at)
+    return found.end() if found else at
