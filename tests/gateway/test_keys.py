@@ -13,20 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gateway.offices import Clock, Troubled
+from thinkback.errors import SettingError
 from thinkback.gateway.audit import Audit
 from thinkback.gateway.grant import OPEN, Budget, Grant, Limits
-from thinkback.gateway.keys import Access, digest_of, grant_of, new_secret, presented, row_of
+from thinkback.gateway.keys import Access, Terms, digest_of, grant_of, new_key, new_secret, presented
 from thinkback.gateway.refusals import Refused
 
-GRANT = Grant("k1", "acme", "laptop", ("gpt-*",), "reasoning", {"reasoning.effort": "high"}, Budget("day", 10, 5))
+TERMS = Terms(("gpt-*",), "reasoning", {"reasoning.effort": "high"}, Budget("day", 10, 5))
 
 
 class Place:
     """An office with one key, and who looks at it."""
 
     def __init__(self, place: Path, **options: Any) -> None:
-        self.clock, self.office, self.secret = Clock(), Troubled(place), new_secret()
-        self.office.keys.create(row_of(GRANT, self.secret, 1))
+        self.clock, self.office = Clock(), Troubled(place)
+        self.secret, self.row = new_key(TERMS, 1, tenant="acme", name="laptop")
+        self.grant = grant_of(self.row)
+        self.office.keys.create(self.row)
         self.office.calls.clear()
         self.audit = place / "audit.jsonl"
         self.access = Access(
@@ -47,24 +50,39 @@ class Place:
 
 @given(
     st.builds(
-        Grant,
-        st.text(),
-        st.text(),
-        st.text(),
+        Terms,
         st.lists(st.text()).map(tuple),
-        st.sampled_from(["full", "reasoning", "metadata", "off"]),
+        st.sampled_from([None, "full", "reasoning", "metadata", "off"]),
         st.dictionaries(st.text(), st.text() | st.booleans() | st.integers(-(2**53), 2**53)),
         st.builds(Budget, st.sampled_from(["day", "month", "total"]), st.none() | st.integers(0, 2**53), st.none()),
         st.builds(Limits, st.none() | st.integers(1, 2**53), st.none()),
-        st.none() | st.integers(0, 2**53),
-    )
+    ),
+    st.text(),
+    st.none() | st.integers(0, 2**53),
 )
-def test_a_grant_is_kept_whole(grant: Grant) -> None:
-    """Every field of a grant comes back, and of its secret nothing but its digest and four letters are kept."""
-    secret = new_secret()
-    row = row_of(grant, secret, 7)
-    assert grant == grant_of(row)
+def test_a_grant_is_kept_whole(terms: Terms, name: str, expires: int | None) -> None:
+    """Every term of a key comes back, and of its secret nothing but its digest and four letters are kept."""
+    secret, row = new_key(terms, 7, tenant="acme", name=name, expires=expires)
     assert (digest_of(secret), secret[-4:], 7) == (row.digest, row.ending, row.created)
+    assert Grant(
+        row.id,
+        "acme",
+        name,
+        terms.models,
+        terms.recording or "metadata",
+        terms.settings,
+        terms.budget,
+        terms.limits,
+        expires,
+    ) == grant_of(row, "metadata")
+
+
+@pytest.mark.parametrize("name", ["", "A", "a/b", "..", "a.b", "-a", "gateway", "secret", "a" * 64, "ü", "a\n", "a b"])
+def test_a_tenant_has_a_name_that_a_file_can_have(name: str) -> None:
+    """Anything that would be another file, or nobody's, is refused."""
+    with pytest.raises(SettingError, match="cannot be the name of a tenant"):
+        new_key(Terms(), 7, tenant=name)
+    new_key(Terms(), 7, tenant="a-team_2")
 
 
 def test_no_secret_is_made_twice() -> None:
@@ -103,7 +121,7 @@ def test_a_key_lets_its_holder_in(tmp_path: Path) -> None:
 
     async def run() -> None:
         place = Place(tmp_path)
-        assert [GRANT] * 3 == [await place.access.admit(place.secret) for _ in range(3)]
+        assert [place.grant] * 3 == [await place.access.admit(place.secret) for _ in range(3)]
         assert ["keys.find"] == place.office.calls
 
     asyncio.run(run())
@@ -118,7 +136,7 @@ def test_those_who_come_together_wait_for_one_look_up(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         tasks[0].cancel()
         found = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [GRANT] * 49 == found[1:]
+        assert [place.grant] * 49 == found[1:]
         assert isinstance(found[0], asyncio.CancelledError)
         assert ["keys.find"] == place.office.calls
 
@@ -138,7 +156,7 @@ def test_who_is_refused_is_told_why(tmp_path: Path) -> None:
         assert (401, "unknown_key") == await place.refusal("tb-" + "x" * 10_000)
         assert (401, "unknown_key") == await place.refusal("tb-\udc80\0")
         assert (401, "unknown_key") == await place.refusal(place.secret[:-1])
-        place.office.keys.revoke("k1", 5)
+        place.office.keys.revoke(place.row.id, 5)
         assert (401, "revoked_key") == await place.refusal(place.secret)
 
     asyncio.run(run())
@@ -149,8 +167,8 @@ def test_a_key_ends_at_its_time(tmp_path: Path) -> None:
 
     async def run() -> None:
         place = Place(tmp_path)
-        place.office.keys.update("k1", row_of(GRANT, "", 1).terms, place.clock.micros() + 200_000)
-        assert "k1" == (await place.access.admit(place.secret)).key
+        place.office.keys.update(place.row.id, place.row.terms, place.clock.micros() + 200_000)
+        assert place.row.id == (await place.access.admit(place.secret)).key
         place.clock.wait(0.2)
         assert (401, "expired_key") == await place.refusal(place.secret)
 
@@ -163,8 +181,8 @@ def test_a_revocation_is_seen_within_a_second(tmp_path: Path) -> None:
     async def run() -> None:
         place = Place(tmp_path)
         await place.access.admit(place.secret)
-        place.office.keys.revoke("k1", 5)
-        assert GRANT == await place.access.admit(place.secret)
+        place.office.keys.revoke(place.row.id, 5)
+        assert place.grant == await place.access.admit(place.secret)
         place.clock.wait(1.0)
         assert (401, "revoked_key") == await place.refusal(place.secret)
 
@@ -178,8 +196,8 @@ def test_a_key_in_use_is_looked_up_ahead_of_time(tmp_path: Path) -> None:
         place = Place(tmp_path)
         await place.access.admit(place.secret)
         place.clock.wait(0.6)
-        place.office.keys.revoke("k1", 5)
-        assert GRANT == await place.access.admit(place.secret)
+        place.office.keys.revoke(place.row.id, 5)
+        assert place.grant == await place.access.admit(place.secret)
         while len(asyncio.all_tasks()) > 1:
             await asyncio.sleep(0)
         assert (401, "revoked_key") == await place.refusal(place.secret)
@@ -210,14 +228,14 @@ def test_a_database_in_trouble_refuses_or_passes_as_configured(tmp_path: Path) -
             place.office.trouble = True
             place.clock.wait(2)
         assert (503, "store_unavailable") == await strict.refusal(strict.secret)
-        assert GRANT == await lenient.access.admit(lenient.secret)
+        assert lenient.grant == await lenient.access.admit(lenient.secret)
         assert (503, "store_unavailable") == await lenient.refusal(new_secret())
         lenient.clock.wait(60)
         assert (503, "store_unavailable") == await lenient.refusal(lenient.secret)
         for place in (strict, lenient):
             place.office.trouble = False
             place.clock.wait(2)
-            assert GRANT == await place.access.admit(place.secret)
+            assert place.grant == await place.access.admit(place.secret)
 
     (tmp_path / "lenient").mkdir()
     asyncio.run(run())
@@ -261,7 +279,7 @@ def test_refusals_of_access_are_in_the_audit_log(tmp_path: Path) -> None:
         await place.refusal(None)
         place.clock.wait(61)
         await place.refusal(wrong)
-        place.office.keys.revoke("k1", 5)
+        place.office.keys.revoke(place.row.id, 5)
         await place.refusal(place.secret)
         text = place.audit.read_text()
         assert wrong not in text
@@ -273,7 +291,7 @@ def test_refusals_of_access_are_in_the_audit_log(tmp_path: Path) -> None:
             ("unknown_key", wrong[-4:], None, None),
             ("missing_key", None, None, None),
             ("unknown_key", wrong[-4:], None, 2),
-            ("revoked_key", place.secret[-4:], "k1", None),
+            ("revoked_key", place.secret[-4:], place.row.id, None),
         ] == [tuple(row.get(name) for name in ("why", "ending", "key", "more")) for row in rows]
 
     asyncio.run(run())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +18,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from thinkback.errors import StoreError
+from thinkback.errors import SettingError, StoreError
 from thinkback.gateway.audit import NO_AUDIT, Audit
-from thinkback.gateway.grant import OPEN, Grant
+from thinkback.gateway.grant import OPEN, Budget, Grant, Limits, Recording
 from thinkback.gateway.refusals import Refused
 from thinkback.model import canonical
 from thinkback.stores.office.protocol import KeyRow, Office
@@ -31,6 +32,8 @@ PATIENCE = 2.0
 """Seconds for which a database that may do without is waited for."""
 REMEMBERED = 20_000
 _LONGEST = 200
+_TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_TAKEN = ("gateway", "secret")
 _SHOWN = 4
 
 
@@ -39,34 +42,66 @@ def new_secret() -> str:
     return PREFIX + secrets.token_urlsafe(32)
 
 
+def check_tenant(name: str) -> None:
+    """Raise ``SettingError`` unless ``name`` can be a tenant's everywhere: on SQLite it names a file."""
+    if _TENANT.fullmatch(name) is None or name in _TAKEN:
+        raise SettingError(
+            f"{name[:80]!r} cannot be the name of a tenant",
+            details={"tenant": name[:80]},
+            next_actions=(
+                "a tenant is named with small letters, digits, - and _, at most 63 of them",
+                *([f"{name} is the name of a file of the gateway's own"] if name in _TAKEN else []),
+            ),
+        )
+
+
 def digest_of(secret: str) -> bytes:
     """What is kept of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def row_of(grant: Grant, secret: str, created: int) -> KeyRow:
-    """What is kept of a key."""
-    return KeyRow(
-        id=grant.key,
+class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the holder of a key may do, as it is kept; ``recording`` is the configuration's where it is ``None``."""
+
+    models: tuple[str, ...] = ("*",)
+    recording: Recording | None = None
+    settings: Mapping[str, object] = {}
+    budget: Budget = Budget()
+    limits: Limits = Limits()
+
+
+def new_key(
+    terms: Terms, created: int, *, tenant: str = "default", name: str = "", expires: int | None = None
+) -> tuple[str, KeyRow]:
+    """The secret of a new key, and what is kept of it. Raises ``SettingError`` for a name that no tenant can have."""
+    check_tenant(tenant)
+    secret = new_secret()
+    return secret, KeyRow(
+        id=f"key-{secrets.token_hex(6)}",
         digest=digest_of(secret),
         ending=secret[-_SHOWN:],
-        tenant=grant.tenant,
-        name=grant.name,
-        terms=terms_of(grant),
+        tenant=tenant,
+        name=name,
+        terms=canonical.encode(terms),
         created=created,
-        expires=grant.expires,
+        expires=expires,
     )
 
 
-def terms_of(grant: Grant) -> bytes:
-    """What the holder of a key may do, as it is kept."""
-    return canonical.encode(msgspec.structs.replace(grant, key="", tenant="default", name="", expires=None))
-
-
-def grant_of(row: KeyRow) -> Grant:
-    """The grant that a kept key stands for."""
-    terms = canonical.decode(row.terms, Grant)
-    return msgspec.structs.replace(terms, key=row.id, tenant=row.tenant, name=row.name, expires=row.expires)
+def grant_of(row: KeyRow, recording: Recording = "full") -> Grant:
+    """The grant that a kept key stands for; ``recording`` is what holds where it does not say."""
+    terms = canonical.decode(row.terms, Terms)
+    return Grant(
+        key=row.id,
+        tenant=row.tenant,
+        name=row.name,
+        models=terms.models,
+        recording=terms.recording or recording,
+        settings=terms.settings,
+        budget=terms.budget,
+        limits=terms.limits,
+        expires=row.expires,
+    )
 
 
 def presented(headers: Mapping[str, str], query: Mapping[str, Sequence[str]]) -> str:
@@ -97,8 +132,8 @@ class _Known(NamedTuple):
 class Access:
     """Who may come in. ``no_auth``: everybody, without a key (loopback alone; the server sees to that).
 
-    ``stale_for``: for so many seconds a key is taken as it was when the database does not answer; 0: not at all.
-    ``clock`` gives seconds that only grow, ``now`` microseconds UTC.
+    ``recording`` holds for keys that do not say it. ``stale_for``: for so many seconds a key is taken as it was when
+    the database does not answer; 0: not at all. ``clock`` gives seconds that only grow, ``now`` microseconds UTC.
     """
 
     def __init__(
@@ -107,13 +142,15 @@ class Access:
         executor: Executor | None = None,
         *,
         no_auth: bool = False,
+        recording: Recording = "full",
         stale_for: float = 0.0,
         audit: Audit = NO_AUDIT,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self._office, self._executor = office, executor
-        self._no_auth, self._stale_for, self._audit = no_auth, stale_for, audit
+        self._open = msgspec.structs.replace(OPEN, recording=recording) if no_auth else None
+        self._recording, self._stale_for, self._audit = recording, stale_for, audit
         self._clock, self._now = clock, now
         self._known: dict[bytes, _Known] = {}
         self._asking: dict[bytes, asyncio.Task[_Known]] = {}
@@ -124,8 +161,8 @@ class Access:
 
         Raises ``Refused``: 401 where there is no such key or it is over, 503 where that cannot be found out.
         """
-        if self._no_auth:
-            return OPEN
+        if self._open is not None:
+            return self._open
         try:
             return await self._grant(secret or "")
         except Refused as refused:
@@ -183,7 +220,7 @@ class Access:
             row = await asyncio.get_running_loop().run_in_executor(self._executor, self._office.keys.find, digest)
         finally:
             del self._asking[digest]
-        found = _Known(row, None if row is None else grant_of(row), at)
+        found = _Known(row, None if row is None else grant_of(row, self._recording), at)
         if row is not None or digest in self._known:  # guesses are not worth remembering
             while len(self._known) >= REMEMBERED:
                 del self._known[next(iter(self._known))]

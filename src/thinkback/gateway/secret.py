@@ -22,20 +22,25 @@ _LONGEST = 4096
 
 def read_secret(source: str, environment: Mapping[str, str]) -> bytes:
     """The secret that ``env:NAME`` or ``file:PATH`` names, without space around it. Raises ``CredentialError``."""
+    return _long_enough(read_reference(source, environment))
+
+
+def read_reference(source: str, environment: Mapping[str, str]) -> bytes:
+    """What ``env:NAME`` or ``file:PATH`` names, a secret of any length. Raises ``CredentialError``."""
     kind, _, name = source.partition(":")
     if kind == "env" and name:
         if name not in environment:
             raise CredentialError(
-                f"the secret of the gateway is to be in the environment variable {name}, which is not set",
+                f"a secret of the gateway is to be in the environment variable {name}, which is not set",
                 details={"variable": name},
-                next_actions=(f"set {name}, or name another place under [secrets]",),
+                next_actions=(f"set {name}, or name another place in the configuration",),
             )
-        return _checked(environment[name].encode())
+        return environment[name].strip().encode()
     if kind == "file" and name:
         return _from_file(Path(name).expanduser())
     raise CredentialError(
         "a secret of the gateway is named in a way that is not known",
-        next_actions=("write env:NAME or file:PATH under [secrets]; never the secret itself",),
+        next_actions=("write env:NAME or file:PATH, never the secret itself",),
     )
 
 
@@ -51,7 +56,7 @@ def own_secret(directory: Path) -> bytes:
                 details={"path": str(path)},
                 next_actions=("check that this user may write there, or name a secret under [secrets]",),
             ) from error
-    return _from_file(path)
+    return _long_enough(_from_file(path))
 
 
 def _make(path: Path) -> None:
@@ -86,22 +91,23 @@ def _from_file(path: Path) -> bytes:
                     details={"path": str(path)},
                     next_actions=(f"chmod 600 {path}", "or, where that is not possible, name it as env:NAME"),
                 )
-            return _checked(file.read(_LONGEST + 1))
+            read = file.read(_LONGEST + 1)
     except OSError as error:
         raise CredentialError(
             f"the secret {path} cannot be read ({error.strerror})",
             details={"path": str(path)},
             next_actions=("check the path and who may read it",),
         ) from error
-
-
-def _checked(read: bytes) -> bytes:
-    secret = read.strip()
-    if len(secret) < SHORTEST_SECRET:
-        raise too_short(len(secret))
     if len(read) > _LONGEST:
         raise CredentialError(
-            f"a secret of the gateway has more than {_LONGEST} bytes",
+            f"the secret {path} has more than {_LONGEST} bytes",
+            details={"path": str(path)},
             next_actions=("check that it is the secret, and no other file",),
         )
+    return read.strip()
+
+
+def _long_enough(secret: bytes) -> bytes:
+    if len(secret) < SHORTEST_SECRET:
+        raise too_short(len(secret))
     return secret

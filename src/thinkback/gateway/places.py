@@ -1,0 +1,59 @@
+"""Where a gateway's configuration and its state are, for the server and for the commands that work beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thinkback.errors import NotFoundError
+from thinkback.gateway.config import Config
+from thinkback.gateway.config import Store as Kept
+from thinkback.session.config import config_dir
+
+if TYPE_CHECKING:
+    from thinkback.stores.office.protocol import Office
+
+NAME = "gateway.toml"
+
+
+def configuration(given: str = "") -> Config:
+    """The configuration in the file ``given``, else in ``gateway.toml`` of the configuration directory, else defaults.
+
+    Raises ``NotFoundError`` where no file is at ``given``, ``RuleFileError`` for a file that is wrong.
+    """
+    path = Path(given).expanduser() if given else config_dir() / NAME
+    if not path.is_file():
+        if given:
+            raise NotFoundError(
+                f"there is no configuration {given}", next_actions=("check the path after --config, or leave it out",)
+            )
+        return Config()
+    from thinkback.gateway.reading import read_config
+
+    return read_config(str(path), path.read_text(encoding="utf-8"))
+
+
+def state_place(store: Kept, environment: Mapping[str, str] = os.environ) -> str:
+    """The directory, or the address of the database, that ``store`` names; by itself in the user's data directory.
+
+    Raises ``CredentialError`` for an address that is referred to and not there.
+    """
+    if store.url.startswith(("env:", "file:")):
+        from thinkback.gateway.secret import read_reference
+
+        return read_reference(store.url, environment).decode()
+    if store.url or store.path:
+        return store.url or str(Path(store.path).expanduser())
+    import platformdirs
+
+    return str(Path(platformdirs.user_data_dir("thinkback", appauthor=False)) / "gateway")
+
+
+def office_of(config: Config, environment: Mapping[str, str] = os.environ) -> Office:
+    """The office of a gateway so configured, opened."""
+    from thinkback.stores.office import open_office
+
+    store = config.store
+    return open_office(state_place(store, environment), store.durability, min(4, store.connections))
