@@ -60,6 +60,8 @@ class Driver:
         self._append = append
         self._executor = executor
         self._body_of = body_of
+        # Nobody reads any more; what is left is to be stored.
+        self._is_over = False
 
     async def run(self) -> events.Outcome:
         """Perform the turn; returns how it ended. Raises ``StoreError`` where it cannot be stored."""
@@ -69,6 +71,7 @@ class Driver:
             await self._perform_all()
         except BaseException as cause:  # the client left, or a fault of ours: what arrived is stored
             if not isinstance(cause, StoreError) and agenda.outcome is None:
+                self._is_over = True
                 agenda.interrupt(now())
                 await self._perform_all()
             raise
@@ -86,7 +89,8 @@ class Driver:
                     await to_the_end(self._store(command))
                 case events.Emit():
                     agenda.done()
-                    await self._relay.deltas((command.delta,))
+                    if not self._is_over:
+                        await self._relay.deltas((command.delta,))
                 case events.Send():
                     agenda.done()
                     await self._send(command)

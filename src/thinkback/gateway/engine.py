@@ -19,7 +19,7 @@ import msgspec
 
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.sync import now
-from thinkback.errors import ThinkbackError, WireError
+from thinkback.errors import NetworkError, ProviderError, ThinkbackError, WireError
 from thinkback.gateway import conversation, spelling, state
 from thinkback.gateway.config import Config
 from thinkback.gateway.driver import Driver
@@ -55,6 +55,8 @@ from thinkback.wire.writing import Shown
 T = TypeVar("T")
 # Threads that wait for the store; so many requests share a transaction at most.
 _THREADS = 16
+# How often a place that is busy is asked again where there is no other: clients ask again themselves.
+_RETRIES = 2
 _SHOWN_AS = {"openai-chat": "chatcmpl-", "openai-responses": "resp_", "anthropic": "msg_", "gemini": ""}
 _INCLUDE = "reasoning.includeInContext"
 
@@ -213,6 +215,7 @@ class Exchange:
         ask = Ask(
             plan=self._plan,
             max_steps=1,
+            max_retries=_RETRIES,
             refuses=lambda found: "the client says what its context is",
             fail_over=choice.fail_over,
         )
@@ -250,6 +253,8 @@ class Exchange:
         plan, refused = plan_without_refused(self._found.history, target, translated.settings, params)
         self._left = (*translated.left, *refused)
         plan.settings = snapshot(translated.settings)
+        if self._missing:
+            plan.remarks["not_found"] = "; ".join(f"{at}: {why}" for at, why in self._missing)
         if target.endpoint.stream_path:
             plan.streams = self._facts.streams
         plan.headers = merge_headers(route.streaming if plan.streams else route.whole, plan.added_headers)
@@ -290,7 +295,8 @@ class Exchange:
             notes.reasoning_tokens, notes.cached_tokens = usage.reasoning, usage.cached
         if outcome.error is not None or result is None:
             error = outcome.error or RuntimeError("the turn brought no response")
-            self._choice.failed(type(error).__name__)
+            if _is_upstreams(error):
+                self._choice.failed(type(error).__name__)
             await self._fail(error)
             return
         self._choice.succeeded()
@@ -350,6 +356,9 @@ class Exchange:
 
     def _headers(self) -> Mapping[str, str]:
         notes = self._notes
+        turn = self.__dict__.get("_turn")
+        if turn is not None and turn.exchange is not None:
+            notes.response = turn.exchange.response
         said = {
             "thinkback-session": notes.session,
             "thinkback-response": notes.response,
@@ -368,6 +377,14 @@ def _reattach(request: conversation.Request, missing: Sequence[object]) -> str:
     if not missing:
         return "complete"
     return f"{'none' if len(missing) == answers else 'partial'}; missing={len(missing)}"
+
+
+def _is_upstreams(error: Exception) -> bool:
+    """Whether the place that was asked is at fault, and not what it was asked."""
+    if isinstance(error, ProviderError):
+        status = int(str(error.details.get("status") or 0))
+        return status == 429 or not 400 <= status < 500
+    return isinstance(error, NetworkError)
 
 
 def _nowhere(entry: Entry) -> None:

@@ -38,7 +38,8 @@ class Plan:
     ``decisions`` tell for each reasoning block what was done and why, ``report`` what the provider said it did with
     them; ``controls`` what became of each setting that was asked for. ``streams``: the response is asked for as one.
     ``added_headers`` go with what is sent; ``strict``: no reasoning must come back. ``held``: it may carry reasoning
-    that is not in the log, so that it cannot be built a second time. ``wanted`` are the settings it was built by.
+    that is not in the log, so that it cannot be built a second time. ``wanted`` are the settings it was built by,
+    ``remarks`` what its record says besides, by name.
     ``budget`` says how much of ``reasoning.budget`` is spent, where that is worth saying.
     """
 
@@ -77,6 +78,7 @@ class Plan:
         self._credentials = Credentials({})
         self.added_headers: dict[str, str] = {}
         self.held = False
+        self.remarks: dict[str, str] = {}
         self.strict = False
         self.budget = ""
         self.report = Report()
@@ -180,6 +182,7 @@ class Plan:
                 "on": target.on,
                 "guessed": "true" if target.guessed else "false",
                 **({"held": "true"} if self.held else {}),
+                **self.remarks,
             },
             settings=self.settings,
             rules=(target.rule.id,),
