@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tests.wire.feeding import reasoning, visible
+from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Outcome
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified
@@ -15,6 +16,8 @@ from thinkback.wire.framing import Framing
 from thinkback.wire.result import ReadResult, Stop, outcome_of
 from thinkback.wire.writing import Counts, Shown, call_id, counts, problem_in
 
+IN_A_ROW = ("anthropic", "openai-responses")
+NOTHING = Counts(0, 0, 0, 0, 0)
 ORIGIN = Origin("openai-chat", "https://api.example.org/v1", "model")
 
 
@@ -91,7 +94,11 @@ def is_kept(deltas: Sequence[Delta], blocks: Sequence[Block]) -> bool:
 _STOPS: dict[str, dict[Outcome, Stop]] = {
     "openai-chat": {"paused": "length", "refused": "safety"},
     "gemini": {"refused": "safety"},
+    "anthropic": {"refused": "refusal", "safety": "refusal"},
+    "openai-responses": {"paused": "length", "refused": "safety"},
 }
+# Those that say in which words a model refused.
+_REFUSE = ("openai-chat", "openai-responses")
 _COMMON: dict[Outcome, Stop] = {
     "max_tokens": "length",
     "max_tokens_in_reasoning": "length",
@@ -112,12 +119,16 @@ def expected(name: str, result: ReadResult, *, streamed: bool) -> Told:
     if name == "gemini":
         calls = tuple((id, call, _on_one_line(as_object(given).decode())) for id, call, given in said.calls)
         counted = counted and counted._replace(cache_write=0)
+    elif name == "anthropic":
+        calls = tuple((id, call, as_object(given).decode()) for id, call, given in calls)
+        counted = _beside(counted or NOTHING)
     said = said._replace(calls=calls, counts=counted)
     if problem_in(result) is not None:
-        given = [block.arguments for block in result.blocks if isinstance(block, ToolCall)]
-        count = 0 if name == "gemini" else max((at + 1 for at, source in enumerate(given) if source), default=0)
-        begun = tuple((*call[:2], source) for call, source in zip(said.calls[:count], given, strict=False))
-        return said._replace(calls=begun, counts=None) if streamed else Told("", "", (), said.ends, None)
+        if not streamed:
+            return Told("", "", (), said.ends, None)
+        if name in IN_A_ROW:
+            return _in_a_row(name, result, calls)._replace(ends=said.ends)
+        return said._replace(calls=_begun(result, calls, name), counts=None)
     readable = [
         block
         for block in result.blocks
@@ -125,11 +136,44 @@ def expected(name: str, result: ReadResult, *, streamed: bool) -> Told:
     ]
     refuses = (
         response.outcome == "refused"
-        and name != "gemini"
+        and name in _REFUSE
         and any(isinstance(b, Text) and b.source_field == "refusal" and b.text for b in readable)
     )
     stop = _STOPS[name].get(response.outcome) or _COMMON.get(response.outcome, "stop")
     return said._replace(ends=outcome_of("stop" if refuses else stop, readable, None))
+
+
+def _beside(found: Counts) -> Counts:
+    """The counts where input is told without what was cached: it cannot be less than that."""
+    return found._replace(input=max(found.input, found.cached + found.cache_write))
+
+
+def _begun(result: ReadResult, calls: Sequence[tuple[str, str, str]], name: str) -> tuple[tuple[str, str, str], ...]:
+    """The calls that had begun when a stream broke off, with their arguments as they came."""
+    given = [block.arguments for block in result.blocks if isinstance(block, ToolCall)]
+    count = 0 if name == "gemini" else max((at + 1 for at, source in enumerate(given) if source), default=0)
+    return tuple((*call[:2], source) for call, source in zip(calls[:count], given, strict=False))
+
+
+def _in_a_row(name: str, result: ReadResult, calls: Sequence[tuple[str, str, str]]) -> Told:
+    """What was shown of a response that broke off where a block begins when the call before it is whole."""
+    blocks = result.blocks
+    open_call = (
+        at for at, block in enumerate(blocks) if isinstance(block, ToolCall) and not is_object(block.arguments)
+    )
+    seen = blocks[: next(open_call, len(blocks)) + 1]
+    given = [block.arguments for block in seen if isinstance(block, ToolCall)]
+    begun = [(*call[:2], source) for call, source in zip(calls, given, strict=False) if source]
+    if name == "openai-responses":
+        return Told(visible(seen), reasoning(seen), tuple(begun), "", None)
+    # Only an object is shown while it comes.
+    begun = [(id, called, source if source.startswith("{") else "") for id, called, source in begun]
+    return Told(visible(seen), reasoning(seen), tuple(begun), "", NOTHING)
+
+
+def is_object(source: str) -> bool:
+    """Whether arguments are one JSON object."""
+    return bool(source.strip()) and as_object(source) == canonical.raw(source)
 
 
 def _on_one_line(source: str) -> str:

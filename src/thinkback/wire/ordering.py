@@ -65,7 +65,6 @@ class Order:
         "_block",
         "_called",
         "_done",
-        "_ends",
         "_given",
         "_held",
         "_is_begun",
@@ -88,7 +87,6 @@ class Order:
         self._called = ("", "")
         # Deltas of other blocks that came before the arguments of the open call were whole.
         self._held: list[_Growing] = []
-        self._ends = False
         # Blocks that began; the first that may still come; those whose state waits, or was given, as it was then.
         self._done: set[int] = set()
         self._next = 0
@@ -120,9 +118,10 @@ class Order:
     def end(self, blocks: Sequence[Block]) -> list[Step]:
         """What was not shown of ``blocks``, and the state of those whose state was not given."""
         self._block = lambda index: blocks[index] if index < len(blocks) else None
-        self._ends = True
-        steps = self._release()
-        steps += self._close()
+        steps = self._close()
+        while self._held:
+            steps += self._release()
+            steps += self._close()
         for index, block in enumerate(blocks):
             if index not in self._done:
                 steps += self._whole(index, block)
@@ -168,7 +167,7 @@ class Order:
 
     def _waits(self, delta: _Growing) -> bool:
         """Whether ``delta`` has to wait for the rest of the open call; then it is held."""
-        if self._kind != "call" or delta.index == self.at or self._ends:
+        if self._kind != "call" or delta.index == self.at:
             return False
         if not self._held and _is_whole(self.pieces):
             return False

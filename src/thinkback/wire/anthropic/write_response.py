@@ -80,7 +80,8 @@ class Writer:
         self._kind: Kind = "text"
         self._has_begun = False
         self._prefix = b""
-        # Arguments that do not begin like an object, until all are there.
+        # Arguments are shown once they begin like an object; others wait until all are there.
+        self._is_object = False
         self._withheld: list[str] = []
         # The deltas that are a piece of the open block and nothing else: their class and index.
         self._grows: type[Delta] | None = None
@@ -120,8 +121,9 @@ class Writer:
         events: list[bytes] = []
         self._write(self._order.end(result.blocks), events)
         reason, sequence = _stop(result.response)
+        usage = _usage(result.usage if self._shown.usage else None)
         delta = b'{"type":"message_delta","delta":{"stop_reason":%b,"stop_sequence":%b},"usage":%b}'
-        events.append(b"event: message_delta\ndata: %b\n\n" % (delta % (reason, sequence, _usage(result.usage))))
+        events.append(b"event: message_delta\ndata: %b\n\n" % (delta % (reason, sequence, usage)))
         events.append(_MESSAGE_STOP)
         return b"".join(events)
 
@@ -147,7 +149,7 @@ class Writer:
         self._at, self._grows = order.at, None if self._withheld or not self._has_begun else order.grows
 
     def _begin_block(self, step: Begun, events: list[bytes]) -> None:
-        self._kind, self._has_begun = step.kind, False
+        self._kind, self._has_begun, self._is_object = step.kind, False, False
         if step.kind == "call":
             id = _string(call_id(step.id, self._shown.id, step.at))
             self._open(_CALL % (id, _string(step.name), b"{}"), events)
@@ -161,14 +163,12 @@ class Writer:
     def _add(self, text: str, events: list[bytes]) -> None:
         if not self._has_begun:
             self._open((_TEXT % b'""') if self._kind == "text" else _THOUGHT % (b'""', b'""'), events)
-        if self._kind == "call" and (self._withheld or not self._is_object(text)):
-            self._withheld.append(text)
-        else:
-            events.append(self._prefix + _string(text) + b"}}\n\n")
-
-    def _is_object(self, text: str) -> bool:
-        """Whether arguments that begin with ``text`` may be an object; once they do, all that follows is their text."""
-        return len(self._order.pieces) > 1 or text.lstrip().startswith("{")
+        if self._kind == "call" and not self._is_object:
+            self._is_object = not self._withheld and text.lstrip().startswith("{")
+            if not self._is_object:
+                self._withheld.append(text)
+                return
+        events.append(self._prefix + _string(text) + b"}}\n\n")
 
     def _end_block(self, state: str, events: list[bytes]) -> None:
         if self._withheld:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Text, ToolCall
+from thinkback.model.blocks import Block, Text, ToolCall
 from thinkback.model.commits import Outcome, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from thinkback.wire.arrival import join
@@ -197,7 +197,8 @@ class Writer:
         events: list[bytes] = []
         self._write(self._order.end(result.blocks), events, result.response.outcome in _CUT)
         status, details = _status(result)
-        response = self._response(status, incomplete=details, usage=_usage(result.usage))
+        usage = _usage(result.usage if self._shown.usage else None)
+        response = self._response(status, incomplete=details, usage=usage)
         events.append(self._event(b"response." + status, response))
         return b"".join(events)
 
@@ -367,10 +368,14 @@ def _repeated(shown: Shown) -> bytes:
 def _status(result: ReadResult) -> tuple[bytes, bytes]:
     """``status`` and ``incomplete_details``. A refusal without words of refusal is told as that of a filter."""
     outcome = result.response.outcome
-    if outcome == "refused" and not any(isinstance(b, Text) and b.source_field == "refusal" for b in result.blocks):
+    if outcome == "refused" and not any(_refuses(block) for block in result.blocks):
         outcome = "safety"
     details = _INCOMPLETE.get(outcome)
     return (b"completed", b"null") if details is None else (b"incomplete", details)
+
+
+def _refuses(block: Block) -> bool:
+    return isinstance(block, Text) and block.source_field == "refusal" and bool(block.text)
 
 
 def _usage(usage: Usage | None) -> bytes:
