@@ -262,3 +262,9 @@ def test_bytes_that_are_no_json_do_not_raise(noise: bytes) -> None:
     """Whatever the bytes, those outside of texts stay."""
     assert noise == spliced(noise, lambda path: True, str)
     spliced(noise, lambda path: True, lambda text: text + "x")
+
+
+@pytest.mark.parametrize("document", [b'"' + b'\\"' * 300_000, b'{"a":' * 100_000, b'"a" ' * 100_000, b"]" * 300_000])
+def test_a_hostile_document_takes_no_longer_than_its_length(document: bytes) -> None:
+    """A string without an end, or many levels, are gone through once; the square of that would never come back."""
+    assert document == spliced(document, lambda path: path[-1:] == [b"b"], str.upper)

@@ -13,8 +13,9 @@ import msgspec
 
 from thinkback.model import canonical
 
-# Strings as they are written, and all that gives JSON its structure.
-_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]', re.DOTALL)
+# Strings as they are written, those that are keys with their colon; what gives JSON its levels; a string without end.
+_TOKENS = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")(\s*+:)?|[{}\[\]"]', re.DOTALL)
+_OPENS, _QUOTE = b"{[", 0x22
 
 
 def spliced(document: bytes, is_meant: Callable[[Sequence[bytes]], bool], change: Callable[[str], str]) -> bytes:
@@ -23,30 +24,22 @@ def spliced(document: bytes, is_meant: Callable[[Sequence[bytes]], bool], change
     A path has the key at each level as its bytes stand on the wire, and nothing (``b""``) for an item of a list.
     """
     path: list[bytes] = []
-    is_object: list[bool] = []
-    awaits_key = False
     pieces: list[bytes] = []
     done = 0
     for token in _TOKENS.finditer(document):
-        at = token.start()
-        mark = document[at : at + 1]
-        if mark == b'"':
-            if awaits_key:
-                path[-1] = document[at + 1 : token.end() - 1]
-            elif is_meant(path):
-                pieces += (document[done:at], _changed(token[0], change))
+        source, colon = token.groups()
+        if colon:
+            path[-1:] = (source[1:-1],)
+        elif source:
+            if is_meant(path):
+                pieces += (document[done : token.start()], _changed(source, change))
                 done = token.end()
-        elif mark in b"{[":
+        elif (mark := document[token.start()]) in _OPENS:
             path.append(b"")
-            is_object.append(mark == b"{")
-            awaits_key = mark == b"{"
-        elif mark in b"}]":
-            awaits_key = False
-            if path:
-                path.pop()
-                is_object.pop()
-        else:
-            awaits_key = mark == b"," and bool(is_object) and is_object[-1]
+        elif mark == _QUOTE:
+            break
+        elif path:
+            path.pop()
     return b"".join((*pieces, document[done:])) if pieces else document
 
 
