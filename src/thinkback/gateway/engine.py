@@ -38,7 +38,7 @@ from thinkback.log.seal import seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Commit, Step
-from thinkback.model.target import merge_headers
+from thinkback.model.target import merge, merge_headers
 from thinkback.rules import Rulebook
 from thinkback.session.fresh import new_id
 from thinkback.settings import snapshot
@@ -174,6 +174,7 @@ class Exchange:
             raise WireError(f"the request has {facts.messages} messages, and {most} are allowed")
         self._notes.model = facts.model
         self._relay.streams = facts.streams
+        self._relay.hides_counts = facts.streams and not facts.wants_usage
         self._scope = self._grant.scope(facts.end_user)
         self._request = dialect(incoming.front).read_request(body, new_id, Origin(incoming.front, "", ""))
         drafts = self._request.drafts
@@ -250,6 +251,9 @@ class Exchange:
         params = translated.params
         if front_name != target.endpoint.dialect:
             params = self._streaming(route, params)
+        elif self._relay.hides_counts and target.endpoint.stream_usage:
+            wanted = WantedOptions(self._facts.streams, usage=True)
+            params = merge(params, dialect(front_name).options(wanted))
         plan, refused = plan_without_refused(self._found.history, target, translated.settings, params)
         self._left = (*translated.left, *refused)
         plan.settings = snapshot(translated.settings)

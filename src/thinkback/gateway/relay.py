@@ -22,9 +22,10 @@ _STREAM = "text/event-stream"
 class Relay:
     """The way of one response.
 
-    ``streams`` is to be set once it is known. ``native`` says whether the client can be given the upstream's own bytes,
-    ``seal`` what becomes of an opaque value in them, ``shown`` how a response is written otherwise. ``headers`` are the
-    gateway's own, asked for when the first byte goes out.
+    ``streams`` and ``hides_counts`` (token counts that only the gateway asked for) are to be set once they are known.
+    ``native`` says whether the client can be given the upstream's own bytes, ``seal`` what becomes of an opaque value
+    in them, ``shown`` how a response is written otherwise. ``headers`` are the gateway's own, asked for when the first
+    byte goes out.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Relay:
         headers: Callable[[], Mapping[str, str]],
     ) -> None:
         self.started = False
+        self.hides_counts = False
         self._sink = sink
         self._front = front
         self.streams = False
@@ -78,6 +80,8 @@ class Relay:
         if not whole:
             return
         whole = self._clean(whole)
+        if self.hides_counts and self._front.without_counts is not None:
+            whole = self._front.without_counts(whole)
         at = self._front.ends(whole)
         if at >= 0:
             self._held.append(whole[at:])

@@ -133,7 +133,8 @@ class Front(msgspec.Struct, frozen=True):
     values in one JSON document (an event's payload or a whole response) and no other byte; ``marked`` finds something
     in whatever holds one. ``ends`` gives the offset in a piece of a stream at which the dialect's last event begins, -1
     where it does not. ``bare`` undoes the form that ``rewrite`` and the writers give an opaque value so that the
-    clients of the dialect can keep it.
+    clients of the dialect can keep it. ``without_counts`` takes events out that only count tokens, in a dialect where
+    clients must ask for them.
     """
 
     writer: Callable[[Shown], ResponseWriter]
@@ -143,8 +144,12 @@ class Front(msgspec.Struct, frozen=True):
     ends: Callable[[bytes], int]
     marked: re.Pattern[bytes]
     bare: Callable[[str], str] = str
+    without_counts: Callable[[bytes], bytes] | None = None
     document_type: str = "application/json"
     stream_type: str = "text/event-stream"
+
+
+_COUNTS_ON_DEMAND = frozenset({"openai-chat"})
 
 
 @functools.cache
@@ -157,6 +162,7 @@ def front(name: str) -> Front:
         )
     written = import_module(f"thinkback.wire.{PACKAGES[name]}.write_response")
     opaque = import_module(f"thinkback.wire.{PACKAGES[name]}.opaque")
+    counts = import_module(f"thinkback.wire.{PACKAGES[name]}.unasked") if name in _COUNTS_ON_DEMAND else None
     return Front(
         writer=written.Writer,
         write_response=written.write_response,
@@ -165,4 +171,5 @@ def front(name: str) -> Front:
         ends=opaque.ends,
         marked=opaque.MARKED,
         bare=getattr(opaque, "bare", str),
+        without_counts=counts.without_counts if counts is not None else None,
     )
