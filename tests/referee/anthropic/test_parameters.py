@@ -86,6 +86,13 @@ def test_a_thinking_object_must_be_right(config: JsonObject, text: str) -> None:
     assert (400, True) == (status, text in said)
 
 
+def test_format_of_the_output_had_another_name() -> None:
+    """``output_format`` is known with its beta alone."""
+    shape: JsonObject = {"output_format": {"type": "json_schema", "schema": {"type": "object"}}}
+    assert (200, "") == verdict("claude-sonnet-4-5", "structured-outputs-2025-11-13", **shape)
+    assert (400, "output_format: Extra inputs are not permitted") == verdict("claude-sonnet-4-5", **shape)
+
+
 def test_betas_open_further_values() -> None:
     """The display `updates` needs its beta, an interleaved budget may exceed max_tokens."""
     assert (200, "") == verdict("claude-opus-5-5", UPDATES_BETA, thinking={"type": "adaptive", "display": "updates"})

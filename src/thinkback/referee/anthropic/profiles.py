@@ -20,6 +20,7 @@ BINDING_BETA = "thinking-binding-controls-2026-08-01"
 CLEARING_BETA = "context-management-2025-06-27"
 COUNTING_BETA = "thinking-token-count-2026-05-13"
 INTERLEAVED_BETA = "interleaved-thinking-2025-05-14"
+SHAPING_BETA = "structured-outputs-2025-11-13"
 UPDATES_BETA = "thinking-display-updates-2026-08-18"
 
 EVERY_TURN = 1 << 30
@@ -102,6 +103,7 @@ KNOWN_BETAS = frozenset(
         CLEARING_BETA,
         COUNTING_BETA,
         INTERLEAVED_BETA,
+        SHAPING_BETA,
         UPDATES_BETA,
         "context-1m-2025-08-07",
         "fine-grained-tool-streaming-2025-05-14",

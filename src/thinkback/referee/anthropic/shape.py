@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ..jsons import JsonObject, as_list, as_object, as_text
 from ..verdict import Verdict
 from .blocks import message_faults
-from .profiles import BINDING_BETA, CLEARING_BETA, UPDATES_BETA
+from .profiles import BINDING_BETA, CLEARING_BETA, SHAPING_BETA, UPDATES_BETA
 from .refusals import extra, refuse, required, wrong
 from .request import Caller
 
@@ -61,7 +61,9 @@ def malformed(caller: Caller, late_system: bool, body: JsonObject) -> Verdict | 
 
 
 def _body_faults(caller: Caller, body: JsonObject) -> Iterator[Verdict]:
-    yield from (extra(name) for name in body if name not in _BODY)
+    # What `output_config.format` was called at first, and still is with this beta.
+    known = _BODY | {"output_format"} if SHAPING_BETA in caller.betas else _BODY
+    yield from (extra(name) for name in body if name not in known)
     if not isinstance(body.get("messages"), list):
         yield required("messages") if "messages" not in body else wrong("messages", "a valid list")
     if not body["messages"]:
