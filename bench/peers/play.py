@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from bench.peers.places import PLACES, Place
-from thinkback.referee import KNOWN, LOST, Referee, code_word
+from thinkback.referee import KNOWN, LOST, Exchange, Referee, code_word
 
 LOOP, NEXT, PARALLEL, SWITCH, SWITCH_OPEN = (
     "tool loop",
@@ -114,13 +114,20 @@ def play(peer: Peer, referee: Referee, kind: str, home: Place, abroad: Place | N
         failed = f"{type(error).__name__}: {str(error).partition('Traceback')[0]}"
     else:
         failed = ""
-    # A client that was refused and mended it by itself was refused all the same.
-    for seen in referee.requests:
+    refused = refusal(referee.requests)
+    if refused is not None:
+        return refused
+    return Outcome("", failed, talk.lost, talk.known)
+
+
+def refusal(requests: Sequence[Exchange]) -> Outcome | None:
+    """The first refusal among a conversation's requests: a client that mended it by itself was refused all the same."""
+    for seen in requests:
         if seen.status >= 400:
             reason = seen.verdict.reason
             strict = any(seen.host in hosts and reason.startswith(start) for hosts, start in _STRICT)
             return Outcome(refused=f"{seen.verdict.message} ({reason})", strict=strict)
-    return Outcome("", failed, talk.lost, talk.known)
+    return None
 
 
 class _Talk:

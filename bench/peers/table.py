@@ -102,7 +102,7 @@ def _alone(judged: Judged, peers: Sequence[Peer], stream: bool) -> str:
         row = [_one_place([cell for kind in ALONE for cell in judged.found(peer.name, home, kind, stream)], judged)
                for peer in peers]  # fmt: skip
         rows.append([home, *row])
-    return _table(["place", *(peer.name for peer in peers)], rows)
+    return table(["place", *(peer.name for peer in peers)], rows)
 
 
 def _one_place(cells: Sequence[Cell], judged: Judged) -> str:
@@ -122,7 +122,7 @@ def _switched(judged: Judged, peers: Sequence[Peer], stream: bool) -> str:
         for home in PLACES:
             row = [_many(judged.found(peer.name, home, kind, stream), judged) for peer in shown]
             rows.append([kind, home, *row])
-    return _table(["situation", "from", *(peer.name for peer in shown)], rows)
+    return table(["situation", "from", *(peer.name for peer in shown)], rows)
 
 
 def _many(cells: Sequence[Cell], judged: Judged) -> str:
@@ -150,7 +150,7 @@ def _clients(peers: Sequence[Peer], versions: Mapping[str, str]) -> str:
     for peer in peers:
         named = ", ".join(f"{package} {versions[package]}" for package in peer.packages)
         rows.append([peer.name, named, peer.turns, peer.switch])
-    return _table(["client", "versions", "within a conversation", "to another place"], rows)
+    return table(["client", "versions", "within a conversation", "to another place"], rows)
 
 
 def _apart(peers: Sequence[Peer]) -> str:
@@ -163,10 +163,11 @@ def _apart(peers: Sequence[Peer]) -> str:
 
 def _places() -> str:
     rows = [[place.name, place.host, place.model, place.effort or "as it comes"] for place in PLACES.values()]
-    return _table(["place", "the referee's name", "model", "effort"], rows)
+    return table(["place", "the referee's name", "model", "effort"], rows)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
     return "\n".join([_row(head), "|---" * len(head) + "|", *map(_row, rows)])
 
 
