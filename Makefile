@@ -12,7 +12,7 @@ space := $(subst ,, )
 PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/$(package)/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test lint types layers format corpus soak conformance docs bench bench-gateway load peers requirements clean
+.PHONY: help venv demo fuzz test lint types layers format corpus soak conformance docs bench bench-gateway clients load peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +106,21 @@ bench-gateway: venv .venv-bench/.ready ## the gateway beside a bare proxy and a 
 peers: .venv-peers/.ready ## other clients before the referee, beside thinkback; kept in docs/peers.md
 	@PYTHONPATH=src .venv-peers/bin/python -m bench.peers
 
+.venv-clients/.ready: requirements/clients.txt
+	$(call environment,.venv-clients,clients)
+	@touch $@
+
+VERCEL := bench/gateway_clients/vercel
+
+$(VERCEL)/node_modules/.ready: $(VERCEL)/package-lock.json
+	@if command -v npm >/dev/null; then \
+		echo 'installing the packages of $(VERCEL)'; \
+		cd $(VERCEL) && npm ci --silent --ignore-scripts --no-audit --no-fund && touch node_modules/.ready; \
+	else echo 'npm is not installed: the clients from there are left out'; fi
+
+clients: venv .venv-clients/.ready $(VERCEL)/node_modules/.ready ## real clients at the referee, alone and through the gateway; kept in docs/clients.md
+	@PYTHONPATH=src $(BIN)/python -m bench.gateway_clients
+
 requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv)
 	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--extra dev -o requirements/dev.txt pyproject.toml
@@ -113,6 +128,8 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 		--constraint requirements/dev.txt -o requirements/runtime.txt pyproject.toml
 	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--extra peers -o requirements/peers.txt pyproject.toml
+	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--constraint requirements/peers.txt --extra clients -o requirements/clients.txt pyproject.toml
 	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--group pyproject.toml:fuzz -o requirements/fuzz.txt
 	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \

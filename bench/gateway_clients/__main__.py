@@ -1,0 +1,148 @@
+"""``python -m bench.gateway_clients``: every client at every provider, first alone, then through the gateway.
+
+Prints the page and keeps it in docs/clients.md; the exit code is 1 where a conversation through the gateway was not ok.
+With ``--clients``, ``--places``, ``--modes`` (parts of names) or ``--only without|with`` it plays a part, prints a line
+for each conversation and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.gateway_clients.gateway import Gateway, serving
+from bench.gateway_clients.holding import Held, hold
+from bench.gateway_clients.job import STRUCTURED, Job, Script
+from bench.gateway_clients.page import Judged, lines, page
+from bench.gateway_clients.places import ALIASES, PLACES, front_of
+from bench.gateway_clients.process import ROOT, Worker
+from bench.gateway_clients.scripts import NODE, PYTHON
+from bench.peers.places import KEY, Place
+from thinkback.referee import Referee
+
+PAGE = ROOT / "docs" / "clients.md"
+SECONDS = 60.0
+_VERCEL = Path(__file__).parent / "vercel"
+_VERSIONS = """
+import json, sys
+from importlib.metadata import version
+print(json.dumps({name: version(name) for name in sys.argv[1:]}))
+"""
+
+
+def main() -> int:
+    """Play, print, keep."""
+    chosen = _chosen()
+    whole = not (chosen.clients or chosen.places or chosen.modes or chosen.only)
+    node = _node()
+    scripts = [script for script in (*PYTHON, *(() if node else NODE)) if chosen.clients in script.name]
+    held: list[Held] = []
+    with tempfile.TemporaryDirectory() as directory, Referee() as referee:
+        if chosen.only != "with":
+            for each in _alone(referee, scripts, chosen):
+                held.append(_told(each, whole))
+        if chosen.only != "without":
+            with serving(Path(directory), referee) as gateway:
+                for each in _through(gateway, referee, scripts, chosen):
+                    held.append(_told(each, whole))
+    if whole:
+        text = page(held, scripts, _versions(scripts), [node] if node else [])
+        PAGE.write_text(text, encoding="utf-8")
+        sys.stdout.write(text)
+    elif node:
+        print(node)
+    judged = Judged(held)
+    return int(any(judged.word(each) != "ok" for each in held if each.through))
+
+
+def _chosen() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.gateway_clients")
+    for name in ("clients", "places", "modes"):
+        parser.add_argument(f"--{name}", default="")
+    parser.add_argument("--only", choices=("without", "with"), default="")
+    return parser.parse_args()
+
+
+def _told(held: Held, whole: bool) -> Held:
+    if whole:
+        print(".", end="", file=sys.stderr, flush=True)
+    else:
+        print(lines([held])[0], flush=True)
+    return held
+
+
+def _node() -> str:
+    """Why clients that need Node are left out; empty: they are not."""
+    if shutil.which("node") is None:
+        return "Node is not installed: the clients from npm (the Vercel AI SDK) are left out."
+    if not (_VERCEL / "node_modules").is_dir():
+        return "The packages from npm are not installed: the Vercel AI SDK is left out."
+    return ""
+
+
+def _alone(referee: Referee, scripts: Sequence[Script], chosen: argparse.Namespace) -> Iterator[Held]:
+    """Every client at the providers that speak its dialect."""
+    for script, worker in _working(scripts):
+        for place, mode in _cases(script, chosen):
+            if front_of(place) == script.front:
+                base = referee.base_url(place.host).removesuffix("/v1beta")
+                job = Job(script.name, mode, base, KEY, place.model, place.effort, [])
+                yield hold(worker, referee, job, place, False)
+
+
+def _through(
+    gateway: Gateway, referee: Referee, scripts: Sequence[Script], chosen: argparse.Namespace
+) -> Iterator[Held]:
+    """Every client at every provider, each time with a key of its own."""
+    for script, worker in _working(scripts):
+        for place, mode in _cases(script, chosen):
+            # What a client of another dialect would say of effort is the alias's business.
+            effort = place.effort if front_of(place) == script.front else ""
+            base, key = gateway.base_url(script.front), gateway.key(f"{script.name}, {mode}, {place.name}")
+            job = Job(script.name, mode, base, key, ALIASES[place.name], effort, [])
+            yield hold(worker, referee, job, place, True)
+
+
+def _working(scripts: Sequence[Script]) -> Iterator[tuple[Script, Worker]]:
+    for script in scripts:
+        command = [str(clients_python()), "-m", "bench.gateway_clients.worker"]
+        worker = Worker(command if script.hold else ["node", str(_VERCEL / "worker.mjs")], SECONDS)
+        try:
+            yield script, worker
+        finally:
+            worker.close()
+
+
+def _cases(script: Script, chosen: argparse.Namespace) -> Iterator[tuple[Place, str]]:
+    for place in PLACES.values():
+        for mode in script.modes:
+            # By the name of another model such clients force a call instead, which models that think refuse.
+            forced = script.front == "anthropic" and mode == STRUCTURED and "claude" not in place.model
+            if chosen.places in place.name and chosen.modes in mode and not forced:
+                yield place, mode
+
+
+def clients_python() -> Path:
+    """The interpreter of the clients' environment; ``make clients`` makes it."""
+    return Path(os.environ.get("THINKBACK_CLIENTS") or ROOT / ".venv-clients/bin/python").absolute()
+
+
+def _versions(scripts: Sequence[Script]) -> dict[str, str]:
+    names = {package for script in scripts if script.hold for package in script.packages}
+    asked = [str(clients_python()), "-c", _VERSIONS, *sorted(names)]
+    found: dict[str, str] = json.loads(subprocess.run(asked, stdout=subprocess.PIPE, check=True).stdout)
+    for package in {package for script in scripts if not script.hold for package in script.packages}:
+        about = json.loads((_VERCEL / "node_modules" / package / "package.json").read_text(encoding="utf-8"))
+        found[package] = str(about["version"])
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""A gateway in a process of its own, set up as a person would: one TOML file, keys in the environment, virtual keys."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.gateway_clients.places import ALIASES, PLACES
+from bench.gateway_clients.process import ROOT
+from bench.peers.places import KEY
+from thinkback.referee import Referee
+
+_KEY_ENV = "REFEREE_KEY"
+_PATIENCE = 30.0
+
+
+class Gateway:
+    """Its address, and keys for it."""
+
+    def __init__(self, url: str, config: Path) -> None:
+        self.url = url
+        self._config = config
+
+    def base_url(self, front: str) -> str:
+        """As a client of the front is configured."""
+        return f"{self.url}/v1" if front.startswith("openai") else self.url
+
+    def key(self, name: str) -> str:
+        """A new virtual key."""
+        made = _command("keys", "create", "--config", str(self._config), "--name", name, "--json")
+        ran = subprocess.run(made, stdout=subprocess.PIPE, env=_environment(), cwd=ROOT, check=True)
+        return str(json.loads(ran.stdout)["secret"])
+
+
+@contextmanager
+def serving(directory: Path, referee: Referee) -> Iterator[Gateway]:
+    """A gateway whose upstreams are all the referee's."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    config = directory / "gateway.toml"
+    config.write_text(configuration(directory, port, referee), encoding="utf-8")
+    with (directory / "gateway.log").open("wb") as log:
+        process = subprocess.Popen(
+            _command("--config", str(config)), stdout=log, stderr=log, env=_environment(), cwd=ROOT
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(process, url, directory / "gateway.log")
+            yield Gateway(url, config)
+        finally:
+            process.terminate()
+            process.wait(_PATIENCE)
+
+
+def configuration(directory: Path, port: int, referee: Referee) -> str:
+    """The file: an upstream for each provider, and an alias for each model."""
+    parts = [f"[server]\nport = {port}\n", f"[store]\npath = {json.dumps(str(directory / 'store'))}\n"]
+    parts.append("[limits]\nper_minute = 1000000\n")
+    for name, host in {place.endpoint: place.host for place in PLACES.values()}.items():
+        parts.append(
+            f"[upstreams.{name}]\nendpoint = {json.dumps(name)}\n"
+            f"base_url = {json.dumps(referee.base_url(host))}\nkey_env = {json.dumps(_KEY_ENV)}\n"
+        )
+    for place in PLACES.values():
+        target = f"{{ upstream = {json.dumps(place.endpoint)}, model = {json.dumps(place.model)} }}"
+        effort = f'settings = {{ "reasoning.effort" = {json.dumps(place.effort)} }}\n' if place.effort else ""
+        parts.append(f"[models.{json.dumps(ALIASES[place.name])}]\ntargets = [{target}]\n{effort}")
+    return "\n".join(parts)
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "thinkback", "gateway", *arguments]
+
+
+def _environment() -> dict[str, str]:
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT")
+    found = {name: os.environ[name] for name in kept if name in os.environ}
+    return {**found, "PYTHONPATH": str(ROOT / "src"), _KEY_ENV: KEY}
+
+
+def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    """Until it is ready."""
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=1):
+                return
+        except (OSError, urllib.error.URLError):
+            time.sleep(0.05)
+    raise RuntimeError(f"the gateway did not start: {log.read_text(errors='replace')[-2000:]}")
