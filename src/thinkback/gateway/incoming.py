@@ -62,8 +62,15 @@ class Sink(Protocol):
     ``None`` where nobody reads any more.
     """
 
-    notes: Notes
-    stop: Problem | None
+    @property
+    def notes(self) -> Notes:
+        """Where facts of this request go."""
+        ...
+
+    @property
+    def stop(self) -> Problem | None:
+        """What is to be told, once the task was cancelled."""
+        ...
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
         """Status and headers; once."""

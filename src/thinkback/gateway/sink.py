@@ -1,0 +1,134 @@
+"""Where a response goes: an ASGI ``send`` with what a slow, deaf or leaving client needs.
+
+Promises: writing waits for the client; a client that takes nothing for ``write_timeout`` seconds, or leaves, ends the
+task that writes. Whole responses have their length.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from thinkback.gateway.incoming import ClientGone, Notes
+from thinkback.wire.writing import Problem
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+NOTED = ("upstream", "session", "response", "reattach", "degraded")
+"""What the headers of a response say of it, behind ``thinkback-``."""
+Headers = list[tuple[bytes, bytes]]
+
+
+class ResponseSink:
+    """One response. ``extra`` are headers of every response on this connection."""
+
+    def __init__(self, send: Send, extra: Headers, write_timeout: float) -> None:
+        self.notes = Notes()
+        self.stop: Problem | None = None
+        self.status = 0
+        self.started = False
+        self.ended = False
+        self.streams = False
+        self.gone = ""
+        self.sent = 0
+        self.key = ""
+        self.body_read = False
+        self._send = send
+        self._extra = extra
+        self._timeout = write_timeout
+        self._head: MutableMapping[str, Any] | None = None
+        self._writing_since = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[Any] | None = None
+        self._watch: asyncio.TimerHandle | None = None
+
+    def writes_in(self, task: asyncio.Task[Any]) -> None:
+        """The task that is to end when nobody reads."""
+        self._task = task
+
+    def leave(self, why: str, stop: Problem | None = None) -> None:
+        """End the task that writes: the client left or is deaf, or with ``stop``, what it is still told."""
+        if self.ended or self.gone:
+            return
+        self.stop = stop
+        if stop is None:
+            self.gone = why
+        if self._task is not None:
+            self._task.cancel()
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        """Status and headers; those of a stream go out at once."""
+        if self.started:
+            raise RuntimeError("a response starts once")
+        self.started, self.status = True, status
+        self._note(headers)
+        lines = [(name.lower().encode("ascii"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+        kind = next((value for name, value in lines if name == b"content-type"), b"")
+        self._head = {"type": "http.response.start", "status": status, "headers": lines + self._extra}
+        self.streams = kind.startswith(b"text/event-stream")
+        if self.streams:
+            lines.append((b"cache-control", b"no-store"))
+            # proxies in front are asked not to wait for the end
+            lines.append((b"x-accel-buffering", b"no"))
+            self._head["headers"] = lines + self._extra
+            await self._out_head()
+
+    async def write(self, data: bytes) -> None:
+        """A piece of the body."""
+        if self._head is not None:
+            await self._out_head()
+        if data:
+            await self._out({"type": "http.response.body", "body": data, "more_body": True})
+            self.sent += len(data)
+
+    async def end(self, data: bytes = b"") -> None:
+        """The last piece."""
+        if self._head is not None:
+            self._head["headers"].append((b"content-length", str(len(data)).encode()))
+            await self._out_head()
+        await self.finish(data)
+
+    async def finish(self, data: bytes = b"") -> None:
+        """The last piece of a response whose length was told at its start."""
+        await self._out({"type": "http.response.body", "body": data, "more_body": False})
+        self.sent += len(data)
+        self.ended = True
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is waited for any more."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _note(self, headers: Mapping[str, str]) -> None:
+        """What the response's own headers say is noted, where nobody did."""
+        for name in NOTED:
+            said = headers.get(f"thinkback-{name}", "")
+            if said and not getattr(self.notes, name):
+                setattr(self.notes, name, said)
+
+    async def _out_head(self) -> None:
+        head, self._head = self._head, None
+        assert head is not None
+        self._watch = self._loop.call_later(self._timeout / 4, self._look)
+        await self._out(head)
+
+    async def _out(self, message: MutableMapping[str, Any]) -> None:
+        if self.gone:
+            raise ClientGone
+        self._writing_since = self._loop.time()
+        try:
+            await self._send(message)
+        except OSError as error:
+            self.gone = "left"
+            raise ClientGone from error
+        finally:
+            self._writing_since = 0.0
+
+    def _look(self) -> None:
+        """Every now and then: does the client still read?"""
+        if self._writing_since and self._loop.time() - self._writing_since >= self._timeout:
+            self.leave("deaf")
+            return
+        self._watch = self._loop.call_later(self._timeout / 4, self._look)
