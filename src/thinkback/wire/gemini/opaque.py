@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from thinkback.wire.splicing import spliced
 
 MARKED = re.compile(rb'"thought(?:Signature|_signature)"\s*:\s*"[^"]')
-_NAMES = (b"thoughtSignature", b"thought_signature")
+_NAMES = ([b"thoughtSignature"], [b"thought_signature"])
 _LAST = re.compile(rb'"(?:finishReason|finish_reason)"\s*:\s*"')
 # What stands before a response: the field of an event, or a comma between two of an array that has one on its line.
 _BEGINS = re.compile(rb"(?:\A|(?<=[\r\n]))(?:data:|,\s*\{|\[)")
@@ -60,6 +60,7 @@ def _changed(value: str, change: Callable[[str], str]) -> str:
 
 
 def _is_opaque(path: Sequence[bytes]) -> bool:
-    if path and path[0] == b"":
-        path = path[1:]
-    return len(path) == 6 and path[-1] in _NAMES and path[0] == b"candidates" and path[3] == b"parts"
+    at = len(path) - 6
+    if path[-1:] not in _NAMES or at not in (0, 1):
+        return False
+    return path[at] == b"candidates" and path[at + 3] == b"parts" and path[:at] in ([], [b""])

@@ -9,6 +9,7 @@ from thinkback.wire.splicing import spliced
 
 # A key with a text that is not empty; most chunks have none.
 MARKED = re.compile(rb'"(?:signature|data|thought_signature|reasoning_opaque)"\s*:\s*"[^"]')
+_DEEPEST = 9
 _ANYWHERE = frozenset({b"thought_signature", b"reasoning_opaque"})
 _HOLDERS = {
     b"reasoning_details": frozenset({b"signature", b"data"}),
@@ -34,7 +35,7 @@ def ends(piece: bytes) -> int:
 
 
 def _is_opaque(path: Sequence[bytes]) -> bool:
-    if len(path) < 4 or path[0] != b"choices" or path[2] not in (b"message", b"delta"):
+    if not 4 <= len(path) <= _DEEPEST or path[0] != b"choices" or path[2] not in (b"message", b"delta"):
         return False
     if path[-1] in _ANYWHERE:
         return b"arguments" not in path
