@@ -9,8 +9,7 @@ write an opaque value of the provider's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import assert_never
 
 from thinkback.model import canonical
@@ -25,32 +24,28 @@ from thinkback.wire.sources import members
 from thinkback.wire.writing import Problem, Shown, call_id, counts, problem_in
 
 _string = canonical.string
-_STOP_REASONS: Mapping[Outcome, str] = MappingProxyType(
-    {
-        "tool_calls": "tool_use",
-        "max_tokens": "max_tokens",
-        "max_tokens_in_reasoning": "max_tokens",
-        "refused": "refusal",
-        "safety": "refusal",
-        "paused": "pause_turn",
-    }
-)
-_ERRORS: Mapping[int, str] = MappingProxyType(
-    {
-        400: "invalid_request_error",
-        401: "authentication_error",
-        402: "billing_error",
-        403: "permission_error",
-        404: "not_found_error",
-        408: "timeout_error",
-        413: "request_too_large",
-        422: "invalid_request_error",
-        429: "rate_limit_error",
-        503: "overloaded_error",
-        504: "timeout_error",
-        529: "overloaded_error",
-    }
-)
+_STOP_REASONS: dict[Outcome, str] = {
+    "tool_calls": "tool_use",
+    "max_tokens": "max_tokens",
+    "max_tokens_in_reasoning": "max_tokens",
+    "refused": "refusal",
+    "safety": "refusal",
+    "paused": "pause_turn",
+}
+_ERRORS: dict[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    413: "request_too_large",
+    422: "invalid_request_error",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
 _ERROR_TYPES = frozenset({*_ERRORS.values(), "api_error"})
 # Words that an upstream of this dialect has for more than others tell.
 _OWN = frozenset({"stop_sequence", "model_context_window_exceeded"})
@@ -58,13 +53,11 @@ _TEXT = b'{"type":"text","text":%b}'
 _THOUGHT = b'{"type":"thinking","thinking":%b,"signature":%b}'
 _CALL = b'{"type":"tool_use","id":%b,"name":%b,"input":%b}'
 _REDACTED = b'{"type":"redacted_thinking","data":%b}'
-_PIECES: Mapping[Kind, bytes] = MappingProxyType(
-    {
-        "text": b'"type":"text_delta","text"',
-        "thought": b'"type":"thinking_delta","thinking"',
-        "call": b'"type":"input_json_delta","partial_json"',
-    }
-)
+_PIECES: dict[Kind, bytes] = {
+    "text": b'"type":"text_delta","text"',
+    "thought": b'"type":"thinking_delta","thinking"',
+    "call": b'"type":"input_json_delta","partial_json"',
+}
 _MESSAGE_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 _NO_USAGE = b'{"input_tokens":0,"output_tokens":0}'
 

@@ -18,9 +18,12 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Outcome, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta, ToolCallDelta
+from thinkback.wire.openai import write_error
 from thinkback.wire.openai_chat import media
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Problem, Shown, call_id, closing_tag, counts, problem_in
+
+__all__ = ["Writer", "write_error", "write_response"]
 
 _DONE = b"data: [DONE]\n\n"
 _END = b'},"finish_reason":null}]}\n\n'
@@ -31,14 +34,6 @@ _FINISHES: dict[Outcome, str] = {
     "paused": "length",
     "safety": "content_filter",
 }
-_TYPES = {
-    401: "authentication_error",
-    402: "insufficient_quota",
-    403: "permission_error",
-    404: "not_found_error",
-    429: "rate_limit_error",
-}
-_OWN_TYPES = frozenset({"invalid_request_error", "server_error", "api_error", "tokens", "requests", *_TYPES.values()})
 
 
 class _Call:
@@ -198,21 +193,6 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
     if result.usage is not None:
         body["usage"] = _usage(result.usage)
     return canonical.raw(canonical.source(body))
-
-
-def write_error(problem: Problem) -> bytes:
-    """The body of an error. A type that is no word of this dialect stands as the code where there is no other."""
-    own = problem.type in _OWN_TYPES
-    kind = problem.type if own else _TYPES.get(problem.status, "")
-    if problem.code == "insufficient_quota":
-        kind = problem.code
-    error = {
-        "message": problem.message,
-        "type": kind or ("server_error" if problem.status >= 500 else "invalid_request_error"),
-        "param": problem.param or None,
-        "code": problem.code or ("" if own else problem.type) or None,
-    }
-    return canonical.raw(canonical.source({"error": error}))
 
 
 def _calls(blocks: Iterable[Block], shown: Shown) -> list[dict[str, Any]]:

@@ -9,140 +9,55 @@ opaque value of the provider's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from collections.abc import Sequence
+from typing import assert_never
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Text, ToolCall
+from thinkback.model.blocks import Block, Text
 from thinkback.model.commits import Outcome, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from thinkback.wire.arrival import join
-from thinkback.wire.openai_responses.blocks import CUSTOM
+from thinkback.wire.openai import write_error
+from thinkback.wire.openai_responses.shown_items import KEPT, Item, item_of, source_of
 from thinkback.wire.ordering import Begun, Ended, Kept, Order, Piece, Step
 from thinkback.wire.result import ReadResult
-from thinkback.wire.writing import Problem, Shown, call_id, counts, problem_in
+from thinkback.wire.writing import Problem, Shown, counts, problem_in
 
-_Kind: TypeAlias = Literal["text", "refusal", "thought", "call", "custom"]
+__all__ = ["Writer", "write_error", "write_response"]
+
 _string = canonical.string
-
-
-class _Shape(NamedTuple):
-    """How items of a kind are written.
-
-    ``events`` begins the names of the events of its text, ``place`` says in them where the text belongs, ``beside``
-    stands with it, ``field`` is the name of the whole text. ``parts`` begins the names of the events of the ``part``
-    that holds it; both are empty where the item holds it itself.
-    """
-
-    id: str
-    events: bytes
-    place: bytes
-    beside: bytes
-    field: bytes
-    parts: bytes
-    part: bytes
-
-
-_CONTENT = b'"content_index":0,'
-_SHAPES: Mapping[_Kind, _Shape] = MappingProxyType(
-    {
-        "text": _Shape(
-            "msg",
-            b"response.output_text",
-            _CONTENT,
-            b'"logprobs":[],',
-            b"text",
-            b"response.content_part",
-            b'{"type":"output_text","annotations":[],"logprobs":[],"text":%b}',
-        ),
-        "refusal": _Shape(
-            "msg",
-            b"response.refusal",
-            _CONTENT,
-            b"",
-            b"refusal",
-            b"response.content_part",
-            b'{"type":"refusal","refusal":%b}',
-        ),
-        "thought": _Shape(
-            "rs",
-            b"response.reasoning_summary_text",
-            b'"summary_index":0,',
-            b"",
-            b"text",
-            b"response.reasoning_summary_part",
-            b'{"type":"summary_text","text":%b}',
-        ),
-        "call": _Shape("fc", b"response.function_call_arguments", b"", b"", b"arguments", b"", b""),
-        "custom": _Shape("ctc", b"response.custom_tool_call_input", b"", b"", b"input", b"", b""),
-    }
-)
 # What a response repeats of its request, and what stands there where the request said nothing.
-_REPEATED: Mapping[str, object] = MappingProxyType(
-    {
-        "background": False,
-        "instructions": None,
-        "max_output_tokens": None,
-        "max_tool_calls": None,
-        "metadata": {},
-        "parallel_tool_calls": True,
-        "previous_response_id": None,
-        "prompt_cache_key": None,
-        "reasoning": {"effort": None, "summary": None},
-        "safety_identifier": None,
-        "service_tier": "default",
-        "store": True,
-        "temperature": 1.0,
-        "text": {"format": {"type": "text"}},
-        "tool_choice": "auto",
-        "tools": [],
-        "top_logprobs": 0,
-        "top_p": 1.0,
-        "truncation": "disabled",
-        "user": None,
-    }
-)
-_INCOMPLETE: Mapping[Outcome, bytes] = MappingProxyType(
-    {
-        "max_tokens": b'{"reason":"max_output_tokens"}',
-        "max_tokens_in_reasoning": b'{"reason":"max_output_tokens"}',
-        # There is no word for a turn that its provider would go on with; what matters is that it is not whole.
-        "paused": b'{"reason":"max_output_tokens"}',
-        "safety": b'{"reason":"content_filter"}',
-    }
-)
+_REPEATED: dict[str, object] = {
+    "background": False,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None,
+    "service_tier": "default",
+    "store": True,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": None,
+}
+_INCOMPLETE: dict[Outcome, bytes] = {
+    "max_tokens": b'{"reason":"max_output_tokens"}',
+    "max_tokens_in_reasoning": b'{"reason":"max_output_tokens"}',
+    # There is no word for a turn that its provider would go on with; what matters is that it is not whole.
+    "paused": b'{"reason":"max_output_tokens"}',
+    "safety": b'{"reason":"content_filter"}',
+}
 _CUT = ("max_tokens", "max_tokens_in_reasoning")
-_FAILURES: Mapping[int, str] = MappingProxyType({400: "invalid_prompt", 429: "rate_limit_exceeded"})
-_TYPES: Mapping[int, str] = MappingProxyType(
-    {
-        401: "authentication_error",
-        402: "insufficient_quota",
-        403: "permission_error",
-        404: "not_found_error",
-        429: "rate_limit_error",
-    }
-)
-_KEPT = Begun("thought", -1, None)
-_OWN_TYPES = frozenset({"invalid_request_error", "server_error", "api_error", "tokens", "requests", *_TYPES.values()})
-
-
-class _Item(NamedTuple):
-    """An item under way: what it is of, its number and what its events say of it."""
-
-    kind: _Kind
-    begun: Begun
-    number: int
-    id: bytes
-
-    @property
-    def shape(self) -> _Shape:
-        return _SHAPES[self.kind]
-
-    @property
-    def place(self) -> bytes:
-        """What says in an event which item it is of, and where in it."""
-        return b'"item_id":%b,"output_index":%d,%b' % (self.id, self.number, self.shape.place)
+_FAILURES: dict[int, str] = {400: "invalid_prompt", 429: "rate_limit_exceeded"}
 
 
 class Writer:
@@ -156,7 +71,7 @@ class Writer:
         self._number = 0
         # Items that are done; the open one with its text so far, and what stands before a piece of it.
         self._items: list[bytes] = []
-        self._item = _item(Begun("text", -1, None), 0, shown)
+        self._item = item_of(Begun("text", -1, None), 0, shown)
         self._pieces: list[str] = []
         self._prefix = b""
         # The deltas that are a piece of the open item and nothing else: their class and index.
@@ -214,14 +129,14 @@ class Writer:
         for at, step in enumerate(steps):
             match step:
                 case Begun():
-                    self._begin_item(_item(step, len(self._items), self._shown), events)
+                    self._begin_item(item_of(step, len(self._items), self._shown), events)
                 case Piece():
                     self._begin_part(events)
                     events.append(self._piece(step.text))
                 case Ended():
                     self._end_item(step.state, b"incomplete" if at == last else b"completed", events)
                 case Kept():
-                    self._begin_item(_item(_KEPT, len(self._items), self._shown), events)
+                    self._begin_item(item_of(KEPT, len(self._items), self._shown), events)
                     self._end_item(step.state, b"completed", events)
                 case _:
                     assert_never(step)
@@ -232,11 +147,11 @@ class Writer:
         self._number += 1
         return b'%b%b,"sequence_number":%d}\n\n' % (self._prefix, _string(text), self._number - 1)
 
-    def _begin_item(self, item: _Item, events: list[bytes]) -> None:
+    def _begin_item(self, item: Item, events: list[bytes]) -> None:
         self._item, self._pieces = item, []
         name = item.shape.events + b".delta"
         self._prefix = b'event: %b\ndata: {"type":"%b",%b%b"delta":' % (name, name, item.place, item.shape.beside)
-        added = b'"output_index":%d,"item":%b' % (item.number, _written(item, self._shown, b"in_progress"))
+        added = b'"output_index":%d,"item":%b' % (item.number, source_of(item, self._shown, b"in_progress"))
         events.append(self._event(b"response.output_item.added", added))
 
     def _begin_part(self, events: list[bytes]) -> None:
@@ -258,7 +173,7 @@ class Writer:
             if shape.part:
                 part = b'%b"part":%b' % (item.place, shape.part % source)
                 events.append(self._event(shape.parts + b".done", part))
-        done = _written(item, self._shown, status, text, state)
+        done = source_of(item, self._shown, status, text, state)
         events.append(self._event(b"response.output_item.done", b'"output_index":%d,"item":%b' % (item.number, done)))
         self._items.append(done)
         self._pieces = []
@@ -281,69 +196,25 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
     if problem is not None:
         return write_error(problem)
     items: list[bytes] = []
-    item, text = _item(_KEPT, 0, shown), ""
+    item, text = item_of(KEPT, 0, shown), ""
     steps = Order(shown).end(result.blocks)
     last = _last_end(steps) if result.response.outcome in _CUT else -1
     for at, step in enumerate(steps):
         match step:
             case Begun():
-                item, text = _item(step, len(items), shown), ""
+                item, text = item_of(step, len(items), shown), ""
             case Piece():
                 text = step.text
             case Ended():
                 text = text if text.strip() or item.kind != "call" else "{}"
-                items.append(_written(item, shown, b"incomplete" if at == last else b"completed", text, step.state))
+                items.append(source_of(item, shown, b"incomplete" if at == last else b"completed", text, step.state))
             case Kept():
-                kept = _written(_item(_KEPT, len(items), shown), shown, b"completed", "", step.state)
+                kept = source_of(item_of(KEPT, len(items), shown), shown, b"completed", "", step.state)
                 items.insert(len(items) - 1 if items and step is steps[-1] else len(items), kept)
             case _:
                 assert_never(step)
     status, details = _status(result)
     return _whole(shown, items, (status, b"null", details, _usage(result.usage)), _repeated(shown))
-
-
-def write_error(problem: Problem) -> bytes:
-    """The body of an error. A type that is no word of this dialect stands as the code where there is no other."""
-    own = problem.type in _OWN_TYPES
-    kind = problem.type if own else _TYPES.get(problem.status, "")
-    if problem.code == "insufficient_quota":
-        kind = problem.code
-    error = {
-        "message": problem.message,
-        "type": kind or ("server_error" if problem.status >= 500 else "invalid_request_error"),
-        "param": problem.param or None,
-        "code": problem.code or ("" if own else problem.type) or None,
-    }
-    return canonical.raw(canonical.source({"error": error}))
-
-
-def _item(begun: Begun, number: int, shown: Shown) -> _Item:
-    """An item that begins, with the id that it has in all events."""
-    kind: _Kind = begun.kind
-    if isinstance(begun.block, Text) and begun.block.source_field == "refusal":
-        kind = "refusal"
-    elif isinstance(begun.block, ToolCall) and begun.block.source_field == CUSTOM:
-        kind = "custom"
-    return _Item(kind, begun, number, _string(f"{_SHAPES[kind].id}_{shown.id}_{number}"))
-
-
-def _written(item: _Item, shown: Shown, status: bytes, text: str = "", state: str = "") -> bytes:
-    """The item itself, as far as it has come."""
-    parts = item.shape.part % _string(text) if text and item.shape.part else b""
-    match item.kind:
-        case "text" | "refusal":
-            message = b'{"id":%b,"type":"message","status":"%b","role":"assistant","content":[%b]}'
-            return message % (item.id, status, parts)
-        case "thought":
-            encrypted = b',"encrypted_content":' + _string(state) if state else b""
-            return b'{"id":%b,"type":"reasoning","summary":[%b]%b}' % (item.id, parts, encrypted)
-        case "call" | "custom":
-            kind = b"function_call" if item.kind == "call" else b"custom_tool_call"
-            id = _string(call_id(item.begun.id, shown.id, item.begun.at))
-            called = (item.id, kind, status, id, _string(item.begun.name), item.shape.field, _string(text))
-            return b'{"id":%b,"type":"%b","status":"%b","call_id":%b,"name":%b,"%b":%b}' % called
-        case _:
-            assert_never(item.kind)
 
 
 def _last_end(steps: Sequence[Step]) -> int:
