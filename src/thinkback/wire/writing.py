@@ -9,7 +9,7 @@ is written as it is, only what ``state`` makes of it. Text that was shown before
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -25,9 +25,8 @@ class Shown(msgspec.Struct, frozen=True):
     ``id`` is what the client may call it by, ``model`` the name it asked for, ``created`` seconds since 1970.
     ``reasoning``: readable reasoning is shown. ``usage``: token counts are shown in a stream. ``state`` gives the
     opaque value that a client may send back for ``blocks`` of the response, empty where there is nothing to keep;
-    ``block`` is the block at an index as far as it has come. ``framing`` is that of a stream: events, or with ``json``
-    one array of them, which is what Gemini's clients get that do not ask for ``alt=sse``. ``request`` has the members
-    of the client's request that a response of its dialect repeats, and may have others.
+    ``block`` is the block at an index as far as it has come. ``request`` has the members of the client's request that a
+    response of its dialect repeats, and may have others.
     """
 
     id: str
@@ -37,7 +36,6 @@ class Shown(msgspec.Struct, frozen=True):
     usage: bool = True
     state: Callable[[Sequence[Block]], str] = lambda blocks: ""
     block: Callable[[int], Block | None] = lambda index: None
-    framing: Literal["sse", "json"] = "sse"
     request: Mapping[str, object] = {}
 
 

@@ -1,4 +1,4 @@
-"""Responses of Gemini as they are written for clients: their shape as events, as an array and whole, and errors."""
+"""Responses of Gemini as clients get them: their shape as events and whole, the state in them, and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.wire.fronts import expected, read_back, told
 from tests.wire.gemini.feeding import ORIGIN
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Failure, Response, Usage
@@ -89,25 +88,12 @@ def test_a_stream_has_calls_whole_and_the_state_on_the_first() -> None:
     assert not any("\n" in line for line in lines)
 
 
-def test_without_alt_sse_a_stream_is_one_array() -> None:
-    """The array is open from the first response to the last, and reads as the events do."""
-    writer = Writer(shown(state=state, framing="json"))
-    pieces = [writer.begin(), writer.show([]), *(writer.show([delta]) for delta in DELTAS), writer.end(result(BLOCKS))]
-
-    assert EXPECTED == json.loads(b"".join(pieces))
-    assert [b"", b""] == pieces[:2]
-    assert expected("gemini", result(BLOCKS), streamed=True) == told(read_back("gemini", b"".join(pieces), "json"))
-
-
-@pytest.mark.parametrize("begun", [False, True])
-def test_an_array_that_breaks_off_ends_with_the_error(begun: bool) -> None:
-    """It is closed all the same, also where nothing else came."""
-    writer = Writer(shown(framing="json"))
-    before = writer.show(DELTAS[:1]) if begun else b""
-    cut = result(BLOCKS, Failure("broke off", type="truncated"))
+def test_a_stream_that_breaks_off_ends_with_the_error() -> None:
+    """It is one more event, with Google's word for it."""
+    cut = Writer(shown()).end(result(BLOCKS, Failure("broke off", type="truncated")))
 
     error = {"error": {"code": 502, "message": "broke off", "status": "UNAVAILABLE"}}
-    assert [chunk(THOUGHT)] * begun + [error] == json.loads(before + writer.end(cut))
+    assert error == json.loads(cut.removeprefix(b"data: "))
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from thinkback.wire.splicing import spliced
 MARKED = re.compile(rb'"thought(?:Signature|_signature)"\s*:\s*"[^"]')
 _NAMES = ([b"thoughtSignature"], [b"thought_signature"])
 _LAST = re.compile(rb'"(?:finishReason|finish_reason)"\s*:\s*"')
-# What stands before a response: the field of an event, or a comma between two of an array that has one on its line.
-_BEGINS = re.compile(rb"(?:\A|(?<=[\r\n]))(?:data:|,\s*\{|\[)")
+_BEGINS = re.compile(rb"(?:\A|(?<=[\r\n]))data:")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 

@@ -22,7 +22,7 @@ from thinkback.wire.gemini.opaque import armoured
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Problem, Shown, closing_tag, counts, problem_in
 
-_BETWEEN = b",\r\n"
+_END = b"\r\n\r\n"
 _FINISHES: dict[Outcome, bytes] = {
     "max_tokens": b"MAX_TOKENS",
     "max_tokens_in_reasoning": b"MAX_TOKENS",
@@ -53,16 +53,12 @@ _OWN_STATUSES = frozenset({*_STATUSES.values(), "INTERNAL", "OUT_OF_RANGE", "ALR
 
 
 class Writer:
-    """A streamed response, as events or as an array; see ``ResponseWriter``."""
+    """A streamed response; see ``ResponseWriter``."""
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
-        self._is_array = shown.framing == "json"
-        self._has_begun = False
-        self._before, after = (_BETWEEN, b"") if self._is_array else (b"data: ", b"\r\n\r\n")
-        self._after = after
-        self._text = self._before + b'{"candidates":[{"content":{"parts":[{"text":'
-        self._text_end = b'}],"role":"model"},"index":0}]%b}%b' % (_tail(shown), after)
+        self._text = b'data: {"candidates":[{"content":{"parts":[{"text":'
+        self._text_end = b'}],"role":"model"},"index":0}]%b}' % _tail(shown) + _END
         self._thought_end = b',"thought":true' + self._text_end
 
     def begin(self) -> bytes:
@@ -81,7 +77,7 @@ class Writer:
             elif isinstance(delta, Reclassified):
                 tag = closing_tag(delta, self._shown)
                 events += (self._text, canonical.string(tag), self._text_end) if tag else ()
-        return self._sent(b"".join(events)) if events else b""
+        return b"".join(events)
 
     def end(self, result: ReadResult) -> bytes:
         """Calls and media, then why it ended, with the state where there is no call, and the usage."""
@@ -93,22 +89,14 @@ class Writer:
         said = self._event(_candidate(parts), b"") if parts else b""
         usage = result.usage if self._shown.usage else None
         ended = self._event(_candidate([last or b'{"text":""}'], _finish(result)), _usage(usage))
-        return self._sent(said + ended) + (b"]" if self._is_array else b"")
+        return said + ended
 
     def fail(self, problem: Problem) -> bytes:
         """The error in place of a further response."""
-        error = self._before + _one_line(write_error(problem)) + self._after
-        return self._sent(error) + (b"]" if self._is_array else b"")
+        return b"data: %b" % write_error(problem) + _END
 
     def _event(self, candidate: bytes, usage: bytes) -> bytes:
-        return b'%b{"candidates":[%b]%b%b}%b' % (self._before, candidate, usage, _tail(self._shown), self._after)
-
-    def _sent(self, events: bytes) -> bytes:
-        """The events; the first of an array opens it."""
-        if self._has_begun or not self._is_array:
-            return events
-        self._has_begun = True
-        return b"[" + events.removeprefix(_BETWEEN)
+        return b'data: {"candidates":[%b]%b%b}' % (candidate, usage, _tail(self._shown)) + _END
 
 
 def write_response(result: ReadResult, shown: Shown) -> bytes:
