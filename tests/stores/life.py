@@ -4,35 +4,51 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tests.stores.samples import response_step, user_step
-from thinkback.log.protocol import BranchInfo, Origin, SessionInfo, Store
+from thinkback.log.protocol import MAIN, BranchInfo, Entry, Origin, Seen, SessionInfo, Sighting, Store
 from thinkback.log.seal import seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head, Step
 
 Change: TypeAlias = Callable[[Store], object]
-Looks: TypeAlias = tuple[list[SessionInfo], dict[tuple[str, str], list[Commit]]]
+Looks: TypeAlias = tuple[list[SessionInfo], dict[tuple[str, str], list[Commit]], list[Seen]]
 
 FOREVER = 10**12
 SESSIONS, BRANCHES = 5, 4  # no more than so many at once
 TOMB = canonical.encode(Erased("asked to", 1))
 KINDS = (
     ["append"] * 10
+    + ["record"] * 4
     + ["branch"] * 2
-    + ["fork", "fork", "switch", "move", "move", "erase", "gc", "drop", "delete", "fill"]
+    + ["fork", "fork", "switch", "move", "move", "erase", "gc", "drop", "delete", "fill", "forget"]
 )
+SCOPE, DIGESTS = b"a scope 16 bytes", [bytes([number]) * 16 for number in range(8)]
 
 
 def looks(store: Store) -> Looks:
-    """Everything that can be seen by names: sessions, their branches, their histories."""
+    """Everything that can be seen by names, sessions, their branches, their histories, and what is recognised."""
     sessions = store.list_sessions()
-    return sessions, {
+    histories = {
         (info.id, branch.name): store.read(info.id, branch=branch.name)
         for info in sessions
         for branch in store.refs.list(info.id)
     }
+    return sessions, histories, store.recognition.lookup(SCOPE, DIGESTS, 10)
+
+
+def recorded(
+    id: str, head: Head, session: str = "s", branch: str = MAIN, via: str = "", thought: str = "y", **changes: Any
+) -> Entry:
+    """A response on top of ``head``, seen under two digests."""
+    number = int.from_bytes(id.encode(), "big") % 7
+    sightings = [Sighting(SCOPE, digest, f"response of {id}") for digest in DIGESTS[number : number + 2]]
+    fields = {"name": id, "created": 1, **changes}
+    commits = seal(response_step(id, thought), head)
+    return Entry(
+        session, step=id, commits=commits, expected=head, branch=branch, via=via, sightings=sightings, **fields
+    )
 
 
 def change(chance: random.Random, store: Store, id: str) -> Change:
@@ -48,6 +64,21 @@ def change(chance: random.Random, store: Store, id: str) -> Change:
         case "branch" if len(branches) < BRANCHES:
             at, via = _place(chance, store, info, branch)
             return lambda store: store.refs.create(info.id, id, at, via)
+        case "record" if chance.random() < 0.5:
+            at, via = _place(chance, store, info, branch)
+            if at == Head():
+                new = (
+                    recorded(id, at, id)
+                    if len(sessions) < SESSIONS
+                    else recorded(id, branch.head, info.id, branch.name)
+                )
+            elif len(branches) < BRANCHES:
+                new = recorded(id, at, info.id, id, via)
+            else:
+                new = recorded(id, branch.head, info.id, branch.name)
+            return lambda store: store.recognition.record(new)
+        case "forget":
+            return lambda store: store.recognition.forget(500)
         case "fork" if len(sessions) < SESSIONS:
             at, via = _place(chance, store, info, branch)
             return lambda store: store.create_session(id, id, 1, Origin(info.id, via, at, "to see"))

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.stores.life import TOMB, Looks, looks
+from tests.stores.life import TOMB, Looks, looks, recorded
 from tests.stores.samples import fill, put_on, response_step, user_step
 from thinkback.errors import CorruptLogError, StoreError, ThinkbackError
 from thinkback.log.protocol import MAIN, Origin, Store
@@ -42,6 +42,9 @@ WRITES: dict[str, Call] = {
     "delete": lambda store, trunk: store.care.delete_session("s"),
     "gc": lambda store, trunk: store.care.gc(10**9),
     "fill the index": lambda store, trunk: store.search.fill(),
+    "record": lambda store, trunk: store.recognition.record(recorded("9", Head(), session="x", name="x")),
+    "record on a branch": lambda store, trunk: store.recognition.record(recorded("9", head_of(trunk))),
+    "forget": lambda store, trunk: store.recognition.forget(10**9),
 }
 
 
@@ -49,7 +52,10 @@ WRITES: dict[str, Call] = {
 def trunk(log: Path) -> list[Commit]:
     """A closed log: ``s`` with two turns and a branch ``b``, a fork ``t``, and commits that nothing reaches."""
     store = open_store(log)
-    made = fill(store, "s", [user_step("1"), response_step("2"), user_step("3"), response_step("4", "y" * 9_000)])
+    made = fill(store, "s", [user_step("1"), response_step("2"), user_step("3")])
+    last = recorded("4", head_of(made), thought="y" * 9_000)
+    store.recognition.record(last)
+    made += last.commits
     store.refs.create("s", "b", head_of(made[:5]), MAIN)
     store.create_session("t", "t", 1, Origin("s", at=head_of(made[:3])))
     lost = fill(store, "t", [response_step("5")])

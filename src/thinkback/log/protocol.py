@@ -271,6 +271,11 @@ class Store(Protocol):
         """Erasing, collecting, copying."""
         ...
 
+    @property
+    def recognition(self) -> Recognition:
+        """Responses by what a client echoes of them."""
+        ...
+
     def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""
         ...

@@ -8,7 +8,8 @@ from thinkback.log.protocol import MAIN, BranchInfo, Origin, Problem, SessionInf
 from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores.audit import Row, audit
 from thinkback.stores.memory_care import MemoryCare
-from thinkback.stores.memory_log import MemoryLog, Place, Session, head, line
+from thinkback.stores.memory_log import MemoryLog, Session, head, line
+from thinkback.stores.memory_recognition import MemoryRecognition
 from thinkback.stores.memory_search import MemorySearch
 from thinkback.stores.sealed import (
     ambiguous,
@@ -30,6 +31,7 @@ class MemoryStore:
         self.refs = MemoryRefs(self._log)
         self.care = MemoryCare(self._log)
         self.search = MemorySearch(self._log)
+        self.recognition = MemoryRecognition(self._log)
 
     def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""
@@ -77,18 +79,7 @@ class MemoryStore:
         check_text("step id", step)
         check_sealed(commits, expected)
         with self._log.lock:
-            found = self._log.session(session)
-            if step in found.steps:
-                return False
-            tip = found.tip(branch)
-            if head(tip) != expected:
-                raise head_moved(session, expected, head(tip))
-            found.steps[step] = None
-            if commits:
-                first = self._log.add(found, tip, list(commits))
-                found.steps[step] = first
-                found.branches[branch] = Place(first.segment, first.position + len(commits) - 1)
-            return True
+            return self._log.append(self._log.session(session), step, commits, expected, branch)
 
     def read(self, session: str, since: int = -1, branch: str = MAIN) -> list[Commit]:
         """Commits of a branch with ``seq`` greater than ``since``, in order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 import msgspec
 
@@ -32,6 +33,8 @@ class MemoryCare:
             missing = payloads.keys() - {place.commit.hash for place in places}
             if missing:
                 raise no_commit(min(missing), session)
+            # What is visible of a conversation is not what is stored of it any more.
+            self._log.unsee(lambda place: place.segment.session.family == found.family)
             for place in places:
                 payload = payloads[place.commit.hash]
                 place.segment.commits[place.position] = msgspec.structs.replace(
@@ -51,6 +54,7 @@ class MemoryCare:
             found = self._log.session(session)
             del self._log.sessions[session], self._log.names[found.name]
             self._log.gone[session] = found
+            self._log.unsee(lambda place: place.segment.session is found)
             ends = [
                 (at, len(segment.commits) - 1)
                 for at, segment in enumerate(self._log.segments)
@@ -134,6 +138,7 @@ class MemoryCare:
         for at, last in cuts:
             segment = self._log.segments[at]
             keep = 0 if last is None else last + 1
+            self._log.unsee(partial(_is_after, segment=segment, keep=keep))
             del segment.commits[keep:], segment.arrivals[keep:]
             if not keep:
                 emptied.add(id(segment))

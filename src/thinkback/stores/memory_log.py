@@ -6,14 +6,14 @@ Must not: lock. Who uses it holds ``lock``.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from thinkback.errors import StoreError
 from thinkback.log.protocol import MAIN, BranchInfo, SessionInfo
 from thinkback.model.commits import Commit, Head
-from thinkback.stores.sealed import EMPTY, no_branch, no_commit, no_session, on_branch
+from thinkback.stores.sealed import EMPTY, head_moved, no_branch, no_commit, no_session, on_branch
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +100,8 @@ class Session:
 class MemoryLog:
     """Sessions by id, in the order they were made in, and segments in theirs.
 
-    ``gone`` are deleted sessions that left something to others.
+    ``gone`` are deleted sessions that left something to others. ``sightings`` are, by scope and digest, the last
+    commits of steps and the responses in them, oldest first.
     """
 
     def __init__(self) -> None:
@@ -109,6 +110,7 @@ class MemoryLog:
         self.names: dict[str, Session] = {}
         self.gone: dict[str, Session] = {}
         self.segments: list[Segment] = []
+        self.sightings: dict[tuple[bytes, bytes], list[tuple[Place, str]]] = {}
         self.arrived = 0
         self._closed = False
 
@@ -156,12 +158,34 @@ class MemoryLog:
         self.arrived += len(commits)
         return first
 
+    def append(self, session: Session, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
+        """Append commits to a branch; ``False`` when the step was stored before."""
+        if step in session.steps:
+            return False
+        tip = session.tip(branch)
+        if head(tip) != expected:
+            raise head_moved(session.id, expected, head(tip))
+        session.steps[step] = None
+        if commits:
+            first = self.add(session, tip, list(commits))
+            session.steps[step] = first
+            session.branches[branch] = Place(first.segment, first.position + len(commits) - 1)
+        return True
+
+    def unsee(self, is_gone: Callable[[Place], bool]) -> int:
+        """Forget the sightings whose place ``is_gone``; returns how many."""
+        before = sum(map(len, self.sightings.values()))
+        left = ((key, [seen for seen in found if not is_gone(seen[0])]) for key, found in self.sightings.items())
+        self.sightings = {key: found for key, found in left if found}
+        return before - sum(map(len, self.sightings.values()))
+
     def close(self) -> None:
         """Forget everything."""
         self._closed = True
         self.sessions.clear()
         self.names.clear()
         self.segments.clear()
+        self.sightings.clear()
 
     def refuse_closed(self) -> None:
         """Raise ``StoreError`` after ``close``."""

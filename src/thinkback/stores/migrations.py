@@ -39,7 +39,9 @@ class Schema(NamedTuple):
     space: str = "thinkback"
 
 
-NEWEST = Schema(Path(__file__).with_name("sqlite_schema"), ("0001_log", "0002_versions", "0003_search"))
+NEWEST = Schema(
+    Path(__file__).with_name("sqlite_schema"), ("0001_log", "0002_versions", "0003_search", "0004_sightings")
+)
 
 
 def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:

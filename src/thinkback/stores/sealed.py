@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from thinkback.errors import CorruptLogError, HeadMovedError, IdTakenError, NotFoundError, StoreError
+from thinkback.log.protocol import Entry
 from thinkback.model.commits import Commit, Erased, Head, decode_payload
 
 EMPTY = Head()
@@ -23,6 +24,25 @@ def check_sealed(commits: Sequence[Commit], expected: Head) -> None:
                 next_actions=("seal the step on top of the head it is appended to",),
             )
         above = commit.hash
+
+
+def check_entry(entry: Entry) -> list[tuple[bytes, bytes, int]]:
+    """(scope, digest, how far before the last commit its response begins) of each sighting.
+
+    Raises ``StoreError`` for names that cannot be stored, and for a sighting of what is not in the step.
+    """
+    for what, text in (("session id", entry.session), ("session name", entry.name), ("branch name", entry.branch)):
+        check_text(what, text)
+    last = len(entry.commits) - 1
+    begun = {commit.response: last - at for at, commit in enumerate(entry.commits) if commit.kind == "response"}
+    foreign = next((seen for seen in entry.sightings if seen.response not in begun), None)
+    if foreign is not None:
+        raise StoreError(
+            f"a sighting is of response {foreign.response!r}, which is not in step {entry.step}",
+            details={"response": foreign.response, "step": entry.step},
+            next_actions=("record a response together with what it is found by",),
+        )
+    return list(dict.fromkeys((seen.scope, seen.digest, begun[seen.response]) for seen in entry.sightings))
 
 
 def check_tombstones(payloads: Mapping[str, bytes]) -> None:
@@ -76,6 +96,15 @@ def id_taken(id: str) -> IdTakenError:
         f"the session id {id} is taken by a session of another name, or by a deleted one that others stand on",
         details={"session": id},
         next_actions=("make the session with a new id",),
+    )
+
+
+def name_taken(name: str) -> StoreError:
+    """The error for a new session under the name of another one."""
+    return StoreError(
+        f"there is a session {name!r} already",
+        details={"session": name},
+        next_actions=("make the session with another name",),
     )
 
 

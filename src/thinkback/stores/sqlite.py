@@ -12,21 +12,15 @@ from thinkback.log.protocol import MAIN, Origin, Problem, SessionInfo
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import Durability, migrations, sqlite_fsck, sqlite_places
-from thinkback.stores.sealed import check_text, id_taken, no_session
+from thinkback.stores.sealed import check_text, no_session
 from thinkback.stores.sqlite_append import Appends
 from thinkback.stores.sqlite_care import SqliteCare
 from thinkback.stores.sqlite_file import LogFile
-from thinkback.stores.sqlite_open import Connect, Connection, connect
-from thinkback.stores.sqlite_places import Key
-from thinkback.stores.sqlite_refs import SqliteRefs, add_branch
+from thinkback.stores.sqlite_open import Connect, connect
+from thinkback.stores.sqlite_recognition import SqliteRecognition
+from thinkback.stores.sqlite_refs import SqliteRefs
 from thinkback.stores.sqlite_search import SqliteSearch
-
-# The number is the next one, so that sessions stand in the order they were made in.
-_ADD = """
-INSERT INTO sessions (session, id, name, family, created, settings, branch, parent, purpose)
-SELECT n, ?, ?, coalesce(?, n), ?, '{}', 'main', ?, ? FROM (SELECT coalesce(max(session), 0) + 1 AS n FROM sessions)
-RETURNING session, family, id
-"""
+from thinkback.stores.sqlite_sessions import add_session
 
 
 class SqliteStore:
@@ -47,6 +41,7 @@ class SqliteStore:
         self.refs = SqliteRefs(self._file)
         self.care = SqliteCare(self._file)
         self.search = SqliteSearch(self._file)
+        self.recognition = SqliteRecognition(self._file, self._appends)
 
     def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""
@@ -54,9 +49,7 @@ class SqliteStore:
         check_text("session name", name)
         with self._file.write() as db:
             if db.execute("SELECT 1 FROM sessions WHERE name = ?", (name,)).fetchone() is None:
-                if db.execute("SELECT 1 FROM sessions WHERE id = ?", (id,)).fetchone():
-                    raise id_taken(id)
-                _add_session(db, id, name, time, origin)
+                add_session(db, id, name, time, origin)
             found = sqlite_places.info(db, name)
         assert found is not None
         return found
@@ -111,15 +104,3 @@ class SqliteStore:
     def close(self) -> None:
         """Close every connection; later calls raise ``StoreError``. Waits for an append under way."""
         self._file.close()
-
-
-def _add_session(db: Connection, id: str, name: str, time: int, origin: Origin | None) -> None:
-    """A session with its branch, on a new segment or on what it forks from."""
-    if origin is None:
-        rows = db.execute(_ADD, (id, name, None, time, None, "")).fetchall()
-        place = None
-    else:
-        parent = sqlite_places.key(db, origin.session)
-        place = None if origin.at is None else sqlite_places.find(db, parent, origin.at, origin.branch)
-        rows = db.execute(_ADD, (id, name, parent.family, time, parent.session, origin.purpose)).fetchall()
-    add_branch(db, Key(*rows[0]), MAIN, place)

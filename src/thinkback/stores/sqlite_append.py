@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 from thinkback.errors import NotFoundError, StoreError
+from thinkback.log.protocol import MAIN, Entry
 from thinkback.model.commits import Commit, Head
 from thinkback.stores.grouping import Group
 from thinkback.stores.rows import COLUMNS, to_rows
-from thinkback.stores.sealed import check_sealed, check_text, damaged, head_moved
+from thinkback.stores.sealed import EMPTY, check_entry, check_sealed, check_text, damaged, head_moved, name_taken
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection, named, transaction
-from thinkback.stores.sqlite_places import head, key, pointer
+from thinkback.stores.sqlite_places import Key, Place, find, head, key, pointer
+from thinkback.stores.sqlite_refs import add_branch
+from thinkback.stores.sqlite_sessions import add_session
 
 # The last column: whether the branch ends where a segment of its own session ends.
 _HEAD = """
@@ -31,6 +33,8 @@ JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 WHERE s.id = ?1
 """
+_IS_THERE = "SELECT 1 FROM sessions WHERE id = ? AND name IS NOT NULL"
+_IS_TAKEN = "SELECT 1 FROM sessions WHERE name = ?"
 _IS_KNOWN = "SELECT 1 FROM steps WHERE session = ? AND id = ?"
 _ADD_SEGMENT = """
 INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
@@ -39,18 +43,25 @@ _ADD_COMMIT = f"INSERT INTO commits (segment, {COLUMNS}) VALUES (?, ?, ?, ?, ?, 
 _ADD_STEP = "INSERT INTO steps (session, id, segment, position, commits) VALUES (?, ?, ?, ?, ?)"
 _GROW = "UPDATE branches SET position = ? WHERE session = ? AND name = ?"
 _POINT = "UPDATE branches SET segment = ?, position = ? WHERE session = ? AND name = ?"
+_LAST = "SELECT last_insert_rowid()"
+_ADD_SIGHTING = "INSERT OR IGNORE INTO sightings (scope, digest, head, response) VALUES (?, ?, ?, ?)"
 
 # What is wrong with one step alone; anything else concerns the whole transaction.
 _FAULTS = (StoreError, NotFoundError, sqlite3.IntegrityError, sqlite3.DataError, ValueError, OverflowError)
 
 
 class _Append:
-    """One step on its way into the file, and what became of it."""
+    """One step on its way into the file, and what became of it. ``sightings``: scope, digest, commits from the end."""
 
-    __slots__ = ("branch", "expected", "failure", "rows", "session", "step", "stored")
+    __slots__ = ("branch", "entry", "expected", "failure", "rows", "session", "sightings", "step", "stored")
 
-    def __init__(self, session: str, step: str, rows: list[tuple[Any, ...]], expected: Head, branch: str) -> None:
-        self.session, self.step, self.rows, self.expected, self.branch = session, step, rows, expected, branch
+    def __init__(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> None:
+        check_text("step id", step)
+        check_sealed(commits, expected)
+        self.session, self.step, self.expected, self.branch = session, step, expected, branch
+        self.rows = to_rows(commits)
+        self.sightings: list[tuple[bytes, bytes, int]] = []
+        self.entry: Entry | None = None
         self.stored: bool | None = None
         self.failure: Exception | None = None
 
@@ -64,9 +75,15 @@ class Appends:
 
     def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
         """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
-        check_text("step id", step)
-        check_sealed(commits, expected)
-        item = _Append(session, step, to_rows(commits), expected, branch)
+        return self._store(_Append(session, step, commits, expected, branch))
+
+    def record(self, entry: Entry) -> bool:
+        """Append a step that may open its session and branch, with its sightings; ``False`` if the step was there."""
+        item = _Append(entry.session, entry.step, entry.commits, entry.expected, entry.branch)
+        item.entry, item.sightings = entry, check_entry(entry)
+        return self._store(item)
+
+    def _store(self, item: _Append) -> bool:
         self._group.run(item)
         if item.failure is not None:
             raise item.failure
@@ -111,7 +128,7 @@ def _attempt(db: Connection, item: _Append, alone: bool) -> bool | Exception:
 def _add_step(db: Connection, item: _Append) -> bool:
     found = db.execute(_HEAD, (item.session, item.step, item.branch)).fetchone()
     if found is None:
-        return _without_branch(db, item)
+        return _without_branch(db, item) if item.entry is None else _open(db, item, item.entry)
     session, segment, position, seq, hash, is_known, is_end = found
     if is_known:
         return False
@@ -128,8 +145,34 @@ def _add_step(db: Connection, item: _Append) -> bool:
             first = 0
             db.execute(_POINT, (segment, len(item.rows) - 1, session, item.branch))
         db.executemany(_ADD_COMMIT, [(segment, at, *row) for at, row in enumerate(item.rows, first)])
+    if item.sightings:
+        ((last,),) = db.execute(_LAST).fetchall()
+        db.executemany(_ADD_SIGHTING, [(scope, digest, last, last - back) for scope, digest, back in item.sightings])
     db.execute(_ADD_STEP, (session, item.step, segment, first, len(item.rows)))
     return True
+
+
+def _open(db: Connection, item: _Append, entry: Entry) -> bool:
+    """Make the session and the branch that a step begins, and add it."""
+    if db.execute(_IS_THERE, (item.session,)).fetchone() is None and item.expected == EMPTY:
+        if db.execute(_IS_TAKEN, (entry.name,)).fetchone():
+            raise name_taken(entry.name)
+        add_session(db, item.session, entry.name, entry.created, None)
+        if item.branch == MAIN:
+            return _add_step(db, item)
+    of = key(db, item.session)
+    if db.execute(_IS_KNOWN, (of.session, item.step)).fetchone():
+        return False
+    add_branch(db, of, item.branch, _standing(db, of, item.expected, entry.via))
+    return _add_step(db, item)
+
+
+def _standing(db: Connection, of: Key, at: Head, via: str) -> Place | None:
+    """Where a commit stands, on the branch that it was seen on, or wherever it is if that has moved since."""
+    try:
+        return find(db, of, at, via)
+    except NotFoundError:
+        return find(db, of, at, "")
 
 
 def _without_branch(db: Connection, item: _Append) -> bool:

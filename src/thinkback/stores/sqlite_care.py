@@ -33,7 +33,14 @@ WHERE g.session = ? AND c.position = (SELECT max(l.position) FROM commits AS l W
 ORDER BY g.segment
 """
 _ERASE = "UPDATE commits SET codec = ?, payload = ? WHERE arrival = ?"
+_UNSEE = """
+DELETE FROM sightings WHERE head IN (
+    SELECT c.arrival FROM sessions AS s JOIN segments AS g ON g.session = s.session
+    JOIN commits AS c ON c.segment = g.segment WHERE s.{} = ?
+)
+"""
 _FORGET = (
+    _UNSEE.format("session"),
     "DELETE FROM branches WHERE session = ?",
     "DELETE FROM steps WHERE session = ? AND commits = 0",
     "UPDATE sessions SET name = NULL, settings = '{}', branch = 'main', purpose = '' WHERE session = ?",
@@ -69,6 +76,8 @@ class SqliteCare:
             missing = [hash for hash, found in arrivals.items() if not found]
             if missing:
                 raise no_commit(missing[0], session)
+            # What is visible of a conversation is not what is stored of it any more.
+            db.execute(_UNSEE.format("family"), (of.family,))
             with changing(db, [arrival for found in arrivals.values() for arrival in found]):
                 for hash, found in arrivals.items():
                     db.executemany(_ERASE, [(*pack(payloads[hash], erased=True), arrival) for arrival in found])

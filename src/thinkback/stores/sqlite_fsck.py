@@ -56,6 +56,12 @@ SELECT s.id, count(*) FROM sessions AS s JOIN branches AS b ON b.session = s.ses
 _STEPS = """
 SELECT CAST(id AS BLOB), segment, position, commits FROM steps WHERE commits > 0 ORDER BY segment, position
 """
+_SIGHTINGS = """
+SELECT hex(s.digest) FROM sightings AS s
+LEFT JOIN commits AS c ON c.arrival = s.head
+LEFT JOIN commits AS r ON r.arrival = s.response AND r.segment = c.segment AND r.position <= c.position
+WHERE r.kind IS NOT 'response'
+"""
 _ENDS = "SELECT segment, max(position) + 1 FROM commits GROUP BY segment"
 _ORPHANS = "SELECT DISTINCT segment FROM commits WHERE segment NOT IN (SELECT segment FROM segments)"
 
@@ -67,6 +73,7 @@ def fsck(db: Connection, schema: migrations.Schema) -> Iterator[Problem]:
     yield from _guarded("segments", _segment_problems(db))
     yield from _guarded("branches", _ref_problems(db))
     yield from _guarded("steps", _step_problems(db))
+    yield from _guarded("sightings", _sighting_problems(db))
 
 
 def _guarded(where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
@@ -134,6 +141,11 @@ def _ref_problems(db: Connection) -> Iterator[Problem]:
         yield Problem(f"session {session}", f"was deleted and has branches: {count}")
     for where, what in db.execute(_STRANGERS):
         yield Problem(where, f"stands on another family's: {what}")
+
+
+def _sighting_problems(db: Connection) -> Iterator[Problem]:
+    for (digest,) in db.execute(_SIGHTINGS):
+        yield Problem(f"sighting {digest.lower()}", "leads to no response")
 
 
 def _step_problems(db: Connection) -> Iterator[Problem]:

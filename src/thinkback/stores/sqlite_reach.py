@@ -41,6 +41,9 @@ OR EXISTS (SELECT 1 FROM commits WHERE segment = ?1 AND position > ?2 AND time >
 """
 _ARRIVALS = "SELECT arrival FROM commits WHERE segment = ? AND position > ?"
 _TRUNCATE = (
+    """
+    DELETE FROM sightings WHERE head IN (SELECT arrival FROM commits WHERE segment = ?1 AND position > ?2)
+    """,
     "DELETE FROM commits WHERE segment = ?1 AND position > ?2",
     """
     DELETE FROM steps WHERE session = (SELECT session FROM segments WHERE segment = ?1)

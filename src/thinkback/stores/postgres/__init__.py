@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from thinkback.log.protocol import MAIN, Origin, Problem, SessionInfo
+from thinkback.log.protocol import MAIN, Origin, Problem, Recognition, SessionInfo
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import Durability
@@ -31,6 +31,8 @@ class PostgresStore:
 
     ``connections`` is how many it may have open at once.
     """
+
+    recognition: Recognition
 
     def __init__(
         self,

@@ -1,0 +1,88 @@
+"""Responses found by what is visible of them, in a log in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thinkback.errors import NotFoundError
+from thinkback.log.protocol import MAIN, Entry, Seen
+from thinkback.model.commits import Head
+from thinkback.stores.memory_log import MemoryLog, Place, Session, head
+from thinkback.stores.sealed import EMPTY, check_entry, check_sealed, check_text, id_taken, name_taken
+
+
+class MemoryRecognition:
+    """The sightings of one log."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        self._log = log
+
+    def record(self, entry: Entry) -> bool:
+        """Append a step that may open its session and branch, with its sightings; ``False`` if the step was there."""
+        check_text("step id", entry.step)
+        check_sealed(entry.commits, entry.expected)
+        sightings = check_entry(entry)
+        with self._log.lock:
+            self._log.refuse_closed()
+            session, start = self._opened(entry)
+            branches = {} if entry.branch in session.branches else {entry.branch: start}
+            if entry.step in session.steps:
+                return False
+            session.branches |= branches
+            self._log.append(session, entry.step, entry.commits, entry.expected, entry.branch)
+            self._log.sessions.setdefault(session.id, session)
+            self._log.names.setdefault(session.name, session)
+            if (place := session.branches[entry.branch]) is not None:
+                for scope, digest, back in sightings:
+                    seen = place, entry.commits[-1 - back].response
+                    self._log.sightings.setdefault((scope, digest), []).append(seen)
+            return True
+
+    def _opened(self, entry: Entry) -> tuple[Session, Place | None]:
+        """The session, which may not be in the log yet, and where a branch begins that is not in it."""
+        log = self._log
+        if entry.session not in log.sessions and entry.expected == EMPTY:
+            if entry.name in log.names:
+                raise name_taken(entry.name)
+            if entry.session in log.gone:
+                raise id_taken(entry.session)
+            return Session(entry.session, entry.name, entry.created, entry.session, branches={MAIN: None}), None
+        session = log.session(entry.session)
+        if entry.branch in session.branches or entry.step in session.steps:
+            return session, None
+        return session, self._standing(session, entry.expected, entry.via)
+
+    def _standing(self, session: Session, at: Head, via: str) -> Place | None:
+        """Where a commit stands, on the branch that it was seen on, or wherever it is if that has moved since."""
+        try:
+            return self._log.find(session, at, via)
+        except NotFoundError:
+            return self._log.find(session, at, "")
+
+    def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
+        """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
+        with self._log.lock:
+            self._log.refuse_closed()
+            return [
+                Seen(digest, place.segment.session.id, _branch(place), head(place), response)
+                for digest in digests
+                for place, response in self._log.sightings.get((scope, digest), [])[: -limit - 1 : -1]
+            ]
+
+    def forget(self, older_than: int) -> int:
+        """Remove sightings of steps from before that time."""
+        with self._log.lock:
+            self._log.refuse_closed()
+            return self._log.unsee(lambda place: place.commit.time < older_than)
+
+
+def _branch(place: Place) -> str:
+    """A branch of its session that stands on a place: one that ends in its segment before others."""
+    found: list[tuple[bool, int, str]] = []
+    for name, tip in place.segment.session.branches.items():
+        at = tip
+        while at is not None and at.segment is not place.segment:
+            at = at.segment.parent
+        if at is not None and tip is not None and at.position >= place.position:
+            found.append((at is not tip, tip.position, name))
+    return min(found, default=(False, 0, ""))[2]

@@ -1,0 +1,85 @@
+"""Responses found by what is visible of them, in a SQLite log.
+
+Promises: a response whose commits were removed, or whose session was deleted, is not found. Must not: know what a
+digest is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from thinkback.log.protocol import Seen
+from thinkback.stores.sqlite_append import Appends
+from thinkback.stores.sqlite_file import LogFile
+from thinkback.stores.sqlite_open import Connection
+from thinkback.stores.sqlite_places import head
+
+_FIND = """
+SELECT n.id, g.base + c.position, c.hash, r.response, c.segment, c.position, (
+    SELECT b.name FROM branches AS b
+    WHERE b.session = g.session AND b.segment = c.segment AND b.position >= c.position ORDER BY b.position LIMIT 1
+)
+FROM sightings AS s
+CROSS JOIN commits AS c ON c.arrival = s.head
+CROSS JOIN commits AS r ON r.arrival = s.response
+CROSS JOIN segments AS g ON g.segment = c.segment
+CROSS JOIN sessions AS n ON n.session = g.session AND n.name IS NOT NULL
+WHERE s.scope = ? AND s.digest = ? ORDER BY s.head DESC LIMIT ?
+"""
+# A branch of the session that goes on from there in another segment; several may.
+_BEHIND = """
+WITH RECURSIVE behind (segment) AS (
+    SELECT segment FROM segments WHERE parent_segment = ? AND parent_position >= ?
+    UNION
+    SELECT g.segment FROM behind AS b JOIN segments AS g ON g.parent_segment = b.segment
+)
+SELECT b.name FROM behind JOIN branches AS b ON b.segment = behind.segment
+JOIN sessions AS n ON n.session = b.session WHERE n.id = ? ORDER BY b.name LIMIT 1
+"""
+_HEADS = """
+SELECT s.head, c.time FROM (
+    SELECT DISTINCT head FROM sightings INDEXED BY sightings_by_head WHERE head > ? ORDER BY head LIMIT ?
+) AS s LEFT JOIN commits AS c ON c.arrival = s.head ORDER BY s.head
+"""
+_DELETE = "DELETE FROM sightings WHERE head = ? RETURNING 1"
+_AT_ONCE = 5_000  # commits, so that nobody waits long for the lock
+
+
+class SqliteRecognition:
+    """The sightings of one file; ``appends`` stores those of a step with it."""
+
+    def __init__(self, file: LogFile, appends: Appends) -> None:
+        self._file = file
+        self.record = appends.record
+
+    def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
+        """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
+        found: list[Seen] = []
+        with self._file.read() as db:
+            for digest in digests:
+                for id, seq, hash, response, segment, position, branch in db.execute(_FIND, (scope, digest, limit)):
+                    name = _behind(db, segment, position, id) if branch is None else branch
+                    found.append(Seen(digest, id, name, head(hash, seq), response))
+        return found
+
+    def forget(self, older_than: int) -> int:
+        """Remove sightings of steps from before that time; others may write meanwhile."""
+        forgotten = 0
+        after = -1
+        while True:
+            with self._file.read() as db:
+                heads = db.execute(_HEADS, (after, _AT_ONCE)).fetchall()
+            if not heads:
+                return forgotten
+            after = heads[-1][0]
+            old = iter([head for head, time in heads if time is None or time < older_than])
+            while some := list(islice(old, _AT_ONCE // 10)):
+                with self._file.write() as db:
+                    forgotten += sum(len(db.execute(_DELETE, (head,)).fetchall()) for head in some)
+
+
+def _behind(db: Connection, segment: int, position: int, session: str) -> str:
+    """A branch of the session that stands on the place; nothing where none does."""
+    row = db.execute(_BEHIND, (segment, position, session)).fetchone()
+    return "" if row is None else str(row[0])

@@ -1,0 +1,4 @@
+-- What 0004 promises; each row of this query is a broken promise.
+WITH promised (type, name) AS (VALUES ('table', 'sightings'), ('index', 'sightings_by_head'))
+SELECT type || ' ' || name || ' is missing' FROM promised
+WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema AS s WHERE s.type = promised.type AND s.name = promised.name);
