@@ -19,6 +19,7 @@ import thinkback
 from thinkback.cli import exits, terminal
 from thinkback.errors import ThinkbackError
 
+# a module of this package, or a whole name: shells do not import each other
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "demo": "demo",
@@ -54,6 +55,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "decode": "wire.decode",
         "replay": "wire.replaying",
         "convert": "wire.convert",
+        "gateway": "thinkback.gateway.command",
         "referee": "referee",
         "mcp": "mcp",
         "acp": "acp",
@@ -105,7 +107,8 @@ class Commands(click.Group):
         module = COMMANDS.get(cmd_name)
         if module is None:
             return None
-        found = getattr(importlib.import_module(f"thinkback.cli.{module}"), f"{cmd_name.replace('-', '_')}_command")
+        place = module if module.startswith("thinkback.") else f"thinkback.cli.{module}"
+        found = getattr(importlib.import_module(place), f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(found, click.Command)
         return found
 

@@ -37,7 +37,7 @@ EXITS = (
                 "credential",
                 "missing-package",
             ),
-            *("branch", "open-turn", "conflict", "detached", "compaction", "id-taken", "veto"),
+            *("branch", "open-turn", "conflict", "detached", "compaction", "id-taken", "veto", "refused"),
         ),
         "wrong use; something not found; a setting, file, branch or key",
     ),

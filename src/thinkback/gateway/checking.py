@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from thinkback.errors import SettingError
+from thinkback.errors import NotFoundError, SettingError
 from thinkback.gateway.config import Alias, Config, Server, Store, Upstream
 from thinkback.gateway.headers import CREDENTIALS, HOP_BY_HOP, is_name, is_value
+from thinkback.rules import Rulebook
 from thinkback.rules.urls import normalise_url
 from thinkback.settings.values import flatten, parse
 
@@ -53,6 +54,25 @@ def check(config: Config) -> Iterator[Fault]:
     for name, alias in config.models.items():
         yield from _alias(f"models.{quoted(name)}", name, alias, config)
     yield from _settings("settings", config.settings)
+
+
+def check_places(config: Config, rulebook: Rulebook) -> Iterator[Fault]:
+    """Endpoints that ``config`` names and ``rulebook`` does not know."""
+    for name, upstream in config.upstreams.items():
+        if upstream.endpoint:
+            yield from _place(f"upstreams.{quoted(name)}.endpoint", upstream.endpoint, rulebook, "endpoint")
+    for name, alias in config.models.items():
+        for at, target in enumerate(alias.targets):
+            if target.upstream not in config.upstreams:
+                where = f"models.{quoted(name)}.targets[{at}].upstream"
+                yield from _place(where, target.upstream, rulebook, "upstream of this file and no endpoint")
+
+
+def _place(path: str, name: str, rulebook: Rulebook, what: str) -> Iterator[Fault]:
+    try:
+        rulebook.endpoint(name)
+    except NotFoundError as error:
+        yield Fault(path, "", f"there is no {what} of this name; {error.next_actions[0]}")
 
 
 def is_loopback(host: str) -> bool:

@@ -9,17 +9,23 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from thinkback.errors import RuleFileError
-from thinkback.gateway.checking import KINDS, Fault, check, kind_of, quoted
+from thinkback.gateway.checking import KINDS, Fault, check, check_places, kind_of, quoted
 from thinkback.gateway.config import Config
+from thinkback.rules import Rulebook
 from thinkback.settings.files import read_toml
 
 KEY_WORDS = ("key", "api_key", "apikey", "token", "secret", "password")
 
 
-def read_config(name: str, text: str, changes: Mapping[str, Mapping[str, object]] | None = None) -> Config:
+def read_config(
+    name: str,
+    text: str,
+    changes: Mapping[str, Mapping[str, object]] | None = None,
+    rulebook: Rulebook | None = None,
+) -> Config:
     """The configuration in ``text``, which stands in the file ``name``. ``changes`` lie over it: table to key to value.
 
-    Raises ``RuleFileError`` with all ``problems``.
+    Endpoints that it names are looked up in ``rulebook``. Raises ``RuleFileError`` with all ``problems``.
     """
     table: dict[str, Any] = read_toml(name, text)
     for part, values in (changes or {}).items():
@@ -28,7 +34,7 @@ def read_config(name: str, text: str, changes: Mapping[str, Mapping[str, object]
     faults = list(faults_of(table))
     if not faults:
         config = msgspec.convert(table, Config)
-        faults = list(check(config))
+        faults = [*check(config), *(check_places(config, rulebook) if rulebook else ())]
         if not faults:
             return config
     lines = "\n".join(f"  {fault}" for fault in faults)

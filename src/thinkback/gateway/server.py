@@ -38,13 +38,17 @@ class Start(msgspec.Struct, frozen=True):
 
     def config(self) -> Config:
         """The configuration as the file has it now. Raises ``RuleFileError``, ``NotFoundError``."""
+        from thinkback.rules import load_rulebook
+        from thinkback.session.config import user_rule_files
+
+        rulebook = load_rulebook(user_rule_files())
         if not self.file:
-            return read_config("the command line", "", self.changes)
+            return read_config("the command line", "", self.changes, rulebook)
         try:
             text = Path(self.file).read_text(encoding="utf-8")
         except FileNotFoundError:
             raise NotFoundError(f"there is no configuration {self.file}", details={"file": self.file}) from None
-        return read_config(self.file, text, self.changes)
+        return read_config(self.file, text, self.changes, rulebook)
 
     def opener(self) -> Opened:
         """Who opens what is behind the server."""
