@@ -50,7 +50,7 @@ from thinkback.turn.plan import Plan
 from thinkback.turn.reading import end_user_of
 from thinkback.turn.translation.translate import plan_without_refused, translate
 from thinkback.wire.result import ReadRequest, WantedOptions
-from thinkback.wire.writing import Shown
+from thinkback.wire.writing import Shown, counted_as, counts
 
 T = TypeVar("T")
 # Threads that wait for the store; so many requests share a transaction at most.
@@ -293,9 +293,10 @@ class Exchange:
     async def _finish(self, outcome: events.Outcome) -> None:
         result = outcome.responses[-1][0] if outcome.responses else None
         if result is not None and result.usage is not None:
-            usage = result.usage
-            notes = self._notes
-            notes.input_tokens, notes.output_tokens = usage.input, usage.output
+            counted = counted_as(result, self._choice.current.target.rule.reasoning_tokens)
+            usage = counted.usage or result.usage
+            used, notes = counts(usage), self._notes
+            notes.input_tokens, notes.output_tokens = used.input, used.output
             notes.reasoning_tokens, notes.cached_tokens = usage.reasoning, usage.cached
         if outcome.error is not None or result is None:
             error = outcome.error or RuntimeError("the turn brought no response")

@@ -14,7 +14,7 @@ from thinkback.model.deltas import Delta
 from thinkback.turn.dialects import Front
 from thinkback.turn.plan import Plan
 from thinkback.wire.result import ReadResult
-from thinkback.wire.writing import Problem, ResponseWriter, Shown
+from thinkback.wire.writing import Problem, ResponseWriter, Shown, counted_as
 
 _STREAM = "text/event-stream"
 
@@ -108,11 +108,11 @@ class Relay:
         elif self._passes:
             await self._finish(self._sealed(self._clean(b"".join(self._held) + self._rest)))
         elif self._writer is not None:
-            rest = self._writer.end(result)
+            rest = self._writer.end(self._counted(result))
             await self._finish(rest if self.started else self._writer.begin() + rest)
         else:
             assert self._plan is not None
-            await self.document(200, self._front.write_response(result, self._shown(self._plan)))
+            await self.document(200, self._front.write_response(self._counted(result), self._shown(self._plan)))
 
     async def fail(self, problem: Problem, retry_after: float | None = None) -> None:
         """No response, or not all of one: the client is told in its dialect."""
@@ -127,6 +127,11 @@ class Relay:
         # The provider's own last event says it already, where there is one.
         own = self._sealed(self._clean(b"".join(self._held))) if self._passes else b""
         await self._finish(own or writer.fail(problem))
+
+    def _counted(self, result: ReadResult) -> ReadResult:
+        """``result`` with what the upstream's rule says of its counts."""
+        assert self._plan is not None
+        return counted_as(result, self._plan.target.rule.reasoning_tokens)
 
     # -- bytes -----------------------------------------------------------------------------------------------------
 
