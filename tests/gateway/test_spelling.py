@@ -151,3 +151,26 @@ def test_a_message_of_the_same_role_put_in_takes_nobody_s_place() -> None:
         % b",".join((spaced(said[0]), compact(new), spaced(said[1]), spaced(said[2]), compact(new)))
         == done
     )
+
+
+def test_cache_marks_are_those_of_the_client() -> None:
+    """The log has a message as it was marked when it was said; the client has marked another one since."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    thought = {"type": "thinking", "thinking": "t", "signature": "s"}
+
+    def body(first: Any, answer: list[Any], last: Any) -> dict[str, Any]:
+        asked, told = {"type": "text", "text": "a"}, {"type": "text", "text": "c"}
+        return {
+            "messages": [
+                {"role": "user", "content": [{**asked, **first}]},
+                {"role": "assistant", "content": answer},
+                {"role": "user", "content": [{**told, **last}]},
+            ]
+        }
+
+    said = {"type": "text", "text": "b"}
+    client = body({}, [{**said, **mark}], mark)
+    planned = body(mark, [thought, said], {})
+
+    assert compact(body({}, [thought, {**said, **mark}], mark)) == spelled(compact(client), compact(planned))
+    assert spaced(client) == spelled(spaced(client), compact(body(mark, [said], {})))

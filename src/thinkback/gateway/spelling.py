@@ -1,7 +1,8 @@
 """A request that was planned, in the bytes of the client that sent it: white space, order, numbers and escapes stay.
 
-Promises: the result says what the plan says, as JSON; where the client says the same, its own bytes stand. With nothing
-to change the result is what the client sent. Must not: know what a request means. Pure.
+Promises: the result says what the plan says, as JSON; where the client says the same, its own bytes stand. Cache marks
+are the client's: the log has those of another day. With nothing to change the result is what the client sent. Must not:
+know what a request means. Pure.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from msgspec import Raw
 _LEVELS = 4
 # How far ahead the client's version of an element is looked for, where the plan left out what is before it.
 _AHEAD = 16
+_MARK = "cache_control"
 _SORT = ("role", "type", "id")
 _OBJECT, _LIST = b"{"[0], b"["[0]
 _members = msgspec.json.Decoder(dict[str, Raw])
@@ -59,10 +61,10 @@ def _object(client: Raw, planned: Raw, levels: int) -> Raw:
 
 def _merged(client: Raw, theirs: dict[str, Raw], ours: dict[str, Raw], levels: int) -> Raw:
     """The members that both have in the client's order, then those of the plan."""
-    changed = len(theirs) != len(ours)
+    changed = theirs.keys() - {_MARK} != ours.keys() - {_MARK}
     members: dict[str, Raw] = {}
     for key, source in theirs.items():
-        wanted = ours.get(key)
+        wanted = source if key == _MARK else ours.get(key)
         if wanted is None:
             changed = True
             continue
@@ -74,7 +76,7 @@ def _merged(client: Raw, theirs: dict[str, Raw], ours: dict[str, Raw], levels: i
     if not changed:
         return client
     for key, source in ours.items():
-        if key not in theirs:
+        if key not in theirs and key != _MARK:
             members[key] = source
     try:
         return Raw(_in_order.encode(members))
@@ -151,9 +153,22 @@ def _are_equal(one: Raw, other: Raw) -> bool:
     if memoryview(one)[0] != memoryview(other)[0] and not _are_numbers(one, other):
         return False
     first, second = _value(one), _value(other)
+    if _may_be_marked(bytes(one)) or _may_be_marked(bytes(other)):
+        first, second = _unmarked(first), _unmarked(second)
     if first != second:
         return False
     return not (_may_be_true(bytes(one)) or _may_be_true(bytes(other))) or _have_equal_types(first, second)
+
+
+def _may_be_marked(source: bytes) -> bool:
+    return b'"cache_control"' in source
+
+
+def _unmarked(value: Any) -> Any:
+    """``value`` without cache marks, wherever they stand."""
+    if isinstance(value, dict):
+        return {key: _unmarked(held) for key, held in value.items() if key != _MARK}
+    return [_unmarked(held) for held in value] if isinstance(value, list) else value
 
 
 def _may_be_true(source: bytes) -> bool:
