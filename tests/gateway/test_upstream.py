@@ -7,15 +7,16 @@ import gzip
 import socket
 import ssl
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from typing import TypeAlias
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeAlias, TypeVar
 
 import pytest
 
 from tests.drive.servers import Asked, Authority, Server, falls_silent, forward, head, says
 from thinkback.drive.http import Timeouts, Verify
 from thinkback.errors import NetworkError, PhaseTimeout, SettingError
+from thinkback.gateway import upstream
 from thinkback.gateway.upstream import Upstream
 
 KEY = "sk-secret-of-this-test"
@@ -24,6 +25,23 @@ USUAL = Timeouts()
 SHORT = Timeouts(connect=5.0, first_byte=0.1, idle=0.1)
 
 Got: TypeAlias = tuple[int, dict[str, str], bytes]
+T = TypeVar("T")
+_loops: list[Callable[[], asyncio.AbstractEventLoop] | None] = [None]
+
+
+@pytest.fixture(autouse=True, params=["asyncio", "uvloop"])
+def loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test runs on both event loops."""
+    if request.param == "uvloop":
+        _loops.append(pytest.importorskip("uvloop").new_event_loop)
+    yield
+    del _loops[1:]
+
+
+def in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run ``work`` on the loop of this test."""
+    with asyncio.Runner(loop_factory=_loops[-1]) as runner:
+        return runner.run(work)
 
 
 @asynccontextmanager
@@ -54,7 +72,7 @@ def post(
         async with opened(proxy, verify) as transport, transport.post(url, headers, body, timeouts) as response:
             return response.status, response.headers, b"".join([piece async for piece in response.body])
 
-    return asyncio.run(run())
+    return in_loop(run())
 
 
 class Raw:
@@ -171,11 +189,103 @@ def test_compressed_body_is_read() -> None:
         assert b"data: 1\n\n" * 1000 == post(server.url)[2]
 
 
+def test_compressed_body_is_unpacked_a_piece_at_a_time() -> None:
+    """A few bytes that mean very many do not fill the memory."""
+    packed = gzip.compress(b"0" * 50_000_000)
+    start = f"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {len(packed)}\r\n\r\n".encode()
+
+    async def run(url: str) -> list[int]:
+        async with opened() as transport, transport.post(url, HEADERS, b"{}", USUAL) as response:
+            return [len(piece) async for piece in response.body]
+
+    with Server(lambda server, asked: [start + packed]) as server:
+        sizes = in_loop(run(server.url))
+    assert (50_000_000, True) == (sum(sizes), max(sizes) <= 2**20)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"), [("br", b"x"), ("gzip", b"not gzip"), ("gzip", gzip.compress(b"a")[:-9])]
+)
+def test_body_that_cannot_be_unpacked(encoding: str, body: bytes) -> None:
+    """In a way that nobody asked for, broken, or cut."""
+    start = f"HTTP/1.1 200 OK\r\ncontent-encoding: {encoding}\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    with (
+        Server(lambda server, asked: [start, body]) as server,
+        pytest.raises(NetworkError, match=r"compressed|unpacked"),
+    ):
+        post(server.url)
+
+
+def test_head_without_end() -> None:
+    """It is not read for ever."""
+
+    def endless(server: Server, asked: Asked) -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\n"
+        while True:
+            yield b"x: " + b"y" * 1000 + b"\r\n"
+
+    with Server(endless) as server, pytest.raises(NetworkError, match="too long"):
+        post(server.url)
+    assert server.dropped.wait(5)
+
+
+def test_protocol_is_not_changed() -> None:
+    """A server that wants to speak something else is not followed."""
+    switching = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"
+    with Server(lambda server, asked: [switching]) as server, pytest.raises(NetworkError):
+        post(server.url)
+
+
+def test_length_and_chunks_at_once_are_refused() -> None:
+    """Two parties would read two different bodies."""
+    both = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+    with Server(lambda server, asked: [both]) as server, pytest.raises(NetworkError):
+        post(server.url)
+
+
+def test_password_of_the_address_is_sent_as_a_header() -> None:
+    """And not where a header says otherwise."""
+    with Server(says(b"{}")) as server:
+        url = server.url.replace("http://", "http://user:hunt%65r2@")
+        post(url)
+        post(url, headers={})
+        post(url, headers={"Host": "another.example"})
+    sent = [asked.headers.get("authorization") for asked in server.asked]
+    assert [f"Bearer {KEY}", "Basic dXNlcjpodW50ZXIy", "Basic dXNlcjpodW50ZXIy"] == sent
+    assert [server.address, server.address, "another.example"] == [asked.headers["host"] for asked in server.asked]
+
+
+def test_framing_is_not_the_callers() -> None:
+    """Headers that say where a request ends are ours alone."""
+    with Server(says(b"{}")) as server:
+        post(server.url, headers={"Content-Length": "7", "Transfer-Encoding": "chunked", "Connection": "close"})
+    assert {"host": server.address, "content-length": "2"} == server.asked[0].headers
+
+
 def test_redirect_is_not_followed() -> None:
     """A key must not travel to where a server points."""
     moved = b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"
     with Server(lambda server, asked: [moved]) as server:
         assert 302 == post(server.url)[0]
+
+
+def test_cookies_and_netrc_are_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    """What one response sets is not sent with the next request."""
+    with open(f"{tmp_path}/netrc", "w") as file:
+        file.write("machine 127.0.0.1 login user password hunter2\n")
+    monkeypatch.setenv("NETRC", f"{tmp_path}/netrc")
+    set_cookie = b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-length: 0\r\n\r\n"
+
+    async def run(url: str) -> None:
+        async with opened() as transport:
+            await one(transport, url)
+            async with transport.post(url, {}, b"{}", USUAL):
+                pass
+
+    with Server(lambda server, asked: [set_cookie]) as server:
+        in_loop(run(server.url))
+    assert [] == [name for asked in server.asked for name in asked.headers if name == "cookie"]
+    assert "authorization" not in server.asked[1].headers
 
 
 def test_silence_before_the_head() -> None:
@@ -293,7 +403,7 @@ def test_header_that_cannot_be_sent_is_not_quoted(headers: dict[str, str]) -> No
         post(server.url, headers=headers)
     assert True is caught.value.details["permanent"]
     assert KEY not in repr(caught.value) + str(caught.value)
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
 
 
 def test_private_authority_is_trusted_by_path(authority: Authority) -> None:
@@ -375,6 +485,27 @@ def test_proxy_that_refuses(authority: Authority) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1", b"nothing\r\n\r\n", b"x" * 20_000])
+def test_proxy_that_makes_no_sense(said: bytes) -> None:
+    """It closes, or says what is no answer."""
+
+    def babble(connection: socket.socket, number: int) -> None:
+        connection.recv(65536)
+        connection.sendall(said)
+
+    with Raw(babble) as proxy, pytest.raises(NetworkError, match="proxy refused") as caught:
+        post("https://127.0.0.1:1/", proxy=proxy.url)
+    assert {"phase": "network"} == caught.value.details
+
+
+def test_proxy_of_a_kind_that_is_not_supported() -> None:
+    """It fails for good, without being quoted: it may hold a password."""
+    with pytest.raises(NetworkError, match="proxy cannot be used") as caught:
+        post("http://127.0.0.1:1/", proxy="gopher://user:hunter2@127.0.0.1")
+    assert True is caught.value.details["permanent"]
+    assert "hunter2" not in str(caught.value)
+
+
 def test_connection_is_kept_for_the_next_request() -> None:
     """One connection serves requests that follow each other, while they are read to their ends."""
 
@@ -388,8 +519,69 @@ def test_connection_is_kept_for_the_next_request() -> None:
                 assert b"ok" == (await one(transport, url))[2]
 
     with Raw(serve) as server:
-        asyncio.run(run(server.url))
+        in_loop(run(server.url))
         assert 1 == server.connections
+
+
+def test_kept_connection_that_was_closed_meanwhile_is_replaced() -> None:
+    """The server closes when the second request comes and says nothing: it goes again, on a new connection."""
+
+    def serve(connection: socket.socket, number: int) -> None:
+        if asked(connection):
+            connection.sendall(OK)
+        if number == 0:
+            asked(connection)
+
+    async def run(url: str) -> None:
+        async with opened() as transport:
+            for _ in range(2):
+                assert b"ok" == (await one(transport, url))[2]
+
+    with Raw(serve) as server:
+        in_loop(run(server.url))
+        assert 2 == server.connections
+
+
+def test_connection_that_was_idle_for_long_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is between may have forgotten it; it is closed."""
+    monkeypatch.setattr(upstream, "_IDLE", 0.0)
+    ended = threading.Event()
+
+    def serve(connection: socket.socket, number: int) -> None:
+        asked(connection)
+        connection.sendall(OK)
+        if number == 0:
+            with suppress(ConnectionResetError):
+                connection.recv(1)
+            ended.set()
+
+    async def run(url: str) -> None:
+        async with opened() as transport:
+            for _ in range(2):
+                assert b"ok" == (await one(transport, url))[2]
+
+    with Raw(serve) as server:
+        in_loop(run(server.url))
+        assert 2 == server.connections
+    assert ended.is_set()
+
+
+@pytest.mark.parametrize("more", [OK, b"x"], ids=["a response", "a byte"])
+def test_connection_with_more_than_was_asked_for_is_not_kept(more: bytes) -> None:
+    """What comes behind a response must not answer the next request."""
+
+    def serve(connection: socket.socket, number: int) -> None:
+        if asked(connection):
+            connection.sendall(OK + (more if number == 0 else b""))
+
+    async def run(url: str) -> None:
+        async with opened() as transport:
+            for _ in range(2):
+                assert b"ok" == (await one(transport, url))[2]
+
+    with Raw(serve) as server:
+        in_loop(run(server.url))
+        assert 2 == server.connections
 
 
 def test_new_connection_that_is_closed_is_not_tried_again() -> None:
@@ -421,7 +613,7 @@ def test_kept_connection_that_broke_within_a_response_is_not_tried_again() -> No
                 await one(transport, url)
 
     with Raw(serve) as server:
-        asyncio.run(run(server.url))
+        in_loop(run(server.url))
         assert 1 == server.connections
 
 
@@ -453,7 +645,7 @@ def test_slow_reader_slows_the_server() -> None:
         return got
 
     with Raw(serve) as server:
-        assert size == asyncio.run(run(server.url))
+        assert size == in_loop(run(server.url))
 
 
 @pytest.mark.parametrize("when", ["before the head", "within the body", "while the server stalls"])
@@ -491,7 +683,7 @@ def test_cancelled_request_closes_its_connection_at_once(when: str) -> None:
             assert await asyncio.to_thread(closed.wait, 5)
 
     with Raw(serve) as server:
-        asyncio.run(run(server.url))
+        in_loop(run(server.url))
 
 
 def test_reader_that_leaves_closes_the_connection() -> None:
@@ -509,9 +701,9 @@ def test_reader_that_leaves_closes_the_connection() -> None:
             assert await asyncio.to_thread(server.dropped.wait, 5)
 
     with Server(endless) as server:
-        asyncio.run(run(server))
+        in_loop(run(server))
 
 
 def test_transport_that_was_never_used_is_closed_too() -> None:
     """Nothing was opened."""
-    asyncio.run(Upstream().aclose())
+    in_loop(Upstream().aclose())

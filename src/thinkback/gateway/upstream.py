@@ -1,198 +1,140 @@
-"""The way to the providers: one pool of connections per way out (a proxy, an authority), for one event loop.
+"""The way to the providers: connections that are kept between requests, for one event loop.
 
 Promises: a body is read only as fast as its reader takes it; leaving the context before its end closes the connection
-at once; the address is sent as it was given. Must not: follow a redirect, keep a cookie, read a netrc file, or repeat a
-key, a query or a proxy's password in an error.
+at once; the address is sent as it was given. A kept connection that turns out to be closed is replaced, once. Must not:
+follow a redirect, keep a cookie, ask for compression, or repeat a key, a query or a proxy's password in an error.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
-import os
-import urllib.request
+import math
+import zlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any, Literal
+from types import TracebackType
 
-import aiohttp
-from aiohttp.payload import BytesPayload, Payload
-from yarl import URL
+from thinkback.drive.http import HttpResponse, Timeouts, Verify
+from thinkback.errors import NetworkError
+from thinkback.gateway.connecting import Connecting
+from thinkback.gateway.connection import Connection
+from thinkback.gateway.requesting import Address, head, parse
 
-from thinkback.drive.deadline import Deadline
-from thinkback.drive.http import HttpResponse, Timeouts, Verify, trusting, usual_context
-from thinkback.errors import NetworkError, PhaseTimeout
-
-_READ_AHEAD = 16 * 1024
-"""Bytes of a body that are kept for a slow reader, about; then the socket is not read."""
-_PERMANENT = {"phase": "network", "permanent": True}
-_OURS_ALONE = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
-_FAILURES = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
+_IDLE = 30.0
+"""Seconds after which a kept connection is not trusted any more: what is between may have forgotten it."""
+_AT_ONCE = 2**20
+"""Bytes that are unpacked at once, at most."""
 
 
 class Upstream:
     """The transport of the gateway. ``proxy`` and ``verify`` override what the environment says."""
 
     def __init__(self, proxy: str | None = None, verify: Verify = True) -> None:
-        self._proxy = proxy
-        self._verify = trusting(os.fspath(verify)) if isinstance(verify, str | os.PathLike) else verify
-        self._session: aiohttp.ClientSession | None = None
-        self._proxies: dict[str, str] = {}
+        self._connecting = Connecting(proxy, verify)
+        self._idle: dict[Address, list[Connection]] = {}
 
-    @asynccontextmanager
-    async def post(
-        self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts
-    ) -> AsyncIterator[HttpResponse]:
+    def post(self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts) -> _Exchange:
         """Send; the connection is closed when the context ends, or kept where the response was read to its end."""
-        deadline = Deadline(timeouts.total)
-        session = self._session or self._opened()
-        try:
-            if timeouts.total is None:
-                response = await self._sent(session, url, headers, body, timeouts)
-            else:
-                async with asyncio.timeout(deadline.remaining()):
-                    response = await self._sent(session, url, headers, body, timeouts)
-        except _FAILURES as error:
-            raise translate(error, "first_byte", deadline) from None
-        try:
-            connection = response.connection
-            if connection is not None and connection.protocol is not None:
-                connection.protocol.read_timeout = timeouts.idle
-                connection.protocol.start_timeout()
-            yield HttpResponse(response.status, _headers(response), _pieces(response, deadline, timeouts.total))
-        finally:
-            _close(response)
+        return _Exchange(self, url, headers, body, timeouts)
 
     async def aclose(self) -> None:
-        """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
+        """Close all connections that are idle."""
+        for kept in self._idle.values():
+            for connection in kept:
+                connection.close()
+        self._idle.clear()
 
-    async def _sent(
-        self, session: aiohttp.ClientSession, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts
-    ) -> aiohttp.ClientResponse:
-        address = _address(url)
-        limits = aiohttp.ClientTimeout(
-            None, connect=timeouts.connect, sock_connect=timeouts.connect, sock_read=timeouts.first_byte
-        )
-        return await session.request(
-            "POST",
-            address,
-            data=_Body(body),
-            headers=headers,
-            allow_redirects=False,
-            timeout=limits,
-            proxy=self._proxy or (self._way(address) if self._proxies else None),
-        )
+    def kept(self, address: Address, now: float) -> Connection | None:
+        """The connection to ``address`` that was used last, if it is still good."""
+        waiting = self._idle.get(address)
+        while waiting:
+            connection = waiting.pop()
+            if connection.is_usable and now - connection.idle_since < _IDLE:
+                return connection
+            connection.close()
+        return None
 
-    def _opened(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(limit=0, ssl=_context(self._verify), enable_cleanup_closed=False)
-        if self._proxy is None:
-            found = urllib.request.getproxies()
-            self._proxies = found if any(found.get(kind) for kind in ("http", "https", "all")) else {}
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=_OURS_ALONE,
-            read_bufsize=_READ_AHEAD,
-            trust_env=False,
-        )
-        return self._session
+    def keep(self, address: Address, connection: Connection, now: float) -> None:
+        """Take ``connection`` back."""
+        connection.idle_since = now
+        self._idle.setdefault(address, []).append(connection)
 
-    def _way(self, address: URL) -> str | None:
-        """The proxy that the environment names for ``address``."""
-        if urllib.request.proxy_bypass(address.raw_authority):
-            return None
-        named = self._proxies.get(address.scheme) or self._proxies.get("all")
-        return named if named is None or "://" in named else f"http://{named}"
+    async def connected(self, address: Address, timeouts: Timeouts, end: float) -> Connection:
+        """A new connection. Raises ``NetworkError``."""
+        return await self._connecting.to(address, timeouts, end)
+
+    def way(self, address: Address) -> Address | None:
+        """The proxy that requests to ``address`` go through."""
+        return self._connecting.way(address)
 
 
-class _Body(BytesPayload):
-    """Bytes that are there already. The client's own payload warns of large ones."""
+class _Exchange:
+    """One request and its response, as a context."""
 
-    def __init__(self, value: bytes) -> None:
-        Payload.__init__(self, value, content_type="application/json")
-        self._size = len(value)
+    def __init__(self, upstream: Upstream, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts) -> None:
+        self._upstream = upstream
+        self._url = url
+        self._headers = headers
+        self._body = body
+        self._timeouts = timeouts
+        self._connection: Connection | None = None
+        self._address: Address
 
+    async def __aenter__(self) -> HttpResponse:
+        upstream, timeouts = self._upstream, self._timeouts
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        end = math.inf if timeouts.total is None else now + timeouts.total
+        address, target = parse(self._url)
+        self._address = address
+        request = head(address, target, self._headers, len(self._body), upstream.way(address))
+        connection = upstream.kept(address, now)
+        if connection is not None:
+            try:
+                return await self._sent(connection, request, end)
+            except NetworkError as error:
+                if error.details["phase"] != "network" or not connection.is_silent:
+                    raise
+        return await self._sent(await upstream.connected(address, timeouts, end), request, end)
 
-@functools.lru_cache(256)
-def _address(url: str) -> URL:
-    """``url`` as it is: nothing in it is encoded again."""
-    return URL(url, encoded=True)
+    async def _sent(self, connection: Connection, request: bytes, end: float) -> HttpResponse:
+        try:
+            await connection.send(request, self._body, self._timeouts, end)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        encoding = connection.headers.get("content-encoding", "identity").lower()
+        body = connection if encoding in ("identity", "") else _unpacked(connection, encoding)
+        return HttpResponse(connection.status, connection.headers, body)
 
-
-def _headers(response: aiohttp.ClientResponse) -> dict[str, str]:
-    """In lower case; those that come more than once are joined."""
-    found: dict[str, str] = {}
-    for name, value in response.headers.items():
-        key = name.lower()
-        found[key] = f"{found[key]}, {value}" if key in found else value
-    return found
-
-
-async def _pieces(response: aiohttp.ClientResponse, deadline: Deadline, total: float | None) -> AsyncIterator[bytes]:
-    read = response.content.readany
-    try:
-        if total is None:
-            while piece := await read():
-                yield piece
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        connection = self._connection
+        if connection is None:
             return
-        while True:
-            async with asyncio.timeout(deadline.remaining()):
-                piece = await read()
-            if not piece:
-                return
-            yield piece
-    except _FAILURES as error:
-        raise translate(error, "idle", deadline) from None
+        if connection.is_usable:
+            self._upstream.keep(self._address, connection, asyncio.get_running_loop().time())
+        else:
+            connection.close()
 
 
-def _close(response: aiohttp.ClientResponse) -> None:
-    connection = response.connection
-    if connection is not None and connection.protocol is not None:  # its body was not read to the end
-        connection.protocol.abort()
-    response.close()
-
-
-def _context(verify: Any) -> Any:
-    """What is trusted: the usual authorities, a context, or everybody (``False``)."""
-    if verify is not True:
-        return verify
-    try:
-        return usual_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    except OSError:
+async def _unpacked(body: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """``body`` as it was before it was compressed, a bounded piece at a time."""
+    if encoding not in ("gzip", "x-gzip", "deflate"):
         raise NetworkError(
-            "the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read", details=_PERMANENT
-        ) from None
-
-
-def translate(error: Exception, reading: Literal["first_byte", "idle"], deadline: Deadline) -> NetworkError:
-    """The client's exception as one of ours; ``reading`` is the phase a read time-out belongs to.
-
-    Its own texts may hold an address with a key, or a header; none but the system's is repeated.
-    """
-    if deadline.passed:
-        return deadline.error()
-    match error:
-        case aiohttp.ConnectionTimeoutError():
-            return PhaseTimeout("no connection in time", details={"phase": "connect"})
-        case TimeoutError():
-            return PhaseTimeout("the server was silent for too long", details={"phase": reading})
-        case aiohttp.ClientConnectorCertificateError():
-            return NetworkError(
-                f"the server's certificate is not trusted: {error.certificate_error}; name its authority in "
-                "SSL_CERT_FILE or verify=",
-                details=_PERMANENT,
-            )
-        case aiohttp.ClientHttpProxyError():
-            return NetworkError(
-                f"the proxy refused the connection: status {error.status}", details={"phase": "network"}
-            )
-        case aiohttp.ClientConnectorError():
-            return NetworkError(f"no connection to the server: {error.strerror}", details={"phase": "network"})
-        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
-            return NetworkError("the request cannot be sent: its URL or a header is malformed", details=_PERMANENT)
-        case aiohttp.ClientPayloadError():
-            return NetworkError("the connection broke within the response", details={"phase": "network"})
-        case _:
-            return NetworkError(f"the connection broke: {type(error).__name__}", details={"phase": "network"})
+            "the response is compressed in a way that nobody asked for", details={"phase": "network", "permanent": True}
+        )
+    unpacker = zlib.decompressobj(wbits=47)
+    try:
+        async for piece in body:
+            left = piece
+            while left:
+                unpacked = unpacker.decompress(left, _AT_ONCE)
+                left = unpacker.unconsumed_tail
+                if unpacked:
+                    yield unpacked
+    except zlib.error:
+        raise NetworkError("the response cannot be unpacked", details={"phase": "network"}) from None
+    if not unpacker.eof:
+        raise NetworkError("the compressed response is cut off", details={"phase": "network"})
