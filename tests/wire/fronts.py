@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.wire.feeding import reasoning, visible
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall
+from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.commits import Outcome
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified
 from thinkback.turn.dialects import ResponseReader, dialect, front
@@ -43,6 +43,12 @@ class Written(NamedTuple):
 def reader_of(name: str, framing: Framing) -> ResponseReader:
     """A reader of the dialect ``name``."""
     return dialect(name).reader(ORIGIN, framing, None, "r1")
+
+
+def state(blocks: Sequence[Block]) -> str:
+    """A state that tells what it is of; none where nothing of it is opaque."""
+    kinds = "+".join(type(block).__struct_config__.tag or "" for block in blocks)
+    return f"tb1.{kinds}" if any(carriers_of(block) for block in blocks) else ""
 
 
 def written(name: str, reader: ResponseReader, pieces: Iterable[bytes], **fields: Any) -> Written:

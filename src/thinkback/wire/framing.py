@@ -24,7 +24,7 @@ _DATA = re.compile(rb"^data(?:: ?([^\n]*))?$", re.MULTILINE)
 
 
 # The end of an event: an empty line behind a line, whatever ends them.
-_BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_BLANK = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 
 
 class Framer(Protocol):

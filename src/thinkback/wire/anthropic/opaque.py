@@ -29,4 +29,4 @@ def ends(piece: bytes) -> int:
 
 
 def _is_opaque(path: Sequence[bytes]) -> bool:
-    return path[-1] in _OPAQUE and tuple(path[:-1]) in _HOLDERS
+    return 1 < len(path) < 5 and path[-1] in _OPAQUE and tuple(path[:-1]) in _HOLDERS
