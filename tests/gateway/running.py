@@ -7,7 +7,7 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -34,8 +34,8 @@ class Reply(NamedTuple):
 class Running:
     """The gateway under test."""
 
-    def __init__(self, port: int, behind: Standin) -> None:
-        self.port, self.behind = port, behind
+    def __init__(self, port: int, behind: Standin, drain: Callable[[], None]) -> None:
+        self.port, self.behind, self.drain = port, behind, drain
 
     def ask(
         self,
@@ -126,10 +126,15 @@ def running(**changes: Mapping[str, object]) -> Iterator[Running]:
     thread.start()
     assert ready.wait(20)
     behind = OPENED[-1]
+
+    def drain() -> None:
+        if thread.is_alive():
+            control["loop"].call_soon_threadsafe(control["stop"].set)
+
     try:
-        yield Running(port, behind)
+        yield Running(port, behind, drain)
     finally:
         behind.release.set()
-        control["loop"].call_soon_threadsafe(control["stop"].set)
+        drain()
         thread.join(20)
         assert not thread.is_alive()

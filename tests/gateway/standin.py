@@ -159,6 +159,8 @@ class Standin:
 
 async def open_standin(config: Config, log: Log, metrics: Metrics) -> Standin:
     """As the server opens what is behind it."""
+    if "unopened" in config.models:
+        raise StoreError("the log cannot be opened")
     made = Standin(config)
     OPENED.append(made)
     return made
