@@ -32,9 +32,11 @@ def added(
     ``drafts`` are those of the whole request and ``said`` its messages; ``base`` ends with message ``through`` (-1: it
     is empty). ``restored`` has the commits of stored responses for messages behind it.
     """
-    start = said[through].at[-1] + 1 if through >= 0 else 0
+    start = said[through].at[-1] + 1 if through >= 0 else _instructions(drafts) if base else 0
     places = {at: number for number, message in enumerate(said) for at in message.at if number > through}
-    result: list[Draft] = [*_system_changes(base, drafts[:start] if base else ()), *_tools_change(base, drafts)]
+    result: list[Draft] = [*_tools_change(base, drafts)]
+    if through >= 0 or start:
+        result = [*_system_changes(base, drafts[:start]), *result]
     told: set[int] = set()
     rest: list[Draft] = []
     for at in range(start, len(drafts)):
@@ -50,6 +52,11 @@ def added(
         rest.append(draft)
     rest = _answering(base, rest)
     return result + _closing(base, rest) + rest
+
+
+def _instructions(drafts: Sequence[Draft]) -> int:
+    """How many drafts a request begins with that say how to answer: they take the place of those it goes on from."""
+    return next((at for at, draft in enumerate(drafts) if draft.kind not in ("system", "tools")), len(drafts))
 
 
 def _copy(commit: Commit) -> Draft:

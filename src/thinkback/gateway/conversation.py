@@ -83,7 +83,7 @@ def whole(found: Found, request: Request) -> Request:
     """``request`` with what stands before it where it only named that."""
     if not request.previous or found.base is None:
         return request
-    return request_of([*visible.drafts_of(found.history.commits), *request.drafts])
+    return request_of([*visible.drafts_of(found.history.commits), *request.drafts], request.previous)
 
 
 async def _recognised(request: Request, log: Store, scope: bytes, in_thread: InThread) -> Recognised:

@@ -247,7 +247,10 @@ class Exchange:
             settings = msgspec.structs.replace(
                 settings, include_in_context=True, explicit=settings.explicit | {_INCLUDE}
             )
-        translated = translate(front_name, target, self._request.params, settings)
+        asked = self._request.params
+        if self._known.previous and self._found.base is not None:
+            asked = {key: value for key, value in asked.items() if key != "previous_response_id"}
+        translated = translate(front_name, target, asked, settings)
         params = translated.params
         if front_name != target.endpoint.dialect:
             params = self._streaming(route, params)
