@@ -104,8 +104,11 @@ def counted_as(result: ReadResult, reasoning_tokens: str) -> ReadResult:
 
 
 def call_id(id: str, response: str, index: int) -> str:
-    """The id of the call at ``index`` among the blocks of a ``response``, or one where its provider gives none."""
-    return id or f"call_{response}_{index}"
+    """The id of the call at ``index`` among the blocks of a ``response``, or one where its provider gives none.
+
+    Providers take no longer ones than 40 characters, so the response is named by its end.
+    """
+    return id or f"call_{response[-24:]}_{index}"
 
 
 def problem_of(failure: Failure) -> Problem:
