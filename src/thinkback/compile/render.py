@@ -187,7 +187,9 @@ class Rendering:
         writer = self._writer
         unit.place, unit.left_out = "top" if on_top else role, ""
         try:
-            message = translate.message(unit.message, self._policy.target.endpoint.dialect)
+            endpoint = self._policy.target.endpoint
+            message = translate.message(unit.message, endpoint.dialect)
+            message = message if endpoint.developer else translate.as_system(message)
             unit.fragment = writer.top(message) if on_top else writer.message(role, message)
         except UnsupportedContent as error:
             unit.left_out = error.message

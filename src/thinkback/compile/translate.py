@@ -39,6 +39,14 @@ def message(message: Message, dialect: str) -> Message:
     return Message(message.text, parts)
 
 
+def as_system(message: Message) -> Message:
+    """A verbatim message of the role ``developer`` under the role that every endpoint knows."""
+    fields = canonical.decode(message.wire) if '"developer"' in message.wire else {}
+    if not isinstance(fields, dict) or fields.get("role") != "developer":
+        return message
+    return msgspec.structs.replace(message, wire=canonical.source({**fields, "role": "system"}))
+
+
 def described(message: Message) -> Message:
     """A message in words alone: what each part that is no text was, in its place."""
     told = [part.text if isinstance(part, Text) else _described(part) for part in message.parts]

@@ -36,7 +36,8 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``path`` may have ``{model}`` in it. ``stream_path``: streams are asked for there, not by a parameter.
     ``params`` go with every request, under everything else. ``strict``: nothing about reasoning may be sent, and
-    none may come (DESIGN: portable hosts).
+    none may come (DESIGN: portable hosts). ``developer``: it knows the role of this name; elsewhere such a message is a
+    system message.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, Any] = {}
     stream_usage: bool = True
     strict: bool = False
+    developer: bool = False
     source: str = ""
 
 

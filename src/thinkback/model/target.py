@@ -170,3 +170,15 @@ def overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         inner = isinstance(value, dict) and any(isinstance(item, dict) for item in value.values())
         merged[key] = overlay(old, value) if inner and isinstance(old, dict) else value
     return merged
+
+
+def without(params: dict[str, Any], path: str) -> dict[str, Any]:
+    """``params`` without what stands at the dotted ``path``, and without tables that it leaves empty."""
+    key, _, below = path.partition(".")
+    if not below:
+        return {name: value for name, value in params.items() if name != key}
+    inner = params.get(key)
+    if not isinstance(inner, dict):
+        return params
+    left = without(inner, below)
+    return {**params, key: left} if left else without(params, key)

@@ -15,7 +15,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, ToolCall
 from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools, decode_payload
 from thinkback.model.plan import Control, Counts
-from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay
+from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay, without
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator, Credentials
 from thinkback.turn.dialects import dialect
@@ -293,6 +293,8 @@ class History:
         sent = merge(added.params, resolved.params)
         silenced = bool(offered) and target.rule.off_with_tools
         if request.off or silenced:  # whatever was asked for: the request would be refused otherwise
+            for alias in target.rule.controls.aliases:  # another name for the same would contradict it
+                sent = without(sent, alias)
             sent = overlay(sent, target.rule.thinking_off)
         if unwanted:
             sent = merge(sent, target.rule.no_tools)

@@ -35,15 +35,3 @@ def leaves(table: Mapping[str, Any], before: str = "") -> Iterator[str]:
 def within(path: str, known: Iterable[str]) -> bool:
     """Whether ``path`` is one of ``known``, or below one of them."""
     return any(path == one or path.startswith(f"{one}.") for one in known)
-
-
-def without(params: Params, path: str) -> Params:
-    """``params`` without what stands at ``path``."""
-    key, _, below = path.partition(".")
-    if not below:
-        return {name: value for name, value in params.items() if name != key}
-    inner = params.get(key)
-    if not isinstance(inner, dict):
-        return params
-    left = without(inner, below)
-    return {**params, key: left} if left else without(params, key)

@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 from thinkback.errors import SettingError
 from thinkback.model.commits import Tool
-from thinkback.model.target import Settings, Target, lookup, merge
+from thinkback.model.target import Settings, Target, lookup, merge, without
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.translation import google, parameters, reasoning
-from thinkback.turn.translation.paths import Params, first, leaves, without
+from thinkback.turn.translation.paths import Params, first, leaves, within
 from thinkback.turn.translation.refused import refuse
 
 # A part of these says nothing without the others.
-_WHOLE = ("tool_choice", "toolConfig.toolChoice", "toolConfig.functionCallingConfig")
+_CHOICES = ("tool_choice", "toolConfig.toolChoice", "toolConfig.functionCallingConfig")
+_THINKING = ("thinking", "additionalModelRequestFields.thinking")
+_WHOLE = (*_CHOICES, *_THINKING)
 
 
 class Translated(NamedTuple):
@@ -53,8 +55,9 @@ def plan_without_refused(
 ) -> tuple[Plan, tuple[str, ...]]:
     """The next request, without those of ``params`` that the endpoint is known to refuse; each is told with the reason.
 
-    A call that must be made beats reasoning: where the two exclude each other, thinking is off. Raises what
-    ``History.plan`` raises; a ``SettingError`` only where no parameter of the request is to blame.
+    A call that must be made beats reasoning: where the two exclude each other, thinking is off. A way to think that the
+    model does not have becomes the one that it has. Raises what ``History.plan`` raises; a ``SettingError`` only where
+    no parameter of the request is to blame.
     """
     left: list[str] = []
     thinking: Params | None = None  # the parameters before thinking was switched off
@@ -65,14 +68,18 @@ def plan_without_refused(
             path = str(error.details.get("key", ""))
             if not path or lookup(params, path) is None:
                 raise
-            whole = next((choice for choice in _WHOLE if path.startswith(f"{choice}.")), "")
+            whole = next((one for one in _WHOLE if within(path, (one,))), path)
             off = target.rule.thinking_off
-            if whole and thinking is None and off and first(params, leaves(off)) is None:
+            if whole in _CHOICES and thinking is None and off and first(params, leaves(off)) is None:
                 thinking, params = params, merge(params, off)
                 left.append(f"reasoning: it is off, because {error.message}")
                 continue
-            if whole and thinking is not None:  # in vain
+            if whole in _CHOICES and thinking is not None:  # in vain
                 params = thinking
                 left.pop()
             left.append(f"{path}: {error.message}")
-            params = without(params, whole or path)
+            said = {key: params[key] for key in params if within(whole, (key,))}
+            params = without(params, whole)
+            if whole in _THINKING:
+                wished = reasoning.read(target.endpoint.dialect, said, set())
+                settings = reasoning.wanted(settings, wished, target, left)
