@@ -24,6 +24,7 @@ BLOCKS: list[Block] = [
     ToolCall("c1", "f", '{\n"a": 1}', carriers=(Carrier("thought_signature", "theirs"),)),
     ToolCall("", "g", "none"),
     Media("image/png", data="AAAA"),
+    Media("image/*", data="AAAA"),
 ]
 DELTAS: list[Delta] = [
     ReasoningDelta("a plan", 0),

@@ -27,6 +27,7 @@ BLOCKS: list[Block] = [
     ToolCall("c1", "f", '{"a": 1}'),
     ToolCall("", "g", ""),
     Media("image/png", data="AAAA"),
+    Media("image/png"),
 ]
 DELTAS: list[Delta] = [
     ReasoningDelta("a plan", 0),
