@@ -47,7 +47,7 @@ def reader_of(name: str, framing: Framing) -> ResponseReader:
 
 def state(blocks: Sequence[Block]) -> str:
     """A state that tells what it is of; none where nothing of it is opaque."""
-    kinds = "+".join(type(block).__struct_config__.tag or "" for block in blocks)
+    kinds = "+".join(str(type(block).__struct_config__.tag) for block in blocks)
     return f"tb1.{kinds}" if any(carriers_of(block) for block in blocks) else ""
 
 

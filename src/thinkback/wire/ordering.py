@@ -241,7 +241,12 @@ class Order:
     # -- states ----------------------------------------------------------------------------------------------------
 
     def _state(self, index: int, block: Block) -> str:
-        self._given[index] = _bare(block)
+        """The state of one block, in its place; empty where it was given."""
+        bare = _bare(block)
+        if self._given.get(index) == bare:
+            return ""
+        self._given[index] = bare
+        self._late.pop(index, None)
         return self._shown.state((block,))
 
     def _keep(self, index: int, block: Block) -> None:

@@ -89,7 +89,7 @@ def test_a_stream_has_one_block_after_another() -> None:
     )
 
     usage = {"input_tokens": 0, "output_tokens": 0}
-    started = {**HEAD, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    started: dict[str, Any] = {**HEAD, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
     ended = {"stop_reason": "tool_use", "stop_sequence": None}
     assert [
         {"type": "message_start", "message": started},
@@ -160,7 +160,7 @@ def test_reasoning_that_is_not_shown_leaves_its_state() -> None:
     ]
     blocks = [BLOCKS[0], Text("an answer")]
     assert expected == told(DELTAS[:3], result(*blocks), shown(blocks, reasoning=False))[:-2]
-    plain = [ThinkingBlock("a plan"), Text("an answer")]
+    plain: list[Block] = [ThinkingBlock("a plan"), Text("an answer")]
     assert expected[3:5] == told(DELTAS[:3], result(*plain), shown(plain, reasoning=False))[:-3]
     content = json.loads(write_response(result(*blocks), shown(reasoning=False)))["content"]
     assert {"type": "thinking", "thinking": "", "signature": "tb1.thinking"} == content[0]
@@ -269,13 +269,14 @@ def test_the_vendors_client_reads_what_every_dialect_said(dialect: str) -> None:
 
     blocks = made.result.blocks
     for message in (streamed, whole):
-        texts = [block.text for block in message.content if block.type == "text"]
-        thoughts = [block for block in message.content if block.type == "thinking"]
-        found = [(block.name, block.input) for block in message.content if block.type == "tool_use"]
-        assert (visible(blocks), reasoning(blocks)) == ("".join(texts), "".join(each.thinking for each in thoughts))
+        content: list[Any] = message.to_dict()["content"]  # type: ignore[assignment]
+        thoughts = [block for block in content if block["type"] == "thinking"]
+        found = [(block["name"], block["input"]) for block in content if block["type"] == "tool_use"]
+        assert visible(blocks) == "".join(block["text"] for block in content if block["type"] == "text")
+        assert reasoning(blocks) == "".join(block["thinking"] for block in thoughts)
         assert [(name, json.loads(arguments)) for _, name, arguments in calls(made.result)] == found
         opaque = any(isinstance(block, ThinkingBlock) and state([block]) for block in blocks)
-        assert opaque == any(each.signature == "tb1.thinking" for each in thoughts)
+        assert opaque == any(block["signature"] == "tb1.thinking" for block in thoughts)
         assert "tool_use" == message.stop_reason
     assert streamed.usage.to_dict() == whole.usage.to_dict()
 
