@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -47,9 +46,14 @@ def recorder(store: Store) -> Recorder:
 def spooled(directory: Path, kept: list[Entry]) -> Spool:
     """A spool with these steps."""
     spool = Spool(directory, SEALER)
+    put_all(spool, kept)
+    return spool
+
+
+def put_all(spool: Spool, kept: list[Entry]) -> None:
+    """Keep these steps."""
     for entry in kept:
         spool.put("tenant", entry)
-    return spool
 
 
 def commits_of(kept: list[Entry]) -> list[Commit]:
@@ -250,7 +254,7 @@ def test_a_spool_has_a_largest_size(tmp_path: Path) -> None:
     spooled(tmp_path, entries(2))
     small = Spool(tmp_path, SEALER, largest=3_000)
     with pytest.raises(StoreError, match="is full"):
-        deque(small.put("tenant", entry) for entry in entries(20, session="t"))
+        put_all(small, entries(20, session="t"))
     assert 2_000 < small.bytes() <= 3_100
     assert small.holds("tenant", "t")
     assert not small.holds("tenant", "s")

@@ -15,6 +15,7 @@ from thinkback.gateway.behind import Health, Listed
 from thinkback.gateway.config import Config
 from thinkback.gateway.engine import Engine
 from thinkback.gateway.grant import Grant, Limits
+from thinkback.gateway.idempotency import Idempotency
 from thinkback.gateway.incoming import Incoming, Sink
 from thinkback.gateway.keys import Access
 from thinkback.gateway.limits import Limiter
@@ -52,11 +53,15 @@ class Wired:
             office,
             self._executor,
             no_auth=config.server.no_auth,
+            recording=config.recording.mode,
             stale_for=_STALE if blind else 0.0,
             audit=self._audit,
         )
         self._spending = Spending(office, self._executor, blind=blind)
         self._limiter = Limiter(_limits(config))
+        self._once = Idempotency(
+            office, engine.sealer, self._executor, keep_for=config.recording.idempotency_for * 3600, blind=blind
+        )
         self._keeping = asyncio.create_task(self._spending.keep(self._complain))
 
     def _complain(self, error: StoreError) -> None:
@@ -77,7 +82,7 @@ class Wired:
     async def respond(self, incoming: Incoming, sink: Sink) -> None:
         """Answer one request, and count what it used."""
         try:
-            await self._engine.respond(incoming, sink)
+            await self._once.respond(incoming, sink, self._engine.respond)
         finally:
             notes = sink.notes
             used = Use(1, notes.input_tokens or 0, notes.output_tokens or 0, notes.reasoning_tokens or 0)
