@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.stores.life import DIGESTS, SCOPE, recorded
 from tests.stores.samples import chain, fill, put, response_step, user_step
 from thinkback.errors import FormatVersionError, StoreError
-from thinkback.log.protocol import Origin, SessionInfo
+from thinkback.log.protocol import MAIN, Origin, SessionInfo
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head, Step
 from thinkback.stores.migrations import NEWEST, Schema, migrate, statements
@@ -74,6 +75,20 @@ def test_a_log_of_format_1_goes_on(log: Path) -> None:
         assert [] == list(store.fsck())
     with closing(sqlite3.connect(log)) as db:
         assert [(1, 5)] == db.execute("SELECT version, unswept FROM migrations WHERE unswept > 0").fetchall()
+
+
+def test_a_log_of_format_3_is_not_recognised_until_it_was_seen_again(log: Path) -> None:
+    """Its sessions go on as they were; what is recorded from then on is found."""
+    with _opened(log, Schema(NEWEST.directory, NEWEST.names[:3])) as store:
+        commits = fill(store, "s", [user_step("1"), response_step("2")])
+    with _opened(log, NEWEST) as store:
+        assert [] == store.recognition.lookup(SCOPE, DIGESTS)
+        entry = recorded("3", head_of(commits))
+        assert store.recognition.record(entry)
+        assert [*commits, *entry.commits] == store.read("s")
+        found = store.recognition.lookup(SCOPE, DIGESTS)
+        assert {("s", MAIN, head_of(entry.commits))} == {(seen.session, seen.branch, seen.head) for seen in found}
+        assert [] == list(store.fsck())
 
 
 def test_the_older_program_refuses_the_migrated_log(log: Path, later: Schema) -> None:

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import errors
 
+from tests.stores.life import SCOPE, recorded
 from tests.stores.postgres_server import PASSWORD, Server
 from tests.stores.samples import fill, put, response_step, user_step
 from thinkback.errors import CorruptLogError, FormatVersionError, HeadMovedError, NotFoundError, StoreError
@@ -400,7 +401,14 @@ def test_a_server_that_takes_no_long_statements_gets_short_ones(store: PostgresS
     with pytest.raises(HeadMovedError):
         store.append("s", "late", late, EMPTY)
     assert store.append("s", "empty", [], head_of(commits))
-    assert commits == store.read("s")
+    seen = recorded("seen", head_of(commits))
+    new = recorded("new", EMPTY, "t")
+    fork = recorded("fork", head_of(commits[:3]), "s", "fork", MAIN)
+    for entry in (seen, new, fork):
+        assert [True, False] == [store.recognition.record(entry), store.recognition.record(entry)]
+        digest = entry.sightings[0].digest
+        assert entry.sightings[0].response in [each.response for each in store.recognition.lookup(SCOPE, [digest])]
+    assert [*commits, *seen.commits] == store.read("s")
     assert [] == list(store.fsck())
 
 

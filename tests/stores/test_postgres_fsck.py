@@ -15,6 +15,10 @@ from thinkback.log.protocol import MAIN, Origin
 from thinkback.log.seal import head_of
 from thinkback.stores.postgres import PostgresStore
 
+_SIGHT = (
+    "INSERT INTO thinkback.sightings (tenant, time, family, segment, position, response, scope, digest) "
+    "SELECT tenant, 1, family, 1,"
+)
 DAMAGE = {
     "a payload": (
         "UPDATE thinkback.commits SET payload = '{}', codec = 0 WHERE position = 2",
@@ -48,6 +52,12 @@ DAMAGE = {
     "a name of nothing": ("INSERT INTO thinkback.keys VALUES ('default', 'x', true, 1, 1)", "leads to no session"),
     "a family that is not counted": ("DELETE FROM thinkback.families", "is not counted"),
     "a count too low": ("UPDATE thinkback.families SET segments = 0", "counts 2 sessions and 0 segments"),
+    "a sighting of nothing": (f"{_SIGHT} 99, 98, 'scope', 'digest' FROM thinkback.families", "leads to no response"),
+    "a sighting of a question": (f"{_SIGHT} 5, 0, 'scope', 'digest' FROM thinkback.families", "leads to no response"),
+    "a sighting of no family": (
+        f"{_SIGHT} 5, 1, 'scope', 'digest' FROM thinkback.families".replace("family, 1", "family + 1, 1"),
+        "leads to no response",
+    ),
     "an edited migration": ("UPDATE thinkback.migrations SET checksum = 'x'", "not the one of this thinkback"),
     "a lost migration": ("DELETE FROM thinkback.migrations", "migration 1 is not recorded"),
     "a lost index": ("DROP INDEX thinkback.commits_by_hash", "index commits_by_hash is missing"),

@@ -12,12 +12,12 @@ import time
 import psycopg
 import pytest
 
-from tests.stores.life import change, looks
+from tests.stores.life import DIGESTS, SCOPE, change, looks, recorded
 from tests.stores.postgres_server import Server
 from tests.stores.samples import put, response_step, user_step
 from thinkback.log.protocol import MAIN, Origin, Store
 from thinkback.log.seal import head_of
-from thinkback.model.commits import Commit
+from thinkback.model.commits import Commit, Head
 from thinkback.stores import SERVER, open_store
 
 BLOCKS = 4  # commits of one step of the writer
@@ -72,6 +72,24 @@ def test_writers_and_readers_lose_nothing(place: str, writers: int, count: int) 
         stored += steps
     assert sorted(printed) == sorted(stored)
     assert len(stored) == len(set(stored)) == 3 * writers * count
+    store.close()
+
+
+def test_processes_that_record_at_once_lose_nothing(place: str) -> None:
+    """Forks of one session and new sessions are each stored and found; of those with one name, one wins."""
+    store = open_store(place)
+    store.recognition.record(recorded("trunk", Head(), "shared"))
+    processes = [_process("recorder", place, 12, name) for name in ("one", "two", "three")]
+    printed = [line for process in processes for line in process.communicate(timeout=300)[0].splitlines()]
+    assert [0] * len(processes) == [process.returncode for process in processes]
+    stored = {line for line in printed if not line.endswith("late")}
+    # 12 of each process for itself, twice, and of each common branch and each common session one
+    assert 12 * 3 * 2 + 12 + 12 == len(stored)
+    found = store.recognition.lookup(SCOPE, DIGESTS, 1000)
+    assert {f"response of {id}" for id in (*stored, "trunk")} == {seen.response for seen in found}
+    for seen in found:
+        assert head_of(store.read(seen.session, branch=seen.branch)) == seen.head or "trunk" in seen.response
+    assert [] == list(store.fsck())
     store.close()
 
 

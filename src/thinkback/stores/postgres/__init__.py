@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from thinkback.log.protocol import MAIN, Origin, Problem, Recognition, SessionInfo
+from thinkback.log.protocol import MAIN, Origin, Problem, SessionInfo
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import Durability
@@ -20,6 +20,7 @@ from thinkback.stores.postgres.care import PostgresCare
 from thinkback.stores.postgres.connections import Pool
 from thinkback.stores.postgres.fsck import fsck
 from thinkback.stores.postgres.log import Log
+from thinkback.stores.postgres.recognition import PostgresRecognition
 from thinkback.stores.postgres.refs import PostgresRefs
 from thinkback.stores.postgres.schema import NEWEST, migrate
 from thinkback.stores.postgres.search import PostgresSearch
@@ -31,8 +32,6 @@ class PostgresStore:
 
     ``connections`` is how many it may have open at once.
     """
-
-    recognition: Recognition
 
     def __init__(
         self,
@@ -50,6 +49,7 @@ class PostgresStore:
         self.refs = PostgresRefs(self._log)
         self.search = PostgresSearch(self._log)
         self.care = PostgresCare(self._log)
+        self.recognition = PostgresRecognition(self._log, self._appends)
         try:
             pool.run(lambda db: migrate(db, pool.shown, schema))
         except BaseException:

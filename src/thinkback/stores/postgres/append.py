@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from psycopg import RawCursor, errors
 
@@ -45,6 +45,9 @@ _ADD_COMMITS = """
 INSERT INTO thinkback.commits (tenant, family, segment, position, hash, parents, kind, digest, time, response, block,
                                edit, codec, payload)
 """
+_ADD_SIGHTING = """
+INSERT INTO thinkback.sightings (tenant, time, family, segment, position, response, scope, digest)
+"""
 _TYPES = ("bytea", "bytea", "text", "bytea", "bigint", "text", "integer", "bytea", "smallint", "bytea")
 # Fails, and the transaction with it, unless the branch was moved.
 _IS_MOVED = """
@@ -67,6 +70,10 @@ VALUES (%s, %s, %s, %s, %s, %s, %s)
 """
 
 
+Seen: TypeAlias = tuple[bytes, bytes, int]
+"""Scope, digest, and how far before the last commit of its step a response begins."""
+
+
 class Step(NamedTuple):
     """One step on its way into the log."""
 
@@ -77,6 +84,7 @@ class Step(NamedTuple):
     time: int | None
     expected: Head
     head: Head
+    seen: list[Seen]
 
     def behind(self, segment: int, first: int) -> Tip:
         """The branch with this step behind it."""
@@ -86,6 +94,14 @@ class Step(NamedTuple):
         """The values of ``_MOVE``."""
         return (*after[:4], self.time, *self.of[:3], stored(self.branch), *tip)
 
+    def sightings(self) -> list[list[Any]]:
+        """Scopes, digests, and how far before the step's end their responses begin."""
+        return [list(column) for column in zip(*self.seen, strict=True)]
+
+
+class OvertakenError(Exception):
+    """Another process was first: look again."""
+
 
 class Appends:
     """The appends of one process, and where the branches stood when they were last seen."""
@@ -94,25 +110,37 @@ class Appends:
         self._tips: dict[tuple[str, str], Tip] = {}
         self._in_parts = False
 
-    def append(self, db: Connection, of: Key, branch: str, id: str, commits: Sequence[Commit], expected: Head) -> bool:
+    def append(
+        self,
+        db: Connection,
+        of: Key,
+        branch: str,
+        id: str,
+        commits: Sequence[Commit],
+        expected: Head,
+        seen: Sequence[Seen] = (),
+    ) -> bool:
         """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
-        time = commits[-1].time if commits else None
-        step = Step(of, branch, id, _rows(commits), time, expected, head_of(commits) if commits else expected)
+        step = _step(of, branch, id, commits, expected, seen)
         tip = self._tips.pop((of.id, branch), None)
         after = self._write(db, step, tip) if tip is not None and tip.head == expected else None
         for _ in range(LOOKS):
             if after is not None:
                 break
-            seen = _look(db, step)
-            if seen is None:
+            looked = _look(db, step)
+            if looked is None:
                 return False
-            after = self._write(db, step, *seen)
+            after = self._write(db, step, *looked)
         else:
             raise damaged(f"branch {branch} of session {of.id} takes no step", session=of.id, branch=branch)
+        self.remember(of, branch, after)
+        return True
+
+    def remember(self, of: Key, branch: str, tip: Tip) -> None:
+        """Where the branch stands now."""
         if len(self._tips) >= REMEMBERED:
             self._tips.clear()
-        self._tips[of.id, branch] = after
-        return True
+        self._tips[of.id, branch] = tip
 
     def _write(self, db: Connection, step: Step, tip: Tip, opens: bool = False) -> Tip | None:
         """Store the step behind ``tip``, in a new segment if it ``opens`` one.
@@ -137,15 +165,40 @@ def open_segment(db: Connection, of: Key, base: int, above: Place | None) -> int
     return int(row[0])
 
 
+def append_inside(
+    db: Connection,
+    of: Key,
+    branch: str,
+    id: str,
+    commits: Sequence[Commit],
+    expected: Head,
+    seen: Sequence[Seen],
+) -> Tip:
+    """Append a step that is not known in the transaction of a caller who holds the family's row; the branch with it.
+
+    Raises ``OvertakenError`` where its place was taken meanwhile.
+    """
+    step = _step(of, branch, id, commits, expected, seen)
+    tip, opens = _end(db, step, pointer(db, of, branch, hold=True))
+    try:
+        return _add_parts(db, step, tip, opens)
+    except (errors.UniqueViolation, errors.DivisionByZero):
+        raise OvertakenError from None
+
+
 def _look(db: Connection, step: Step) -> tuple[Tip, bool] | None:
     """The branch as it is, and whether it needs a new segment; ``None`` if the step is known."""
     with transaction(db, SNAPSHOT):
         if db.execute(_IS_KNOWN, (*step.of[:3], stored(step.id))).fetchone():
             return None
-        tip = pointer(db, step.of, step.branch)
-        if tip.head != step.expected:
-            raise head_moved(step.of.id, step.expected, tip.head)
-        found = db.execute(_IS_END, (step.of.session, tip.position + 1, *step.of[:2], tip.segment)).fetchone()
+        return _end(db, step, pointer(db, step.of, step.branch))
+
+
+def _end(db: Connection, step: Step, tip: Tip) -> tuple[Tip, bool]:
+    """The branch, if the step goes behind it, and whether it needs a new segment."""
+    if tip.head != step.expected:
+        raise head_moved(step.of.id, step.expected, tip.head)
+    found = db.execute(_IS_END, (step.of.session, tip.position + 1, *step.of[:2], tip.segment)).fetchone()
     if found is None:
         raise damaged(f"branch {step.branch} of session {step.of.id} points at a segment that does not exist")
     return tip, bool(step.rows) and not found[0]
@@ -155,8 +208,9 @@ def _write(db: Connection, step: Step, tip: Tip) -> Tip | None:
     """Store the step behind ``tip`` in its segment, by one statement."""
     after = step.behind(tip.segment, tip.position + 1)
     values = [*step.move(tip, after), tip.position + 1, len(step.rows), stored(step.id), *chain(*step.rows)]
+    values += step.sightings()
     try:
-        written = RawCursor(db).execute(_whole(len(step.rows)), values).fetchone()
+        written = RawCursor(db).execute(_whole(len(step.rows), bool(step.seen)), values).fetchone()
     except errors.UniqueViolation:
         return None
     return after if written else None
@@ -164,23 +218,10 @@ def _write(db: Connection, step: Step, tip: Tip) -> Tip | None:
 
 def _write_in_parts(db: Connection, step: Step, tip: Tip, opens: bool) -> Tip | None:
     """The same by one statement for each table, and in a new segment if it ``opens`` one."""
-    of, branch = step.of[:3], stored(step.branch)
     try:
         with db.pipeline():
             db.execute("BEGIN")
-            segment, first = tip.segment, tip.position + 1
-            if opens:
-                segment, first = open_segment(db, step.of, tip.seq + 1, tip.place), 0
-            after = step.behind(segment, first)
-            cursor = RawCursor(db)
-            # Its row is held from here on, so that those who come at the same time wait and see it moved.
-            cursor.execute(_MOVE, step.move(tip, after))
-            cursor.execute(_ADD_STEP + _parameters(7), (*of, segment, first, len(step.rows), stored(step.id)))
-            if step.rows:
-                cursor.execute(_ADD_UNSEARCHED + _OF_STEP, (*of, stored(step.id)))
-                rows = ((*of[:2], segment, position, *row) for position, row in enumerate(step.rows, first))
-                cursor.executemany(_ADD_COMMITS + _parameters(14), rows)
-            cursor.execute(_IS_MOVED, (*of, branch, *after.place))
+            after = _add_parts(db, step, tip, opens)
             db.execute("COMMIT")
     except (errors.UniqueViolation, errors.DivisionByZero):
         db.rollback()
@@ -188,18 +229,53 @@ def _write_in_parts(db: Connection, step: Step, tip: Tip, opens: bool) -> Tip | 
     return after
 
 
+def _add_parts(db: Connection, step: Step, tip: Tip, opens: bool) -> Tip:
+    """The parts in a transaction. Raises what the server says where the branch is elsewhere or a place is taken."""
+    of, branch = step.of[:3], stored(step.branch)
+    with db.pipeline():
+        segment, first = tip.segment, tip.position + 1
+        if opens:
+            segment, first = open_segment(db, step.of, tip.seq + 1, tip.place), 0
+        after = step.behind(segment, first)
+        cursor = RawCursor(db)
+        # Its row is held from here on, so that those who come at the same time wait and see it moved.
+        cursor.execute(_MOVE, step.move(tip, after))
+        cursor.execute(_ADD_STEP + _parameters(7), (*of, segment, first, len(step.rows), stored(step.id)))
+        if step.rows:
+            cursor.execute(_ADD_UNSEARCHED + _OF_STEP, (*of, stored(step.id)))
+            rows = ((*of[:2], segment, position, *row) for position, row in enumerate(step.rows, first))
+            cursor.executemany(_ADD_COMMITS + _parameters(14), rows)
+        if step.seen:
+            place = (of[0], step.time, of[1], segment, after.position)
+            seen = ((*place, after.position - back, scope, digest) for scope, digest, back in step.seen)
+            cursor.executemany(_ADD_SIGHTING + _parameters(8), seen)
+        cursor.execute(_IS_MOVED, (*of, branch, *after.place))
+    return after
+
+
+def _step(of: Key, branch: str, id: str, commits: Sequence[Commit], expected: Head, seen: Sequence[Seen]) -> Step:
+    time = commits[-1].time if commits else None
+    head = head_of(commits) if commits else expected
+    return Step(of, branch, id, _rows(commits), time, expected, head, list(seen))
+
+
 @cache
-def _whole(count: int) -> str:
-    """The statement that moves the branch and, if it moved, adds the step and ``count`` commits."""
+def _whole(count: int, seen: bool) -> str:
+    """The statement that moves the branch and, if it moved, adds the step, ``count`` commits and what is ``seen``."""
     moved = f"WITH moved AS ({_MOVE} RETURNING tenant, family, session, segment)"
     step = f"{_ADD_STEP} SELECT tenant, family, session, segment, $14::integer, $15::integer, $16::text FROM moved"
     if not count:
         return f"{moved} {step} RETURNING 1"
     rows = ", ".join(_row(at, 17 + at * len(_TYPES)) for at in range(count))
     step += " RETURNING tenant, stored, family, segment, position, commits"
-    unsearched = f"{_ADD_UNSEARCHED} SELECT * FROM step"
+    unsearched = f"unsearched AS ({_ADD_UNSEARCHED} SELECT * FROM step)"
+    if seen:
+        next = 17 + count * len(_TYPES)
+        sightings = f"unnest(${next}::bytea[], ${next + 1}::bytea[], ${next + 2}::integer[]) AS s (scope, digest, back)"
+        columns = "tenant, $5::bigint, family, segment, $2::integer, $2::integer - s.back, s.scope, s.digest"
+        unsearched += f", seen AS ({_ADD_SIGHTING} SELECT {columns} FROM moved, {sightings})"
     commits = f"{_ADD_COMMITS} SELECT tenant, family, segment, v.* FROM moved, (VALUES {rows}) AS v RETURNING 1"
-    return f"{moved}, step AS ({step}), unsearched AS ({unsearched}) {commits}"
+    return f"{moved}, step AS ({step}), {unsearched} {commits}"
 
 
 def _row(at: int, first: int) -> str:

@@ -37,6 +37,8 @@ WHERE g.tenant = %s AND g.family = %s AND g.session = %s AND c.position = (
 ) ORDER BY g.segment
 """
 _OF = "tenant = %s AND family = %s AND session = %s"
+_UNSEE = "DELETE FROM thinkback.sightings WHERE tenant = %s AND family = %s"
+_OWN_SEGMENTS = f"SELECT segment FROM thinkback.segments WHERE {_OF}"
 _FORGET = (
     f"DELETE FROM thinkback.branches WHERE {_OF}",
     f"DELETE FROM thinkback.steps WHERE {_OF} AND commits = 0",
@@ -85,6 +87,8 @@ class PostgresCare:
         def work(db: Connection, of: Key) -> int:
             require(db, of)
             index.hold(db, of.tenant)
+            # What is visible of a conversation is not what is stored of it any more.
+            db.execute(_UNSEE, of[:2])
             erased: list[Place] = []
             for hash, payload in payloads.items():
                 wanted = raw(hash)
@@ -117,6 +121,8 @@ class PostgresCare:
                 db.execute(_UNNAME, (of.tenant, name))
             for sql in _FORGET:
                 db.execute(sql, of[:3])
+            own = [segment for (segment,) in db.execute(_OWN_SEGMENTS, of[:3]).fetchall()]
+            db.execute(_UNSEE + " AND segment = ANY(%s)", (*of[:2], own))
             return sum(spare.commits for spare in _remove(db, of[:2], left_over(db, of[:2])))
 
         return self._log.change(session, work)

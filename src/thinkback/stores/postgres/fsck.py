@@ -29,6 +29,7 @@ UNION SELECT family FROM thinkback.segments WHERE tenant = %(tenant)s
 UNION SELECT family FROM thinkback.branches WHERE tenant = %(tenant)s
 UNION SELECT family FROM thinkback.steps WHERE tenant = %(tenant)s
 UNION SELECT family FROM thinkback.commits WHERE tenant = %(tenant)s
+UNION SELECT family FROM thinkback.sightings WHERE tenant = %(tenant)s
 ORDER BY family
 """
 _OF = "tenant = %s AND family = %s"
@@ -57,6 +58,11 @@ _BRANCHES = f"SELECT session, name, segment, position, seq, hash, time FROM thin
 _STEPS = f"""
 SELECT id, segment, position, commits FROM thinkback.steps WHERE {_OF} AND commits > 0 ORDER BY segment, position
 """
+_SIGHTINGS = f"""
+SELECT segment, position, response, min(encode(digest, 'hex')) FROM thinkback.sightings WHERE {_OF}
+GROUP BY segment, position, response ORDER BY segment, position
+"""
+_RESPONSE = f"SELECT 1 FROM thinkback.commits WHERE {_OF} AND segment = %s AND position = %s AND kind = 'response'"
 _ENDS = f"SELECT segment, max(position) + 1 FROM thinkback.commits WHERE {_OF} GROUP BY segment"
 
 
@@ -70,7 +76,8 @@ def fsck(db: Connection, tenant: str, schema: Schema) -> Iterator[Problem]:
     for family in families:
         with _snapshot(db):
             audited = _Family(db, tenant, family)
-            for part in (audited.counts, audited.sessions, audited.segments, audited.branches, audited.steps):
+            parts = (audited.counts, audited.sessions, audited.segments, audited.branches, audited.steps)
+            for part in (*parts, audited.sightings):
                 yield from _guarded(db, f"family {family}", part())
 
 
@@ -182,6 +189,13 @@ class _Family:
             if ends.get(segment, 0) != reached.get(segment, 0):
                 what = f"it ends at position {ends.get(segment, 0)}, its steps at {reached.get(segment, 0)}"
                 yield Problem(f"segment {segment} of family {self._of[1]}", what)
+
+    def sightings(self) -> Iterator[Problem]:
+        """Each leads to a response and to the end of the step that it came in."""
+        for segment, position, response, digest in self._db.execute(_SIGHTINGS, self._of).fetchall():
+            found = self._db.execute(_RESPONSE, (*self._of, segment, response)).fetchone()
+            if found is None or response > position or self._commit(segment, position) is None:
+                yield Problem(f"sighting {digest}", "leads to no response")
 
     def _ends(self) -> dict[int, int]:
         return dict(self._db.execute(_ENDS, self._of).fetchall())

@@ -49,6 +49,7 @@ SELECT count(*), coalesce(sum(octet_length(payload)), 0) FROM thinkback.commits
 WHERE {_OF} AND position > %s AND position <= %s
 """
 _TRUNCATE = f"DELETE FROM thinkback.commits WHERE {_OF} AND position > %s AND position <= %s"
+_UNSEE = f"DELETE FROM thinkback.sightings WHERE {_OF} AND position > %s AND position <= %s"
 _FORGET = f"DELETE FROM thinkback.steps WHERE {_OF} AND position > %s AND position <= %s AND commits > 0"
 _SHORTEN = f"""
 UPDATE thinkback.steps SET commits = %s + 1 - position
@@ -89,7 +90,7 @@ def cut(db: Connection, of: Family, spare: Spare) -> None:
     """Take it out."""
     segment, last = spare.cut
     after = -1 if last is None else last
-    for sql in (_TRUNCATE, _FORGET):
+    for sql in (_TRUNCATE, _UNSEE, _FORGET):
         db.execute(sql, (*of, segment, after, spare.end))
     db.execute(_SHORTEN, (after, *of, segment, after, after))
     if last is None:

@@ -8,7 +8,7 @@ from thinkback.log.protocol import MAIN, Origin, SessionInfo
 from thinkback.stores.postgres.connections import Connection, transaction
 from thinkback.stores.postgres.places import Key, family_of, find, given, info, key, stored
 from thinkback.stores.postgres.refs import add_branch
-from thinkback.stores.sealed import damaged, id_taken, no_session
+from thinkback.stores.sealed import damaged, id_taken, name_taken, no_session
 
 LOOKS = 20
 
@@ -53,7 +53,15 @@ def create(db: Connection, tenant: str, id: str, name: str, time: int, origin: O
     raise damaged(f"the name {name!r} leads to no session", name=name)
 
 
-def _make(db: Connection, tenant: str, id: str, name: str, time: int, origin: Origin | None) -> None:
+def begin(db: Connection, tenant: str, id: str, name: str, time: int) -> Key:
+    """A session that begins a family, in the caller's transaction. Raises ``StoreError`` for a name that is taken."""
+    try:
+        return _make(db, tenant, id, name, time, None)
+    except _NameTaken:
+        raise name_taken(name) from None
+
+
+def _make(db: Connection, tenant: str, id: str, name: str, time: int, origin: Origin | None) -> Key:
     place, root, above, purpose, parent = None, id, "", "", None
     if origin is not None:
         if db.execute(_TAKEN, (tenant, stored(id))).fetchone():  # what the claim below says where the origin is there
@@ -71,6 +79,7 @@ def _make(db: Connection, tenant: str, id: str, name: str, time: int, origin: Or
     text = (stored(part) for part in (id, name, root, above, purpose, MAIN))
     db.execute(_ADD, (*of[:3], *text, time))
     add_branch(db, of, MAIN, place, time)
+    return of
 
 
 def _root(db: Connection, parent: Key) -> str:
