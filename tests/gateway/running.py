@@ -111,7 +111,8 @@ def read_until(connection: socket.socket, mark: bytes) -> bytes:
 @contextmanager
 def running(**changes: Mapping[str, object]) -> Iterator[Running]:
     """A gateway by a configuration of ``changes``: table to key to value."""
-    start = Start(changes={**changes, "server": {"port": 0, **changes.get("server", {})}}, opens=STANDIN)
+    quiet = {"logs": {"level": "error"}, **changes}
+    start = Start(changes={**quiet, "server": {"port": 0, **changes.get("server", {})}}, opens=STANDIN)
     config = start.config()
     sock = bind(config.server)
     ready = threading.Event()

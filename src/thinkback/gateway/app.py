@@ -33,6 +33,7 @@ from thinkback.gateway.refusals import Refused
 from thinkback.gateway.routes import GETS, Route
 from thinkback.gateway.scraping import check_scraper
 from thinkback.gateway.sink import Headers, ResponseSink
+from thinkback.gateway.tracing import spans_of, traced
 from thinkback.wire.writing import Problem
 
 Message = MutableMapping[str, Any]
@@ -76,6 +77,7 @@ class App:
         """Serve requests that come from now on by these."""
         self._behind, self._config, self._metrics_key = behind, config, metrics_key
         self._origins = Origins(config.server)
+        self._spans = spans_of(config.telemetry)
 
     async def _own_measures(self) -> str:
         return self.metrics.page()
@@ -192,7 +194,12 @@ class App:
             )
             del body
             as_array = asked.route.streams and asked.query.get("alt") != ["sse"]
-            await self._exchange(incoming, receive, sink, ArraySink(sink) if as_array else sink)
+            to = ArraySink(sink) if as_array else sink
+            if self._spans is None:
+                await self._exchange(incoming, receive, sink, to)
+            else:
+                with traced(self._spans, incoming, sink):
+                    await self._exchange(incoming, receive, sink, to)
 
     async def _exchange(self, incoming: Incoming, receive: Receive, sink: ResponseSink, to: Sink) -> None:
         """Let the engine answer, as long as somebody reads."""

@@ -177,7 +177,7 @@ class Exchange:
         self._relay.hides_counts = facts.streams and not facts.wants_usage
         self._scope = self._grant.scope(facts.end_user)
         self._request = dialect(incoming.front).read_request(body, new_id, Origin(incoming.front, "", ""))
-        drafts = self._request.drafts
+        drafts = self._notes.said.asked = self._request.drafts
         if state.holds_tokens(incoming.body):
             sealer, scope = self._engine.sealer, self._scope
             drafts = tuple(state.opened(drafts, lambda token: sealer.open(token, scope), front(incoming.front).bare))
@@ -308,6 +308,7 @@ class Exchange:
             await self._fail(error)
             return
         self._choice.succeeded()
+        self._notes.said.answered, self._notes.said.finish = result.blocks, result.response.outcome
         await self._relay.end(result)
         weight = 4 * len(self._incoming.body) + 4096
         self._engine.histories.keep(self._grant.tenant, self._found.history, weight)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from thinkback.gateway.grant import Grant
+from thinkback.model.blocks import Block
+from thinkback.model.commits import Draft
 from thinkback.wire.writing import Problem
 
 Front: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
@@ -31,8 +33,17 @@ class Incoming(NamedTuple):
     counts_only: bool = False
 
 
+class Said(msgspec.Struct):
+    """What was said, by reference, for spans where the configuration wants it there; it goes nowhere else."""
+
+    asked: Sequence[Draft] = ()
+    answered: Sequence[Block] = ()
+    finish: str = ""
+
+
 class Notes(msgspec.Struct):
-    """What is known of a request, for its line in the log, its measures and its span. Names and numbers alone.
+    """What is known of a request, for its line in the log, its measures and its span. But for ``said``, names and
+    numbers alone.
 
     Whoever learns something writes it here. ``phases`` are seconds by name (``body``, ``recognise``, ``first_byte``,
     ``stream``, ``store``); tokens are ``None`` while nobody has said them. ``failure`` is a kind of error, no text.
@@ -52,6 +63,7 @@ class Notes(msgspec.Struct):
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     phases: dict[str, float] = msgspec.field(default_factory=dict)
+    said: Said = msgspec.field(default_factory=Said)
 
 
 class Sink(Protocol):
