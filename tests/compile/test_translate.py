@@ -156,3 +156,16 @@ def test_tools_that_another_provider_runs_are_not_offered() -> None:
     assert [] == [control.key for control in own.controls]
     assert [("tools", "web_search", "unrepresentable")] == [(c.key, c.value, c.state) for c in other.controls]
     assert "only anthropic has it, and e speaks openai-responses" == other.controls[0].reason.replace("{}", "anthropic")
+
+
+def test_a_function_without_parameters_and_description_is_offered_to_everybody() -> None:
+    """It looks bare, but it is no tool that its provider runs; whoever needs a schema gets an empty one."""
+    chat = Tool("now", wire='{"type":"function","function":{"name":"now"}}', dialect="openai-chat")
+    flat = Tool("then", wire='{"type":"function","name":"then"}', dialect=RESPONSES)
+    odd = Tool("code", wire='["code"]', dialect="openai-chat")
+    own = Talk().note("tools", Tools((chat, flat, odd))).user().plan(target(native(), ANTHROPIC))
+
+    schema = b'"input_schema":{"type":"object","properties":{}}'
+    assert [b'"name":"now"' in bytes(own), b'"name":"then"' in bytes(own)] == [True, True]
+    assert 2 == bytes(own).count(schema)
+    assert ["code"] == [control.value for control in own.controls]

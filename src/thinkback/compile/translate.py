@@ -17,6 +17,8 @@ from thinkback.model.plan import Writer
 from thinkback.model.rule import SystemPlace
 
 INTERRUPTED = "This call was interrupted; it has no result."
+# Some providers take no function without a schema of an object.
+_NO_PARAMETERS = '{"type":"object","properties":{}}'
 
 
 def on_top(wanted: SystemPlace, writer: Writer) -> Literal["top", "late", "inline", "lead"]:
@@ -70,13 +72,20 @@ def tools(offered: Sequence[Tool], dialect: str) -> tuple[list[Tool], list[Tool]
         elif is_native(tool):
             foreign.append(tool)
         else:
-            fits.append(msgspec.structs.replace(tool, wire="", dialect=""))
+            schema = tool.parameters if tool.parameters != "{}" else _NO_PARAMETERS
+            fits.append(msgspec.structs.replace(tool, parameters=schema, wire="", dialect=""))
     return fits, foreign
 
 
 def is_native(tool: Tool) -> bool:
     """Whether a tool is nothing but what its provider wrote: no function that anybody else could offer."""
-    return tool.wire != "" and tool.parameters == "{}" and not tool.description
+    if not tool.wire or tool.parameters != "{}" or tool.description:
+        return False
+    written = canonical.decode(tool.wire)
+    inner = written.get("function", written) if isinstance(written, dict) else None
+    is_named = isinstance(inner, dict) and bool(inner.get("name"))
+    # A function may have neither parameters nor a description.
+    return not (is_named and written.get("type") in (None, "function", "custom"))
 
 
 def block(block: Block, same: bool) -> Block:
