@@ -111,8 +111,11 @@ def _opened_response(group: list[Draft], open: Open, bare: Callable[[str], str])
     blocks: list[Block] = []
     found: list[State] = []
     late: list[Block] = []
+    told: list[int] = []
     for draft in rest:
         block: Block | None = cast(Block, draft.value)
+        if isinstance(block, ThinkingBlock) and not carriers_of(block):
+            told.append(len(blocks))
         for carrier in carriers_of(cast(Block, draft.value)):
             token = bare(carrier.value)
             if token.startswith(PREFIX) and block is not None:
@@ -121,6 +124,9 @@ def _opened_response(group: list[Draft], open: Open, bare: Callable[[str], str])
                 block = _replaced(block, carrier, state, late)
         if block is not None:
             blocks.append(block)
+    if any(state.blocks for state in found):
+        # What is readable beside a token repeats what is in it.
+        blocks = [block for at, block in enumerate(blocks) if at not in told]
     if not found and len(blocks) == len(rest):
         return [header, *(block_draft(block, header.response, at) for at, block in enumerate(blocks))]
     return _drafts(header, _merged(blocks, late), found)
