@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from thinkback.errors import ThinkbackError
+from thinkback.gateway.command import gateway_command
 from thinkback.gateway.keys import digest_of
 from thinkback.gateway.keys_command import keys_group
 from thinkback.stores.office import open_office
@@ -181,3 +182,15 @@ def test_the_store_can_be_named_by_itself(tmp_path: Path, monkeypatch: pytest.Mo
     usual = runner.invoke(keys_group, ["list"], standalone_mode=False)
     assert None is usual.exception
     assert (tmp_path / "data" / "thinkback" / "gateway" / "gateway.db").exists()
+
+
+def test_options_may_stand_before_keys(tmp_path: Path) -> None:
+    """``thinkback gateway --store PLACE keys create`` means that place, and so does a reference to an address."""
+    runner, place = CliRunner(), tmp_path / "own"
+    made = runner.invoke(gateway_command, ["--store", str(place), "keys", "create"], standalone_mode=False)
+    assert None is made.exception
+    assert (place / "gateway.db").exists()
+    absent = runner.invoke(gateway_command, ["--config", str(place / "no"), "keys", "list"], standalone_mode=False)
+    assert "there is no configuration" in str(absent.exception)
+    unset = runner.invoke(gateway_command, ["keys", "list", "--store", "env:UNSET"], standalone_mode=False)
+    assert "variable UNSET, which is not set" in str(unset.exception)

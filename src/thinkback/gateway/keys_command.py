@@ -145,17 +145,34 @@ def revoke_command(key: str, config: str, store: str) -> None:
 
 @contextmanager
 def _opened(config: str, store: str) -> Iterator[tuple[Office, Audit]]:
-    """The office and the audit log of a gateway."""
-    from thinkback.gateway.audit import Audit
-    from thinkback.gateway.places import configuration, office_of
-    from thinkback.stores.office import open_office
+    """The office and the audit log of a gateway. What is not given here may stand before ``keys``."""
+    import msgspec
 
-    settled = configuration(config)
-    office = open_office(store) if store else office_of(settled)
+    from thinkback.gateway.audit import Audit
+    from thinkback.gateway.config import Store
+    from thinkback.gateway.places import configuration, office_of
+    from thinkback.stores import SERVER
+
+    settled = configuration(config or _above("config"))
+    place = store or _above("store")
+    if place:
+        is_url = place.startswith((*SERVER, "env:", "file:"))
+        settled = msgspec.structs.replace(settled, store=Store(url=place) if is_url else Store(path=place))
+    office = office_of(settled)
     try:
         yield office, Audit(settled.logs.audit or None, lambda text: click.echo(text, err=True))
     finally:
         office.close()
+
+
+def _above(name: str) -> str:
+    """An option of the commands above this one."""
+    context = click.get_current_context().parent
+    while context is not None:
+        if context.params.get(name):
+            return str(context.params[name])
+        context = context.parent
+    return ""
 
 
 def _terms(given: Mapping[str, Any]) -> Terms:
