@@ -88,7 +88,7 @@ def test_no_parameter_is_lost_without_a_word(request: tuple[str, dict[str, Any]]
         needless = within(path, HANDLED.get(front, ())) or goes_without_saying(front, path, value)
         told = path in wishes.rest
         understood = wishes != parameters.read(front, without(params, path))
-        repeated = within(path, ONE_THING) or value in ON
+        repeated = within(path, ONE_THING) or value in ON or list(params.values()).count(value) > 1
         assert needless or told or understood or repeated, path
 
 
