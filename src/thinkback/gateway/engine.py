@@ -340,6 +340,7 @@ class Exchange:
             usage=self._facts.wants_usage,
             state=self._keeper(plan).blocks,
             block=exchange.block,
+            request=self._request.params,
         )
 
     def _keeper(self, plan: Plan) -> state.Keeper:
