@@ -33,8 +33,10 @@ JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 WHERE s.id = ?1
 """
-_IS_THERE = "SELECT 1 FROM sessions WHERE id = ? AND name IS NOT NULL"
-_IS_TAKEN = "SELECT 1 FROM sessions WHERE name = ?"
+_IS_THERE = """
+SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1 AND name IS NOT NULL),
+       EXISTS (SELECT 1 FROM sessions WHERE name = ?2)
+"""
 _IS_KNOWN = "SELECT 1 FROM steps WHERE session = ? AND id = ?"
 _ADD_SEGMENT = """
 INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
@@ -154,8 +156,9 @@ def _add_step(db: Connection, item: _Append) -> bool:
 
 def _open(db: Connection, item: _Append, entry: Entry) -> bool:
     """Make the session and the branch that a step begins, and add it."""
-    if db.execute(_IS_THERE, (item.session,)).fetchone() is None and item.expected == EMPTY:
-        if db.execute(_IS_TAKEN, (entry.name,)).fetchone():
+    is_there, is_taken = db.execute(_IS_THERE, (item.session, entry.name)).fetchone()
+    if not is_there and item.expected == EMPTY:
+        if is_taken:
             raise name_taken(entry.name)
         add_session(db, item.session, entry.name, entry.created, None)
         if item.branch == MAIN:
