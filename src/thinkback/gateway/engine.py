@@ -35,6 +35,7 @@ from thinkback.gateway.settings import layers_of
 from thinkback.gateway.spool import Spool
 from thinkback.gateway.stores import TenantLogs
 from thinkback.gateway.storing import Storing
+from thinkback.gateway.writing import Writing
 from thinkback.log.protocol import Entry
 from thinkback.log.seal import seal
 from thinkback.model import canonical
@@ -84,6 +85,7 @@ class Engine:
         self.transport = transport
         self.histories = Histories()
         self.executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-store")
+        self._writing = Writing(logs.of, self.executor)
 
     def configure(self, config: Config) -> None:
         """Another configuration for the requests that come from now on."""
@@ -93,6 +95,13 @@ class Engine:
     async def respond(self, incoming: Incoming, sink: Sink) -> None:
         """Answer one request. Whatever goes wrong is told to the client; cancelled, what arrived is stored."""
         await Exchange(self, incoming, sink).run()
+
+    async def record(self, tenant: str, entry: Entry) -> bool:
+        """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool."""
+        if self.storing.has_spool:
+            return await self.in_thread(partial(self.storing, tenant, entry))
+        await self._writing.record(tenant, entry)
+        return True
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """What ``work`` gives, on a thread for the store."""
@@ -213,8 +222,8 @@ class Exchange:
         log = await engine.in_thread(partial(engine.logs.of, tenant))
         return await conversation.find(self._known, log, tenant, self._scope, engine.histories, engine.in_thread)
 
-    def _store(self, entry: Entry) -> None:
-        if not self._engine.storing(self._grant.tenant, entry):
+    async def _store(self, entry: Entry) -> None:
+        if not await self._engine.record(self._grant.tenant, entry):
             self._notes.degraded = "store"
 
     # -- the request -----------------------------------------------------------------------------------------------
@@ -324,12 +333,12 @@ class Exchange:
         weight = 4 * len(self._incoming.body) + 4096
         self._engine.histories.keep(self._grant.tenant, self._found.history, weight)
 
-    def _append(self, step: Step) -> Sequence[Commit]:
+    async def _append(self, step: Step) -> Sequence[Commit]:
         """Store a step of the turn, with that by which its response is found again."""
         started = time.monotonic()
         names = self._shown_as if self._incoming.front == "openai-responses" else lambda response: ""
         sightings = conversation.sightings(self._known, step, self._scope, names)
-        commits = self._recorder.append(step, self._found.history.head, sightings)
+        commits = await self._recorder.append(step, self._found.history.head, sightings)
         self._notes.phases["store"] = time.monotonic() - started
         return commits
 
@@ -408,7 +417,7 @@ def _is_upstreams(error: Exception) -> bool:
     return isinstance(error, NetworkError)
 
 
-def _nowhere(entry: Entry) -> None:
+async def _nowhere(entry: Entry) -> None:
     """Nothing is recorded."""
 
 

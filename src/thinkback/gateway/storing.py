@@ -40,6 +40,11 @@ class Storing:
         self._record, self._spool, self._clock = record, spool, clock
         self._rests_until = float("-inf")
 
+    @property
+    def has_spool(self) -> bool:
+        """Whether steps may wait in a spool."""
+        return self._spool is not None
+
     def __call__(self, tenant: str, entry: Entry) -> bool:
         """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool.
 
