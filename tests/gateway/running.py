@@ -109,10 +109,10 @@ def read_until(connection: socket.socket, mark: bytes) -> bytes:
 
 
 @contextmanager
-def running(**changes: Mapping[str, object]) -> Iterator[Running]:
-    """A gateway by a configuration of ``changes``: table to key to value."""
+def running(opens: str = STANDIN, **changes: Mapping[str, object]) -> Iterator[Running]:
+    """A gateway by a configuration of ``changes``: table to key to value. ``opens``: who opens what is behind it."""
     quiet = {"logs": {"level": "error"}, **changes}
-    start = Start(changes={**quiet, "server": {"port": 0, **changes.get("server", {})}}, opens=STANDIN)
+    start = Start(changes={**quiet, "server": {"port": 0, **changes.get("server", {})}}, opens=opens)
     config = start.config()
     sock = bind(config.server)
     ready = threading.Event()
@@ -126,7 +126,8 @@ def running(**changes: Mapping[str, object]) -> Iterator[Running]:
     thread = threading.Thread(target=lambda: asyncio.Runner(loop_factory=server.loop_factory()).run(main()))
     thread.start()
     assert ready.wait(20)
-    behind = OPENED[-1]
+    # where it is no stand-in, nobody asks the one that was never open
+    behind = OPENED[-1] if opens == STANDIN else Standin(config)
 
     def drain() -> None:
         if thread.is_alive():

@@ -91,6 +91,11 @@ class Standin:
             await sink.write(b'data: {"n": %d}\n\n' % n)
         await sink.end()
 
+    async def do_headers(self, incoming: Incoming, sink: Sink, body: Any) -> None:
+        """Headers that are not of this world, with a length of their own."""
+        await sink.start(200, {"thinkback-left-out": "a\x04b\r\nx: y\u2603", "content-length": "2"})
+        await sink.end(b"{}")
+
     async def do_wait(self, incoming: Incoming, sink: Sink, body: Any) -> None:
         """One event, another one when it is let go on."""
         await sink.start(200, {"content-type": "text/event-stream"})

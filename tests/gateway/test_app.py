@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway.running import Running, running
+from tests.gateway.running import Running, read_until, running
 from tests.gateway.standin import KEY
 from thinkback.gateway.behind import Health
 
@@ -167,6 +167,15 @@ def test_every_response_has_an_id(house: Running) -> None:
     assert house.ask(path, {}, headers={"x-request-id": "a b"}).headers["x-request-id"].startswith("req_")
     assert house.ask("/nothing").headers["x-request-id"].startswith("req_")
     assert "request-id" in house.ask("/v1/messages", {}).headers
+
+
+def test_no_header_breaks_a_response(house: Running) -> None:
+    """What a header cannot carry is left out, and a length is told once."""
+    with house.open_chat(do="headers") as connection:
+        head = read_until(connection, b"\r\n\r\n{}").lower()
+
+    assert b"\r\nthinkback-left-out: a b x: y?\r\n" in head
+    assert 1 == head.count(b"content-length")
 
 
 BODY = json.dumps({"do": "echo", "text": "\u00e9" * 500}).encode()

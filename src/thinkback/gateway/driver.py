@@ -7,8 +7,9 @@ that may wait for its client, so that a slow client slows its upstream.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Protocol, assert_never
 
 from thinkback.drive.agenda import Agenda
@@ -48,7 +49,7 @@ class Driver:
         relay: Relay,
         transport: Callable[[Plan], AsyncTransport],
         timeouts: Timeouts,
-        append: Callable[[Step], Awaitable[Sequence[Commit]]],
+        append: Callable[[Step], Sequence[Commit]],
         executor: Executor,
         body_of: Callable[[Plan], bytes],
     ) -> None:
@@ -105,7 +106,8 @@ class Driver:
                     assert_never(command)
 
     async def _store(self, command: events.Append) -> None:
-        commits = await self._append(command.step)
+        work = partial(self._append, command.step)
+        commits = await asyncio.get_running_loop().run_in_executor(self._executor, work)
         self._agenda.tell(events.Appended(command.id, tuple(commits), now()))
         self._agenda.done()
 

@@ -1,1 +1,241 @@
-DESCRIPTION: dict[str, object] = {}
+"""The description of the gateway's paths in OpenAPI 3.1, for people, generators and fuzzers.
+
+It says what is the gateway's own: paths, who may ask, limits, headers, errors. What stands in a request is the
+providers' own, so a schema names only what every request of the dialect has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import thinkback
+
+Table = dict[str, Any]
+
+ERRORS = {
+    "400": "The request is malformed, or an upstream will not take it.",
+    "401": "No key, or none that this gateway knows.",
+    "402": "The budget of the key is used up.",
+    "403": "This key, this host or this page may not ask for it.",
+    "404": "There is no such model.",
+    "405": "The path has other methods.",
+    "408": "The request did not arrive in time.",
+    "409": "Another request with the same idempotency key is under way, or had another body.",
+    "413": "The request is too large.",
+    "414": "The address is too long.",
+    "415": "The body is not JSON, or packed in an unknown way.",
+    "422": "The upstream cannot take the request.",
+    "429": "Too many requests, or a budget is used up; Retry-After says when to come again.",
+    "431": "The headers are too large.",
+    "500": "A fault.",
+    "502": "The upstream failed or was not reached.",
+    "503": "Not now; Retry-After says when to come again.",
+    "504": "The upstream did not answer in time.",
+    "529": "The upstream is overloaded.",
+}
+HEADERS = {
+    "x-request-id": "The client's, or one of the gateway's own.",
+    "thinkback-session": "The conversation in the log.",
+    "thinkback-response": "The response in the log.",
+    "thinkback-upstream": "Who answered: upstream/model.",
+    "thinkback-reattach": "What became of earlier reasoning: complete, partial, none, not-needed, unavailable.",
+    "thinkback-degraded": "What is out of order.",
+}
+
+
+def _object(required: tuple[str, ...] = (), **properties: Table) -> Table:
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _array(of: Table) -> Table:
+    return {"type": "array", "items": of}
+
+
+STRING: Table = {"type": "string"}
+BOOLEAN: Table = {"type": "boolean"}
+COUNT: Table = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
+MODEL: Table = {
+    "type": "string",
+    "minLength": 1,
+    "description": "An alias of the gateway's configuration, or ENDPOINT/MODEL.",
+}
+CONTENT: Table = {"anyOf": [STRING, _array(_object(("type",), type=STRING, text=STRING))]}
+
+REQUESTS: dict[str, Table] = {
+    "ChatCompletionRequest": _object(
+        ("model", "messages"),
+        model=MODEL,
+        messages={
+            **_array(
+                _object(
+                    ("role", "content"),
+                    role={"enum": ["system", "developer", "user", "assistant"]},
+                    content=CONTENT,
+                )
+            ),
+            "minItems": 1,
+        },
+        stream=BOOLEAN,
+        max_tokens=COUNT,
+        temperature={"type": "number", "minimum": 0, "maximum": 2},
+        reasoning_effort={"enum": ["none", "minimal", "low", "medium", "high", "xhigh"]},
+        user=STRING,
+    ),
+    "ResponsesRequest": _object(
+        ("model", "input"),
+        model=MODEL,
+        input={
+            "anyOf": [
+                STRING,
+                _array(_object(("role", "content"), role={"enum": ["user", "assistant", "system"]}, content=STRING)),
+            ]
+        },
+        instructions=STRING,
+        stream=BOOLEAN,
+        store=BOOLEAN,
+        previous_response_id=STRING,
+        max_output_tokens=COUNT,
+    ),
+    "MessagesRequest": _object(
+        ("model", "max_tokens", "messages"),
+        model=MODEL,
+        max_tokens=COUNT,
+        messages={
+            **_array(_object(("role", "content"), role={"enum": ["user", "assistant"]}, content=CONTENT)),
+            "minItems": 1,
+        },
+        system=CONTENT,
+        stream=BOOLEAN,
+    ),
+    "CountTokensRequest": _object(
+        ("model", "messages"),
+        model=MODEL,
+        messages={
+            **_array(_object(("role", "content"), role={"enum": ["user", "assistant"]}, content=CONTENT)),
+            "minItems": 1,
+        },
+    ),
+    "GenerateContentRequest": _object(
+        ("contents",),
+        contents={
+            **_array(
+                _object(("parts",), role={"enum": ["user", "model"]}, parts=_array(_object(("text",), text=STRING)))
+            ),
+            "minItems": 1,
+        },
+        systemInstruction=_object((), parts=_array(_object(("text",), text=STRING))),
+    ),
+}
+SCHEMAS: dict[str, Table] = {
+    **REQUESTS,
+    "OpenAIError": _object(("error",), error=_object(("message",), message=STRING)),
+    "AnthropicError": _object(
+        ("type", "error"), type={"const": "error"}, error=_object(("type", "message"), type=STRING, message=STRING)
+    ),
+    "GeminiError": _object(
+        ("error",),
+        error=_object(("code", "message", "status"), code={"type": "integer"}, message=STRING, status=STRING),
+    ),
+    "Models": _object((), data=_array(_object(("id",), id=STRING)), models=_array(_object(("name",), name=STRING))),
+    "Model": _object((), id=STRING, name=STRING),
+    "Ready": _object(("ready", "parts"), ready=BOOLEAN, parts={"type": "object", "additionalProperties": STRING}),
+}
+
+
+def _ref(name: str) -> Table:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _errors(schema: str) -> Table:
+    content = {"application/json": {"schema": _ref(schema)}}
+    return {
+        status: {"description": said, "content": content, "headers": {"x-request-id": {"schema": STRING}}}
+        for status, said in ERRORS.items()
+    }
+
+
+def _post(summary: str, request: str, error: str, *parameters: Table, streams: bool = True) -> Table:
+    document: Table = {"application/json": {"schema": {}}}
+    stream: Table = {"text/event-stream": {"schema": {}}} if streams else {}
+    headers = {name: {"description": said, "schema": STRING} for name, said in HEADERS.items()}
+    done = {"description": "The response, whole or as a stream.", "content": {**document, **stream}, "headers": headers}
+    said: Table = {
+        "summary": summary,
+        "security": KEYS,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": _ref(request)}}},
+        "responses": {"200": done, **_errors(error)},
+    }
+    return {"post": {**said, "parameters": list(parameters)} if parameters else said}
+
+
+def _get(summary: str, kind: str, schema: Table, *parameters: Table, keys: bool = False, error: str = "") -> Table:
+    done = {"200": {"description": summary, "content": {kind: {"schema": schema}}}}
+    said: Table = {
+        "summary": summary,
+        "security": KEYS if keys else [{}],
+        "responses": {**done, **_errors(error or "OpenAIError")},
+    }
+    return {"get": {**said, "parameters": list(parameters)} if parameters else said}
+
+
+def _in_path(name: str, said: str) -> Table:
+    schema = {"type": "string", "minLength": 1}
+    return {"name": name, "in": "path", "required": True, "description": said, "schema": schema}
+
+
+KEYS: list[Table] = [{"bearer": []}, {"header": []}, {"google": []}]
+MODEL_PARAMETER = _in_path("model", "A model; it may have slashes.")
+ALT: Table = {"name": "alt", "in": "query", "schema": {"enum": ["sse", "json"]}}
+READY: Table = {"description": "Not now.", "content": {"application/json": {"schema": _ref("Ready")}}}
+
+
+def _ready() -> Table:
+    page = _get("Whether requests should be sent here", "application/json", _ref("Ready"))
+    page["get"]["responses"]["503"] = READY
+    return page
+
+
+DESCRIPTION: Table = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "thinkback gateway",
+        "version": thinkback.__version__,
+        "description": "Serves clients of the OpenAI, Anthropic and Gemini APIs, and gives back the reasoning that "
+        "they forget. Requests and responses are the providers' own.",
+    },
+    "paths": {
+        "/v1/chat/completions": _post("A chat completion", "ChatCompletionRequest", "OpenAIError"),
+        "/v1/responses": _post("A response", "ResponsesRequest", "OpenAIError"),
+        "/v1/messages": _post("A message", "MessagesRequest", "AnthropicError"),
+        "/v1/messages/count_tokens": _post(
+            "How many tokens a message would have", "CountTokensRequest", "AnthropicError", streams=False
+        ),
+        "/v1beta/models/{model}:generateContent": _post(
+            "A response", "GenerateContentRequest", "GeminiError", MODEL_PARAMETER, streams=False
+        ),
+        "/v1beta/models/{model}:streamGenerateContent": _post(
+            "A response as a stream, or as an array", "GenerateContentRequest", "GeminiError", MODEL_PARAMETER, ALT
+        ),
+        "/v1/models": _get("Models that may be asked for", "application/json", _ref("Models"), keys=True),
+        "/v1/models/{model}": _get("One of them", "application/json", _ref("Model"), MODEL_PARAMETER, keys=True),
+        "/v1beta/models": _get(
+            "Models as Gemini lists them", "application/json", _ref("Models"), keys=True, error="GeminiError"
+        ),
+        "/v1beta/models/{model}": _get(
+            "One of them", "application/json", _ref("Model"), MODEL_PARAMETER, keys=True, error="GeminiError"
+        ),
+        "/": _get("What this is", "application/json", _object(("name",), name=STRING)),
+        "/healthz": _get("Whether the process lives", "text/plain", STRING),
+        "/readyz": _ready(),
+        "/metrics": _get("Measures, for Prometheus", "text/plain", STRING),
+        "/openapi.json": _get("This description", "application/json", {"type": "object"}),
+    },
+    "components": {
+        "schemas": SCHEMAS,
+        "securitySchemes": {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "header": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+            "google": {"type": "apiKey", "in": "header", "name": "x-goog-api-key"},
+        },
+    },
+}

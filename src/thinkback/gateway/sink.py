@@ -7,6 +7,7 @@ task that writes. Whole responses have their length.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from thinkback.gateway.incoming import ClientGone, Notes
 from thinkback.wire.writing import Problem
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]+")
 NOTED = ("upstream", "session", "response", "reattach", "degraded")
 """What the headers of a response say of it, behind ``thinkback-``."""
 Headers = list[tuple[bytes, bytes]]
@@ -37,6 +39,7 @@ class ResponseSink:
         self._extra = extra
         self._timeout = write_timeout
         self._head: MutableMapping[str, Any] | None = None
+        self._length = b""
         self._writing_since = 0.0
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Any] | None = None
@@ -62,7 +65,10 @@ class ResponseSink:
             raise RuntimeError("a response starts once")
         self.started, self.status = True, status
         self._note(headers)
-        lines = [(name.lower().encode("ascii"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+        lines = [(name.lower().encode("ascii"), _line(value)) for name, value in headers.items()]
+        # how long a body is, is known to who has it: ``end``, or who writes it in pieces
+        self._length = next((value for name, value in lines if name == b"content-length"), b"")
+        lines = [line for line in lines if line[0] != b"content-length"]
         kind = next((value for name, value in lines if name == b"content-type"), b"")
         self._head = {"type": "http.response.start", "status": status, "headers": lines + self._extra}
         self.streams = kind.startswith(b"text/event-stream")
@@ -76,6 +82,8 @@ class ResponseSink:
     async def write(self, data: bytes) -> None:
         """A piece of the body."""
         if self._head is not None:
+            if self._length:
+                self._head["headers"].append((b"content-length", self._length))
             await self._out_head()
         if data:
             await self._out({"type": "http.response.body", "body": data, "more_body": True})
@@ -132,3 +140,8 @@ class ResponseSink:
             self.leave("deaf")
             return
         self._watch = self._loop.call_later(self._timeout / 4, self._look)
+
+
+def _line(value: str) -> bytes:
+    """``value`` as the value of a header: what would end it, or cannot stand there, is left out."""
+    return _CONTROLS.sub(b" ", value.encode("latin-1", "replace"))

@@ -245,7 +245,9 @@ def _exchange(
 
 
 def _at_once(verdict: Verdict) -> Reply:
-    reason = verdict.reason.encode("ascii", "backslashreplace").decode().replace("\r", " ").replace("\n", " ")
+    said = verdict.reason.encode("ascii", "backslashreplace").decode()
+    # a header has no line breaks and no control characters
+    reason = "".join(letter if letter.isprintable() else " " for letter in said)
     named = {"x-referee": reason} if reason else {}
     return Reply.json(verdict.status, {} if verdict.body is None else verdict.body, {**verdict.headers, **named})
 
