@@ -124,7 +124,7 @@ def _cases(script: Script, chosen: argparse.Namespace) -> Iterator[tuple[Place, 
     for place in PLACES.values():
         for mode in script.modes:
             # By the name of another model such clients force a call instead, which models that think refuse.
-            forced = script.front == "anthropic" and mode == STRUCTURED and "claude" not in place.model
+            forced = script.front == "anthropic" and mode == STRUCTURED and not place.model.startswith("claude")
             if chosen.places in place.name and chosen.modes in mode and not forced:
                 yield place, mode
 

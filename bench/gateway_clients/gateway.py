@@ -11,13 +11,16 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from bench.gateway_clients.places import ALIASES, PLACES
 from bench.gateway_clients.process import ROOT
 from bench.peers.places import KEY
+from thinkback.gateway.keys import Terms, new_key
 from thinkback.referee import Referee
+from thinkback.stores.office import open_office
+from thinkback.stores.office.protocol import Office
 
 _KEY_ENV = "REFEREE_KEY"
 _PATIENCE = 30.0
@@ -26,19 +29,19 @@ _PATIENCE = 30.0
 class Gateway:
     """Its address, and keys for it."""
 
-    def __init__(self, url: str, config: Path) -> None:
+    def __init__(self, url: str, office: Office) -> None:
         self.url = url
-        self._config = config
+        self._office = office
 
     def base_url(self, front: str) -> str:
         """As a client of the front is configured."""
         return f"{self.url}/v1" if front.startswith("openai") else self.url
 
     def key(self, name: str) -> str:
-        """A new virtual key."""
-        made = _command("keys", "create", "--config", str(self._config), "--name", name, "--json")
-        ran = subprocess.run(made, stdout=subprocess.PIPE, env=_environment(), cwd=ROOT, check=True)
-        return str(json.loads(ran.stdout)["secret"])
+        """A new virtual key, as `thinkback gateway keys create` makes it."""
+        secret, row = new_key(Terms(), time.time_ns() // 1000, name=name)
+        self._office.keys.create(row)
+        return secret
 
 
 @contextmanager
@@ -56,7 +59,8 @@ def serving(directory: Path, referee: Referee) -> Iterator[Gateway]:
         try:
             url = f"http://127.0.0.1:{port}"
             _wait(process, url, directory / "gateway.log")
-            yield Gateway(url, config)
+            with closing(open_office(directory / "store")) as office:
+                yield Gateway(url, office)
         finally:
             process.terminate()
             process.wait(_PATIENCE)

@@ -17,11 +17,12 @@ from bench.gateway_clients.job import (
     New,
     Script,
     call_of,
+    joined,
     loop,
     loop_async,
 )
 from bench.gateway_clients.schema import Weather
-from bench.peers.places import CHAT_TOOLS
+from bench.peers.places import CHAT_TOOLS, RESPONSES_TOOLS
 
 
 def _hold(prefix: str, job: Job) -> list[str]:
@@ -75,6 +76,59 @@ def _hold(prefix: str, job: Job) -> list[str]:
     return loop_async(job, ask_async) if job.mode in (ASYNC, ASYNC_STREAMED) else loop(job, ask)
 
 
+def _hold_responses(job: Job) -> list[str]:
+    """``litellm.responses``: the Responses API as the package has it."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    import litellm
+
+    package: Any = litellm
+    items: list[Any] = []
+    request: dict[str, Any] = {
+        "model": f"openai/{job.model}",
+        "input": items,
+        "tools": RESPONSES_TOOLS,
+        "api_base": job.base_url,
+        "api_key": job.key,
+    }
+    if job.effort:
+        request["reasoning"] = {"effort": job.effort}
+    if job.mode == STRUCTURED:
+        request["text_format"] = Weather
+
+    def take(new: New) -> dict[str, Any]:
+        if isinstance(new, str):
+            items.append({"role": "user", "content": new})
+        else:
+            items.extend({"type": "function_call_output", "call_id": c.id, "output": text} for c, text in new)
+        return request
+
+    def keep(response: Any) -> Answer:
+        items.extend(response.output)
+        calls = [call_of(i.call_id, i.name, i.arguments) for i in response.output if i.type == "function_call"]
+        text = joined(part.text for i in response.output if i.type == "message" for part in i.content)
+        if job.mode == STRUCTURED and not calls:
+            text = Weather.model_validate_json(text).model_dump_json()
+        return Answer(text, calls)
+
+    async def ask_async(new: New) -> Answer:
+        if job.mode == ASYNC:
+            return keep(await package.aresponses(**take(new)))
+        events = [event async for event in await package.aresponses(stream=True, **take(new))]
+        return keep(_last(events))
+
+    def ask(new: New) -> Answer:
+        if job.mode == STREAMED:
+            return keep(_last(list(package.responses(stream=True, **take(new)))))
+        return keep(package.responses(**take(new)))
+
+    return loop_async(job, ask_async) if job.mode in (ASYNC, ASYNC_STREAMED) else loop(job, ask)
+
+
+def _last(events: list[Any]) -> Any:
+    """The response that the last event brings."""
+    return next(event.response for event in reversed(events) if event.type == "response.completed")
+
+
 def _script(name: str, front: str, prefix: str, base: str) -> Script:
     lines = (
         f'import litellm\nlitellm.completion(model="{prefix}...", messages=messages, '
@@ -85,6 +139,13 @@ def _script(name: str, front: str, prefix: str, base: str) -> Script:
 
 _ADDRESS = "http://127.0.0.1:8484"
 CHAT = _script("litellm openai/", "openai-chat", "openai/", f"{_ADDRESS}/v1")
-RESPONSES = _script("litellm openai/responses/", "openai-responses", "openai/responses/", f"{_ADDRESS}/v1")
+RESPONSES = Script(
+    "litellm responses",
+    "openai-responses",
+    ("litellm",),
+    (*WAYS, STRUCTURED),
+    _hold_responses,
+    f'import litellm\nlitellm.responses(model="openai/...", input="...", api_base="{_ADDRESS}/v1", api_key="tb-...")',
+)
 MESSAGES = _script("litellm anthropic/", "anthropic", "anthropic/", _ADDRESS)
 GEMINI = _script("litellm gemini/", "gemini", "gemini/", f"{_ADDRESS}/v1beta")

@@ -7,9 +7,8 @@ that may wait for its client, so that a slow client slows its upstream.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from functools import partial
 from typing import Protocol, assert_never
 
 from thinkback.drive.agenda import Agenda
@@ -49,7 +48,7 @@ class Driver:
         relay: Relay,
         transport: Callable[[Plan], AsyncTransport],
         timeouts: Timeouts,
-        append: Callable[[Step], Sequence[Commit]],
+        append: Callable[[Step], Awaitable[Sequence[Commit]]],
         executor: Executor,
         body_of: Callable[[Plan], bytes],
     ) -> None:
@@ -106,8 +105,7 @@ class Driver:
                     assert_never(command)
 
     async def _store(self, command: events.Append) -> None:
-        work = partial(self._append, command.step)
-        commits = await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        commits = await self._append(command.step)
         self._agenda.tell(events.Appended(command.id, tuple(commits), now()))
         self._agenda.done()
 

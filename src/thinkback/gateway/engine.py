@@ -32,7 +32,10 @@ from thinkback.gateway.relay import Relay
 from thinkback.gateway.routing import Choice, Route, Router
 from thinkback.gateway.sealing import Sealer
 from thinkback.gateway.settings import layers_of
+from thinkback.gateway.spool import Spool
 from thinkback.gateway.stores import TenantLogs
+from thinkback.gateway.storing import Storing
+from thinkback.gateway.writing import Writing
 from thinkback.log.protocol import Entry
 from thinkback.log.seal import seal
 from thinkback.model import canonical
@@ -71,15 +74,18 @@ class Engine:
         sealer: Sealer,
         rulebook: Rulebook,
         transport: Callable[[str | None], AsyncTransport],
+        spool: Spool | None = None,
     ) -> None:
         self.config = config
         self.logs = logs
+        self.storing = Storing(lambda tenant, entry: logs.of(tenant).recognition.record(entry), spool)
         self.sealer = sealer
         self.rulebook = rulebook
         self.router = Router(config, rulebook)
         self.transport = transport
         self.histories = Histories()
         self.executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-store")
+        self._writing = Writing(logs.of, self.executor)
 
     def configure(self, config: Config) -> None:
         """Another configuration for the requests that come from now on."""
@@ -90,9 +96,12 @@ class Engine:
         """Answer one request. Whatever goes wrong is told to the client; cancelled, what arrived is stored."""
         await Exchange(self, incoming, sink).run()
 
-    def record(self, tenant: str, entry: Entry) -> object:
-        """Store a step of a conversation."""
-        return self.logs.of(tenant).recognition.record(entry)
+    async def record(self, tenant: str, entry: Entry) -> bool:
+        """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool."""
+        if self.storing.has_spool:
+            return await self.in_thread(partial(self.storing, tenant, entry))
+        await self._writing.record(tenant, entry)
+        return True
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """What ``work`` gives, on a thread for the store."""
@@ -101,6 +110,7 @@ class Engine:
     async def close(self) -> None:
         """Close the logs, after what is being stored."""
         await asyncio.to_thread(self.executor.shutdown)
+        self.storing.close()
         self.logs.close()
 
 
@@ -184,14 +194,14 @@ class Exchange:
         self._known = conversation.request_of(drafts, facts.previous_response)
 
     async def _recognise(self) -> None:
-        engine, tenant, known = self._engine, self._grant.tenant, self._known
+        known = self._known
         started = time.monotonic()
         records = self._grant.recording != "off"
+        found = conversation.unknown(known)
         if records and (known.previous or any(message.speaker == "assistant" for message in known.said)):
-            log = engine.logs.of(tenant)
-            found = await conversation.find(known, log, tenant, self._scope, engine.histories, engine.in_thread)
-        else:
-            found = conversation.unknown(known)
+            in_log = await self._engine.storing.asked(self._find)
+            self._notes.degraded = "store" if in_log is None else ""
+            found = in_log or found
         self._known, self._found = conversation.whole(found, known), found
         self._notes.phases["recognise"] = time.monotonic() - started
         history = found.history
@@ -199,12 +209,22 @@ class Exchange:
         commits = seal(Step(self._id, tuple(conversation.opening(found, known)), self._now), at)
         history.take(commits)
         session, branch = (found.base.session, found.base.branch) if found.base is not None else (new_id(), "main")
-        store = partial(engine.record, tenant) if records else _nowhere
+        store = self._store if records else _nowhere
         self._recorder = Recorder(store, session, f"{self._grant.key}/{session}", self._now, branch, at)
         self._recorder.hold(commits)
         self._missing = conversation.still_missing(found, known)
         self._notes.session = session if records else ""
-        self._notes.reattach = _reattach(known, self._missing) if records else "unavailable"
+        can_know = records and not self._notes.degraded
+        self._notes.reattach = _reattach(known, self._missing) if can_know else "unavailable"
+
+    async def _find(self) -> conversation.Found:
+        engine, tenant = self._engine, self._grant.tenant
+        log = await engine.in_thread(partial(engine.logs.of, tenant))
+        return await conversation.find(self._known, log, tenant, self._scope, engine.histories, engine.in_thread)
+
+    async def _store(self, entry: Entry) -> None:
+        if not await self._engine.record(self._grant.tenant, entry):
+            self._notes.degraded = "store"
 
     # -- the request -----------------------------------------------------------------------------------------------
 
@@ -313,12 +333,12 @@ class Exchange:
         weight = 4 * len(self._incoming.body) + 4096
         self._engine.histories.keep(self._grant.tenant, self._found.history, weight)
 
-    def _append(self, step: Step) -> Sequence[Commit]:
+    async def _append(self, step: Step) -> Sequence[Commit]:
         """Store a step of the turn, with that by which its response is found again."""
         started = time.monotonic()
         names = self._shown_as if self._incoming.front == "openai-responses" else lambda response: ""
         sightings = conversation.sightings(self._known, step, self._scope, names)
-        commits = self._recorder.append(step, self._found.history.head, sightings)
+        commits = await self._recorder.append(step, self._found.history.head, sightings)
         self._notes.phases["store"] = time.monotonic() - started
         return commits
 
@@ -340,6 +360,7 @@ class Exchange:
             usage=self._facts.wants_usage,
             state=self._keeper(plan).blocks,
             block=exchange.block,
+            request=self._request.params,
         )
 
     def _keeper(self, plan: Plan) -> state.Keeper:
@@ -396,7 +417,7 @@ def _is_upstreams(error: Exception) -> bool:
     return isinstance(error, NetworkError)
 
 
-def _nowhere(entry: Entry) -> None:
+async def _nowhere(entry: Entry) -> None:
     """Nothing is recorded."""
 
 

@@ -11,6 +11,7 @@ from thinkback.errors import NotFoundError
 from thinkback.gateway.config import Config
 from thinkback.gateway.config import Store as Kept
 from thinkback.session.config import config_dir
+from thinkback.stores import SERVER
 
 if TYPE_CHECKING:
     from thinkback.stores.office.protocol import Office
@@ -49,6 +50,13 @@ def state_place(store: Kept, environment: Mapping[str, str] = os.environ) -> str
     import platformdirs
 
     return str(Path(platformdirs.user_data_dir("thinkback", appauthor=False)) / "gateway")
+
+
+def spool_place(store: Kept, place: str) -> Path:
+    """The directory of the spool: what is configured, else beside the state, or in the user's data directory."""
+    if store.spool:
+        return Path(store.spool).expanduser()
+    return Path(state_place(Kept()) if place.startswith(SERVER) else place) / "spool"
 
 
 def office_of(config: Config, environment: Mapping[str, str] = os.environ) -> Office:

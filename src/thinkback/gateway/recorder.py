@@ -7,14 +7,14 @@ it. Must not: decide what is kept (``recording``), or know a database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from thinkback.errors import HeadMovedError
 from thinkback.log.protocol import Entry, Sighting
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Commit, Head, Step
 
-Store = Callable[[Entry], object]
+Store = Callable[[Entry], Awaitable[object]]
 """Stores an entry, once by its step's id. Raises ``HeadMovedError`` and ``StoreError``."""
 
 
@@ -34,8 +34,8 @@ class Recorder:
         """Keep ``commits``, sealed behind what there is, for the next step: they are stored with it."""
         self._held += commits
 
-    def append(self, step: Step, head: Head, sightings: Sequence[Sighting] = ()) -> list[Commit]:
-        """Store ``step`` on top of ``head``, with what was held; returns its commits. May wait: not for an event loop.
+    async def append(self, step: Step, head: Head, sightings: Sequence[Sighting] = ()) -> list[Commit]:
+        """Store ``step`` on top of ``head``, with what was held; returns its commits.
 
         A step that was stored by an earlier attempt is not stored again.
         """
@@ -51,17 +51,17 @@ class Recorder:
             sightings=sightings,
         )
         try:
-            self._store(entry)
+            await self._store(entry)
         except HeadMovedError:
-            self._open(entry)
+            await self._open(entry)
         self._held = []
         self._at = head_of(commits)
         return commits
 
-    def _open(self, entry: Entry) -> None:
+    async def _open(self, entry: Entry) -> None:
         """Another request was quicker, or the client went back to an earlier place: a branch from there."""
         branch = f"{entry.branch}-{entry.step[:8]}"
-        self._store(
+        await self._store(
             Entry(
                 entry.session,
                 entry.name,

@@ -52,6 +52,7 @@ class Relay:
         self._change: Callable[[str], str] = str
         self._secrets: list[bytes] = []
         self._writer: ResponseWriter | None = None
+        self._opening = b""
         self._rest = b""
         self._held: list[bytes] = []
 
@@ -68,6 +69,8 @@ class Relay:
             self._change = self._seal(plan)
         elif self.streams:
             self._writer = self._front.writer(self._shown(plan))
+            # A writer numbers its events as it writes them.
+            self._opening = self._writer.begin()
 
     async def piece(self, data: bytes) -> None:
         """Whole events go out; what is no event yet, and everything of a document, waits."""
@@ -96,7 +99,7 @@ class Relay:
             return
         data = writer.show(deltas)
         if data:
-            await self._write(data if self.started else writer.begin() + data)
+            await self._write(data if self.started else self._opening + data)
 
     # -- its end ---------------------------------------------------------------------------------------------------
 
@@ -109,7 +112,7 @@ class Relay:
             await self._finish(self._sealed(self._clean(b"".join(self._held) + self._rest)))
         elif self._writer is not None:
             rest = self._writer.end(self._counted(result))
-            await self._finish(rest if self.started else self._writer.begin() + rest)
+            await self._finish(rest if self.started else self._opening + rest)
         else:
             assert self._plan is not None
             await self.document(200, self._front.write_response(self._counted(result), self._shown(self._plan)))
@@ -137,17 +140,17 @@ class Relay:
 
     async def _write(self, data: bytes) -> None:
         if not self.started:
-            await self._start(200, {"content-type": f"{_STREAM}; charset=utf-8", "cache-control": "no-cache"})
+            await self._start(200, {"content-type": f"{_STREAM}; charset=utf-8"})
         await self._sink.write(data)
 
     async def _finish(self, data: bytes) -> None:
         if not self.started:
-            await self._start(200, {"content-type": f"{_STREAM}; charset=utf-8", "cache-control": "no-cache"})
+            await self._start(200, {"content-type": f"{_STREAM}; charset=utf-8"})
         await self._sink.end(data)
 
     async def document(self, status: int, body: bytes, more: Mapping[str, str] | None = None) -> None:
         """A whole response of this status."""
-        headers = {"content-type": self._front.document_type, "content-length": str(len(body)), **(more or {})}
+        headers = {"content-type": self._front.document_type, **(more or {})}
         await self._start(status, headers)
         await self._sink.end(body)
 

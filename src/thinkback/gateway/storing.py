@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from thinkback.errors import HeadMovedError, IdTakenError, StoreError, ThinkbackError
 from thinkback.gateway.spool import Drained, Recorder, Spool
 from thinkback.log.protocol import Entry
+
+T = TypeVar("T")
 
 EVERY = 2.0
 """Seconds between drains, of a spool that holds something."""
@@ -37,6 +40,11 @@ class Storing:
         self._record, self._spool, self._clock = record, spool, clock
         self._rests_until = float("-inf")
 
+    @property
+    def has_spool(self) -> bool:
+        """Whether steps may wait in a spool."""
+        return self._spool is not None
+
     def __call__(self, tenant: str, entry: Entry) -> bool:
         """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool.
 
@@ -46,16 +54,37 @@ class Storing:
         if spool is None:
             self._record(tenant, entry)
             return True
-        if self._clock() >= self._rests_until and not spool.holds(tenant, entry.session):
+        if not self._rests and not spool.holds(tenant, entry.session):
             try:
                 self._record(tenant, entry)
                 return True
-            except _DEFINITE:
-                raise
-            except StoreError:
-                self._rests_until = self._clock() + REST
+            except StoreError as error:
+                if not self._may_fail(error):
+                    raise
         spool.put(tenant, entry)
         return False
+
+    async def asked(self, ask: Callable[[], Awaitable[T]]) -> T | None:
+        """What ``ask`` finds in a log; ``None`` while the database is in trouble and the gateway may do without."""
+        if self._rests:
+            return None
+        try:
+            return await ask()
+        except StoreError as error:
+            if not self._may_fail(error):
+                raise
+            return None
+
+    def _may_fail(self, error: StoreError) -> bool:
+        """Whether the gateway does without the database, which has just said ``error``, for a moment."""
+        if self._spool is None or isinstance(error, _DEFINITE):
+            return False
+        self._rests_until = self._clock() + REST
+        return True
+
+    @property
+    def _rests(self) -> bool:
+        return self._clock() < self._rests_until
 
     def drain(self) -> Drained:
         """Store what waits in the spool, as far as the database goes along."""

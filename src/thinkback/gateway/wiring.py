@@ -21,10 +21,11 @@ from thinkback.gateway.keys import Access
 from thinkback.gateway.limits import Limiter
 from thinkback.gateway.logs import Log
 from thinkback.gateway.metrics import Metrics
-from thinkback.gateway.places import state_place
+from thinkback.gateway.places import spool_place, state_place
 from thinkback.gateway.sealing import Sealer
 from thinkback.gateway.secret import own_secret, read_secret
 from thinkback.gateway.spending import Spending
+from thinkback.gateway.spool import Drained, Spool
 from thinkback.gateway.stores import TenantLogs
 from thinkback.gateway.upstream import Upstream
 from thinkback.rules import load_rulebook
@@ -62,10 +63,21 @@ class Wired:
         self._once = Idempotency(
             office, engine.sealer, self._executor, keep_for=config.recording.idempotency_for * 3600, blind=blind
         )
-        self._keeping = asyncio.create_task(self._spending.keep(self._complain))
+        self._keeping = (
+            asyncio.create_task(self._spending.keep(self._complain)),
+            asyncio.create_task(engine.storing.keep(self._tell)),
+        )
 
     def _complain(self, error: StoreError) -> None:
         self._log.line("warning", "spending_not_stored", {"reason": error.kind})
+
+    def _tell(self, of_the_spool: Drained | ThinkbackError) -> None:
+        """What became of steps that had waited for the database."""
+        if isinstance(of_the_spool, ThinkbackError):
+            self._log.line("warning", "spool_not_drained", {"reason": of_the_spool.kind})
+        else:
+            level = "error" if of_the_spool.aside else "info"
+            self._log.line(level, "spool_drained", dict(of_the_spool._asdict()))
 
     async def admit(self, secret: str, address: str) -> Grant:
         """The grant of the key that was presented. Raises ``Refused``."""
@@ -110,9 +122,9 @@ class Wired:
 
     async def close(self) -> None:
         """Close what is open, after what is being stored."""
-        self._keeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._keeping
+        for keeping in self._keeping:
+            keeping.cancel()
+        await asyncio.gather(*self._keeping, return_exceptions=True)
         with suppress(StoreError):
             await self._spending.flush()
         await self._engine.close()
@@ -153,7 +165,8 @@ def _opened(config: Config) -> tuple[Office, Engine, Transports]:
         sealer = sealer_of(config, place)
         transports = Transports()
         logs = TenantLogs(place, config.store)
-        engine = Engine(config, logs, sealer, load_rulebook(user_rule_files()), transports)
+        spool = Spool(spool_place(config.store, place), sealer) if config.store.degraded == "pass" else None
+        engine = Engine(config, logs, sealer, load_rulebook(user_rule_files()), transports, spool)
     except ThinkbackError:
         office.close()
         raise

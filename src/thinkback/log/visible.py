@@ -36,6 +36,7 @@ _SPEAKERS: dict[str, Speaker] = {
     "other": "assistant",
     "media": "assistant",
 }
+_SHARED = 6
 # Where whole numbers of a program that has only floating-point ones end.
 _EXACT = 2**53
 _TO_STANDARD = str.maketrans("-_", "+/", "= \t\r\n")
@@ -88,14 +89,15 @@ def chain(values: Iterable[bytes], last: bytes = b"") -> list[bytes]:
     """For each message a digest of all from the first one up to it; ``last`` is that of the message before them."""
     links: list[bytes] = []
     for value in values:
-        last = _digest(_CHAIN, last + value)
+        last = _beside(value, _digest(_CHAIN, last + value))
         links.append(last)
     return links
 
 
 def windows(values: Sequence[bytes]) -> list[bytes]:
     """For each message a digest of it and the three before it, as far as there are any."""
-    return [_digest(_WINDOW, b"".join(values[max(0, at - WINDOW + 1) : at + 1])) for at in range(len(values))]
+    runs = (values[max(0, at - WINDOW + 1) : at + 1] for at in range(len(values)))
+    return [_beside(run[-1], _digest(_WINDOW, b"".join(run))) for run in runs]
 
 
 def of_call(call: str) -> bytes:
@@ -327,6 +329,11 @@ def _utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return canonical.whole(text).encode("utf-8", "surrogatepass")
+
+
+def _beside(value: bytes, digest: bytes) -> bytes:
+    """A digest that lies beside others of the same message in an ordered index: one page changes, not one for each."""
+    return value[:_SHARED] + digest[:-_SHARED]
 
 
 def _digest(domain: bytes, data: bytes) -> bytes:

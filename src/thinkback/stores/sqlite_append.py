@@ -33,8 +33,10 @@ JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 WHERE s.id = ?1
 """
-_IS_THERE = "SELECT 1 FROM sessions WHERE id = ? AND name IS NOT NULL"
-_IS_TAKEN = "SELECT 1 FROM sessions WHERE name = ?"
+_IS_THERE = """
+SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1 AND name IS NOT NULL),
+       EXISTS (SELECT 1 FROM sessions WHERE name = ?2)
+"""
 _IS_KNOWN = "SELECT 1 FROM steps WHERE session = ? AND id = ?"
 _ADD_SEGMENT = """
 INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
@@ -79,19 +81,29 @@ class Appends:
 
     def record(self, entry: Entry) -> bool:
         """Append a step that may open its session and branch, with its sightings; ``False`` if the step was there."""
-        item = _Append(entry.session, entry.step, entry.commits, entry.expected, entry.branch)
-        item.entry, item.sightings = entry, check_entry(entry)
-        return self._store(item)
+        return self._store(_recorded(entry))
+
+    def record_all(self, entries: Sequence[Entry]) -> list[bool | Exception]:
+        """The same for many in one transaction: whether each is new, or why it alone cannot be stored."""
+        items: list[_Append] = []
+        outcomes: list[_Append | Exception] = []
+        for entry in entries:
+            try:
+                items.append(_recorded(entry))
+            except _FAULTS as error:
+                outcomes.append(error)
+            else:
+                outcomes.append(items[-1])
+        if items:
+            self._commit(items)
+        return [_outcome(one) if isinstance(one, _Append) else one for one in outcomes]
 
     def _store(self, item: _Append) -> bool:
         self._group.run(item)
-        if item.failure is not None:
-            raise item.failure
-        if item.stored is None:
-            raise StoreError(
-                "the append was interrupted", next_actions=("append the same step again: it is stored at most once",)
-            )
-        return item.stored
+        outcome = _outcome(item)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def _commit(self, batch: list[_Append]) -> None:
         """Store a batch of steps in one transaction. Outcomes count only once it is committed."""
@@ -108,6 +120,22 @@ class Appends:
                 item.failure = named(outcome, self._file.path)
             else:
                 item.failure = outcome
+
+
+def _recorded(entry: Entry) -> _Append:
+    item = _Append(entry.session, entry.step, entry.commits, entry.expected, entry.branch)
+    item.entry, item.sightings = entry, check_entry(entry)
+    return item
+
+
+def _outcome(item: _Append) -> bool | Exception:
+    if item.failure is not None:
+        return item.failure
+    if item.stored is not None:
+        return item.stored
+    return StoreError(
+        "the append was interrupted", next_actions=("append the same step again: it is stored at most once",)
+    )
 
 
 def _attempt(db: Connection, item: _Append, alone: bool) -> bool | Exception:
@@ -154,8 +182,9 @@ def _add_step(db: Connection, item: _Append) -> bool:
 
 def _open(db: Connection, item: _Append, entry: Entry) -> bool:
     """Make the session and the branch that a step begins, and add it."""
-    if db.execute(_IS_THERE, (item.session,)).fetchone() is None and item.expected == EMPTY:
-        if db.execute(_IS_TAKEN, (entry.name,)).fetchone():
+    is_there, is_taken = db.execute(_IS_THERE, (item.session, entry.name)).fetchone()
+    if not is_there and item.expected == EMPTY:
+        if is_taken:
             raise name_taken(entry.name)
         add_session(db, item.session, entry.name, entry.created, None)
         if item.branch == MAIN:

@@ -52,6 +52,7 @@ class SqliteRecognition:
     def __init__(self, file: LogFile, appends: Appends) -> None:
         self._file = file
         self.record = appends.record
+        self.record_all = appends.record_all
 
     def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
         """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""

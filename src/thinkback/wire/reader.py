@@ -10,7 +10,7 @@ A base class because a reader is state over time, and this half of the state is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Failure
@@ -19,17 +19,23 @@ from thinkback.wire.documents import read_object
 from thinkback.wire.framing import FRAMERS, Framer, Framing
 
 
+class _Part(Protocol):
+    """One block to be."""
+
+    def block(self) -> Block: ...
+
+
 class BodyReader:
     """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response.
 
     A dialect brings ``_read``, which reads complete payloads until one sets ``_error``; ``_take``, the deltas since
-    the last time, and ``_blocks`` (mostly those of its accumulator, with no call in between); and ``result``.
+    the last time, and ``_begun`` (mostly those of its accumulator, with no call in between); and ``result``.
     """
 
     _read: Callable[[list[bytes]], None]
     _take: Callable[[], list[Delta]]
-    # The blocks as far as they have come.
-    _blocks: Callable[[], Sequence[Block]]
+    # The parts of the response that have begun.
+    _begun: Sequence[_Part]
     # What a stream consists of, as its failures call it.
     _unit = "an event"
 
@@ -79,8 +85,7 @@ class BodyReader:
 
     def block(self, index: int) -> Block | None:
         """The block at ``index`` as far as it has come; ``None`` where none was begun."""
-        blocks = self._blocks()
-        return blocks[index] if 0 <= index < len(blocks) else None
+        return self._begun[index].block() if 0 <= index < len(self._begun) else None
 
     def _read_document(self, payload: bytes) -> None:
         """A body that is one JSON document."""

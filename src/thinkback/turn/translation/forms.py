@@ -48,6 +48,7 @@ _ABOUT: Mapping[str, tuple[str, frozenset[str]]] = {
     "openai-chat": ("response_format.json_schema", frozenset({"strict", "description"})),
     "openai-responses": ("text.format", frozenset({"strict", "description"})),
 }
+_KNOWN = frozenset({"description", "json_schema", "mime_type", "name", "schema", "strict", "structure", "type"})
 _MIME, _SCHEMAS = "generationConfig.responseMimeType", ("responseJsonSchema", "responseSchema")
 _JSON_TYPE = "application/json"
 # Google writes these as text, because they are 64 bits wide.
@@ -62,7 +63,8 @@ def read(dialect: str, params: Params, seen: set[str]) -> Form | None:
         value = lookup(params, path)
         form = _form_of(value) if value is not None else None
         if form is not None or (isinstance(value, dict) and _is_text(value)):
-            seen.add(path)
+            known = [f"{path}.{key}" for key in value if key in _KNOWN] if isinstance(value, dict) else []
+            seen.update(known if known and (form is None or form.schema is not value) else [path])
             return form
     return None
 

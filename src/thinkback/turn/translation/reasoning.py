@@ -73,6 +73,8 @@ _SHOWN: Mapping[str, tuple[str, ...]] = {
     "openai-responses": ("reasoning.summary", "reasoning.generate_summary", "reasoning.exclude"),
 }
 _YES, _NO = ("summarized", "auto", "concise", "detailed", True), ("omitted", "none", False)
+# Where a client that does not ask gets none to see: its program may take the first text for the answer.
+_HIDDEN_UNASKED = frozenset({"gemini"})
 _VERBOSITY: Mapping[str, str] = {"openai-chat": "verbosity", "openai-responses": "text.verbosity"}
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _ON, _OFF = ("enabled", "adaptive", "auto", True), ("disabled", False)
@@ -124,6 +126,13 @@ def _read_shown(dialect: str, params: Params, said: dict[str, Any], seen: set[st
 def _is(value: Any, words: tuple[Any, ...]) -> bool:
     """Whether ``value`` is one of ``words``; 1 is not ``True``."""
     return any(value is word or (isinstance(word, str) and value == word) for word in words)
+
+
+def hidden_unasked(dialect: str, settings: Settings) -> Settings:
+    """``settings`` under what a client of ``dialect`` expects that asks for nothing, unless somebody said otherwise."""
+    if dialect not in _HIDDEN_UNASKED or "reasoning.includeInResponse" in settings.explicit:
+        return settings
+    return msgspec.structs.replace(settings, include_in_response=False)
 
 
 def wanted(settings: Settings, wished: Settings, target: Target, left: list[str]) -> Settings:

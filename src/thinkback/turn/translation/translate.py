@@ -47,6 +47,7 @@ def translate(front: str, target: Target, params: Params, settings: Settings) ->
     wishes = parameters.read(front, params)
     native, left = parameters.write(target, wishes)
     left += [f"{path}: {spoken} has no name for it" for path in wishes.rest]
+    settings = reasoning.hidden_unasked(front, settings)
     return Translated(native, reasoning.wanted(settings, wishes.settings, target, left), tuple(left))
 
 

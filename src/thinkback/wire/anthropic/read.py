@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Origin
+from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
 from thinkback.model.deltas import Delta
 from thinkback.wire.anthropic import events
@@ -57,7 +57,7 @@ class Reader(BodyReader):
         if framing == "event-stream":
             self._framer = ChunkFramer()
         self._response = response
-        self._parts: list[Part] = []
+        self._parts = self._begun = list[Part]()
         self._at: dict[int, Part] = {}
         self._deltas: list[Delta] = []
         self._envelope: dict[str, Any] = {}
@@ -66,7 +66,7 @@ class Reader(BodyReader):
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
         error = self._error or self._unfinished()
-        blocks = self._blocks()
+        blocks = tuple(part.block() for part in self._parts)
         stop = _STOPS.get(self.finish or "", "")
         response = Response(
             origin=msgspec.structs.replace(self._origin, served_model=self._word("model")),
@@ -88,9 +88,6 @@ class Reader(BodyReader):
     def _word(self, field: str) -> str:
         value = self._envelope.get(field)
         return canonical.whole(value) if isinstance(value, str) else ""
-
-    def _blocks(self) -> tuple[Block, ...]:
-        return tuple(part.block() for part in self._parts)
 
     def _take(self) -> list[Delta]:
         deltas, self._deltas = self._deltas, []

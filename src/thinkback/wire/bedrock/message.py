@@ -24,6 +24,7 @@ class MessageBuilder:
     def __init__(self, response: str = "") -> None:
         self._arrival = Arrival(response)
         self.take = self._arrival.take
+        self.parts = self._arrival.parts
         self._text = TextChannel(self._arrival)
         self._open: dict[int, _Open] = {}
         self._reasons = False

@@ -38,7 +38,7 @@ class Reader(BodyReader):
         super().__init__(origin, framing)
         self._message = MessageBuilder(response)
         self._take = self._message.take
-        self._blocks = self._message.blocks
+        self._begun = self._message.parts
         self._usage: Any = None
         self._envelope: dict[str, Any] = {}
         self._extra: dict[str, Any] = {}

@@ -24,7 +24,7 @@ class MessageBuilder:
 
     def __init__(self, response: str = "") -> None:
         self._response = response
-        self._parts: list[Part] = []
+        self.parts: list[Part] = []
         self._deltas: list[Delta] = []
         self._items: dict[int, TextPart | OtherPart] = {}
         self._calls: dict[int, CallPart] = {}
@@ -83,7 +83,7 @@ class MessageBuilder:
 
     def blocks(self) -> tuple[Block, ...]:
         """The blocks as far as they have come, in order of arrival."""
-        return tuple(part.block() for part in self._parts)
+        return tuple(part.block() for part in self.parts)
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -91,8 +91,8 @@ class MessageBuilder:
         return {**self._rest, **({"citations": self._citations} if self._citations else {})}
 
     def _open(self, part: Part) -> None:
-        part.at = len(self._parts)
-        self._parts.append(part)
+        part.at = len(self.parts)
+        self.parts.append(part)
 
     def _open_text(self, field: str) -> TextPart:
         part = TextPart(field)

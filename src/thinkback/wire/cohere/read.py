@@ -31,7 +31,7 @@ class Reader(BodyReader):
         super().__init__(origin, framing)
         self._message = MessageBuilder(response)
         self._take = self._message.take
-        self._blocks = self._message.blocks
+        self._begun = self._message.parts
         self._id = ""
         self._usage: Any = None
         self._envelope: dict[str, Any] = {}

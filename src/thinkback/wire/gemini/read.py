@@ -58,7 +58,7 @@ class Reader(BodyReader):
         self._response = response
         self._parts = Parts(response)
         self._take = self._parts.take
-        self._blocks = self._parts.blocks
+        self._begun = self._parts.parts
         self._envelope = Envelope()
         self._seen = False
         self._id = ""
@@ -155,7 +155,7 @@ class Reader(BodyReader):
         self._is_whole = True
         self._parts = Parts(self._response, streams=False)
         self._take = self._parts.take
-        self._blocks = self._parts.blocks
+        self._begun = self._parts.parts
         self._read_body(payload)
 
     def _read_body(self, payload: bytes) -> None:

@@ -43,7 +43,7 @@ class Reader(BodyReader):
         super().__init__(origin, framing)
         self._steps = Steps(response)
         self._take = self._steps.take
-        self._blocks = self._steps.blocks
+        self._begun = self._steps.items
         self._envelope: dict[str, Any] = {}
         self._usage: Any = None
         self._status = ""

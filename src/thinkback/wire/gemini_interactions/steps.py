@@ -82,10 +82,10 @@ class Steps:
     where the step says anything beside them.
     """
 
-    __slots__ = ("_deltas", "_items", "_known", "_response")
+    __slots__ = ("_deltas", "_known", "_response", "items")
 
     def __init__(self, response: str = "") -> None:
-        self._items: list[_Item] = []
+        self.items: list[_Item] = []
         self._response = response
         # The item that grows; an output none of whose contents does has none.
         self._known: dict[int, _Item | None] = {}
@@ -125,8 +125,8 @@ class Steps:
                 self._say_arguments(item, arguments or canonical.source(begun))
 
     def _open(self, kind: _Kind, begun: Mapping[str, Any]) -> _Item:
-        item = _Item(kind, len(self._items), begun)
-        self._items.append(item)
+        item = _Item(kind, len(self.items), begun)
+        self.items.append(item)
         return item
 
     def add_text(self, index: int, text: str) -> None:
@@ -239,4 +239,4 @@ class Steps:
 
     def blocks(self) -> list[Block]:
         """The blocks as far as they have come."""
-        return [item.block() for item in self._items]
+        return [item.block() for item in self.items]

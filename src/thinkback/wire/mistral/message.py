@@ -26,6 +26,7 @@ class MessageBuilder:
     def __init__(self, response: str = "", *, keeps_index: bool = False) -> None:
         self._arrival = Arrival(response)
         self.take = self._arrival.take
+        self.parts = self._arrival.parts
         self._thought: ThinkPart | None = None
         self._calls: dict[int, CallPart] = {}
         self._call: CallPart | None = None

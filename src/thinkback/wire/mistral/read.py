@@ -41,7 +41,7 @@ class Reader(ChoicesReader[chunks.Chunk]):
         self._decode = chunks.decode_chunk
         self._message = MessageBuilder(response)
         self._take = self._message.take
-        self._blocks = self._message.blocks
+        self._begun = self._message.parts
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""

@@ -22,6 +22,7 @@ class MessageBuilder:
     def __init__(self, response: str = "", *, keeps_index: bool = False) -> None:
         self._arrival = Arrival(response)
         self.take = self._arrival.take
+        self.parts = self._arrival.parts
         self._tags = TagSplitter()
         self._tagged = ThoughtPart("content")
         self._thinks = False

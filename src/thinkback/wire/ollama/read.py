@@ -37,7 +37,7 @@ class Reader(BodyReader):
         super().__init__(origin, framing)
         self._message = MessageBuilder(response)
         self._take = self._message.take
-        self._blocks = self._message.blocks
+        self._begun = self._message.parts
         self._first = b""
         self._model = ""
         self._fields: dict[str, Any] = {}

@@ -25,6 +25,7 @@ class MessageBuilder:
     def __init__(self, response: str = "", reasoning_field: str = "") -> None:
         self._arrival = Arrival(response)
         self.take = self._arrival.take
+        self.parts = self._arrival.parts
         self._calls = Calls(self._arrival)
         self._reasoning = Reasoning(self._arrival, self._calls, reasoning_field)
         self._content = Content(self._arrival, self._reasoning)

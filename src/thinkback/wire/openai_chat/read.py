@@ -41,7 +41,7 @@ class Reader(ChoicesReader[chunks.Chunk]):
         self._decode = chunks.decode_chunk
         self._message = MessageBuilder(response, options.reasoning_field if options else "")
         self._take = self._message.take
-        self._blocks = self._message.blocks
+        self._begun = self._message.parts
         self._logprobs: dict[str, list[Any]] = {}
 
     def _release(self) -> None:

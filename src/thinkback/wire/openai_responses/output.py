@@ -25,7 +25,7 @@ class Output:
 
     def __init__(self, response: str = "") -> None:
         self._response = response
-        self._items: list[Item] = []
+        self.items: list[Item] = []
         self._by_index: dict[int | None, Item] = {}
         self._deltas: list[Delta] = []
 
@@ -37,7 +37,7 @@ class Output:
 
     def blocks(self) -> list[Block]:
         """The blocks as far as they have come."""
-        return [item.block() for item in self._items]
+        return [item.block() for item in self.items]
 
     def begin(self, index: int | None, start: dict[str, Any]) -> None:
         """An item begins; at an index that is taken it is another one (a few gateways give each the index 0)."""
@@ -103,10 +103,10 @@ class Output:
 
     def settle(self, output: Sequence[Any], sources: Sequence[str]) -> None:
         """The output as the closing event or a body has it: for items that did not come whole, or not at all."""
-        if any(item.kind != kind_of(whole) for item, whole in zip(self._items, output, strict=False)):
+        if any(item.kind != kind_of(whole) for item, whole in zip(self.items, output, strict=False)):
             return
         for at, (whole, source) in enumerate(zip(output, sources, strict=True)):
-            item = self._items[at] if at < len(self._items) else self._open(at, {"type": kind_of(whole)})
+            item = self.items[at] if at < len(self.items) else self._open(at, {"type": kind_of(whole)})
             if item.done is None:
                 self._finish(item, whole, source)
 
@@ -133,11 +133,11 @@ class Output:
     def _find(self, index: int | None) -> Item | None:
         """The item at ``index``; without one, the last."""
         item = self._by_index.get(index)
-        return self._items[-1] if item is None and index is None and self._items else item
+        return self.items[-1] if item is None and index is None and self.items else item
 
     def _open(self, index: int | None, start: dict[str, Any]) -> Item:
-        item = self._by_index[index] = Item(len(self._items), start)
-        self._items.append(item)
+        item = self._by_index[index] = Item(len(self.items), start)
+        self.items.append(item)
         return item
 
 

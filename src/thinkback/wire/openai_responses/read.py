@@ -40,7 +40,7 @@ class Reader(BodyReader):
         super().__init__(origin, framing)
         self._output = Output(response)
         self._take = self._output.take
-        self._blocks = self._output.blocks
+        self._begun = self._output.items
         self._body: dict[str, Any] = {}
         self._sources: dict[str, str] = {}
         self._status = ""
