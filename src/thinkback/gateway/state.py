@@ -7,10 +7,11 @@ another tenant, key or end user) takes the value it stands for away. Must not: s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
+from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.commits import Draft, Request, Response, block_draft
 
@@ -40,6 +41,13 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     value: str = ""
     blocks: tuple[Block, ...] = ()
     minted: Minted | None = None
+
+
+class _Kept(NamedTuple):
+    """The blocks of a token, and the place at which it stood among the others."""
+
+    place: int
+    blocks: tuple[Block, ...]
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -110,26 +118,22 @@ def _opened_response(group: list[Draft], open: Open, bare: Callable[[str], str])
     header, *rest = group
     blocks: list[Block] = []
     found: list[State] = []
-    late: list[Block] = []
-    told: list[int] = []
+    kept: list[_Kept] = []
     for draft in rest:
         block: Block | None = cast(Block, draft.value)
-        if isinstance(block, ThinkingBlock) and not carriers_of(block):
-            told.append(len(blocks))
         for carrier in carriers_of(cast(Block, draft.value)):
             token = bare(carrier.value)
             if token.startswith(PREFIX) and block is not None:
                 state = _read(open(token))
-                found += [state] if state is not None else []
-                block = _replaced(block, carrier, state, late)
+                if state is not None:
+                    found.append(state)
+                    kept += [_Kept(len(blocks), state.blocks)] if state.blocks else []
+                block = _replaced(block, carrier, state)
         if block is not None:
             blocks.append(block)
-    if any(state.blocks for state in found):
-        # What is readable beside a token repeats what is in it.
-        blocks = [block for at, block in enumerate(blocks) if at not in told]
     if not found and len(blocks) == len(rest):
         return [header, *(block_draft(block, header.response, at) for at, block in enumerate(blocks))]
-    return _drafts(header, _merged(blocks, late), found)
+    return _drafts(header, _merged(blocks, kept), found)
 
 
 def _drafts(header: Draft, blocks: Sequence[Block], found: Sequence[State]) -> list[Draft]:
@@ -150,19 +154,11 @@ def _drafts(header: Draft, blocks: Sequence[Block], found: Sequence[State]) -> l
     return [*drafts, *(block_draft(block, header.response, at) for at, block in enumerate(blocks))]
 
 
-def _replaced(block: Block, carrier: Carrier, state: State | None, late: list[Block]) -> Block | None:
-    """``block`` with what the token stands for; ``None`` where nothing of it is left in its place."""
-    if state is None:
-        return None if isinstance(block, ThinkingBlock) else _with_value(block, carrier, None)
-    if state.value:
+def _replaced(block: Block, carrier: Carrier, state: State | None) -> Block | None:
+    """``block`` with the value that the token stands for, else without; ``None`` where nothing of it is left."""
+    if state is not None and state.value:
         return _with_value(block, carrier, state.value)
-    thoughts = [kept for kept in state.blocks if isinstance(kept, ThinkingBlock)]
-    late += [kept for kept in state.blocks if not isinstance(kept, ThinkingBlock)]
-    if isinstance(block, ThinkingBlock):
-        late += thoughts[1:]
-        return thoughts[0] if thoughts else None
-    late += thoughts
-    return _with_value(block, carrier, None)
+    return None if isinstance(block, ThinkingBlock) else _with_value(block, carrier, None)
 
 
 def _with_value(block: Block, carrier: Carrier, value: str | None) -> Block:
@@ -177,31 +173,60 @@ def _with_value(block: Block, carrier: Carrier, value: str | None) -> Block:
     return msgspec.structs.replace(block, carriers=carriers, wire=wire)
 
 
-def _merged(blocks: list[Block], late: Sequence[Block]) -> list[Block]:
-    """``blocks`` with those that were kept beside them: a call or text takes the place of its echo, reasoning stands
-    before everything.
+def _merged(blocks: Sequence[Block], kept: Sequence[_Kept]) -> list[Block]:
+    """``blocks`` with those that were kept in tokens among them: a call or text takes the place of its echo, or is not
+    said again where there is none; what clients have no word for stands behind the one before it.
     """
-    merged = list(blocks)
-    front = 0
-    for kept in late:
-        at = next((at for at, block in enumerate(merged) if _echoes(block, kept)), None)
-        if at is not None:
-            merged[at] = kept
-        elif isinstance(kept, ThinkingBlock):
-            merged.insert(front, kept)
-            front += 1
-        # else: the client sent it back no more, so it is not said again
-    return merged
+    merged: list[Block | None] = list(blocks)
+    if kept:
+        # What is readable beside a token repeats what is in it.
+        told = (isinstance(block, ThinkingBlock) and not carriers_of(block) for block in blocks)
+        merged = [None if is_told else block for is_told, block in zip(told, blocks, strict=True)]
+    taken: list[Block] = []
+    for place, opened in reversed(kept):
+        at = place
+        for block in opened:
+            echo = _echo(merged, block, taken, place)
+            if echo is not None:
+                merged[echo] = block
+                taken.append(block)
+                at = echo + 1
+            elif not isinstance(block, Text | ToolCall) or (isinstance(block, Text) and not block.text.strip()):
+                # Behind the last text rather than in front: a token does not stand last.
+                is_last = isinstance(block, Text) and at == place == len(merged) - 1
+                at += is_last
+                merged.insert(at, block)
+                at += 1
+    return [block for block in merged if block is not None]
 
 
-def _echoes(block: Block, kept: Block) -> bool:
+def _echo(merged: Sequence[Block | None], kept: Block, taken: Sequence[Block], place: int) -> int | None:
+    """Where the client's own word for ``kept`` stands, from ``place`` on or before it."""
+    places = (*range(place, len(merged)), *range(place))
+    return next((at for at in places if _echoes(merged[at], kept) and not _is_in(taken, merged[at])), None)
+
+
+def _is_in(blocks: Sequence[Block], block: Block | None) -> bool:
+    return any(block is other for other in blocks)
+
+
+def _echoes(block: Block | None, kept: Block) -> bool:
     match block, kept:
-        case ToolCall(), ToolCall():
-            return block.id == kept.id and block.name == kept.name
+        case ToolCall(), ToolCall() if block.name == kept.name:
+            # A call without an id was given one for the client.
+            return block.id == kept.id if kept.id else _value(block.arguments) == _value(kept.arguments)
         case Text(), Text():
             return block.text.strip() == kept.text.strip()
         case _:
             return False
+
+
+def _value(arguments: str) -> object:
+    """What the arguments say, whatever wrote them."""
+    try:
+        return canonical.decode(arguments or "{}")
+    except msgspec.DecodeError:
+        return arguments
 
 
 def _record(state: State) -> Request:
