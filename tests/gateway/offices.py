@@ -42,8 +42,9 @@ class Troubled:
         self.calls: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        part = getattr(self._office, name)
-        return part if callable(part) else _Part(self, name, part)
+        if name in ("keys", "spending", "replays", "carriers"):
+            return _Part(self, name, getattr(self._office, name))
+        return getattr(_Part(self, "office", self._office), name)
 
 
 class _Part:

@@ -27,6 +27,7 @@ from thinkback.gateway.secret import own_secret, read_secret
 from thinkback.gateway.spending import Spending
 from thinkback.gateway.spool import Drained, Spool
 from thinkback.gateway.stores import TenantLogs
+from thinkback.gateway.sweeping import sweep
 from thinkback.gateway.upstream import Upstream
 from thinkback.rules import load_rulebook
 from thinkback.session.config import user_rule_files
@@ -42,34 +43,46 @@ class Wired:
     """Everything behind the server of one process."""
 
     def __init__(self, config: Config, office: Office, engine: Engine, log: Log, transports: Transports) -> None:
-        self._config = config
         self._office = office
         self._engine = engine
         self._log = log
         self._transports = transports
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-office")
-        blind = config.store.degraded == "pass"
-        self._audit = Audit(config.logs.audit or None)
-        self._access = Access(
-            office,
-            self._executor,
-            no_auth=config.server.no_auth,
-            recording=config.recording.mode,
-            stale_for=_STALE if blind else 0.0,
-            audit=self._audit,
-        )
-        self._spending = Spending(office, self._executor, blind=blind)
-        self._limiter = Limiter(_limits(config))
-        self._once = Idempotency(
-            office, engine.sealer, self._executor, keep_for=config.recording.idempotency_for * 3600, blind=blind
-        )
+        self._blind = config.store.degraded == "pass"
+        self._spending = Spending(office, self._executor, blind=self._blind)
+        self._settle(config)
+        self._audit.note("start", process=os.getpid())
         self._keeping = (
             asyncio.create_task(self._spending.keep(self._complain)),
             asyncio.create_task(engine.storing.keep(self._tell)),
+            asyncio.create_task(sweep(office, self._spending, self._executor, self._complain)),
         )
 
+    def _settle(self, config: Config) -> None:
+        """What is made anew when the configuration changes; the store is not."""
+        self._audit = Audit(config.logs.audit or None, self._say)
+        self._access = Access(
+            self._office,
+            self._executor,
+            no_auth=config.server.no_auth,
+            recording=config.recording.mode,
+            stale_for=_STALE if self._blind else 0.0,
+            audit=self._audit,
+        )
+        self._limiter = Limiter(_limits(config))
+        self._once = Idempotency(
+            self._office,
+            self._engine.sealer,
+            self._executor,
+            keep_for=config.recording.idempotency_for * 3600,
+            blind=self._blind,
+        )
+
+    def _say(self, text: str) -> None:
+        self._log.line("warning", "audit_not_written", {"reason": text})
+
     def _complain(self, error: StoreError) -> None:
-        self._log.line("warning", "spending_not_stored", {"reason": error.kind})
+        self._log.line("warning", "office_not_stored", {"reason": error.kind})
 
     def _tell(self, of_the_spool: Drained | ThinkbackError) -> None:
         """What became of steps that had waited for the database."""
@@ -109,16 +122,15 @@ class Wired:
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._office.keys.find, b"\0" * 32)
         except StoreError:
-            passes = self._config.store.degraded == "pass"
-            return Health(passes, {"store": "does not answer"})
+            return Health(self._blind, {"store": "does not answer"})
         return Health(True, {"store": "ok"})
 
     async def configure(self, config: Config) -> None:
         """Serve requests that come from now on by ``config``."""
         self._engine.configure(config)
-        self._limiter = Limiter(_limits(config))
-        self._config = config
-        self._audit.note("configuration.reloaded")
+        self._audit.close()
+        self._settle(config)
+        self._audit.note("configuration.reloaded", process=os.getpid())
 
     async def close(self) -> None:
         """Close what is open, after what is being stored."""
@@ -132,6 +144,7 @@ class Wired:
         await asyncio.to_thread(self._executor.shutdown)
         self._office.close()
         self._audit.close()
+        self._audit.note("stop", process=os.getpid())
 
 
 class Transports:
