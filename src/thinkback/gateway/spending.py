@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from thinkback.errors import StoreError
 from thinkback.gateway.grant import Budget, Grant
@@ -26,6 +26,10 @@ PATIENCE = 2.0
 """Seconds for which a database that may do without is waited for."""
 REMEMBERED = 20_000
 DAYS_KEPT = 400
+
+
+_Counts: TypeAlias = dict[str, dict[str, Use]]
+"""Key to day to what it used."""
 
 
 class _Known(NamedTuple):
@@ -52,16 +56,14 @@ class Spending:
     ) -> None:
         self._office, self._executor, self._blind = office, executor, blind
         self._clock, self._now = clock, now
-        self._waiting: dict[tuple[str, str], Use] = {}
-        self._leaving: dict[tuple[str, str], Use] = {}
+        self._waiting: _Counts = {}
+        self._leaving: _Counts = {}
         self._known: dict[str, _Known] = {}
         self._turn = asyncio.Lock()
 
     def add(self, grant: Grant, use: Use) -> None:
         """Count what a request of ``grant`` used; takes no time."""
-        for period in periods(self._now()):
-            of = (grant.key, period)
-            self._waiting[of] = self._waiting.get(of, Use()).plus(use)
+        _add(self._waiting, grant.key, self._now().date().isoformat(), use)
 
     async def check(self, grant: Grant) -> None:
         """Raise ``Refused`` where the budget of ``grant`` is spent: 429, or 403 where it does not come again.
@@ -74,12 +76,13 @@ class Spending:
         known = self._known.get(grant.key)
         if known is None or self._clock() - known.at >= EVERY:
             known = await self._read(grant.key, known)
-        period = period_of(budget, self._now())
-        of = (grant.key, period)
+        now = self._now()
+        period = period_of(budget, now)
         used = known.uses.get(period, Use())
         for unsaved in (self._waiting, self._leaving):
-            used = used.plus(unsaved.get(of, Use()))
-        _compare(budget, used, self._now())
+            for day, use in unsaved.get(grant.key, {}).items():
+                used = used.plus(use) if period in periods(day) else used
+        _compare(budget, used, now)
 
     async def flush(self) -> None:
         """Store what was counted. Raises ``StoreError``: then it is still counted here, for the next time.
@@ -94,12 +97,13 @@ class Spending:
             if not self._waiting:
                 return
             self._leaving, self._waiting = self._waiting, {}
-            spent = [Spent(key, period, use) for (key, period), use in self._leaving.items()]
+            spent = list(_by_period(self._leaving))
             try:
                 sums = await self._run(lambda: self._office.spending.add(spent))
             except BaseException:
-                for of, use in self._leaving.items():
-                    self._waiting[of] = self._waiting.get(of, Use()).plus(use)
+                for key, days in self._leaving.items():
+                    for day, use in days.items():
+                        _add(self._waiting, key, day, use)
                 raise
             finally:
                 self._leaving = {}
@@ -146,21 +150,35 @@ class Spending:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
 
-def periods(now: datetime) -> Iterator[str]:
-    """What counts a moment: its day, its month, and all time."""
-    day = now.astimezone(UTC).date().isoformat()
-    yield from (day, day[:7], "total")
+def periods(day: str) -> tuple[str, str, str]:
+    """What a day (``2026-11-21``) counts for: itself, its month, and all time."""
+    return day, day[:7], "total"
 
 
 def period_of(budget: Budget, now: datetime) -> str:
-    """The period of ``budget`` that ``now`` is in."""
-    day, month, total = periods(now)
+    """The period of ``budget`` that ``now`` (UTC) is in."""
+    day, month, total = periods(now.date().isoformat())
     return {"day": day, "month": month, "total": total}[budget.period]
 
 
+def _add(counts: _Counts, key: str, day: str, use: Use) -> None:
+    days = counts.setdefault(key, {})
+    days[day] = days[day].plus(use) if day in days else use
+
+
+def _by_period(counts: _Counts) -> Iterator[Spent]:
+    """A row for each key and period."""
+    for key, days in counts.items():
+        sums: dict[str, Use] = {}
+        for day, use in days.items():
+            for period in periods(day):
+                sums[period] = sums.get(period, Use()).plus(use)
+        yield from (Spent(key, period, use) for period, use in sums.items())
+
+
 def resets(budget: Budget, now: datetime) -> datetime | None:
-    """When the next period of ``budget`` begins, ``None`` where it has but one."""
-    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    """When the next period of ``budget`` begins (UTC), ``None`` where it has but one."""
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     match budget.period:
         case "day":
             return day + timedelta(days=1)

@@ -39,7 +39,12 @@ class Use(NamedTuple):
 
     def plus(self, other: Use) -> Use:
         """Both together."""
-        return Use(*(ours + theirs for ours, theirs in zip(self, other, strict=True)))
+        return Use(
+            self.requests + other.requests,
+            self.input + other.input,
+            self.output + other.output,
+            self.reasoning + other.reasoning,
+        )
 
 
 class Spent(NamedTuple):
