@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -48,6 +48,20 @@ class Logs:
 
     def close(self) -> None:
         self.log.close()
+
+
+class Sealed:
+    """Carriers in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, bytes, str], tuple[bytes, int]] = {}
+
+    def put(self, tenant: str, scope: bytes, sealed: Mapping[str, bytes], until: int) -> None:
+        self.rows |= {(tenant, scope, response): (data, until) for response, data in sealed.items()}
+
+    def get(self, tenant: str, scope: bytes, responses: Iterable[str], now: int) -> dict[str, bytes]:
+        found = ((response, self.rows.get((tenant, scope, response))) for response in responses)
+        return {response: row[0] for response, row in found if row is not None and row[1] > now}
 
 
 class Kept:
@@ -134,7 +148,7 @@ def engine(
     }
     alias = Alias((To("deepseek", "deepseek-v4-pro"),))
     made = msgspec.structs.replace(config or Config(), upstreams=places, models={"deepseek-v4-pro": alias})
-    return Engine(made, Logs(log), Sealer(secret), load_rulebook({}), lambda proxy: transport)  # type: ignore[arg-type]
+    return Engine(made, Logs(log), Sealer(secret), load_rulebook({}), lambda proxy: transport, Sealed())  # type: ignore[arg-type]
 
 
 def ask(

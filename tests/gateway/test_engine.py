@@ -13,8 +13,9 @@ import pytest
 from tests.gateway.engines import ASKED, GRANT, KEY, TOOL, Kept, Plays, ask, commits, engine, forgetful_chat
 from thinkback.drive.http import AsyncHttpx2Transport, HttpResponse, Timeouts
 from thinkback.errors import NetworkError
+from thinkback.gateway.config import Config, Records
 from thinkback.gateway.engine import Engine
-from thinkback.gateway.grant import Grant
+from thinkback.gateway.grant import Grant, Recording
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Request, Response, TurnEnded
 from thinkback.referee import Referee
@@ -230,6 +231,36 @@ def test_what_is_not_recorded_is_not_known() -> None:
         made.logs.of("default").list_sessions(),
     )
     assert "thinkback-session" not in kept.headers
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("mode", ["metadata", "reasoning"])
+@pytest.mark.parametrize("model", [DEEPSEEK, BOUND])
+def test_reasoning_comes_back_where_content_is_not_recorded(
+    referee: Referee, model: str, mode: Recording, stream: bool
+) -> None:
+    """The log has who answered and what it cost; whole responses are kept apart, sealed."""
+    made = engine(Fresh(), referee)
+    answers = forgetful_chat(asked(made, grant=Grant("k1", recording=mode)), model, stream=stream)
+    history = commits(made)
+    said = b"".join(commit.payload for commit in history if commit.kind != "reasoning")
+
+    assert [(200, "not-needed"), *[(200, "complete")] * 3] == [
+        (kept.status, kept.headers["thinkback-reattach"]) for kept in answers
+    ]
+    assert not any(word.encode() in said for word in ("Oslo", "Bergen", "degrees", "code word"))
+    thoughts = [commit.value for commit in history if commit.kind == "reasoning"]
+    assert (mode == "reasoning") == all(isinstance(value, ThinkingBlock) for value in thoughts)
+    assert (2, 4, 3) == tuple(sum(c.kind == kind for c in history) for kind in ("user", "response", "tool_result"))
+    assert [] == list(made.logs.of("default").fsck())
+
+
+def test_what_is_kept_apart_runs_out(referee: Referee) -> None:
+    """Then it is missing, and said to be."""
+    made = engine(Fresh(), referee, config=Config(recording=Records(carriers_for=1e-9)))
+    answers = forgetful_chat(asked(made, grant=Grant("k1", recording="metadata")), DEEPSEEK, ASKED[:1])
+
+    assert ["not-needed", "none; missing=1"] == [kept.headers["thinkback-reattach"] for kept in answers]
 
 
 @pytest.mark.parametrize(

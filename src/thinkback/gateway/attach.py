@@ -25,12 +25,12 @@ def added(
     drafts: Sequence[Draft],
     said: Sequence[Said],
     through: int,
-    restored: Mapping[int, Sequence[Commit]],
+    restored: Mapping[int, Sequence[Draft]],
 ) -> list[Draft]:
     """What a request adds to ``base``, in order.
 
     ``drafts`` are those of the whole request and ``said`` its messages; ``base`` ends with message ``through`` (-1: it
-    is empty). ``restored`` has the commits of stored responses for messages behind it.
+    is empty). ``restored`` has the drafts of stored responses for messages behind it.
     """
     start = said[through].at[-1] + 1 if through >= 0 else _instructions(drafts) if base else 0
     places = {at: number for number, message in enumerate(said) for at in message.at if number > through}
@@ -47,7 +47,7 @@ def added(
         if number in restored and draft.kind in _OF_A_RESPONSE:
             if number not in told:
                 told.add(number)
-                rest += [_copy(commit) for commit in restored[number]]
+                rest += restored[number]
             continue
         rest.append(draft)
     rest = _answering(base, rest)
@@ -57,10 +57,6 @@ def added(
 def _instructions(drafts: Sequence[Draft]) -> int:
     """How many drafts a request begins with that say how to answer: they take the place of those it goes on from."""
     return next((at for at, draft in enumerate(drafts) if draft.kind not in ("system", "tools")), len(drafts))
-
-
-def _copy(commit: Commit) -> Draft:
-    return Draft(commit.kind, commit.value, commit.response, commit.index)
 
 
 def _system_changes(base: Sequence[Commit], head: Sequence[Draft]) -> list[Draft]:

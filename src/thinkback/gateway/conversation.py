@@ -51,15 +51,16 @@ class Found(NamedTuple):
     """What is known of a conversation.
 
     ``history`` ends where the conversation was seen last, ``through`` is the last message of the request in it (-1:
-    none). ``copies`` are the commits of stored responses for messages behind it. ``missing`` are (message, why) of
-    answers that nothing is known of.
+    none). ``copies`` are the drafts of stored responses for messages behind it. ``missing`` are (message, why) of
+    answers that nothing is known of. ``recorded`` is the last message that the log has, with its content or without.
     """
 
     base: Seen | None
     history: History
     through: int
-    copies: dict[int, list[Commit]]
+    copies: dict[int, list[Draft]]
     missing: tuple[tuple[int, str], ...]
+    recorded: int = -1
 
 
 def unknown(request: Request) -> Found:
@@ -73,10 +74,10 @@ async def find(
     request: Request, log: Store, tenant: str, scope: bytes, histories: Histories, in_thread: InThread
 ) -> Found:
     """Look ``request`` up in ``log``. Raises ``StoreError``."""
-    seen = await _recognised(request, log, scope, in_thread)
+    seen = await found_in(request, log, scope, in_thread)
     history = await _taken_up(seen.base, log, tenant, histories, in_thread)
     copies = await _copies(seen, log, in_thread)
-    return Found(seen.base, history, seen.through if seen.base is not None else -1, copies, seen.missing)
+    return Found(seen.base, history, seen.through, copies, seen.missing, seen.through)
 
 
 def whole(found: Found, request: Request) -> Request:
@@ -86,7 +87,7 @@ def whole(found: Found, request: Request) -> Request:
     return request_of([*visible.drafts_of(found.history.commits), *request.drafts], request.previous)
 
 
-async def _recognised(request: Request, log: Store, scope: bytes, in_thread: InThread) -> Recognised:
+async def found_in(request: Request, log: Store, scope: bytes, in_thread: InThread) -> Recognised:
     """What the request echoes; of one that only names a response, that one."""
     if request.previous:
         wanted = [visible.of_response(request.previous)]
@@ -112,15 +113,17 @@ async def _taken_up(base: Seen | None, log: Store, tenant: str, histories: Histo
     return History(await in_thread(partial(log.read_to, base.session, base.head.hash)))
 
 
-async def _copies(found: Recognised, log: Store, in_thread: InThread) -> dict[int, list[Commit]]:
-    copies: dict[int, list[Commit]] = {}
+async def _copies(found: Recognised, log: Store, in_thread: InThread) -> dict[int, list[Draft]]:
+    copies: dict[int, list[Draft]] = {}
     read: dict[tuple[str, str], list[Commit]] = {}
     for number, seen in found.restored.items():
         place = seen.session, seen.head.hash
         if place not in read:
             read[place] = await in_thread(partial(log.read_to, *place))
         copies[number] = [
-            commit for commit in read[place] if commit.response == seen.response and commit.kind in OF_A_RESPONSE
+            Draft(commit.kind, commit.value, commit.response, commit.index)
+            for commit in read[place]
+            if commit.response == seen.response and commit.kind in OF_A_RESPONSE and not commit.edit
         ]
     return copies
 
@@ -128,6 +131,12 @@ async def _copies(found: Recognised, log: Store, in_thread: InThread) -> dict[in
 def opening(found: Found, request: Request) -> list[Draft]:
     """What the request adds to the history that was found."""
     return attach.added(found.history.commits, request.drafts, request.said, found.through, found.copies)
+
+
+def unrecorded(found: Found, request: Request) -> list[Draft]:
+    """What of the request the log has not: all of it behind what is recorded."""
+    start = request.said[found.recorded].at[-1] + 1 if found.recorded >= 0 else 0
+    return [draft for draft in request.drafts[start:] if start == 0 or draft.kind != "tools"]
 
 
 def still_missing(found: Found, request: Request) -> list[tuple[int, str]]:

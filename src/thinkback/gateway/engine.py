@@ -35,16 +35,18 @@ from thinkback.gateway.settings import layers_of
 from thinkback.gateway.spool import Spool
 from thinkback.gateway.stores import TenantLogs
 from thinkback.gateway.storing import Storing
+from thinkback.gateway.withheld import Withheld
 from thinkback.gateway.writing import Writing
 from thinkback.log.protocol import Entry
 from thinkback.log.seal import seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
-from thinkback.model.commits import Commit, Step
+from thinkback.model.commits import Commit, Head, Step
 from thinkback.model.target import merge, merge_headers
 from thinkback.rules import Rulebook
 from thinkback.session.fresh import new_id
 from thinkback.settings import snapshot
+from thinkback.stores.office.protocol import Carriers
 from thinkback.turn import events
 from thinkback.turn.ask import Ask
 from thinkback.turn.dialects import dialect, front
@@ -74,12 +76,14 @@ class Engine:
         sealer: Sealer,
         rulebook: Rulebook,
         transport: Callable[[str | None], AsyncTransport],
+        carriers: Carriers,
         spool: Spool | None = None,
     ) -> None:
         self.config = config
         self.logs = logs
         self.storing = Storing(lambda tenant, entry: logs.of(tenant).recognition.record(entry), spool)
         self.sealer = sealer
+        self.withheld = Withheld(carriers, sealer, config.recording.carriers_for * 3600)
         self.rulebook = rulebook
         self.router = Router(config, rulebook)
         self.transport = transport
@@ -204,13 +208,16 @@ class Exchange:
             found = in_log or found
         self._known, self._found = conversation.whole(found, known), found
         self._notes.phases["recognise"] = time.monotonic() - started
-        history = found.history
+        history, mode = found.history, self._grant.recording
         at = history.head
         commits = seal(Step(self._id, tuple(conversation.opening(found, known)), self._now), at)
         history.take(commits)
+        if self._withholds:  # the log has another history than the one that is sent: without what was said
+            at = found.base.head if found.base is not None else Head()
+            commits = seal(Step(self._id, tuple(conversation.unrecorded(found, known)), self._now), at)
         session, branch = (found.base.session, found.base.branch) if found.base is not None else (new_id(), "main")
         store = self._store if records else _nowhere
-        self._recorder = Recorder(store, session, f"{self._grant.key}/{session}", self._now, branch, at)
+        self._recorder = Recorder(store, session, f"{self._grant.key}/{session}", self._now, branch, at, mode)
         self._recorder.hold(commits)
         self._missing = conversation.still_missing(found, known)
         self._notes.session = session if records else ""
@@ -220,7 +227,14 @@ class Exchange:
     async def _find(self) -> conversation.Found:
         engine, tenant = self._engine, self._grant.tenant
         log = await engine.in_thread(partial(engine.logs.of, tenant))
+        if self._withholds:
+            return await engine.withheld.find(self._known, log, tenant, self._scope, engine.in_thread)
         return await conversation.find(self._known, log, tenant, self._scope, engine.histories, engine.in_thread)
+
+    @property
+    def _withholds(self) -> bool:
+        """Whether something of what is said is not to be recorded, and something is."""
+        return self._grant.recording not in ("full", "off")
 
     async def _store(self, entry: Entry) -> None:
         if not await self._engine.record(self._grant.tenant, entry):
@@ -330,6 +344,8 @@ class Exchange:
         self._choice.succeeded()
         self._notes.said.answered, self._notes.said.finish = result.blocks, result.response.outcome
         await self._relay.end(result)
+        if self._withholds:  # memory, too, forgets what may not be recorded
+            return
         weight = 4 * len(self._incoming.body) + 4096
         self._engine.histories.keep(self._grant.tenant, self._found.history, weight)
 
@@ -338,7 +354,11 @@ class Exchange:
         started = time.monotonic()
         names = self._shown_as if self._incoming.front == "openai-responses" else lambda response: ""
         sightings = conversation.sightings(self._known, step, self._scope, names)
-        commits = await self._recorder.append(step, self._found.history.head, sightings)
+        if self._withholds:
+            keep = partial(self._engine.withheld.keep, step, self._grant.tenant, self._scope)
+            if await self._engine.storing.asked(partial(self._engine.in_thread, keep)) is None:
+                self._notes.degraded = "store"
+        commits = await self._recorder.append(step, sightings)
         self._notes.phases["store"] = time.monotonic() - started
         return commits
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from thinkback.errors import HeadMovedError
+from thinkback.gateway.grant import Recording
+from thinkback.gateway.recording import kept
 from thinkback.log.protocol import Entry, Sighting
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Commit, Head, Step
@@ -19,33 +21,40 @@ Store = Callable[[Entry], Awaitable[object]]
 
 
 class Recorder:
-    """Where one conversation goes on: ``session`` on ``branch`` behind ``at``; a session that is not there is made."""
+    """Where one conversation goes on: ``session`` on ``branch`` behind ``at``; a session that is not there is made.
 
-    def __init__(self, store: Store, session: str, name: str, created: int, branch: str, at: Head) -> None:
+    ``mode`` says how much of what is said may be stored.
+    """
+
+    def __init__(
+        self, store: Store, session: str, name: str, created: int, branch: str, at: Head, mode: Recording = "full"
+    ) -> None:
         self.session = session
         self.branch = branch
         self._store = store
         self._name = name
         self._created = created
-        self._at = at
+        self._at = self._head = at
+        self._mode = mode
         self._held: list[Commit] = []
 
     def hold(self, commits: Sequence[Commit]) -> None:
         """Keep ``commits``, sealed behind what there is, for the next step: they are stored with it."""
         self._held += commits
+        self._head = head_of(commits) if commits else self._head
 
-    async def append(self, step: Step, head: Head, sightings: Sequence[Sighting] = ()) -> list[Commit]:
-        """Store ``step`` on top of ``head``, with what was held; returns its commits.
+    async def append(self, step: Step, sightings: Sequence[Sighting] = ()) -> list[Commit]:
+        """Store ``step`` behind what was held, and that too; returns its commits, with all that they say.
 
         A step that was stored by an earlier attempt is not stored again.
         """
-        commits = seal(step, head)
+        commits = seal(step, self._head)
         entry = Entry(
             session=self.session,
             name=self._name,
             created=self._created,
             step=step.id,
-            commits=[*self._held, *commits],
+            commits=kept([*self._held, *commits], self._mode),
             expected=self._at,
             branch=self.branch,
             sightings=sightings,
@@ -55,7 +64,7 @@ class Recorder:
         except HeadMovedError:
             await self._open(entry)
         self._held = []
-        self._at = head_of(commits)
+        self._at = self._head = head_of(commits)
         return commits
 
     async def _open(self, entry: Entry) -> None:

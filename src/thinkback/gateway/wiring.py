@@ -179,7 +179,7 @@ def _opened(config: Config) -> tuple[Office, Engine, Transports]:
         transports = Transports()
         logs = TenantLogs(place, config.store)
         spool = Spool(spool_place(config.store, place), sealer) if config.store.degraded == "pass" else None
-        engine = Engine(config, logs, sealer, load_rulebook(user_rule_files()), transports, spool)
+        engine = Engine(config, logs, sealer, load_rulebook(user_rule_files()), transports, office.carriers, spool)
     except ThinkbackError:
         office.close()
         raise
