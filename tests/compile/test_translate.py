@@ -6,6 +6,7 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.compile.build import (
@@ -169,3 +170,55 @@ def test_a_function_without_parameters_and_description_is_offered_to_everybody()
     assert [b'"name":"now"' in bytes(own), b'"name":"then"' in bytes(own)] == [True, True]
     assert 2 == bytes(own).count(schema)
     assert ["code"] == [control.value for control in own.controls]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ([{"type": "text", "text": "rain"}, {"type": "text", "text": "wind"}], "rain\nwind"),
+        ([{"type": "image", "source": {"data": "aGk="}}], "(image, which cannot be shown here)"),
+        ([{"type": "text", "text": "so"}, {"odd": 1}, 3], 'so\n{"odd":1}\n3'),
+    ],
+)
+def test_a_result_of_several_parts_is_told_in_words(content: list[Any], told: str) -> None:
+    """Texts as they are, and what else there was: nobody reads the bytes of an image as text."""
+    wire = {"type": "tool_result", "tool_use_id": "c1", "content": content}
+    result = ToolResult("c1", json.dumps(content), "f", wire=json.dumps(wire), dialect=ANTHROPIC)
+    talk = Talk(origin(ANTHROPIC)).user().reply(call("c1"))
+    talk.note("tool_result", result, "resp1")
+
+    assert told == next(m["content"] for m in to("openai-chat", talk).sent["messages"] if m["role"] == "tool")
+
+
+@pytest.mark.parametrize("content", ["[1, 2", '[{"text": "x"}]', "rain"])
+def test_a_text_that_looks_like_a_list_is_told_as_it_is(content: str) -> None:
+    """Only what stood as a list on the wire is one."""
+    wire = {"type": "tool_result", "tool_use_id": "c1", "content": content, "is_error": False}
+    result = ToolResult("c1", content, "f", wire=json.dumps(wire), dialect=ANTHROPIC)
+    talk = Talk(origin(ANTHROPIC)).user().reply(call("c1"))
+    talk.note("tool_result", result, "resp1")
+
+    assert content == next(m["content"] for m in to("openai-chat", talk).sent["messages"] if m["role"] == "tool")
+
+
+def test_the_role_developer_is_said_where_it_is_known() -> None:
+    """Elsewhere such a message is a system message; what else stands in it stays."""
+    wire = json.dumps({"role": "developer", "name": "me", "content": "be brief"})
+    talk = Talk().note("system", Message("be brief", wire=wire, dialect="openai-chat")).user()
+    known = target(native(), "openai-chat")
+    known = msgspec.structs.replace(known, endpoint=msgspec.structs.replace(known.endpoint, developer=True))
+
+    roles = [build(talk, place).sent["messages"][0] for place in (known, target(native(), "openai-chat"))]
+
+    assert ["developer", "system"] == [message["role"] for message in roles]
+    assert ["me", "me"] == [message["name"] for message in roles]
+
+
+def test_a_message_about_developers_is_no_developers() -> None:
+    """The word alone, as a value or in what is no object, changes nothing."""
+    said = [
+        Message("x", wire=wire, dialect="openai-chat")
+        for wire in ('{"role":"user","content":"developer"}', '"developer"')
+    ]
+
+    assert said == [translate.as_system(message) for message in said]

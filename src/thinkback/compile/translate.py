@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -134,7 +134,29 @@ def _answer(result: ToolResult, call: ToolCall, id: str, dialect: str) -> ToolRe
     if (result.id, result.name, result.call_field) == (id, name, field) and own:
         return result
     verbatim = result.wire if own and result.id == id else ""
-    return msgspec.structs.replace(result, id=id, name=name, call_field=field, wire=verbatim)
+    content = result.content if own else _told(result)
+    return msgspec.structs.replace(result, id=id, name=name, call_field=field, content=content, wire=verbatim)
+
+
+def _told(result: ToolResult) -> str:
+    """The content of a result in words: of a list of parts the texts, and what each other part was."""
+    if not (result.wire and result.content.startswith("[")):
+        return result.content
+    try:
+        parts, written = canonical.decode(result.content), canonical.decode(result.wire)
+    except msgspec.DecodeError:
+        return result.content
+    # A text that happens to look like a list is told as it is.
+    if not isinstance(written, dict) or parts not in written.values():
+        return result.content
+    return "\n".join(map(_part_told, parts))
+
+
+def _part_told(part: Any) -> str:
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    kind = part.get("type") if isinstance(part, dict) else None
+    return f"({kind}, which cannot be shown here)" if isinstance(kind, str) else canonical.source(part)
 
 
 def answers_of(unit: ResponseUnit) -> list[ToolResult]:

@@ -253,6 +253,13 @@ def test_the_sdks_spelling_is_understood() -> None:
     )
 
 
+def test_an_instruction_may_be_a_text() -> None:
+    """Clients write it so, and it is not lost."""
+    request = adopt({"systemInstruction": "be brief", "contents": []})
+
+    assert [Message("be brief")] == [draft.value for draft in request.drafts]
+
+
 def test_neighbouring_contents_of_the_model_are_one_response() -> None:
     """And results beside other parts are taken out of the message."""
     drafts = adopt(

@@ -211,6 +211,17 @@ def test_a_request_is_read_whole() -> None:
     ) == found.drafts
 
 
+def test_a_tool_that_takes_any_text_has_its_name() -> None:
+    """Elsewhere it can be offered as a function with one text for input."""
+    custom = {"type": "custom", "name": "patch", "description": "Applies a patch.", "format": {"type": "text"}}
+    found = read_request({"model": "m", "input": "u", "tools": [custom]}, lambda: "r").drafts[0].value
+
+    assert isinstance(found, Tools)
+    tool = found.tools[0]
+    assert ("patch", "Applies a patch.", custom) == (tool.name, tool.description, json.loads(tool.wire))
+    assert ["input"] == json.loads(tool.parameters)["required"]
+
+
 def test_a_request_may_have_no_input() -> None:
     """A stored prompt may stand for it."""
     assert () == read_request({"prompt": {"id": "p"}}, lambda: "r").drafts

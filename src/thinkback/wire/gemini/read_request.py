@@ -29,7 +29,9 @@ def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin
     offered = read_tools(body.get("tools"))
     drafts = [Draft("tools", Tools(offered))] if offered else []
     for name in _SYSTEM:
-        if isinstance(body.get(name), Mapping):
+        if isinstance(body.get(name), str):
+            drafts.append(Draft("system", Message(body[name])))
+        elif isinstance(body.get(name), Mapping):
             drafts.append(Draft("system", _message(body[name], name, write.top)))
     contents = body.get("contents")
     if not isinstance(contents, Sequence) or isinstance(contents, str):

@@ -26,6 +26,8 @@ from thinkback.wire.result import ReadRequest
 UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
 _READ = frozenset({"input", "model", "tools", "instructions"})
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+# What a tool takes that takes any text.
+_ONE_TEXT = '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}'
 # What a program, not a model, puts between the messages.
 _SETTINGS = frozenset({"configuration_update", "compaction_trigger"})
 
@@ -172,6 +174,8 @@ def read_tool(tool: Any) -> Tool:
     """
     wire = canonical.source(tool)
     kind = str(tool.get("type") or "") if isinstance(tool, Mapping) else ""
+    if kind == "custom" and isinstance(tool.get("name"), str):
+        return Tool(tool["name"], str(tool.get("description") or ""), _ONE_TEXT, wire, DIALECT)
     if kind != "function":
         return Tool(kind, wire=wire, dialect=DIALECT)
     inner = tool.get("function")
