@@ -1,4 +1,4 @@
-"""What one key may do at once and per minute, and which models it may ask for.
+"""What one key may do at once and per minute.
 
 Promises: a refusal says how long to wait. Counts are those of this process: with several, each allows as much.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -88,19 +87,3 @@ def _take(gate: _Gate, per_minute: int, now: float) -> None:
 
 def _either(own: int | None, default: int | None) -> int | None:
     return default if own is None else own
-
-
-def allows(grant: Grant, model: str) -> bool:
-    """Whether ``grant`` lets its holder ask for ``model``."""
-    return any(pattern == "*" or fnmatchcase(model, pattern) for pattern in grant.models)
-
-
-def check_model(grant: Grant, model: str) -> None:
-    """Raise ``Refused`` (403) for a model that the key is not for."""
-    if not allows(grant, model):
-        raise Refused(
-            403,
-            "model_not_allowed",
-            f"this key is not for the model {model[:200]!r}; it is for {', '.join(grant.models) or 'none'}",
-            details={"key": grant.key},
-        )
