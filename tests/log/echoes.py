@@ -186,7 +186,7 @@ def thoughts(body: dict[str, Any]) -> None:
     """Reasoning that the client was shown and gives back, in the form of its dialect."""
     for at, entry in enumerate(list(entries_of(body))):
         if entry.get("role") == "model":
-            entry["parts"].insert(0, {"text": "Let me think.", "thought": True})
+            entry.setdefault("parts", []).insert(0, {"text": "Let me think.", "thought": True})
         elif entry.get("role") == "assistant" and "messages" in body and isinstance(entry.get("content"), list):
             entry["content"].insert(0, {"type": "thinking", "thinking": "Let me think.", "signature": "s"})
         elif entry.get("role") == "assistant" and "messages" in body:

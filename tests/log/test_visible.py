@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.log.build import Line
 from tests.log.echoes import CHANGES, FRONTS, echoed, written
-from thinkback.log.visible import chain, of_call, of_response, said, windows
-from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult
-from thinkback.model.commits import Draft, Message, Response, block_draft
+from thinkback.log.visible import chain, drafts_of, of_call, of_response, said, windows
+from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.commits import Draft, Erased, Message, Response, TurnEnded, block_draft
+from thinkback.model.think_tags import untagged
 
 UPSTREAM = Origin("elsewhere", "https://api.example.com/v1", "reasoner")
 PNG = Media("image/png", data="iVBORw0KGgo=")
@@ -102,3 +104,180 @@ def test_digests_are_those_of_the_specification() -> None:
     assert hashlib.sha256(b"thinkback response 1\nc1").digest()[:16] == of_response("c1")
     assert [((1,), ()), ((2, 3, 4, 5), (call,)), ((6,), ())] == [(one.at, one.calls) for one in seen]
     assert [(), ("r1",), ()] == [one.responses for one in seen]
+
+
+def value_of(*drafts: Draft) -> list[bytes]:
+    """The values of the messages in a history."""
+    return [one.value for one in said(drafts)]
+
+
+def response(*blocks: Block, id: str = "r", complete: bool = True) -> list[Draft]:
+    """A response with its blocks."""
+    header = Response(UPSTREAM, complete=complete, blocks=len(blocks))
+    return [Draft("response", header, id), *(block_draft(block, id, at) for at, block in enumerate(blocks))]
+
+
+def result(content: str, id: str = "c1", name: str = "") -> Draft:
+    """What a tool gave back."""
+    return Draft("tool_result", ToolResult(id, content, name))
+
+
+def test_what_nobody_sees_is_left_out() -> None:
+    """System, tools and records, edits, responses that broke off, and those that say nothing."""
+    seen = [Draft("user", Message("Hello")), *response(Text("Hi."))]
+    hidden = [
+        Draft("system", Message("Be brief.")),
+        Draft("turn_ended", TurnEnded("completed")),
+        *response(Text("cut o"), id="cut", complete=False),
+        *response(ThinkingBlock("Hm."), Text(" "), Text("<think>only this</think>"), id="silent"),
+        Draft("user", Message("Hello!"), edit="ab" * 32),
+    ]
+    mixed = [*hidden, seen[0], *hidden, *seen[1:], *hidden]
+    assert value_of(*seen) == value_of(*mixed)
+    assert [("r",)] == [one.responses for one in said(mixed) if one.speaker == "assistant"]
+    line = Line()
+    line.add(*mixed[:-1])
+    assert value_of(*seen) == value_of(*drafts_of(line.commits))
+
+
+def test_neighbours_of_one_speaker_are_one_message() -> None:
+    """A question in two messages, an answer in two responses; places and ids are those of all."""
+    together = [Draft("user", Message("ab")), *response(Text("cd"))]
+    apart = [
+        Draft("user", Message("a")),
+        Draft("user", Message("b")),
+        *response(Text("c"), id="one"),
+        *response(Text("d"), id="two"),
+    ]
+    assert value_of(*together) == value_of(*apart)
+    assert [((0, 1), ()), ((2, 3, 4, 5), ("one", "two"))] == [(one.at, one.responses) for one in said(apart)]
+
+
+def test_what_a_person_wrote_down_for_the_model_is_a_message_too() -> None:
+    """It belongs to no response."""
+    by_hand = [Draft("assistant", Text("c")), Draft("assistant", Text("d"))]
+    assert value_of(*response(Text("cd"))) == value_of(*by_hand)
+    assert [()] == [one.responses for one in said(by_hand)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Hello", "hello"),
+        ("if x:\n  y", "if x:\n y"),
+        ("a b", "ab"),
+        ("1 2", "12"),
+    ],
+)
+def test_a_user_is_taken_at_their_word(one: str, other: str) -> None:
+    """White space inside a text is the user's own; around it and in ends of lines it is not."""
+    assert value_of(Draft("user", Message(one))) != value_of(Draft("user", Message(other)))
+    padded = "\n" + one.replace("\n", "\r\n") + " "
+    assert value_of(Draft("user", Message(one))) == value_of(Draft("user", Message(padded)))
+
+
+def test_parts_are_known_by_what_they_hold() -> None:
+    """Media by data or address, however that is written; what is not understood by its JSON; an id by its part."""
+
+    def of(*parts: Text | Media | Unknown) -> list[bytes]:
+        return value_of(Draft("user", Message("", parts)))
+
+    assert of(PNG) == of(Media("image/*", data="iVBORw0KGgo", name="a.png", wire='{"type":"image"}'))
+    assert of(Media("a/b", data="-_8=")) == of(Media("a/b", data="+/8"))
+    assert of(Media("a/b", url="https://a.example/1")) != of(Media("a/b", url="https://a.example/2"))
+    marked = Unknown('{"type":"x","cache_control":{"type":"ephemeral"},"id":1}')
+    assert of(marked) == of(Unknown('{ "id": 1, "type": "x" }')) != of(Unknown('{"id":2,"type":"x"}'))
+    assert of(Media("a/b", wire='{"file_id":"1"}')) != of(Media("a/b", wire='{"file_id":"2"}'))
+    assert of(Unknown("no json ")) == of(Unknown("no json"))
+    assert of(Text("a"), PNG, Text("b")) != of(PNG, Text("ab"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (" 7 ", "7"),
+        ('{"a": 1.0, "b": [2]}', '{"b":[2],"a":1}'),
+        ("text", '[{"type":"text","text":"te"},{"type":"input_text","text":"xt","cache_control":{}}]'),
+        ('{"a":1}', '[{"type":"text","text":"{\\"a\\": 1}"}]'),
+        ("text", '{"result":"text"}'),
+        ("no {json", '{"error":"no {json"}'),
+        ("{no json", '{"output":"{no json "}'),
+        ("[1, {}]", "[1,{}]"),
+        ('[{"type":"image","data":"A"}]', '[{"type":"image","data":"A","cache_control":{}}]'),
+        ('{"a":"\\ud83d"}', '{"a": "\\uD83D"}'),
+        ('{"a":1e999}', '{"a":1e999} '),
+    ],
+)
+def test_results_are_known_by_what_they_say(one: str, other: str) -> None:
+    """Whatever stands around it, and however its JSON is written."""
+    assert value_of(result(one)) == value_of(result(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("7", "8"),
+        ('{"result":1}', "1"),
+        ('{"result":"a","b":1}', "a"),
+        ("[]", ""),
+        ('[{"text":"a"}]', "a"),
+        ("1.0", "1"),
+    ],
+)
+def test_results_that_differ_are_not_the_same(one: str, other: str) -> None:
+    """What may mean something else is something else."""
+    assert value_of(result(one)) != value_of(result(other))
+
+
+def test_results_go_with_their_calls() -> None:
+    """In any order with ids, by name or in order without; two that were changed over are not the same."""
+    called = response(ToolCall("1", "f", "{}"), ToolCall("2", "g", "{}"))
+    nameless = response(ToolCall("", "f", "{}"), ToolCall("", "g", "{}"))
+    expected = value_of(*called, result("a", "1"), result("b", "2"))
+    assert expected == value_of(*called, result("b", "2"), result("a", "1"))
+    assert expected != value_of(*called, result("a", "2"), result("b", "1"))
+    assert expected == value_of(*nameless, result("a", ""), result("b", ""))
+    assert expected == value_of(*nameless, result("b", "", "g"), result("a", "", "f"))
+    assert expected != value_of(*called, result("a", "1"), result("b", "other"))
+    assert value_of(*called, result("a", "1"), result("b", "1")) != expected
+
+
+def test_what_was_erased_is_nothing_that_anybody_sends() -> None:
+    """A tombstone has no text; what is left of a text is."""
+    stone = Erased("asked to", 1)
+    for kind in ("user", "tool_result"):
+        assert value_of(Draft(kind, stone)) != value_of(Draft("user", Message("")))
+    assert value_of(*response(Text("a"))) == value_of(
+        *response(Text("a")), Draft("tool_call", stone, "r", 1), Draft("assistant", stone, "r", 2)
+    )
+    left = Erased("asked to", 1, '{"type":"text","text":"a"}')
+    assert value_of(*response(Text("a"))) == value_of(*response(), Draft("assistant", left, "r", 0))
+
+
+def test_half_characters_have_values() -> None:
+    """Models send them; two halves in two places are one character."""
+    assert value_of(*response(Text("\ud83d\ude00"))) == value_of(*response(Text("😀")))
+    assert value_of(*response(Text("\ud83d"))) != value_of(*response(Text("\ude00")))
+    assert of_call("\ud83d") != of_call("\ude00")
+    assert of_call("\ud83d\ude00") == of_call("😀")
+
+
+def test_calls_without_an_id_are_not_looked_for() -> None:
+    """Any response may have them."""
+    (one,) = said(response(ToolCall("", "f", "{}"), ToolCall("1", "f", ' {"a": 2.0} ')))
+    assert ('1\nf\n{"a":2}',) == one.calls
+
+
+def test_text_is_without_tags_however_often_it_was_read() -> None:
+    """Reading it once more changes nothing; a text of nothing but tags takes no longer than others."""
+    text = "a</think>b <think>c</think> d"
+    assert value_of(*response(Text(text))) == value_of(*response(Text(untagged(text))))
+    assert "x" in untagged("</think>" * 20_000 + "x")
+
+
+def test_ten_thousand_messages_take_as_long_as_ten_thousand_times_one() -> None:
+    """No step looks back at what came before it; told by what is made, not by a clock."""
+    drafts = [draft for at in range(5_000) for draft in (Draft("user", Message(f"q{at}")), *response(Text(f"a{at}")))]
+    messages = said(drafts)
+    assert 10_000 == len(messages) == len(chain([one.value for one in messages]))
+    assert sum(len(one.at) for one in messages) == 15_000

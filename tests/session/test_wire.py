@@ -341,6 +341,54 @@ def test_other_history_is_refused(
     assert before == session.log()
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        [{"role": "user", "content": "And one more thing."}],
+        [{"role": "system", "content": "Be quick."}, {"role": "user", "content": "And one more thing."}],
+        [{"role": "system", "content": "Be quick."}],
+        [{"role": "assistant", "content": "", "reasoning_content": "Hm."}],
+        [{"role": "tool", "tool_call_id": "c2", "content": "second"}],
+    ],
+)
+def test_a_history_grows_message_by_message(store: SessionStore, referee: Referee, more: list[dict[str, Any]]) -> None:
+    """Also where what is new stands beside what its speaker said before, or nothing of it is visible."""
+    calls = [{"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}} for id in ("c1", "c2")]
+    history: list[dict[str, Any]] = [{"role": "system", "content": "You help."}, {"role": "user", "content": "Look."}]
+    if more[0]["role"] == "tool":
+        history += [
+            {"role": "assistant", "content": "", "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "c1", "content": "first"},
+        ]
+    session = open_session(store, referee)
+    session.wire.adopt(history)
+    before = session.log()
+    new = session.wire.adopt([*history, *more])
+    assert [*before, *new] == session.log()
+    assert [{"tool": "tool_result", "assistant": "response"}.get(one["role"], one["role"]) for one in more] == [
+        commit.kind for commit in new if commit.kind in ("system", "user", "tool_result", "response")
+    ]
+    assert () == session.wire.adopt([*history, *more])
+
+
+def test_a_history_that_ends_inside_a_message_differs(store: SessionStore, referee: Referee) -> None:
+    """The session holds more of what the user said."""
+    session = open_session(store, referee)
+    held = [{"role": "user", "content": "One."}, {"role": "user", "content": "Two."}]
+    session.wire.adopt(held)
+    for other in (held[:1], [held[0], {"role": "user", "content": "Three."}]):
+        with pytest.raises(ThinkbackError, match=r"messages\[0\] differs"):
+            session.wire.adopt(other)
+
+
+def test_a_moved_system_prompt_is_the_same_history(store: SessionStore, referee: Referee) -> None:
+    """What is visible of a conversation does not depend on it."""
+    session = open_session(store, referee)
+    session.wire.adopt(HISTORY)
+    rest = [message for message in HISTORY if message["role"] != "system"]
+    assert () == session.wire.adopt(rest)
+
+
 def test_message_that_is_none_is_refused(store: SessionStore, referee: Referee) -> None:
     """A role that does not exist is named, nothing is stored."""
     session = open_session(store, referee)

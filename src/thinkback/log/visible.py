@@ -75,7 +75,7 @@ def said(drafts: Sequence[Draft]) -> list[Said]:
             form = _user(run.values)
         else:
             form = _tool(run.values, called)
-        value = _digest(_VISIBLE, canonical.encode(form))
+        value = _digest(_VISIBLE, _encoded(form))
         messages.append(Said(run.speaker, value, tuple(calls), tuple(run.at), tuple(run.responses)))
     return messages
 
@@ -302,6 +302,7 @@ def _number(source: str) -> float | int:
     return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
 
+_encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(float_hook=_number)
 
 
@@ -318,6 +319,20 @@ def _decoded_with_surrogates(source: str) -> Any:
         return canonical.decode(source)
     except ValueError:
         return None
+
+
+def _encoded(form: list[Any]) -> bytes:
+    try:
+        return _encoder.encode(form)
+    except UnicodeEncodeError:
+        return canonical.encode(_whole(form))
+
+
+def _whole(form: Any) -> Any:
+    """Two halves of a character that came in two pieces are one."""
+    if isinstance(form, list | tuple):
+        return [_whole(each) for each in form]
+    return canonical.whole(form) if isinstance(form, str) else form
 
 
 def _canonical(value: object) -> str:

@@ -52,8 +52,9 @@ def _end_inside(stored: Sequence[Draft], known: Said, drafts: Sequence[Draft], t
     if count >= len(begins):
         return 0
     first = theirs[at - 1].at[0] if at else 0
-    there = said(drafts[first : begins[count]])
-    return begins[count] if there and there[-1].value == known.value else 0
+    end = max(place for place in theirs[at].at if place < begins[count]) + 1
+    there = said(drafts[first:end])
+    return end if there and there[-1].value == known.value else 0
 
 
 def _begun(drafts: Sequence[Draft], start: int) -> list[tuple[str, str]]:

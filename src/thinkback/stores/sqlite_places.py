@@ -53,6 +53,12 @@ JOIN sessions AS s ON s.session = g.session
 WHERE c.arrival IN ({_HASHED}) AND (?3 IS NULL OR s.family = ?3)
 GROUP BY c.hash LIMIT 100
 """
+_TIP = """
+SELECT b.segment, b.position FROM branches AS b
+JOIN segments AS g ON g.segment = b.segment AND g.session = b.session
+JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
+WHERE b.session = ? AND c.hash = ? LIMIT 1
+"""
 _PLACES = f"""
 SELECT c.segment, c.position FROM commits AS c
 JOIN segments AS g ON g.segment = c.segment
@@ -155,7 +161,9 @@ def locate(db: Connection, of: Key, hash: str) -> Place:
     if not whole_hash(hash):
         raise no_commit(hash, of.id)
     raw = bytes.fromhex(hash)
-    row = db.execute(_PLACES, (raw, raw, of.family, of.session)).fetchone()
+    # Mostly it is where one of its branches ends.
+    row = db.execute(_TIP, (of.session, raw)).fetchone()
+    row = row or db.execute(_PLACES, (raw, raw, of.family, of.session)).fetchone()
     if row is None:
         raise no_commit(hash, of.id)
     return Place(*row)
