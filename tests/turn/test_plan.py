@@ -10,9 +10,10 @@ import pytest
 from tests.turn.playbook import ENDPOINT, KEY, commits_of, rule, target
 from tests.turn.test_repair import HOME, turn
 from thinkback.errors import NotFoundError
+from thinkback.model import canonical
 from thinkback.model.commits import Commit, Draft, Message, Tool, Tools
 from thinkback.model.rule import Controls
-from thinkback.model.target import Settings, Target
+from thinkback.model.target import Basis, Settings, Target
 from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
 
@@ -138,3 +139,15 @@ def test_edited_tools_are_offered_as_they_are_now() -> None:
     assert ["changed"] == [tool.name for tool in History([*commits, first]).tools]
     assert ["again"] == [tool.name for tool in History([*commits, first, edited("again", first.hash)]).tools]
     assert ["new"] == [tool.name for tool in History([*commits, edited("changed", commits[0].hash)]).tools]
+
+
+def test_record_names_the_data_of_its_own_target() -> None:
+    """However many targets there are; data that is the same gives the same digest."""
+    at = target()
+    infos = [msgspec.structs.replace(at.info, context=size) for size in range(1, 200)]
+    records = [plan(msgspec.structs.replace(at, info=info)).record() for info in infos]
+    wanted = [canonical.encode(Basis(at.endpoint, at.rule, info)) for info in infos]
+    assert [basis.decode() for basis in wanted] == [record.basis for record in records]
+    assert [canonical.digest(basis) for basis in wanted] == [record.basis_digest for record in records]
+    again = plan(msgspec.structs.replace(at, info=infos[0])).record()
+    assert (records[0].basis, records[0].basis_digest) == (again.basis, again.basis_digest)

@@ -31,7 +31,7 @@ from thinkback.gateway.recorder import Recorder
 from thinkback.gateway.relay import Relay
 from thinkback.gateway.routing import Choice, Route, Router
 from thinkback.gateway.sealing import Sealer
-from thinkback.gateway.settings import layers_of
+from thinkback.gateway.settings import Effective
 from thinkback.gateway.spool import Spool
 from thinkback.gateway.stores import TenantLogs
 from thinkback.gateway.storing import Storing
@@ -87,6 +87,7 @@ class Engine:
         self.rulebook = rulebook
         self.router = Router(config, rulebook)
         self.transport = transport
+        self.effective = Effective()
         self.histories = Histories()
         self.executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-store")
         self._writing = Writing(logs.of, self.executor)
@@ -274,8 +275,13 @@ class Exchange:
         """The next request, to where it goes now."""
         route, front_name = self._choice.current, self._incoming.front
         target = route.target
-        layers = layers_of(self._config.settings, route.settings, self._grant.settings, self._incoming.headers)
-        settings = layers.effective(route.place.endpoint_settings(self._engine.rulebook))
+        settings = self._engine.effective.of(
+            self._config.settings,
+            route.settings,
+            self._grant.settings,
+            self._incoming.headers,
+            target.endpoint.settings,
+        )
         if _INCLUDE not in settings.explicit and any(draft.kind == "reasoning" for draft in self._request.drafts):
             # A client that sends reasoning back wants it to go along, wherever it may.
             settings = msgspec.structs.replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thinkback.errors import SettingError
+from thinkback.model.target import Settings
 from thinkback.settings import Layers
 
 HEADER = "thinkback-set"
@@ -12,6 +13,36 @@ HEADER = "thinkback-set"
 _OURS: Mapping[str, object] = {"compaction.auto": False}
 # Beside reasoning, what a client may say of its request.
 _BY_CLIENTS = ("reasoning.", "text.", "context.")
+_KEPT = 256
+
+
+class Effective:
+    """The settings in force, worked out once for as long as everybody says the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int, int, int, str], tuple[object, Settings]] = {}
+
+    def of(
+        self,
+        gateway: Mapping[str, object],
+        alias: Mapping[str, object],
+        key: Mapping[str, object],
+        headers: Mapping[str, str],
+        endpoint: Mapping[str, object],
+    ) -> Settings:
+        """What a request goes by; ``endpoint`` is what its data says. Nobody may change what was given.
+
+        Raises ``SettingError``.
+        """
+        at = (id(gateway), id(alias), id(key), id(endpoint), headers.get(HEADER, ""))
+        found = self._known.get(at)
+        if found is None:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            settings = layers_of(gateway, alias, key, headers).effective(endpoint)
+            # with what it is of, so that nothing else can have its identities
+            found = self._known[at] = ((gateway, alias, key, endpoint), settings)
+        return found[1]
 
 
 def layers_of(

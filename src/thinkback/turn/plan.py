@@ -169,8 +169,7 @@ class Plan:
         """The audit record of this request for the log."""
         digests = self._request.digests(self._writer, self._end, self.tools)
         target = self.target
-        basis = canonical.encode(Basis(target.endpoint, target.rule, target.info))
-        digest = canonical.digest(basis)
+        digest, basis = _basis(target)
         return Request(
             target={
                 "endpoint": target.endpoint.id,
@@ -194,11 +193,31 @@ class Plan:
             carriers_digest=digests.carriers,
             sent_digest=digests.sent,
             basis_digest=digest,
-            basis="" if digest in self._known_bases else basis.decode(),
+            basis="" if digest in self._known_bases else basis,
         )
 
     def __repr__(self) -> str:
         return f"<Plan {self.target.endpoint.id} {self.target.model}: {len(self._request)} messages>"
+
+
+def _basis(target: Target) -> tuple[str, str]:
+    """Digest and text of the data that requests to ``target`` are built by: some KB, the same each time.
+
+    What is kept holds the data, so that no other data can have its identities.
+    """
+    key = id(target.endpoint), id(target.rule), id(target.info)
+    found = _BASES.get(key)
+    if found is None:
+        if len(_BASES) >= _MOST_BASES:
+            _BASES.clear()
+        basis = Basis(target.endpoint, target.rule, target.info)
+        text = canonical.encode(basis)
+        found = _BASES[key] = (basis, canonical.digest(text), text.decode())
+    return found[1:]
+
+
+_BASES: dict[tuple[int, int, int], tuple[Basis, str, str]] = {}
+_MOST_BASES = 64
 
 
 class History:
