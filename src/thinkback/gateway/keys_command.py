@@ -87,7 +87,7 @@ def create_command(name: str, as_json: bool, config: str, store: str, **given: A
 @json_option
 @place_options
 def list_command(tenant: str, revoked: bool, as_json: bool, config: str, store: str) -> None:
-    """List keys in the order they were made, without those that are over."""
+    """List the keys that are valid, the oldest first."""
     from thinkback.session.transcripts.ink import one_line, table
 
     now = _now()

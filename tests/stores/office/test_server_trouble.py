@@ -1,0 +1,36 @@
+"""An office on a server that goes away: what was told lasts, what fails says so, and all goes on by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stores.office.test_conformance import SLOT, row
+from tests.stores.postgres_server import Server
+from thinkback.errors import StoreError
+from thinkback.stores.office import open_office
+from thinkback.stores.office.protocol import Answered, Claimed, Spent, UnderWay, Use
+
+
+def test_an_office_survives_a_server_that_crashes() -> None:
+    """Without its server every call fails with a word of advice; when it is back, nothing that was told is gone."""
+    with Server(durable=True) as server:
+        office = open_office(server.url())
+        office.keys.create(row(1))
+        office.spending.add([Spent("k1", "total", Use(1, 2, 3, 4))])
+        assert Claimed() == office.replays.claim(SLOT, b"body", "a", 0, 100)
+        server.crash()
+        for work in (
+            lambda: office.keys.find(row(1).digest),
+            lambda: office.spending.add([Spent("k1", "total", Use(1))]),
+            lambda: office.replays.finish(SLOT, "a", b"sealed", 100),
+        ):
+            with pytest.raises(StoreError) as caught:
+                work()
+            assert caught.value.next_actions
+        server.start()
+        assert row(1) == office.keys.find(row(1).digest)
+        assert {"total": Use(1, 2, 3, 4)} == office.spending.read("k1")
+        assert UnderWay(100) == office.replays.claim(SLOT, b"body", "b", 50, 150)
+        assert office.replays.finish(SLOT, "a", b"sealed", 100)
+        assert Answered(b"sealed") == office.replays.claim(SLOT, b"body", "b", 50, 150)
+        office.close()
