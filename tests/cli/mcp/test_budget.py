@@ -54,7 +54,7 @@ def test_at_no_time_more_is_promised_than_there_is(questions: list[tuple[int, in
         except BudgetSpent:
             assert reserved > budget.left
             continue
-        assert budget.left <= 1000 - used
+        assert budget.left <= max(0, 1000 - used)
         budget.settle(reserved, charged)
         used += charged
     assert (used, max(0, 1000 - used)) == (budget.spent, budget.left)
