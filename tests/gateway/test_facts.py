@@ -75,6 +75,7 @@ def test_an_end_user_is_found_where_the_dialect_names_one(front: str, params: di
         ("anthropic", {"thinking": {"type": "adaptive", "display": "omitted"}}, "wants_reasoning", False),
         ("anthropic", {}, "wants_reasoning", None),
         ("gemini", {"generation_config": {"thinking_config": {"include_thoughts": True}}}, "wants_reasoning", True),
+        ("gemini", {"contents": {"parts": {"text": "Hi"}}}, "messages", 1),
         ("openai-responses", {"reasoning": {"summary": "auto"}}, "wants_reasoning", True),
         ("openai-responses", {"previous_response_id": "r", "input": None}, "previous_response", "r"),
         ("openai-responses", {"previous_response_id": "r", "input": None}, "messages", 0),

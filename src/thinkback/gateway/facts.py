@@ -128,6 +128,8 @@ def _count(front: str, body: Mapping[str, Any]) -> int:
     """How many messages there are; none only where a request goes on from what somebody keeps."""
     key = _MESSAGES[front]
     messages = body.get(key)
+    if front == "gemini" and isinstance(messages, dict):
+        return 1
     if front == "openai-responses":
         if isinstance(messages, str):
             return 1

@@ -260,6 +260,13 @@ def test_an_instruction_may_be_a_text() -> None:
     assert [Message("be brief")] == [draft.value for draft in request.drafts]
 
 
+def test_one_content_may_stand_alone() -> None:
+    """As in examples of Vertex, which also write roles in capitals."""
+    drafts = adopt({"contents": {"role": "USER", "parts": {"text": "Hi"}}}).drafts
+
+    assert [("user", "Hi")] == [(draft.kind, draft.value.text) for draft in drafts if isinstance(draft.value, Message)]
+
+
 def test_neighbouring_contents_of_the_model_are_one_response() -> None:
     """And results beside other parts are taken out of the message."""
     drafts = adopt(

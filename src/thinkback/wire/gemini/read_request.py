@@ -34,6 +34,7 @@ def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin
         elif isinstance(body.get(name), Mapping):
             drafts.append(Draft("system", _message(body[name], name, write.top)))
     contents = body.get("contents")
+    contents = [contents] if isinstance(contents, Mapping) else contents  # one may stand alone
     if not isinstance(contents, Sequence) or isinstance(contents, str):
         raise WireError("the request has no list of contents")
     drafts += read_messages(contents, ids, origin)
@@ -77,7 +78,8 @@ def read_messages(
 
 
 def _role(content: Any) -> Any:
-    return content.get("role") if isinstance(content, Mapping) else None
+    role = content.get("role") if isinstance(content, Mapping) else None
+    return role.lower() if isinstance(role, str) else role
 
 
 def _response(parts: Sequence[Mapping[str, Any]], response: str, origin: Origin) -> list[Draft]:
