@@ -98,6 +98,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "decisions": [msgspec.structs.asdict(decision) for decision in plan.decisions],
         "counts": msgspec.structs.asdict(plan.counts),
         "kept": plan.kept or None,
+        "not_found": plan.remarks.get("not_found"),
         "report": {"removed": [list(entry) for entry in plan.report.removed], "edits": list(plan.report.edits)},
         "controls": [msgspec.structs.asdict(control) for control in plan.controls],
         "dropped": [msgspec.structs.asdict(dropped) for dropped in plan.dropped],

@@ -74,8 +74,8 @@ class Keeper:
         return known
 
     def blocks(self, blocks: Sequence[Block]) -> str:
-        """The token for blocks that the client's dialect has no place for; empty where nothing of them is opaque."""
-        if not any(carriers_of(block) for block in blocks):
+        """The token for blocks that the client's dialect has no place for; empty where nothing of them goes back."""
+        if not any(carriers_of(block) or isinstance(block, ThinkingBlock) for block in blocks):
             return ""
         return self._token(State(self._origin, self._response, blocks=tuple(blocks), minted=self._minted))
 

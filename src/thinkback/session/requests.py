@@ -31,7 +31,7 @@ from thinkback.settings import restore
 from thinkback.turn import orphans
 from thinkback.turn.dialects import dialect
 from thinkback.turn.orphans import OpenCall
-from thinkback.turn.plan import History, Plan
+from thinkback.turn.plan import REMARKS, History, Plan
 from thinkback.turn.reports import report_of
 from thinkback.wire.result import WantedOptions
 
@@ -347,6 +347,7 @@ def plan_of(record: Request, commits: Sequence[Commit]) -> Plan:
     head = next((at for at, commit in enumerate(commits) if commit.hash == record.head), -1)
     plan = plan_like(record, commits, History(commits[: head + 1]))
     plan.settings = dict(record.settings)
+    plan.remarks = {name: said for name, said in record.target.items() if name in REMARKS}
     return plan
 
 

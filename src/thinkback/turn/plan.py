@@ -31,6 +31,10 @@ _SHORTEST_SECRET = 6
 _IN_PATH = ":.@-_~"
 
 
+REMARKS = frozenset({"not_found"})
+"""What a record may say besides: ``not_found`` lists the messages whose reasoning a gateway did not find, and why."""
+
+
 class Plan:
     """One request before it is sent. ``body`` may be iterated again and again; ``bytes(plan)`` joins it.
 

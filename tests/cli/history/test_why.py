@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import thinkback
 from tests.cli.command import Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
+from tests.gateway.engines import KEY, Plays, ask, engine
+from thinkback.stores import open_store
 
 
 def test_the_last_request_is_explained_block_by_block(talked: Command) -> None:
@@ -141,3 +145,21 @@ def test_a_commit_is_explained(talked: Command) -> None:
     assert 2 == talked("why", "ffffffff").code
     user = next(commit for commit in commits if commit["kind"] == "user")
     assert "no part of a response" in talked("why", user["hash"]).err
+
+
+def test_what_a_gateway_did_not_find_is_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversation that began elsewhere came without its reasoning, and the record of the request says so."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    answer = {"id": "c", "choices": [{"index": 0, "message": {"content": "Yes."}, "finish_reason": "stop"}]}
+    transport = Plays(lambda body: (200, "application/json", [json.dumps(answer).encode()]))
+    made = engine(transport, {"deepseek": "http://deepseek.test"}, log=open_store(str(command.db)))
+    messages = [
+        {"role": "user", "content": "Why?"},
+        {"role": "assistant", "content": "Because."},
+        {"role": "user", "content": "Really?"},
+    ]
+    ask(made, "openai-chat", {"model": "deepseek-v4-pro", "messages": messages})
+    made.logs.close()
+
+    assert "reasoning that was not found, by message: 1: unknown" in command("why").out
+    assert "1: unknown" == command("why", "--json").json["not_found"]

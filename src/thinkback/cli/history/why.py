@@ -118,3 +118,6 @@ def print_plan(session: str, which: str, plan: Plan) -> None:
     terminal.out(pen(f"{target.base_url}, rule {target.rule.id}{guessed}", "dim"))
     for line in decision_lines(plan, pen):
         terminal.out(line)
+    missing = plan.remarks.get("not_found")
+    if missing:
+        terminal.out(pen(f"reasoning that was not found, by message: {terminal.clean(missing)}", "yellow"))
