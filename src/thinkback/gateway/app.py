@@ -108,7 +108,7 @@ class App:
         asked = Asked(
             scope["method"],
             path,
-            parse_qs(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True),
+            _query(scope.get("query_string", b"")),
             headers,
             known,
             request_id(headers.get("x-request-id", "")),
@@ -335,6 +335,13 @@ async def _write_and_read_on(sink: ResponseSink, answer: Answer, receive: Receiv
                 if message["type"] == "http.disconnect" or not message.get("more_body", False):
                     break
     await sink.finish()
+
+
+def _query(raw: bytes) -> Mapping[str, list[str]]:
+    try:
+        return parse_qs(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=100) if raw else {}
+    except ValueError:
+        return {}
 
 
 def _length(headers: Mapping[str, str]) -> int:

@@ -1,0 +1,137 @@
+"""``thinkback gateway`` as a person starts it: what it says, refuses, prints, and that it serves and ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+from thinkback.gateway.config import Config
+from thinkback.gateway.reading import read_config
+from thinkback.referee import Referee
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """``thinkback`` with an empty place of its own."""
+    return Command(tmp_path)
+
+
+@pytest.fixture
+def referee() -> Iterator[Referee]:
+    """A provider."""
+    with Referee() as made:
+        yield made
+
+
+def test_a_configuration_is_checked_without_serving(command: Command) -> None:
+    """Everything that is wrong, at once, with exit code 2; nothing is opened."""
+    file = command.place / "gateway.toml"
+    file.write_text('[server]\nport = "x"\n[models.a]\ntargets = [{upstream = "opnai", model = "m"}]\n[stor]\n')
+    wrong = command("gateway", "--check", "--config", str(file))
+    file.write_text('[models.a]\ntargets = [{upstream = "opnai", model = "m"}]\n')
+    unknown = command("gateway", "--check", "--config", str(file))
+    missing = command("gateway", "--check", "--config", str(command.place / "none.toml"))
+
+    assert (2, 2, 2) == (wrong.code, unknown.code, missing.code)
+    assert "server.port: must be a whole number from 0 up to 65535 (text stands here)" in wrong.err
+    assert "stor: there is no such key; did you mean store?" in wrong.err
+    assert "models.a.targets[0].upstream" in unknown.err
+    assert "did you mean openai" in unknown.err
+    assert "none.toml" in missing.err
+    assert 0 == command("gateway", "--check").code
+    assert not (command.place / ".local").exists()
+
+
+def test_the_configuration_in_force_is_printed_as_a_file(command: Command) -> None:
+    """What options lay over it included; it can be read again."""
+    done = command("gateway", "--print-config", "--port", "9", "--store", "/srv/x", "--no-auth")
+    config = read_config("printed", done.out)
+
+    assert 0 == done.code
+    assert (9, True, "/srv/x") == (config.server.port, config.server.no_auth, config.store.path)
+    assert Config().timeouts == config.timeouts
+    assert tomllib.loads(done.out)["server"]["host"] == "127.0.0.1"
+
+
+def test_the_file_in_its_usual_place_is_taken(command: Command) -> None:
+    """``gateway.toml`` in the configuration directory."""
+    command.config.mkdir()
+    (command.config / "gateway.toml").write_text("[server]\nport = 1234\n")
+
+    assert "port = 1234" in command("gateway", "--print-config").out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--host", "0.0.0.0"), "has no keys to ask for"),
+        (("--host", "0.0.0.0", "--no-auth"), "served on loopback alone"),
+        (("--store", "postgresql://h/d"), "secrets.current"),
+        (("--store", "postgresql://me:secret@h/d"), "a password never stands"),
+        (("--port", "70000"), "70000"),
+    ],
+)
+def test_what_is_not_safe_is_not_started(command: Command, options: tuple[str, ...], said: str) -> None:
+    """Other machines need keys, and secrets do not stand on a command line."""
+    given = options if "--store" in options else (*options, "--store", str(command.place / "store"))
+    done = command("gateway", *given)
+
+    assert 2 == done.code
+    assert said in done.err
+    assert "secret@" not in done.err
+
+
+def test_without_any_configuration_it_serves_and_ends(command: Command, referee: Referee) -> None:
+    """Keys of providers from the environment, a log in the user's data directory, Ctrl-C with exit code 0."""
+    (rules := command.config / "rules.toml").parent.mkdir()
+    rules.write_text(
+        f"""
+        [[endpoint]]
+        id = "deepseek"
+        name = "DeepSeek"
+        base_url = "{referee.base_url("deepseek")}"
+        auth = {{ env = ["DEEPSEEK_API_KEY"] }}
+        source = "a test"
+        """
+    )
+    process = subprocess.Popen(
+        command.line("gateway", "--no-auth", "--port", "0"),
+        env=command.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        port = int(said.partition(";")[0].rpartition(":")[2])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        body = {"model": "deepseek/deepseek-v4-pro", "messages": [{"role": "user", "content": "Hi."}]}
+        connection.request(
+            "POST", "/v1/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"}
+        )
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+        connection.close()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+
+    assert said.startswith("The gateway serves at http://127.0.0.1:")
+    assert "Hi." in answer["choices"][0]["message"]["content"]
+    assert 0 == process.returncode
+    assert "Traceback" not in errors
+    stored = list(command.place.glob("**/gateway/default.db"))
+    assert 1 == len(stored)
+    listed = command("sessions", "--db", str(stored[0]))
+    assert response.headers["thinkback-session"][:8] in listed.out
