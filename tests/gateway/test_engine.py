@@ -189,6 +189,9 @@ def test_a_client_that_leaves_ends_the_upstream_and_what_came_is_stored() -> Non
     headers = [commit.value for commit in commits(made) if isinstance(commit.value, Response)]
 
     assert ("client_gone", 1, [False]) == (kept.notes.failure, transport.closed, [h.complete for h in headers])
+    # and its tokens are guessed, so that nobody gets round a budget by leaving early
+    assert kept.notes.guessed is not None
+    assert 0 < kept.notes.guessed.reasoning <= kept.notes.guessed.output
 
 
 def test_the_last_event_follows_the_record() -> None:

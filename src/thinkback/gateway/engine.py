@@ -23,6 +23,7 @@ from thinkback.errors import NetworkError, ProviderError, ThinkbackError, WireEr
 from thinkback.gateway import conversation, spelling, state
 from thinkback.gateway.config import Config
 from thinkback.gateway.driver import Driver
+from thinkback.gateway.estimating import estimate
 from thinkback.gateway.facts import Facts, read_body, read_facts
 from thinkback.gateway.histories import Histories
 from thinkback.gateway.incoming import ClientGone, Incoming, Sink
@@ -364,6 +365,7 @@ class Exchange:
             keep = partial(self._engine.withheld.keep, step, self._grant.tenant, self._scope)
             if await self._engine.storing.asked(partial(self._engine.in_thread, keep)) is None:
                 self._notes.degraded = "store"
+        self._notes.guessed = estimate(step, len(self._incoming.body)) or self._notes.guessed
         commits = await self._recorder.append(step, sightings)
         self._notes.phases["store"] = time.monotonic() - started
         return commits

@@ -10,6 +10,7 @@ import msgspec
 from thinkback.gateway.grant import Grant
 from thinkback.model.blocks import Block
 from thinkback.model.commits import Draft
+from thinkback.stores.office.protocol import Use
 from thinkback.wire.writing import Problem
 
 Front: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
@@ -46,7 +47,8 @@ class Notes(msgspec.Struct):
     numbers alone.
 
     Whoever learns something writes it here. ``phases`` are seconds by name (``body``, ``recognise``, ``first_byte``,
-    ``stream``, ``store``); tokens are ``None`` while nobody has said them. ``failure`` is a kind of error, no text.
+    ``stream``, ``store``); tokens are ``None`` while nobody has said them: ``guessed`` counts for budgets then.
+    ``failure`` is a kind of error, no text.
     """
 
     model: str = ""
@@ -62,6 +64,7 @@ class Notes(msgspec.Struct):
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    guessed: Use | None = None
     phases: dict[str, float] = msgspec.field(default_factory=dict)
     said: Said = msgspec.field(default_factory=Said)
 

@@ -14,6 +14,7 @@ from thinkback.gateway.audit import Audit
 from thinkback.gateway.behind import Health, Listed
 from thinkback.gateway.config import Config
 from thinkback.gateway.engine import Engine
+from thinkback.gateway.estimating import use_of
 from thinkback.gateway.grant import Grant, Limits
 from thinkback.gateway.idempotency import Idempotency
 from thinkback.gateway.incoming import Incoming, Sink
@@ -32,7 +33,7 @@ from thinkback.gateway.upstream import Upstream
 from thinkback.rules import load_rulebook
 from thinkback.session.config import user_rule_files
 from thinkback.stores.office import open_office
-from thinkback.stores.office.protocol import Office, Use
+from thinkback.stores.office.protocol import Office
 
 _THREADS = 4
 # While the office cannot be asked, keys are taken as they were for so many seconds, where that is allowed.
@@ -110,8 +111,8 @@ class Wired:
             await self._once.respond(incoming, sink, self._engine.respond)
         finally:
             notes = sink.notes
-            used = Use(1, notes.input_tokens or 0, notes.output_tokens or 0, notes.reasoning_tokens or 0)
-            self._spending.add(incoming.grant, used)
+            said = (notes.input_tokens, notes.output_tokens, notes.reasoning_tokens)
+            self._spending.add(incoming.grant, use_of(said, notes.guessed))
 
     def models(self, grant: Grant) -> list[Listed]:
         """What may be asked for with ``grant``."""
