@@ -132,8 +132,11 @@ def _answering(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
 
 def _meant(result: ToolResult, waiting: Sequence[ToolCall]) -> ToolCall | None:
     by_id = next((call for call in waiting if call.id == result.id), None)
-    by_name = next((call for call in waiting if result.name and call.name == result.name), None)
-    return by_id or by_name or (waiting[0] if not result.name else None)
+    if by_id is not None:
+        return by_id
+    if not result.name:
+        return waiting[0]
+    return next((call for call in waiting if call.name == result.name), None)
 
 
 def _closing(base: Sequence[Commit], rest: Sequence[Draft]) -> list[Draft]:
