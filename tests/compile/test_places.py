@@ -100,6 +100,20 @@ def test_later_system_messages_are_told_as_the_users() -> None:
     assert 3 == sum(each["role"] == "system" for each in inline)
 
 
+def test_a_system_message_that_a_program_has_among_the_others_stays_there() -> None:
+    """In the dialect that it was written in: another one has it where it has them all, and so has the top of this."""
+    wire = '{"role":"system","content":[{"type":"tool_addition","tool":{"name":"g"}}]}'
+    added = Message("", (Unknown('{"type":"tool_addition","tool":{"name":"g"}}'),), wire, ANTHROPIC)
+    talk = Talk(origin(ANTHROPIC)).system().turn().user("b").note("system", added)
+    body = sent(talk, rule(), ANTHROPIC)
+    assert [{"type": "text", "text": "Be brief."}] == body["system"]
+    assert [{"role": "user", "content": "b"}, json.loads(wire)] == body["messages"][-2:]
+    bound = sent(talk, native(prefix_bound=True, system="top"), ANTHROPIC)
+    assert (body["system"], body["messages"][-2:]) == (bound["system"], bound["messages"][-2:])
+    assert json.loads(wire)["content"] == sent(Talk().note("system", added).user(), rule(), ANTHROPIC)["system"]
+    assert "system" not in sent(talk, rule(), RESPONSES)
+
+
 # -- parts that a dialect cannot take ------------------------------------------------------------------------------
 
 

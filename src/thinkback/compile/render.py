@@ -135,7 +135,8 @@ class Rendering:
             if unit.is_gone:
                 continue
             if isinstance(unit, MessageUnit) and unit.role == "system":
-                found.append(self._fragment(unit, leads=not began)[0])
+                fragment, _, on_top = self._fragment(unit, leads=not began)
+                found += [fragment] if on_top or not began else []
             else:
                 began = began or at >= cut
         return found
@@ -174,6 +175,8 @@ class Rendering:
     def _fragment(self, unit: MessageUnit, *, leads: bool) -> tuple[bytes, Literal["system", "user"], bool]:
         """The bytes of a message, its role, and whether it stands on top; ``leads``: a system message that is first."""
         on_top = unit.role == "system" and (self._on_top == "top" or (self._on_top == "late" and leads))
+        if on_top and not leads and unit.message.wire and unit.message.dialect == self._policy.target.endpoint.dialect:
+            on_top = False  # a program of this very dialect has it among the messages
         role: Literal["system", "user"] = unit.role
         if role == "system" and self._on_top == "lead" and not leads:
             role = "user"  # there is no place for it among the messages

@@ -323,6 +323,9 @@ class Exchange:
         planned = bytes(plan)
         if plan.target.endpoint.dialect != self._incoming.front:
             return planned
+        as_asked = front(self._incoming.front).as_asked
+        if as_asked is not None:
+            planned = as_asked(self._incoming.body, planned)
         return spelling.spelled(self._incoming.body, planned)
 
     async def _count(self) -> None:

@@ -134,7 +134,8 @@ class Front(msgspec.Struct, frozen=True):
     in whatever holds one. ``ends`` gives the offset in a piece of a stream at which the dialect's last event begins, -1
     where it does not. ``bare`` undoes the form that ``rewrite`` and the writers give an opaque value so that the
     clients of the dialect can keep it. ``without_counts`` takes events out that only count tokens, in a dialect where
-    clients must ask for them.
+    clients must ask for them. ``as_asked`` takes a client's request and the planned one, and gives the latter with what
+    the log cannot tell apart in the place where the client has it.
     """
 
     writer: Callable[[Shown], ResponseWriter]
@@ -145,11 +146,13 @@ class Front(msgspec.Struct, frozen=True):
     marked: re.Pattern[bytes]
     bare: Callable[[str], str] = str
     without_counts: Callable[[bytes], bytes] | None = None
+    as_asked: Callable[[bytes, bytes], bytes] | None = None
     document_type: str = "application/json"
     stream_type: str = "text/event-stream"
 
 
 _COUNTS_ON_DEMAND = frozenset({"openai-chat"})
+_HAS_TWO_PLACES = frozenset({"openai-responses"})
 
 
 @functools.cache
@@ -163,6 +166,7 @@ def front(name: str) -> Front:
     written = import_module(f"thinkback.wire.{PACKAGES[name]}.write_response")
     opaque = import_module(f"thinkback.wire.{PACKAGES[name]}.opaque")
     counts = import_module(f"thinkback.wire.{PACKAGES[name]}.unasked") if name in _COUNTS_ON_DEMAND else None
+    places = import_module(f"thinkback.wire.{PACKAGES[name]}.as_asked") if name in _HAS_TWO_PLACES else None
     return Front(
         writer=written.Writer,
         write_response=written.write_response,
@@ -172,4 +176,5 @@ def front(name: str) -> Front:
         marked=opaque.MARKED,
         bare=getattr(opaque, "bare", str),
         without_counts=counts.without_counts if counts is not None else None,
+        as_asked=places.as_asked if places is not None else None,
     )

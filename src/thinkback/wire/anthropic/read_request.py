@@ -141,7 +141,8 @@ def _is_result(part: Mapping[str, Any]) -> bool:
 
 def _message(message: Mapping[str, Any], content: str | list[Mapping[str, Any]]) -> Message:
     plain = Message(content) if isinstance(content, str) else _of_parts(content)
-    if content and set(message) == {"role", "content"}:
+    # A system message without its wire is one of those on top.
+    if content and set(message) == {"role", "content"} and message["role"] == "user":
         return plain
     return Message(plain.text, plain.parts, canonical.source({**message, "content": content}), DIALECT)
 

@@ -1,0 +1,136 @@
+"""Recorded conversations through the gateway, whose clients forget reasoning: it goes upstream all the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.exchanges import cases
+from tests.gateway import saying
+from tests.gateway.carried import Json, Minted, forgotten
+from tests.gateway.recordings import Asked, ask_again, engine_of, is_conversation
+from thinkback.turn.dialects import FRONTS
+
+CONVERSATIONS = [case for _, case in cases() if is_conversation(case)]
+IDS = [case["case"][:70] for case in CONVERSATIONS]
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKBACK_TEST_KEY", "sk-of-the-gateway-alone")
+
+
+def differences(asked: Asked) -> Iterator[str]:
+    """In what the request that went upstream is not what it has to be."""
+    dialect, sent = asked.exchange["dialect"], asked.sent
+    if sent is None:
+        yield "refused"
+        return
+    for piece in asked.minted:
+        if piece not in asked.given:
+            moved = any((piece.kind, piece.value) == (other.kind, other.value) for other in asked.given)
+            yield f"{piece.kind} {'moved' if moved else 'lost'}"
+    said, passed = Counter(p[1:] for p in asked.minted), Counter(p[1:] for p in asked.given)
+    if any(number > max(1, said[piece]) for piece, number in passed.items()):
+        yield "twice"
+    visible = forgotten(dialect, sent)
+    if not saying.holds(saying.parameters(dialect, visible), saying.parameters(dialect, asked.said)):
+        yield "parameters"
+    if saying.peoples(dialect, visible) != saying.peoples(dialect, asked.said):
+        yield "people"
+    if saying.models(dialect, visible) != saying.models(dialect, asked.said):
+        yield "model"
+
+
+EXPLAINED = {
+    "the prefix that the block is bound to was changed: the guard (DESIGN 3.4, rule claude-bound)": {
+        "anthropic--context-binding-changed-tools-with-drop-block--79bd4d#1": {"opaque lost", "text lost"},
+    },
+    "thoughts of Gemini without a signature are for people, and not demanded (rules of google.toml, omits)": {
+        "google-ai-studio--google-model-thinking-part--2f2c45#1": {"text lost"},
+        **{
+            f"google-ai-studio--history-five-turn-chat-history-stress-preserves-context-and-tool--b345ce#{at}": {
+                "text lost"
+            }
+            for at in range(1, 7)
+        },
+        "google-ai-studio--reasoning-roundtrip-streaming--487c51#1": {"text lost"},
+        "google-ai-studio--reasoning-tool-roundtrip-nonstreaming--83b8bf#1": {"text lost"},
+        "google-ai-studio--reasoning-tool-roundtrip-streaming--3d4790#1": {"text lost"},
+    },
+    "a summary of xAI without an encrypted content carries nothing (rule xai, need_signature)": {
+        "xai--reasoning-tool-roundtrip-streaming--759998#1": {"text lost"},
+    },
+    "the response did not complete, and is not given back (DESIGN 3.7)": {
+        **{
+            f"google-vertex--multimodal-tool-return-matrix-direct-uploaded-file-video-google--75bc51#{at}": {
+                "opaque lost"
+            }
+            for at in (1, 2, 3)
+        },
+        "groq--tool-use-failed-error-streaming--a5deaa#1": {"text lost"},
+        "groq--tool-use-failed-error-streaming--a5deaa#2": {"text lost"},
+        "groq--tool-use-failed-error-streaming-with-text--b156c2#1": {"text lost"},
+    },
+    "the recorded client had moved the value, or doubled it: it goes where the response had it": {
+        "google-ai-studio--google-model-file-search-grounding-gemini-3-true--9e3263#1": {"opaque moved"},
+        "google-vertex--function-calling-vertexai-gemini-2-5-flash-can-handle-multiple-t--a5f57e#1": {"opaque moved"},
+    },
+    "the recorded client told another model's reasoning as text: foreign reasoning (DESIGN 3.4)": {
+        "openai--anthropic-model-thinking-part-from-other-model--ab9979#1": {"model"},
+        "openai--google-model-thinking-part-from-other-model--a4a3b4#1": {"text lost"},
+        "anthropic--openai-responses-thinking-part-from-other-model--842aa6#1": {"model", "text lost"},
+    },
+    "the client put a call of its own beside those of the response, which is then not known": {
+        f"google-ai-studio--cross-provider-capability-replay-google-gemini-3-flash-preview-o--598e5e#{at}": {
+            "opaque lost"
+        }
+        for at in (1, 2)
+    },
+    "a response that was recognised by its calls stands whole, with what the client left out of it": {
+        "avian--testopenaicompatiblecommon-avian-kimi-multi-tool-streaming--76a24b#1": {"model"},
+        "openai--openai-native-tool-search-streaming--573b0e#1": {"model", "people"},
+    },
+    "a call that got no result is answered before the next turn (DESIGN 3.7)": {
+        "google-ai-studio--google-gemini-2-5-flash-preview-05-20-tool-round-trip-1--c3ac13#1": {"people"},
+    },
+    "a conversation that goes on from a response's id goes on from the log": {
+        "openai--openai-codex-mini-latest-tool-round-trip-1--67534c#1": {"model", "parameters", "people"},
+        "openai--openai-o3-tool-round-trip-1--298707#1": {"model", "parameters", "people"},
+    },
+    "a tool cannot be forced while the model thinks (rule deepseek); the provider had refused it": {
+        "deepseek--wire-shape-matrix-forced-tool-choice-under-thinking-is-rejected--471461#0": {"parameters"},
+        "deepseek--wire-shape-matrix-forced-tool-choice-under-thinking-is-rejected--471461#1": {"parameters"},
+    },
+    "the provider used the id of a call again, and the client had made ids of its own: the provider's go back": {
+        "bedrock-mantle--reused-tool-call-ids-gpt-5-5--3e22e0#2": {"model", "people"},
+        "bedrock-mantle--reused-tool-call-ids-gpt-5-5--3e22e0#3": {"model", "people"},
+        "bedrock-mantle--reused-tool-call-ids-request--d0cf04#2": {"model", "people"},
+        "bedrock-mantle--reused-tool-call-ids-request--d0cf04#3": {"model", "people"},
+    },
+}
+"""Why what goes upstream may differ from what was recorded: reason to exchange to kinds of difference."""
+
+_EXPECTED = {exchange: kinds for listed in EXPLAINED.values() for exchange, kinds in listed.items()}
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("case", CONVERSATIONS, ids=IDS)
+def test_what_a_client_forgot_goes_upstream_as_it_was_recorded(case: Json) -> None:
+    """All reasoning of earlier responses that the accepted request carried is there, in its place, once; what the
+    client said is as it said it.
+    """
+    engine, transport = engine_of({"reasoning.includeInContext": True})
+    minted = Minted()
+    found: dict[str, set[str]] = {}
+    for at, exchange in enumerate(case["exchanges"]):
+        if exchange["request"] is not None and exchange["dialect"] in FRONTS:
+            differing = set(differences(ask_again(engine, transport, exchange, minted)))
+            if exchange["response"].get("status", 200) >= 400:  # what was refused proves nothing of what it carried
+                differing &= {"parameters", "people", "model"}
+            if differing:
+                found[f"{case['case']}#{at}"] = differing
+        minted.take(exchange)
+    assert {name: kinds for name, kinds in _EXPECTED.items() if name.startswith(f"{case['case']}#")} == found
