@@ -9,7 +9,6 @@ from typing import Any
 
 from tests.gateway.carried import MESSAGES, Json, is_peoples, messages_of
 
-_MARK = "cache_control"
 _IDS = frozenset({"id", "call_id", "tool_call_id", "tool_use_id"})
 _SNAKE = re.compile(r"_([a-z])")
 # What a client may leave out of the things that it got: it means nothing to a model.
@@ -77,7 +76,8 @@ class _Ids:
 
 def _pieces(message: Json) -> Iterator[Any]:
     content = message.get("content", message.get("parts"))
-    for part in [{"text": content}] if isinstance(content, str) else content or ():
+    parts: list[Json] = [{"text": content}] if isinstance(content, str) else content or []
+    for part in parts:
         call = part.get("functionCall", part.get("function_call"))
         if isinstance(part.get("text"), str):
             yield "".join(part["text"].split())
@@ -120,14 +120,12 @@ def _message(message: Json) -> Any:
 
 
 def _plain(node: Any) -> Any:
-    """Without nulls, cache marks and what only decorates; members of Gemini's in its own case."""
+    """Without nulls and what only decorates; members of Gemini's in its own case."""
     if isinstance(node, list):
         return [_plain(each) for each in node]
     if isinstance(node, dict):
         return {
-            _camel(key): _plain(value)
-            for key, value in node.items()
-            if value is not None and key not in _DECORATION and key != _MARK
+            _camel(key): _plain(value) for key, value in node.items() if value is not None and key not in _DECORATION
         }
     return node
 

@@ -174,3 +174,14 @@ def test_cache_marks_are_those_of_the_client() -> None:
 
     assert compact(body({}, [thought, {**said, **mark}], mark)) == spelled(compact(client), compact(planned))
     assert spaced(client) == spelled(spaced(client), compact(body(mark, [said], {})))
+
+
+def test_a_mark_stays_on_a_result_whose_call_has_another_id() -> None:
+    """Clients make up ids where a provider gave none."""
+
+    def body(id: str, **more: Any) -> bytes:
+        result = {"type": "tool_result", "tool_use_id": id, "content": "7", **more}
+        return compact({"messages": [{"role": "user", "content": [result]}]})
+
+    marked = {"cache_control": {"type": "ephemeral"}}
+    assert body("call_1", **marked) == spelled(body("mine", **marked), body("call_1"))

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-# A body, its messages, one message, its content: what stands deeper is the client's as a whole, or the plan's.
-_LEVELS = 4
+# A body, its messages, one message, its content, one part: what is deeper is the client's as a whole, or the plan's.
+_LEVELS = 5
 # How far ahead the client's version of an element is looked for, where the plan left out what is before it.
 _AHEAD = 16
 _MARK = "cache_control"
