@@ -349,6 +349,29 @@ def test_reasoning_is_given_back_where_it_stood() -> None:
     assert ["Greet first."] == thoughts
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_of_messages_sees_the_thinking_that_it_asks_for(stream: bool) -> None:
+    """One that does not ask reads an answer alone; the log has the reasoning in both cases."""
+    transport = Plays(lambda body: (200, SSE if stream else JSON, [_answer(stream)]))
+    made = engine(transport, PLACES)
+    body = {"model": DEEPSEEK, "max_tokens": 99, "stream": stream, "messages": [{"role": "user", "content": "Why?"}]}
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 2000}, "max_tokens": 4000}
+    plain, asking = ask(made, "anthropic", body), ask(made, "anthropic", {**body, **thinking})
+
+    assert [200, 200] == [plain.status, asking.status]
+    assert (False, True) == (b"thinking" in plain.body, b"Hm." in asking.body)
+    assert all(b"Forty-two." in kept.body for kept in (plain, asking))
+    assert 2 == sum(
+        isinstance(commit.value, ThinkingBlock)
+        for info in made.logs.of("default").list_sessions()
+        for commit in commits(made, info.id)
+    )
+
+
+def _answer(stream: bool) -> bytes:
+    return _chunks("Hm.", "Forty-two.") if stream else _chat("Forty-two.", "Hm.")
+
+
 def test_two_requests_at_once_lose_nothing() -> None:
     """Both go on from one place: the log has both, on two branches."""
     transport = Plays(lambda body: (200, JSON, [_chat(f"{len(body)}.")]))

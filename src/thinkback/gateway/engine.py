@@ -41,7 +41,7 @@ from thinkback.gateway.writing import Writing
 from thinkback.log.protocol import Entry
 from thinkback.log.seal import seal
 from thinkback.model import canonical
-from thinkback.model.blocks import Origin
+from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Commit, Head, Step
 from thinkback.model.target import merge, merge_headers
 from thinkback.rules import Rulebook
@@ -383,13 +383,14 @@ class Exchange:
     def _shown(self, plan: Plan) -> Shown:
         exchange = self._turn.exchange
         assert exchange is not None
+        takes = self._facts.takes_reasoning
         return Shown(
             id=self._shown_as(exchange.response),
             model=self._facts.model,
             created=self._now // 1_000_000,
-            reasoning=plan.wanted.include_in_response,
+            reasoning=plan.wanted.include_in_response and takes,
             usage=self._facts.wants_usage,
-            state=self._keeper(plan).blocks,
+            state=self._keeper(plan).blocks if takes else _no_state,
             block=exchange.block,
             request=self._request.params,
         )
@@ -438,6 +439,11 @@ def _reattach(request: conversation.Request, missing: Sequence[object]) -> str:
     if not missing:
         return "complete"
     return f"{'none' if len(missing) == answers else 'partial'}; missing={len(missing)}"
+
+
+def _no_state(blocks: Sequence[Block]) -> str:
+    """Nothing for the client to keep: the gateway remembers."""
+    return ""
 
 
 def _is_upstreams(error: Exception) -> bool:

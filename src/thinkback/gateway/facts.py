@@ -24,7 +24,7 @@ class Facts(msgspec.Struct, frozen=True):
     ``end_user`` is empty where none is named. ``messages`` is how many there are. ``previous_response`` is the id of a
     response that the request goes on from, ``stores`` whether the client wants to go on from this one (Responses).
     ``wants_usage``: token counts are shown in a stream. ``wants_reasoning``: the client asks to see reasoning, or not
-    to; ``None`` where it says nothing.
+    to; ``None`` where it says nothing. ``takes_reasoning``: its program may be given blocks of it at all.
     """
 
     model: str
@@ -35,6 +35,7 @@ class Facts(msgspec.Struct, frozen=True):
     stores: bool = True
     wants_usage: bool = True
     wants_reasoning: bool | None = None
+    takes_reasoning: bool = True
 
 
 _MESSAGES: Mapping[str, str] = {
@@ -121,6 +122,8 @@ def read_facts(front: str, body: Mapping[str, Any], *, model: str = "", streams:
         stores=front == "openai-responses" and params.get("store") is not False,
         wants_usage=front != "openai-chat" or lookup(params, "stream_options.include_usage") is True,
         wants_reasoning=shown.include_in_response if says else None,
+        # Whoever never asked for thinking reads the first block of a message as the answer.
+        takes_reasoning=front != "anthropic" or lookup(params, "thinking.type") not in (None, "disabled"),
     )
 
 
