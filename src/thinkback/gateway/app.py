@@ -8,7 +8,6 @@ Must not: look into what is said, or show a key, a header with one, or an error'
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
@@ -34,6 +33,7 @@ from thinkback.gateway.routes import GETS, Route
 from thinkback.gateway.scraping import check_scraper
 from thinkback.gateway.sink import Headers, ResponseSink
 from thinkback.gateway.tracing import spans_of, traced
+from thinkback.session.fresh import new_id
 from thinkback.wire.writing import Problem
 
 Message = MutableMapping[str, Any]
@@ -270,7 +270,7 @@ class App:
 
 def request_id(given: str) -> str:
     """The client's id where it is a short word, else one of ours."""
-    return given if 0 < len(given) <= 128 and set(given) <= _SAFE_ID else f"req_{secrets.token_hex(12)}"
+    return given if 0 < len(given) <= 128 and set(given) <= _SAFE_ID else f"req_{new_id()}"
 
 
 def place_of(error: BaseException) -> str:
