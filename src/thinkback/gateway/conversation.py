@@ -75,8 +75,10 @@ async def find(
 ) -> Found:
     """Look ``request`` up in ``log``. Raises ``StoreError``."""
     seen = await found_in(request, log, scope, in_thread)
+    lines = await _lines(seen, log, in_thread)
+    seen = _on_one_line(seen, request.said, lines)
     history = await _taken_up(seen.base, log, tenant, histories, in_thread)
-    copies = await _copies(seen, log, in_thread)
+    copies = _copies(seen, lines)
     return Found(seen.base, history, seen.through, copies, seen.missing, seen.through)
 
 
@@ -113,19 +115,47 @@ async def _taken_up(base: Seen | None, log: Store, tenant: str, histories: Histo
     return History(await in_thread(partial(log.read_to, base.session, base.head.hash)))
 
 
-async def _copies(found: Recognised, log: Store, in_thread: InThread) -> dict[int, list[Draft]]:
-    copies: dict[int, list[Draft]] = {}
-    read: dict[tuple[str, str], list[Commit]] = {}
-    for number, seen in found.restored.items():
-        place = seen.session, seen.head.hash
-        if place not in read:
-            read[place] = await in_thread(partial(log.read_to, *place))
-        copies[number] = [
+_Lines = dict[tuple[str, str], list[Commit]]
+
+
+async def _lines(found: Recognised, log: Store, in_thread: InThread) -> _Lines:
+    """What stands in the log up to each response that was found one by one."""
+    places = {(seen.session, seen.head.hash) for seen in found.restored.values()}
+    return {place: await in_thread(partial(log.read_to, *place)) for place in places}
+
+
+def _on_one_line(found: Recognised, said: Sequence[Said], lines: _Lines) -> Recognised:
+    """``found`` on the line of its last response, where that has the request's messages and nothing else.
+
+    A client that puts words into an answer (a filler for an empty text, say) is recognised answer by answer, and its
+    conversation is one all the same: reasoning that is bound to what stands before it stays where it is.
+    """
+    if not found.restored:
+        return found
+    last = max(found.restored)
+    seen = found.restored[last]
+    commits = lines[seen.session, seen.head.hash]
+    line = visible.said(visible.drafts_of(commits))
+    goes_on = found.base is None or any(commit.hash == found.base.head.hash for commit in commits)
+    if len(line) != last + 1 or not goes_on:
+        return found
+    for at in range(found.through + 1, last + 1):
+        there, restored = line[at], found.restored.get(at)
+        if there.value != said[at].value and (restored is None or restored.response not in there.responses):
+            return found
+    missing = tuple((at, why) for at, why in found.missing if at > last)
+    return Recognised(seen, last, {}, missing)
+
+
+def _copies(found: Recognised, lines: _Lines) -> dict[int, list[Draft]]:
+    return {
+        number: [
             Draft(commit.kind, commit.value, commit.response, commit.index)
-            for commit in read[place]
-            if commit.response == seen.response and commit.kind in OF_A_RESPONSE and not commit.edit
+            for commit in lines[seen.session, seen.head.hash]
+            if commit.response == seen.response and commit.kind in OF_A_RESPONSE
         ]
-    return copies
+        for number, seen in found.restored.items()
+    }
 
 
 def opening(found: Found, request: Request) -> list[Draft]:

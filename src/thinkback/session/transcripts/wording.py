@@ -34,6 +34,8 @@ def first_words(payload: Payload) -> str:
             failed = f", {payload.error.message}" if payload.error else ""
             return f"{payload.origin.served_model or payload.origin.requested_model}, {payload.finish}{failed}"
         case commits.Request():
+            if "endpoint" not in payload.target:
+                return "(asked elsewhere)"  # a client kept what it said of the response that follows
             return f"{payload.target['endpoint']} {payload.target['model']}, rule {', '.join(payload.rules)}"
         case commits.TurnEnded():
             return f"{payload.state} {payload.reason}".rstrip()

@@ -1,0 +1,40 @@
+"""Clients that change what was said: the conversation is recognised all the same, and goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.gateway.engines import KEY, ask, engine, forgetful_chat
+from tests.gateway.test_engine import BOUND, Fresh
+from thinkback.referee import Referee
+
+
+@pytest.fixture
+def referee(monkeypatch: pytest.MonkeyPatch) -> Iterator[Referee]:
+    """A referee, and the key that the gateway has for it."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    with Referee() as running:
+        yield running
+
+
+def filled(message: dict[str, Any]) -> dict[str, Any]:
+    """As some clients send a message without text."""
+    return {**message, "content": "(no text)"} if message.get("tool_calls") else message
+
+
+@pytest.mark.parametrize("model", [BOUND, "deepseek/deepseek-v4-pro"])
+def test_words_that_a_client_puts_into_an_answer_cost_no_reasoning(referee: Referee, model: str) -> None:
+    """It is recognised by its calls; bound reasoning is not copied to another line, where it would be void."""
+    made = engine(Fresh(), referee)
+
+    def answer(body: dict[str, Any]) -> Any:
+        return ask(made, "openai-chat", {**body, "messages": [filled(each) for each in body["messages"]]})
+
+    answers = forgetful_chat(answer, model)
+
+    assert [200] * 4 == [kept.status for kept in answers]
+    assert ["not-needed", *["complete"] * 3] == [kept.headers["thinkback-reattach"] for kept in answers]
+    assert 1 == len({kept.headers["thinkback-session"] for kept in answers})
