@@ -1,4 +1,4 @@
-"""Clients that change what was said: the conversation is recognised all the same, and goes on where it was."""
+"""What clients do besides forgetting: they change what was said, and ask for betas."""
 
 from __future__ import annotations
 
@@ -38,3 +38,17 @@ def test_words_that_a_client_puts_into_an_answer_cost_no_reasoning(referee: Refe
     assert [200] * 4 == [kept.status for kept in answers]
     assert ["not-needed", *["complete"] * 3] == [kept.headers["thinkback-reattach"] for kept in answers]
     assert 1 == len({kept.headers["thinkback-session"] for kept in answers})
+
+
+def test_betas_of_a_client_go_along_where_its_dialect_is_spoken(referee: Referee) -> None:
+    """They stand beside those that a rule asks for; a place of another dialect is not told."""
+    made, shape = engine(Fresh(), referee), "structured-outputs-2025-11-13"
+    headers = {"anthropic-beta": shape, "x-client": "mine"}
+    for model in (BOUND, "deepseek/deepseek-v4-pro"):
+        body = {"model": model, "max_tokens": 2000, "messages": [{"role": "user", "content": "Hello."}]}
+        assert 200 == ask(made, "anthropic", body, headers=headers).status
+    same, other = (seen.headers for seen in referee.requests)
+
+    assert ["thinking-binding-controls-2026-08-01", shape] == same["anthropic-beta"].split(",")
+    assert not {"anthropic-beta", "x-client"} & other.keys()
+    assert "x-client" not in same

@@ -25,6 +25,7 @@ from thinkback.gateway.config import Config
 from thinkback.gateway.driver import Driver
 from thinkback.gateway.estimating import estimate
 from thinkback.gateway.facts import Facts, read_body, read_facts
+from thinkback.gateway.headers import of_dialect
 from thinkback.gateway.histories import Histories
 from thinkback.gateway.incoming import ClientGone, Incoming, Sink
 from thinkback.gateway.problems import told
@@ -306,6 +307,8 @@ class Exchange:
         if target.endpoint.stream_path:
             plan.streams = self._facts.streams
         plan.headers = merge_headers(route.streaming if plan.streams else route.whole, plan.added_headers)
+        if front_name == target.endpoint.dialect:
+            plan.headers = merge_headers(plan.headers, of_dialect(front_name, self._incoming.headers))
         plan.authenticator = route.authenticator
         self._notes.upstream, self._notes.served = route.name, target.model
         self._notes.attempts += 1

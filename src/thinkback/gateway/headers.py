@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 HOP_BY_HOP = frozenset(
     {
@@ -43,6 +43,14 @@ CREDENTIALS = frozenset(
 BODILY = frozenset({"accept-encoding", "content-encoding", "content-md5", "content-digest"})
 """About the bytes of this connection's body, which the gateway has unpacked."""
 
+OF_DIALECTS = {
+    "anthropic": ("anthropic-beta",),
+    "openai-chat": ("openai-beta",),
+    "openai-responses": ("openai-beta",),
+    "gemini": (),
+}
+"""By dialect: what a client's request means by its headers; it goes along to whoever speaks the same."""
+
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
@@ -55,6 +63,11 @@ def is_name(text: str) -> bool:
 def is_value(text: str) -> bool:
     """Whether ``text`` can be the value of a header: no line break, no control character."""
     return _VALUE.fullmatch(text) is not None
+
+
+def of_dialect(name: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """Those of a client's headers (in lower case) that are part of its request in the dialect ``name``."""
+    return {header: headers[header] for header in OF_DIALECTS[name] if header in headers}
 
 
 def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
