@@ -49,8 +49,8 @@ def test_a_gauge_is_asked_when_the_page_is() -> None:
     first = made.page()
     waiting[0] = 0
 
-    assert "thinkback_spool_steps 3\n" in first
-    assert "thinkback_spool_steps 0\n" in made.page()
+    assert "thinkback_spool_bytes 3\n" in first
+    assert "thinkback_spool_bytes 0\n" in made.page()
 
 
 def test_labels_are_bounded() -> None:

@@ -37,7 +37,7 @@ ENDED = Family("thinkback_ended_early_total", "counter", "Responses that ended e
 OPEN = Family("thinkback_requests_open", "gauge", "Requests that are being answered.")
 STREAMS = Family("thinkback_streams_open", "gauge", "Streams that are being written.")
 STARTED = Family("thinkback_started_seconds", "gauge", "When the process started, in seconds since 1970.")
-SPOOL = Family("thinkback_spool_steps", "gauge", "Steps that wait for the store.")
+SPOOL = Family("thinkback_spool_bytes", "gauge", "Bytes of steps that wait for the store.")
 FAMILIES = (REQUESTS, SECONDS, PHASES, TOKENS, REATTACH, DEGRADED, ENDED, OPEN, STREAMS, STARTED, SPOOL)
 
 

@@ -21,7 +21,7 @@ from thinkback.gateway.incoming import Incoming, Sink
 from thinkback.gateway.keys import Access
 from thinkback.gateway.limits import Limiter
 from thinkback.gateway.logs import Log
-from thinkback.gateway.metrics import Metrics
+from thinkback.gateway.metrics import SPOOL, Metrics
 from thinkback.gateway.places import spool_place, state_place
 from thinkback.gateway.sealing import Sealer
 from thinkback.gateway.secret import own_secret, read_secret
@@ -168,11 +168,11 @@ class Transports:
 
 async def open_behind(config: Config, log: Log, metrics: Metrics) -> Wired:
     """Open everything that ``config`` names. Raises ``ThinkbackError``."""
-    office, engine, transports = await asyncio.to_thread(_opened, config)
+    office, engine, transports = await asyncio.to_thread(_opened, config, metrics)
     return Wired(config, office, engine, log, transports)
 
 
-def _opened(config: Config) -> tuple[Office, Engine, Transports]:
+def _opened(config: Config, metrics: Metrics) -> tuple[Office, Engine, Transports]:
     place = state_place(config.store)
     office = open_office(place, config.store.durability, min(_THREADS, config.store.connections))
     try:
@@ -180,6 +180,8 @@ def _opened(config: Config) -> tuple[Office, Engine, Transports]:
         transports = Transports()
         logs = TenantLogs(place, config.store)
         spool = Spool(spool_place(config.store, place), sealer) if config.store.degraded == "pass" else None
+        if spool is not None:
+            metrics.gauge(SPOOL, spool.bytes)
         engine = Engine(config, logs, sealer, load_rulebook(user_rule_files()), transports, office.carriers, spool)
     except ThinkbackError:
         office.close()
