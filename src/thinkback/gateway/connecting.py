@@ -12,7 +12,9 @@ import os
 import socket
 import ssl
 import urllib.request
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeVar
 
 import aiohappyeyeballs
 
@@ -21,6 +23,7 @@ from thinkback.errors import NetworkError, PhaseTimeout
 from thinkback.gateway.connection import Connection, out_of_time
 from thinkback.gateway.requesting import Address, parse
 
+P = TypeVar("P", bound=asyncio.Protocol)
 _PERMANENT = {"phase": "network", "permanent": True}
 _SECOND_ADDRESS = 0.25
 """Seconds after which another address of a host is tried beside the first."""
@@ -54,7 +57,7 @@ class Connecting:
         limit = left if timeouts.connect is None else min(timeouts.connect, left)
         try:
             async with asyncio.timeout(None if limit == math.inf else limit):
-                return await self._opened(loop, address)
+                return await self._made(loop, address)
         except TimeoutError:
             if loop.time() >= end:
                 raise out_of_time(timeouts) from None
@@ -69,36 +72,20 @@ class Connecting:
             why = error.strerror or type(error).__name__
             raise NetworkError(f"no connection to {address.host}: {why}", details={"phase": "network"}) from None
 
-    async def _opened(self, loop: asyncio.AbstractEventLoop, address: Address) -> Connection:
+    async def _made(self, loop: asyncio.AbstractEventLoop, address: Address) -> Connection:
         proxy = self.way(address)
         context = self._context if address.scheme == "https" else None
         if proxy is None:
-            return await self._straight(loop, address, context)
+            return (await _opened(loop, address, context, Connection))[1]
         if context is None:
-            return await self._straight(loop, proxy, self._context if proxy.scheme == "https" else None)
+            return (await _opened(loop, proxy, self._context if proxy.scheme == "https" else None, Connection))[1]
         return await self._tunnelled(loop, address, proxy, context)
-
-    async def _straight(
-        self, loop: asyncio.AbstractEventLoop, to: Address, context: ssl.SSLContext | None
-    ) -> Connection:
-        opened = await _socket(loop, to)
-        try:
-            name = to.host if context is not None else None
-            _, connection = await loop.create_connection(
-                lambda: Connection(loop), sock=opened, ssl=context, server_hostname=name
-            )
-        except BaseException:
-            opened.close()
-            raise
-        return connection
 
     async def _tunnelled(
         self, loop: asyncio.AbstractEventLoop, address: Address, proxy: Address, context: ssl.SSLContext
     ) -> Connection:
-        outer, name = (self._context, proxy.host) if proxy.scheme == "https" else (None, None)
-        transport, greeting = await loop.create_connection(
-            lambda: _Greeting(loop), sock=await _socket(loop, proxy), ssl=outer, server_hostname=name
-        )
+        outer = self._context if proxy.scheme == "https" else None
+        transport, greeting = await _opened(loop, proxy, outer, _Greeting)
         try:
             transport.write(_connect(address, proxy))
             status = await greeting.status
@@ -155,6 +142,23 @@ def _connect(address: Address, proxy: Address) -> bytes:
     host = f"[{address.host}]" if ":" in address.host else address.host
     password = f"proxy-authorization: {proxy.basic}\r\n" if proxy.basic else ""
     return f"CONNECT {host}:{address.port} HTTP/1.1\r\nhost: {host}:{address.port}\r\n{password}\r\n".encode()
+
+
+async def _opened(
+    loop: asyncio.AbstractEventLoop,
+    to: Address,
+    context: ssl.SSLContext | None,
+    protocol: Callable[[asyncio.AbstractEventLoop], P],
+) -> tuple[asyncio.Transport, P]:
+    """A connection with TLS by ``context``, if any."""
+    connected = await _socket(loop, to)
+    try:
+        return await loop.create_connection(
+            lambda: protocol(loop), sock=connected, ssl=context, server_hostname=to.host if context else None
+        )
+    except BaseException:
+        connected.close()
+        raise
 
 
 async def _socket(loop: asyncio.AbstractEventLoop, to: Address) -> socket.socket:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import zlib
+from collections import deque
 from collections.abc import AsyncIterator
 from types import TracebackType
 
@@ -30,7 +31,8 @@ class Upstream:
 
     def __init__(self, proxy: str | None = None, verify: Verify = True) -> None:
         self._connecting = Connecting(proxy, verify)
-        self._idle: dict[Address, list[Connection]] = {}
+        # Those of an address in the order in which they were last used.
+        self._idle: dict[Address, deque[Connection]] = {}
 
     def post(self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts) -> _Exchange:
         """Send; the connection is closed when the context ends, or kept where the response was read to its end."""
@@ -48,15 +50,18 @@ class Upstream:
         waiting = self._idle.get(address)
         while waiting:
             connection = waiting.pop()
-            if connection.is_usable and now - connection.idle_since < _IDLE:
+            if _is_good(connection, now):
                 return connection
             connection.close()
         return None
 
     def keep(self, address: Address, connection: Connection, now: float) -> None:
         """Take ``connection`` back."""
+        waiting = self._idle.setdefault(address, deque())
+        while waiting and not _is_good(waiting[0], now):
+            waiting.popleft().close()
         connection.idle_since = now
-        self._idle.setdefault(address, []).append(connection)
+        waiting.append(connection)
 
     async def connected(self, address: Address, timeouts: Timeouts, end: float) -> Connection:
         """A new connection. Raises ``NetworkError``."""
@@ -65,6 +70,10 @@ class Upstream:
     def way(self, address: Address) -> Address | None:
         """The proxy that requests to ``address`` go through."""
         return self._connecting.way(address)
+
+
+def _is_good(connection: Connection, now: float) -> bool:
+    return connection.is_usable and now - connection.idle_since < _IDLE
 
 
 class _Exchange:
