@@ -16,7 +16,7 @@ from thinkback.log import recognising, visible
 from thinkback.log.protocol import Seen, Sighting, Store
 from thinkback.log.recognising import CANDIDATES, Recognised, Search
 from thinkback.log.visible import Said
-from thinkback.model.blocks import Origin
+from thinkback.model.blocks import Origin, Text
 from thinkback.model.commits import Commit, Draft, Response, Step
 from thinkback.turn.plan import History
 
@@ -196,6 +196,16 @@ def sightings(request: Request, step: Step, scope: bytes, shown_as: Callable[[st
     answer = [draft for draft in step.drafts if draft.response == header.response and draft.kind in OF_A_RESPONSE]
     shown = shown_as(header.response)
     found = recognising.sightings(scope, request.drafts, request.said, answer, shown, request.links)
-    if shown and header.value.id:
-        found.append(Sighting(scope, visible.of_response(header.value.id), header.response))
+    if shown:
+        ids = [header.value.id, *(id for draft in answer for id in _item_ids(draft))]
+        found += [Sighting(scope, visible.of_response(id), header.response) for id in dict.fromkeys(filter(None, ids))]
     return found
+
+
+def _item_ids(draft: Draft) -> list[str]:
+    """The ids by which a client may name what was said, instead of repeating it."""
+    return (
+        [carrier.value for carrier in draft.value.carriers if carrier.kind == "item_id"]
+        if isinstance(draft.value, Text)
+        else []
+    )

@@ -20,7 +20,7 @@ import msgspec
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.sync import now
 from thinkback.errors import NetworkError, ProviderError, ThinkbackError, WireError
-from thinkback.gateway import conversation, spelling, state
+from thinkback.gateway import conversation, references, spelling, state
 from thinkback.gateway.config import Config
 from thinkback.gateway.driver import Driver
 from thinkback.gateway.estimating import estimate
@@ -205,10 +205,11 @@ class Exchange:
         started = time.monotonic()
         records = self._grant.recording != "off"
         found = conversation.unknown(known)
-        if records and (known.previous or any(message.speaker == "assistant" for message in known.said)):
+        echoes = any(message.speaker == "assistant" for message in known.said) or references.names(known.drafts)
+        if records and (known.previous or echoes):
             in_log = await self._engine.storing.asked(self._find)
             self._notes.degraded = "store" if in_log is None else ""
-            found = in_log or found
+            found, known = in_log or found, self._known
         self._known, self._found = conversation.whole(found, known), found
         self._notes.phases["recognise"] = time.monotonic() - started
         history, mode = found.history, self._grant.recording
@@ -230,6 +231,9 @@ class Exchange:
     async def _find(self) -> conversation.Found:
         engine, tenant = self._engine, self._grant.tenant
         log = await engine.in_thread(partial(engine.logs.of, tenant))
+        if references.names(self._known.drafts):
+            drafts = await references.resolved(self._known.drafts, log, self._scope, engine.in_thread)
+            self._known = conversation.request_of(drafts, self._known.previous)
         if self._withholds:
             return await engine.withheld.find(self._known, log, tenant, self._scope, engine.in_thread)
         return await conversation.find(self._known, log, tenant, self._scope, engine.histories, engine.in_thread)
@@ -295,6 +299,7 @@ class Exchange:
         translated = translate(front_name, target, asked, settings)
         params = translated.params
         if front_name != target.endpoint.dialect:
+            references.check(self._known.drafts)
             params = self._streaming(route, params)
         elif self._relay.hides_counts and target.endpoint.stream_usage:
             wanted = WantedOptions(self._facts.streams, usage=True)
