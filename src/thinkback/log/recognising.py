@@ -12,14 +12,14 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from thinkback.log.protocol import Seen, Sighting
-from thinkback.log.visible import WINDOW, Said, chain, of_call, of_response, said, windows
+from thinkback.log.visible import WINDOW, Said, chain, of_call, of_response, said, window
 from thinkback.model.commits import Draft
 
 CANDIDATES = 8
 """How many responses to ask for under one digest."""
 
 # Of how many of the model's messages, newest first, beginnings are looked up at once: mostly it is one of the first.
-_FIRST, _TIMES, _MOST = 4, 8, 2048
+_FIRST, _TIMES, _MOST = 2, 8, 2048
 
 Why: TypeAlias = Literal["unknown", "ambiguous", "repeated"]
 """Why a message has no response: none answers to it, several do, or the one that does is another message's."""
@@ -42,10 +42,11 @@ class Search:
     """While ``wanted`` gives digests, look them up (at most ``CANDIDATES`` of each) and ``take`` what was found."""
 
     def __init__(self, messages: Sequence[Said]) -> None:
-        values = [message.value for message in messages]
-        self.links = chain(values)
-        self._windows = windows(values)
-        self._calls = {at: [of_call(call) for call in message.calls] for at, message in enumerate(messages)}
+        self._messages = messages
+        self._values = [message.value for message in messages]
+        self.links = chain(self._values)
+        self._digests: dict[int, list[bytes]] = {}
+        self._windows: dict[int, bytes] = {}
         self._waiting = [at for at, message in enumerate(messages) if message.speaker == "assistant"]
         self._behind: list[int] = []
         self._size = _FIRST
@@ -57,12 +58,12 @@ class Search:
         """The digests to look up next; none once everything is known that can be."""
         while self._base is None and self._waiting:
             batch = self._waiting[-self._size :]
-            digests = [digest for at in batch for digest in (self.links[at], *self._calls[at])]
+            digests = [digest for at in batch for digest in (self.links[at], *self._calls(at))]
             if asked := self._unasked(digests):
                 return asked
             self._settle(batch)
         left = [at for at in self._behind if self._by_calls(at) is None]
-        return self._unasked(digest for at in left for digest in (*self._calls[at], self._windows[at]))
+        return self._unasked(digest for at in left for digest in (*self._calls(at), self._window(at)))
 
     def take(self, found: Iterable[Seen]) -> None:
         """What was found under the digests that were wanted; of one response the row that comes first counts."""
@@ -77,7 +78,7 @@ class Search:
         for at in sorted(self._behind):
             found = self._by_calls(at) or self._by_window(at)
             if found is None:
-                several = any(self._found[digest] for digest in (*self._calls[at], self._windows[at]))
+                several = self._found[self._window(at)] or any(self._found[digest] for digest in self._calls(at))
                 missing.append((at, "ambiguous" if several else "unknown"))
             elif found.response in taken:
                 missing.append((at, "repeated"))
@@ -102,13 +103,24 @@ class Search:
 
     def _by_calls(self, at: int) -> Seen | None:
         """The one response that made all calls of a message."""
-        found = [self._found.get(digest, {}) for digest in self._calls[at]]
+        found = [self._found.get(digest, {}) for digest in self._calls(at)]
         if not found or any(candidates.keys() != found[0].keys() for candidates in found):
             return None
         return next(iter(found[0].values())) if len(found[0]) == 1 else None
 
+    def _calls(self, at: int) -> list[bytes]:
+        """The digests of a message's calls. Like windows they are made when asked for: mostly the chain is enough."""
+        if at not in self._digests:
+            self._digests[at] = [of_call(call) for call in self._messages[at].calls]
+        return self._digests[at]
+
+    def _window(self, at: int) -> bytes:
+        if at not in self._windows:
+            self._windows[at] = window(self._values[max(0, at - WINDOW + 1) : at + 1])
+        return self._windows[at]
+
     def _by_window(self, at: int) -> Seen | None:
-        found = self._found.get(self._windows[at], {})
+        found = self._found.get(self._window(at), {})
         return next(iter(found.values())) if len(found) == 1 else None
 
     def _unasked(self, digests: Iterable[bytes]) -> list[bytes]:
@@ -147,6 +159,6 @@ def sightings(
     for last in said(answer):
         values = [message.value for message in before]
         link = links[len(before) - 1] if links and before else b"".join(chain(values)[-1:])
-        digests += [chain([last.value], link)[0], windows([*values[1 - WINDOW :], last.value])[-1]]
+        digests += [chain([last.value], link)[0], window([*values[1 - WINDOW :], last.value])]
         digests += [of_call(call) for call in last.calls]
     return [Sighting(scope, digest, response) for digest in dict.fromkeys(digests)]

@@ -96,8 +96,12 @@ def chain(values: Iterable[bytes], last: bytes = b"") -> list[bytes]:
 
 def windows(values: Sequence[bytes]) -> list[bytes]:
     """For each message a digest of it and the three before it, as far as there are any."""
-    runs = (values[max(0, at - WINDOW + 1) : at + 1] for at in range(len(values)))
-    return [_beside(run[-1], _digest(_WINDOW, b"".join(run))) for run in runs]
+    return [window(values[max(0, at - WINDOW + 1) : at + 1]) for at in range(len(values))]
+
+
+def window(values: Sequence[bytes]) -> bytes:
+    """The digest of the last of these messages together with those before it."""
+    return _beside(values[-1], _digest(_WINDOW, b"".join(values)))
 
 
 def of_call(call: str) -> bytes:

@@ -6,7 +6,7 @@ digest is of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from thinkback.log.protocol import Seen
@@ -15,17 +15,17 @@ from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection
 from thinkback.stores.sqlite_places import head
 
-_FIND = """
+_FIND = "SELECT head, response FROM sightings WHERE scope = ? AND digest = ? ORDER BY head DESC LIMIT ?"
+_SEEN = """
 SELECT n.id, g.base + c.position, c.hash, r.response, c.segment, c.position, (
     SELECT b.name FROM branches AS b
     WHERE b.session = g.session AND b.segment = c.segment AND b.position >= c.position ORDER BY b.position LIMIT 1
 )
-FROM sightings AS s
-CROSS JOIN commits AS c ON c.arrival = s.head
-CROSS JOIN commits AS r ON r.arrival = s.response
-CROSS JOIN segments AS g ON g.segment = c.segment
-CROSS JOIN sessions AS n ON n.session = g.session AND n.name IS NOT NULL
-WHERE s.scope = ? AND s.digest = ? ORDER BY s.head DESC LIMIT ?
+FROM commits AS c
+JOIN commits AS r ON r.arrival = ?2
+JOIN segments AS g ON g.segment = c.segment
+JOIN sessions AS n ON n.session = g.session AND n.name IS NOT NULL
+WHERE c.arrival = ?1
 """
 # A branch of the session that goes on from there in another segment; several may.
 _BEHIND = """
@@ -59,9 +59,8 @@ class SqliteRecognition:
         found: list[Seen] = []
         with self._file.read() as db:
             for digest in digests:
-                for id, seq, hash, response, segment, position, branch in db.execute(_FIND, (scope, digest, limit)):
-                    name = _behind(db, segment, position, id) if branch is None else branch
-                    found.append(Seen(digest, id, name, head(hash, seq), response))
+                places = db.execute(_FIND, (scope, digest, limit)).fetchall()
+                found += (seen for place in places for seen in _seen(db, digest, place))
         return found
 
     def forget(self, older_than: int) -> int:
@@ -78,6 +77,13 @@ class SqliteRecognition:
             while some := list(islice(old, _AT_ONCE // 10)):
                 with self._file.write() as db:
                     forgotten += sum(len(db.execute(_DELETE, (head,)).fetchall()) for head in some)
+
+
+def _seen(db: Connection, digest: bytes, place: tuple[int, int]) -> Iterator[Seen]:
+    """The response at (last commit, response), if it is there."""
+    for id, seq, hash, response, segment, position, branch in db.execute(_SEEN, place).fetchall():
+        name = _behind(db, segment, position, id) if branch is None else branch
+        yield Seen(digest, id, name, head(hash, seq), response)
 
 
 def _behind(db: Connection, segment: int, position: int, session: str) -> str:
