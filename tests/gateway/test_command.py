@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import signal
 import subprocess
 import tomllib
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command
+from tests.docs.test_examples import ROOT
+from thinkback.gateway.command import PACKAGES
 from thinkback.gateway.config import Config
 from thinkback.gateway.reading import read_config
 from thinkback.referee import Referee
@@ -29,6 +32,14 @@ def referee() -> Iterator[Referee]:
     """A provider."""
     with Referee() as made:
         yield made
+
+
+def test_the_extra_brings_what_is_asked_for_at_the_start() -> None:
+    """Whoever installs ``thinkback[gateway]`` can start it; only uvloop may be missing."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extra = [re.split(r"[^\w-]", line)[0] for line in declared["project"]["optional-dependencies"]["gateway"]]
+
+    assert extra == sorted([*PACKAGES, "uvloop"])
 
 
 def test_a_configuration_is_checked_without_serving(command: Command) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from thinkback.gateway.config import Config
     from thinkback.gateway.server import Start
 
-PACKAGES = ("aiohttp", "cryptography", "httptools", "uvicorn")
+PACKAGES = ("aiohappyeyeballs", "cryptography", "httptools", "uvicorn")
 
 
 @click.group("gateway", short_help="A server that gives clients' reasoning back.", invoke_without_command=True)
