@@ -165,6 +165,15 @@ def test_native_parameters_win_however_they_are_written() -> None:
     )
 
 
+def test_native_parameters_win_at_every_target() -> None:
+    """Each by the words of its own, however many there are and in whatever order they are asked."""
+    targets = [target(Controls(effort={"high": {f"effort{at}": "high"}})) for at in range(150)]
+    for at in (*range(150), 0, 149):
+        own, foreign = {f"effort{at}": "low"}, {f"effort{at + 1}": "low"}
+        assert own == resolve(targets[at], own, effort="high").params
+        assert {f"effort{at}": "high", **foreign} == resolve(targets[at], foreign, effort="high").params
+
+
 def test_an_unknown_host_gets_nothing() -> None:
     """Each control that was asked for is reported as absent."""
     at = target(Controls(effort=WORDS), id="unknown")

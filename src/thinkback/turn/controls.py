@@ -12,7 +12,7 @@ from typing import Any
 from thinkback.compile.policy import thinks
 from thinkback.errors import SettingError
 from thinkback.model.plan import Control, ControlState
-from thinkback.model.rule import Budget, Forbidden
+from thinkback.model.rule import Budget, Controls, Forbidden
 from thinkback.model.target import Settings, Target, lookup, merge
 
 UNKNOWN = "unknown"
@@ -54,11 +54,7 @@ class Resolver:
 
     def _say_thinking(self) -> None:
         """Whether and how much to think, unless the request has words of its own for it."""
-        controls = self._target.rule.controls
-        tables = (controls.on, controls.off, *controls.effort.values())
-        paths = {path for table in tables for path in _leaves(table)} | {_path(controls.budget, controls.max_tokens)}
-        paths.update(controls.aliases)
-        given = next((path for path in sorted(paths) if path and self._has(path)), "")
+        given = next((path for path in _words(self._target.rule.controls) if self._has(path)), "")
         if not given:
             self._say_reasoning()
             return
@@ -302,6 +298,25 @@ def nearest(word: str, takes: list[str]) -> str | None:
     usable = [known for known in takes if known != "none"]
     at = _ORDER.index(word)
     return min(usable, key=lambda known: (abs(_ORDER.index(known) - at), -_ORDER.index(known)), default=None)
+
+
+def _words(controls: Controls) -> tuple[str, ...]:
+    """Dotted paths of all parameters that say whether and how much to think.
+
+    They are found once: what is kept holds the controls, so that no others can have their identity.
+    """
+    found = _WORDS.get(id(controls))
+    if found is None:
+        if len(_WORDS) >= _MOST_WORDS:
+            _WORDS.clear()
+        tables = (controls.on, controls.off, *controls.effort.values())
+        paths = {path for table in tables for path in _leaves(table)} | {_path(controls.budget, controls.max_tokens)}
+        found = _WORDS[id(controls)] = (controls, tuple(sorted(paths.union(controls.aliases) - {""})))
+    return found[1]
+
+
+_WORDS: dict[int, tuple[Controls, tuple[str, ...]]] = {}
+_MOST_WORDS = 64
 
 
 def _leaves(table: dict[str, Any], before: str = "") -> Iterator[str]:
