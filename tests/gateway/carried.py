@@ -160,6 +160,9 @@ class _Found:
         if isinstance(content, str):
             for tagged in _TAGGED.finditer(content):
                 self._add("text", tagged[2])
+            before, closed, _ = content.partition("</think>")
+            if closed and "<think>" not in before:  # a template that opened the tag itself
+                self._add("text", before)
             self._text(untagged(content))
         for part in content if isinstance(content, list) else ():
             self._part(part)

@@ -157,13 +157,18 @@ class Client:
         if self._front != "gemini":
             body["model"] = "recorded"
             body["stream"] = exchange["streaming"]
-        return body
+        text = json.dumps(body)
+        for number, id in enumerate(self._ids.values()):  # as they came, also those that no host of the dialect takes
+            text = text.replace(json.dumps(f"call-of-{number:04}"), json.dumps(id))
+        made: Json = json.loads(text)
+        return made
 
     def _called(self, draft: Draft) -> Draft:
         """A call or a result under the id that this client knows it by."""
         value = draft.value
         if isinstance(value, ToolCall | ToolResult) and value.id in self._ids:
-            value = msgspec.structs.replace(value, id=self._ids[value.id], wire="")
+            number = list(self._ids).index(value.id)
+            value = msgspec.structs.replace(value, id=f"call-of-{number:04}", wire="")
             return msgspec.structs.replace(draft, value=value)
         return draft
 

@@ -10,7 +10,7 @@ import pytest
 from tests.exchanges import cases
 from tests.gateway import saying
 from tests.gateway.carried import Json, Minted, forgotten
-from tests.gateway.recordings import Asked, ask_again, engine_of, is_conversation
+from tests.gateway.recordings import Asked, Client, ask_again, engine_of, is_conversation
 from thinkback.turn.dialects import FRONTS
 
 CONVERSATIONS = [case for _, case in cases() if is_conversation(case)]
@@ -25,16 +25,9 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 def differences(asked: Asked) -> Iterator[str]:
     """In what the request that went upstream is not what it has to be."""
     dialect, sent = asked.exchange["dialect"], asked.sent
+    yield from carries_otherwise(asked)
     if sent is None:
-        yield "refused"
         return
-    for piece in asked.minted:
-        if piece not in asked.given:
-            moved = any((piece.kind, piece.value) == (other.kind, other.value) for other in asked.given)
-            yield f"{piece.kind} {'moved' if moved else 'lost'}"
-    said, passed = Counter(p[1:] for p in asked.minted), Counter(p[1:] for p in asked.given)
-    if any(number > max(1, said[piece]) for piece, number in passed.items()):
-        yield "twice"
     visible = forgotten(dialect, sent)
     if not saying.holds(saying.parameters(dialect, visible), saying.parameters(dialect, asked.said)):
         yield "parameters"
@@ -42,6 +35,19 @@ def differences(asked: Asked) -> Iterator[str]:
         yield "people"
     if saying.models(dialect, visible) != saying.models(dialect, asked.said):
         yield "model"
+
+
+def carries_otherwise(asked: Asked) -> Iterator[str]:
+    """In what it carries other reasoning than the recorded request did, or the same elsewhere."""
+    if asked.sent is None:
+        yield "refused"
+    for piece in asked.minted:
+        if piece not in asked.given:
+            moved = any((piece.kind, piece.value) == (other.kind, other.value) for other in asked.given)
+            yield f"{piece.kind} {'moved' if moved else 'lost'}"
+    said, passed = Counter(p[1:] for p in asked.minted), Counter(p[1:] for p in asked.given)
+    if any(number > max(1, said[piece]) for piece, number in passed.items()):
+        yield "twice"
 
 
 EXPLAINED = {
@@ -113,7 +119,41 @@ EXPLAINED = {
 }
 """Why what goes upstream may differ from what was recorded: reason to exchange to kinds of difference."""
 
+_LOST = {"opaque lost", "text lost"}
+ELSEWHERE = {
+    "another model's reasoning (DESIGN 3.4)": {
+        "openai--cohere-model-thinking-part--9f3954#1": {name: {"text lost"} for name in FRONTS},
+        "openai--mistral-model-thinking-part--0e757a#1": {name: {"text lost"} for name in FRONTS},
+    },
+    "the recorder wrote a dash of the response in another way, so that the client did not say what it was told": {
+        "aws-bedrock--bedrock-model-thinking-part-anthropic-legacy--cbba28#1": dict.fromkeys(FRONTS, _LOST),
+    },
+    "the client put other words into the model's mouth": {
+        "openai--openai-responses-thinking-with-modified-history--65f4e9#2": {"openai-chat": {"text lost"}},
+    },
+    "the client says that thinking is off, and its dialect has a word for it: then none goes along (DESIGN 5)": {
+        exchange: {"anthropic": {"text lost"}}
+        for exchange in (
+            "gpustack--function-calling-gpustack-qwen3-can-use-tools--0bbde1#1",
+            "gpustack--function-calling-gpustack-qwen3-can-use-tools-without-parameters--7c6423#1",
+            "ollama--agentic-streaming-structured-output-with-tools--17458c#1",
+            "ollama--function-calling-ollama-qwen3-can-use-parallel-tool-calls--50ec80#1",
+            "ollama--function-calling-ollama-qwen3-can-use-tools-in-multi-turn-conver--3e12c6#1",
+            "ollama--function-calling-ollama-qwen3-can-use-tools-in-multi-turn-conver--3e12c6#2",
+            "ollama--function-calling-ollama-qwen3-can-use-tools-in-multi-turn-conver--3e12c6#3",
+            "ollama--function-calling-ollama-qwen3-can-use-tools-with-multi-turn-stre--e4317e#1",
+            "ollama--function-calling-ollama-qwen3-can-use-tools-with-multi-turn-stre--e4317e#2",
+            "ollama--function-calling-ollama-qwen3-can-use-tools-with-multi-turn-stre--e4317e#3",
+            "ollama--raw-capture-agent-matrix-multi-turn-tool-run-records-distinct-ra--4ff178#1",
+            "ollama--raw-capture-agent-matrix-multi-turn-tool-run-records-distinct-ra--c4551e#1",
+            "ollama--tools-two-tools-nonstreaming--667b40#3",
+        )
+    },
+}
+"""Where clients of other dialects make a difference: reason to exchange to dialect to kinds of difference."""
+
 _EXPECTED = {exchange: kinds for listed in EXPLAINED.values() for exchange, kinds in listed.items()}
+_OF_REASONING = {*_LOST, "opaque moved", "text moved", "refused", "twice"}
 
 
 @pytest.mark.corpus
@@ -134,3 +174,33 @@ def test_what_a_client_forgot_goes_upstream_as_it_was_recorded(case: Json) -> No
                 found[f"{case['case']}#{at}"] = differing
         minted.take(exchange)
     assert {name: kinds for name, kinds in _EXPECTED.items() if name.startswith(f"{case['case']}#")} == found
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("case", CONVERSATIONS, ids=IDS)
+@pytest.mark.parametrize("name", FRONTS)
+def test_clients_of_other_dialects_lose_nothing_either(name: str, case: Json) -> None:
+    """The visible part of a conversation with any provider, asked in another dialect: its reasoning goes back to it."""
+    engine, transport = engine_of({"reasoning.includeInContext": True})
+    client, minted = Client(name, engine, transport), Minted()
+    found: dict[str, set[str]] = {}
+    expected: dict[str, set[str]] = {}
+    for at, exchange in enumerate(case["exchanges"]):
+        if exchange["request"] is not None and not goes_on_elsewhere(exchange):
+            asked = client.ask(exchange, minted)
+            if exchange["dialect"] != name and exchange["response"].get("status", 200) < 400:
+                id = f"{case['case']}#{at}"
+                found[id] = set(carries_otherwise(asked))
+                expected[id] = _EXPECTED.get(id, set()) & _OF_REASONING | _expected_of(name, id)
+        minted.take(exchange)
+    assert expected == found
+
+
+def _expected_of(name: str, id: str) -> set[str]:
+    return next((listed[id].get(name, set()) for listed in ELSEWHERE.values() if id in listed), set())
+
+
+def goes_on_elsewhere(exchange: Json) -> bool:
+    """Whether a request stands on what the provider keeps: no other dialect can ask for that."""
+    body = exchange["request"]["body"]
+    return bool(body.get("previous_response_id") or body.get("previous_interaction_id"))
