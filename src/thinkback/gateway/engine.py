@@ -178,7 +178,7 @@ class Exchange:
     async def _fail(self, error: Exception) -> None:
         self._notes.failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
         problem, retry_after = told(error)
-        await self._relay.fail(problem, retry_after)
+        await self._relay.fail(problem, retry_after, is_told=isinstance(error, ProviderError))
 
     # -- the conversation ------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from thinkback.gateway.incoming import Sink
 from thinkback.model.deltas import Delta
 from thinkback.turn.dialects import Front
@@ -109,7 +111,7 @@ class Relay:
             body = self._front.rewrite(self._clean(b"".join(self._held)), self._change)
             await self.document(200, body)
         elif self._passes:
-            await self._finish(self._sealed(self._clean(b"".join(self._held) + self._rest)))
+            await self._finish(self._sealed(self._closed(self._clean(b"".join(self._held) + self._rest))))
         elif self._writer is not None:
             rest = self._writer.end(self._counted(result))
             await self._finish(rest if self.started else self._opening + rest)
@@ -117,8 +119,11 @@ class Relay:
             assert self._plan is not None
             await self.document(200, self._front.write_response(self._counted(result), self._shown(self._plan)))
 
-    async def fail(self, problem: Problem, retry_after: float | None = None) -> None:
-        """No response, or not all of one: the client is told in its dialect."""
+    async def fail(self, problem: Problem, retry_after: float | None = None, *, is_told: bool = False) -> None:
+        """No response, or not all of one: the client is told in its dialect.
+
+        ``is_told``: the provider failed, so that its own last event says it already, where there is one.
+        """
         if not self.started:
             more = {"retry-after": str(max(1, round(retry_after)))} if retry_after is not None else {}
             await self.document(problem.status, self._front.write_error(problem), more)
@@ -127,8 +132,9 @@ class Relay:
         if writer is None:
             assert self._plan is not None
             writer = self._front.writer(self._shown(self._plan))
-        # The provider's own last event says it already, where there is one.
-        own = self._sealed(self._clean(b"".join(self._held))) if self._passes else b""
+        own = b""
+        if self._passes and is_told:
+            own = self._sealed(_whole_events(self._clean(b"".join(self._held)))[0])
         await self._finish(own or writer.fail(problem))
 
     def _counted(self, result: ReadResult) -> ReadResult:
@@ -158,6 +164,13 @@ class Relay:
         self.started = True
         await self._sink.start(status, {**headers, **self._headers()})
 
+    def _closed(self, events: bytes) -> bytes:
+        """``events``, the last of a response that is whole, as the dialect ends: an upstream may have left it out."""
+        whole, rest = _whole_events(events)
+        if _is_event(rest):
+            whole += rest.rstrip(b"\r\n") + b"\n\n"
+        return whole if self._front.ends(whole) >= 0 else whole + self._front.closing
+
     def _clean(self, data: bytes) -> bytes:
         """``data`` without the upstream's key, should it repeat it."""
         for secret in self._secrets:
@@ -181,3 +194,12 @@ def _whole_events(data: bytes) -> tuple[bytes, bytes]:
     """(events that are whole, the beginning of the next one)."""
     at = max(data.rfind(b"\n\n") + 2, data.rfind(b"\r\n\r\n") + 4 if b"\r" in data else 0, 1)
     return (data[:at], data[at:]) if at > 1 else (b"", data)
+
+
+def _is_event(rest: bytes) -> bool:
+    """Whether what stands behind the last blank line is an event that lacks its own alone."""
+    said = [line[5:].strip() for line in rest.splitlines() if line.startswith(b"data:")]
+    try:
+        return bool(said) and all(line == b"[DONE]" or msgspec.json.decode(line) is not None for line in said)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False

@@ -147,6 +147,7 @@ class Front(msgspec.Struct, frozen=True):
     bare: Callable[[str], str] = str
     without_counts: Callable[[bytes], bytes] | None = None
     as_asked: Callable[[bytes, bytes], bytes] | None = None
+    closing: bytes = b""
     document_type: str = "application/json"
     stream_type: str = "text/event-stream"
 
@@ -175,6 +176,7 @@ def front(name: str) -> Front:
         ends=opaque.ends,
         marked=opaque.MARKED,
         bare=getattr(opaque, "bare", str),
+        closing=getattr(opaque, "CLOSING", b""),
         without_counts=counts.without_counts if counts is not None else None,
         as_asked=places.as_asked if places is not None else None,
     )

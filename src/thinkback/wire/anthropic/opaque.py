@@ -10,6 +10,7 @@ from thinkback.wire.splicing import spliced
 
 # A key with a text that is not empty; most events have none.
 MARKED = re.compile(rb'"(?:signature|data|encrypted_content)"\s*:\s*"[^"]')
+CLOSING = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 _OPAQUE = frozenset({b"signature", b"data", b"encrypted_content"})
 # What holds them: the content of a message, whole or in its first event, a block that begins, or what is added to one.
 _HOLDERS = frozenset({(b"content", b""), (b"message", b"content", b""), (b"content_block",), (b"delta",)})

@@ -9,6 +9,7 @@ from thinkback.wire.splicing import spliced
 
 # A key with a text that is not empty; most chunks have none.
 MARKED = re.compile(rb'"(?:signature|data|thought_signature|reasoning_opaque)"\s*:\s*"[^"]')
+CLOSING = b"data: [DONE]\n\n"
 _DEEPEST = 9
 _ANYWHERE = frozenset({b"thought_signature", b"reasoning_opaque"})
 _HOLDERS = {
