@@ -17,7 +17,7 @@ from thinkback.gateway.config import Config, Records
 from thinkback.gateway.engine import Engine
 from thinkback.gateway.grant import Grant, Recording
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.model.commits import Request, Response, TurnEnded
+from thinkback.model.commits import Head, Request, Response, TurnEnded
 from thinkback.referee import Referee
 
 DEEPSEEK, CLAUDE = "deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5"
@@ -347,6 +347,28 @@ def test_reasoning_is_given_back_where_it_stood() -> None:
     assert ["Why?", "And?"] == [sent[0]["content"], sent[2]["content"]]
     thoughts = [c.value.thought for c in commits(made) if isinstance(c.value, ThinkingBlock)]
     assert ["Greet first."] == thoughts
+
+
+def test_a_conversation_whose_branch_was_deleted_gets_a_new_one() -> None:
+    """What was seen is still in the log, on no branch; the conversation goes on from there."""
+    transport = Plays(lambda body: (200, JSON, [_chat(f"{len(body)}.")]))
+    made = engine(transport, PLACES)
+    kept = ask(made, "openai-chat", _request())
+    log, session = made.logs.of("default"), kept.headers["thinkback-session"]
+    head = commits(made)[-1]
+    log.refs.create(session, "other", Head(), via="main")
+    log.refs.switch(session, "other")
+    log.refs.delete(session, "main", Head(head.hash, head.seq))
+    said = kept.json["choices"][0]["message"]["content"]
+    begun = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": said}]
+    following = ask(made, "openai-chat", _request(messages=[*begun, {"role": "user", "content": "And?"}]))
+
+    assert (200, session, "complete") == (
+        following.status,
+        following.headers["thinkback-session"],
+        following.headers["thinkback-reattach"],
+    )
+    assert 2 == len(log.refs.list(session))
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -39,7 +39,7 @@ from thinkback.gateway.stores import TenantLogs
 from thinkback.gateway.storing import Storing
 from thinkback.gateway.withheld import Withheld
 from thinkback.gateway.writing import Writing
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import MAIN, Entry
 from thinkback.log.seal import seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin
@@ -219,7 +219,8 @@ class Exchange:
         if self._withholds:  # the log has another history than the one that is sent: without what was said
             at = found.base.head if found.base is not None else Head()
             commits = seal(Step(self._id, tuple(conversation.unrecorded(found, known)), self._now), at)
-        session, branch = (found.base.session, found.base.branch) if found.base is not None else (new_id(), "main")
+        session, branch = (found.base.session, found.base.branch) if found.base is not None else (new_id(), MAIN)
+        branch = branch or f"{MAIN}-{self._id[:8]}"  # where it was seen there is no branch any more
         store = self._store if records else _nowhere
         self._recorder = Recorder(store, session, f"{self._grant.key}/{session}", self._now, branch, at, mode)
         self._recorder.hold(commits)
