@@ -242,11 +242,31 @@ def test_key_from_a_file(tmp_path: Path) -> None:
     """White space around it is no part of it; an error quotes the path alone."""
     file = tmp_path / "key"
     file.write_text("sk-of-a-file\n")
+    file.chmod(0o600)
     given = config(upstreams={"a": {"endpoint": "openai", "key_file": str(file)}})
     assert {"Authorization": "Bearer sk-of-a-file"} == headers(router(given).choose("a/m", OPEN).current)
     file.write_bytes(b"sk-\xff")
-    with pytest.raises(CredentialError, match="cannot be read"):
+    with pytest.raises(CredentialError, match="no text"):
         router(given).choose("a/m", OPEN)
+    file.unlink()
+    with pytest.raises(CredentialError):
+        router(given).choose("a/m", OPEN)
+
+
+def test_headers_with_credentials_are_references(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they name is sent, and stands in no ``repr``."""
+    monkeypatch.setenv("TOKEN", "of-the-house")
+    given = config(
+        upstreams={
+            "a": {"base_url": "http://127.0.0.1:1/v1", "headers": {"X-Token": "env:TOKEN", "X-Zone": "env: none"}},
+            "b": {"endpoint": "openai", "headers": {"Authorization": "env:NOWHERE"}},
+        }
+    )
+    route = router(given).choose("a/m", OPEN).current
+    assert {"X-Token": "of-the-house", "X-Zone": "env: none"}.items() <= route.streaming.items()
+    assert "of-the-house" not in repr(route)
+    with pytest.raises(CredentialError, match="NOWHERE"):
+        router(given).choose("b/m", OPEN)
 
 
 def test_place_is_found_once_a_day(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,11 @@ for a while, then tried with one request. Must not: send anything, or show a cli
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -19,8 +19,10 @@ from thinkback.compile import guard
 from thinkback.drive.auth import Keyring
 from thinkback.errors import CredentialError, NetworkError, NotFoundError, ThinkbackError
 from thinkback.gateway.breakers import Breakers
+from thinkback.gateway.checking import REFERENCE
 from thinkback.gateway.config import Alias, Config, To, Upstream
 from thinkback.gateway.grant import Grant
+from thinkback.gateway.secret import read_reference
 from thinkback.model.blocks import Origin
 from thinkback.model.target import Target, model_matches
 from thinkback.session.config import today
@@ -56,6 +58,9 @@ class Route(msgspec.Struct, frozen=True):
     def key(self) -> tuple[str, str]:
         """What fails or answers as one."""
         return self.upstream, self.target.model
+
+    def __repr__(self) -> str:
+        return f"<Route {self.upstream}/{self.target.model}>"
 
 
 class Choice:
@@ -211,27 +216,27 @@ class Router:
 
 
 def place_of(upstream: Upstream, model: str) -> Place:
-    """The place that the configuration describes. Raises ``CredentialError`` for a key file that cannot be read."""
-    key = None
-    if upstream.key_file:
-        try:
-            key = Path(upstream.key_file).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise CredentialError(
-                "the key file of an upstream cannot be read",
-                details={"file": upstream.key_file},
-                next_actions=(f"check {upstream.key_file}: {type(error).__name__}",),
-            ) from None
+    """The place that the configuration describes, its secrets read now. Raises ``CredentialError``."""
     return Place(
         model=model,
         endpoint=upstream.endpoint,
         base_url=upstream.base_url,
-        api_key=key,
+        api_key=_text(f"file:{upstream.key_file}") if upstream.key_file else None,
         key_env=upstream.key_env,
-        headers_given=upstream.headers,
+        headers_given={
+            name: _text(value) if REFERENCE.fullmatch(value) else value for name, value in upstream.headers.items()
+        },
         proxy=upstream.proxy or None,
         account=upstream.account,
     )
+
+
+def _text(reference: str) -> str:
+    """The key that ``env:NAME`` or ``file:PATH`` names."""
+    try:
+        return read_reference(reference, os.environ).decode()
+    except UnicodeDecodeError:
+        raise CredentialError("a key of an upstream is no text", next_actions=(f"check {reference}",)) from None
 
 
 def _shuffled(alias: Alias, chance: Callable[[], float]) -> list[To]:
