@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from thinkback.errors import CredentialError, NetworkError, NotFoundError
 from thinkback.gateway.config import Config
 from thinkback.gateway.grant import OPEN, Grant
+from thinkback.gateway.problems import told
 from thinkback.gateway.routing import Choice, Route, Router
 from thinkback.model.blocks import Origin
 from thinkback.rules import load_rulebook
@@ -141,6 +142,33 @@ def test_reason_is_kept_for_each_place() -> None:
         choice.fail_over(reason)
     assert {"one/gpt-5.4": "HTTP 500", "two/gpt-5.4": "HTTP 429", "two/gpt-5.4-mini": "refused"} == choice.tried
     assert "two" == choice.current.upstream
+
+
+def test_failure_that_was_told_is_counted_once() -> None:
+    """Three attempts are three failures, and the end of the request is none more."""
+    routes = router()
+    choice = routes.choose("openai/m", OPEN)
+    for _ in range(3):
+        assert "" == choice.fail_over("HTTP 500")
+    choice.failed("HTTP 500")
+    routes.choose("openai/m", OPEN).failed("it broke off")
+    assert "openai" == routes.choose("openai/m", OPEN).current.upstream
+    routes.choose("openai/m", OPEN).failed("it broke off")
+    with pytest.raises(NetworkError):
+        routes.choose("openai/m", OPEN)
+
+
+def test_client_is_told_when_to_come_back() -> None:
+    """503 in place of 502, with the seconds."""
+    routes = router()
+    for _ in range(5):
+        routes.choose("openai/m", OPEN).failed("HTTP 500")
+    with pytest.raises(NetworkError) as caught:
+        routes.choose("openai/m", OPEN)
+    problem, retry_after = told(caught.value)
+    assert (503, "upstream_resting") == (problem.status, problem.code)
+    assert retry_after is not None
+    assert 29 < retry_after <= 30
 
 
 def weighted(*weights: float) -> Config:

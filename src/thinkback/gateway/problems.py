@@ -44,6 +44,9 @@ def told(error: BaseException) -> Told:
             return _of_provider(error)
         case PhaseTimeout():
             return Told(Problem(504, f"the upstream did not answer in time: {error.message}", code="upstream_timeout"))
+        case NetworkError() if "retry_after" in error.details:
+            wait = float(str(error.details["retry_after"]))
+            return Told(Problem(503, error.message, code="upstream_resting"), wait)
         case NetworkError():
             return Told(Problem(502, f"the upstream cannot be reached: {error.message}", code="upstream_unreachable"))
         case CredentialError():

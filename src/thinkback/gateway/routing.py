@@ -70,6 +70,7 @@ class Choice:
         self._left = iter(routes)
         self._breakers = breakers
         self.tried: dict[str, str] = {}
+        self._is_told = False
         self._current = self._next()
         if self._current is None:
             raise _all_resting(routes, breakers)
@@ -85,8 +86,9 @@ class Choice:
 
         Then the current one stays, and may be asked again.
         """
-        self.failed(reason)
+        self._note(reason)
         following = self._next()
+        self._is_told = following is None
         if following is None:
             return ""
         self._current = following
@@ -97,7 +99,11 @@ class Choice:
         self._breakers.succeeded(self.current.key)
 
     def failed(self, reason: str) -> None:
-        """The current place failed in a way that ``fail_over`` is not told of: its response broke off, say."""
+        """The request failed here, in a way that ``fail_over`` was not told of: its response broke off, say."""
+        if not self._is_told:
+            self._note(reason)
+
+    def _note(self, reason: str) -> None:
         self.tried[f"{self.current.upstream}/{self.current.target.model}"] = reason
         self._breakers.failed(self.current.key)
 
