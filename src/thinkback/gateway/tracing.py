@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from thinkback.gateway.config import Telemetry
 from thinkback.gateway.incoming import Incoming, Notes
-from thinkback.gateway.sink import ResponseSink
 
 if TYPE_CHECKING:
     from thinkback.observe.spans import Spans
+
+
+class Response(Protocol):
+    """A response, as far as it came: who ended it early, and what is known of it."""
+
+    notes: Notes
+    status: int
+    streams: bool
+    ended: bool
+    gone: str
 
 
 def spans_of(telemetry: Telemetry) -> Spans | None:
@@ -24,7 +33,7 @@ def spans_of(telemetry: Telemetry) -> Spans | None:
 
 
 @contextmanager
-def traced(spans: Spans, incoming: Incoming, sink: ResponseSink) -> Iterator[None]:
+def traced(spans: Spans, incoming: Incoming, response: Response) -> Iterator[None]:
     """A span around the answer to ``incoming``. What was said is on it only for keys that record everything."""
     from thinkback.observe import spans as names
 
@@ -37,9 +46,9 @@ def traced(spans: Spans, incoming: Incoming, sink: ResponseSink) -> Iterator[Non
             failure = type(error).__name__
             raise
         finally:
-            notes = sink.notes
-            ended = "" if sink.ended else sink.gone
-            failure = notes.failure or failure or ended or (str(sink.status) if sink.status >= 400 else "")
+            notes = response.notes
+            ended = "" if response.ended else response.gone
+            failure = notes.failure or failure or ended or (str(response.status) if response.status >= 400 else "")
             endpoint, _, served = notes.upstream.partition("/")
             attributes = {
                 names.OPERATION: operation,
@@ -48,9 +57,9 @@ def traced(spans: Spans, incoming: Incoming, sink: ResponseSink) -> Iterator[Non
                 names.RESPONSE_MODEL: notes.served or served,
                 names.RESPONSE_ID: notes.response,
                 names.CONVERSATION: notes.session,
-                names.REQUEST_STREAM: sink.streams,
+                names.REQUEST_STREAM: response.streams,
                 names.FIRST_CHUNK: notes.phases.get("first_byte"),
-                names.STATUS: sink.status or None,
+                names.STATUS: response.status or None,
                 **usage_of(notes),
                 "thinkback.front": incoming.front,
                 "thinkback.request.id": incoming.id,
@@ -59,7 +68,7 @@ def traced(spans: Spans, incoming: Incoming, sink: ResponseSink) -> Iterator[Non
                 "thinkback.degraded": notes.degraded,
             }
             spans.say(span, attributes, failure)
-            if incoming.grant.recording in (None, "full"):
+            if incoming.grant.recording == "full":
                 spans.tell(span, notes.said.asked, notes.said.answered, notes.said.finish)
 
 
