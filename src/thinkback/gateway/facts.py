@@ -14,7 +14,7 @@ import msgspec
 from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.target import lookup
-from thinkback.turn.translation import google, reasoning
+from thinkback.turn.translation import google
 from thinkback.wire.documents import is_too_deep
 
 
@@ -22,9 +22,8 @@ class Facts(msgspec.Struct, frozen=True):
     """What a request says of itself.
 
     ``end_user`` is empty where none is named. ``messages`` is how many there are. ``previous_response`` is the id of a
-    response that the request goes on from, ``stores`` whether the client wants to go on from this one (Responses).
-    ``wants_usage``: token counts are shown in a stream. ``wants_reasoning``: the client asks to see reasoning, or not
-    to; ``None`` where it says nothing. ``takes_reasoning``: its program may be given blocks of it at all.
+    response that the request goes on from. ``wants_usage``: token counts are shown in a stream. ``takes_reasoning``:
+    the client's program may be given blocks of reasoning.
     """
 
     model: str
@@ -32,9 +31,7 @@ class Facts(msgspec.Struct, frozen=True):
     messages: int
     end_user: str = ""
     previous_response: str = ""
-    stores: bool = True
     wants_usage: bool = True
-    wants_reasoning: bool | None = None
     takes_reasoning: bool = True
 
 
@@ -111,17 +108,13 @@ def read_facts(front: str, body: Mapping[str, Any], *, model: str = "", streams:
     if not isinstance(named, str) or not named:
         raise _wrong("model", "text", "it says which model is to answer")
     count = _count(front, body)
-    shown = reasoning.read(front, params, set())
-    says = "reasoning.includeInResponse" in shown.explicit
     return Facts(
         model=named,
         streams=params.get("stream") is True if streams is None else streams,
         messages=count,
         end_user=_end_user(front, params),
         previous_response=params.get("previous_response_id") or "" if front == "openai-responses" else "",
-        stores=front == "openai-responses" and params.get("store") is not False,
         wants_usage=front != "openai-chat" or lookup(params, "stream_options.include_usage") is True,
-        wants_reasoning=shown.include_in_response if says else None,
         # Whoever never asked for thinking reads the first block of a message as the answer.
         takes_reasoning=front != "anthropic" or lookup(params, "thinking.type") not in (None, "disabled"),
     )
