@@ -239,7 +239,7 @@ def _judge(figure: Figure, *, bare: float, peer: float) -> Figure:
             ratio = values["gateway"] / values[name]
             told.append(f"{ratio:.2f}x of {name} (>= {least}x)")
             met = met and ratio >= least
-    figure.aim, figure.met = ", ".join(told), met
+    figure.aim, figure.met = ", ".join(told), met if told else None
     return figure
 
 
