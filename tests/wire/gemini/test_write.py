@@ -13,6 +13,7 @@ from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, T
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
 from thinkback.model.plan import NOTHING, Carry
 from thinkback.wire.gemini import read_messages, write
+from thinkback.wire.gemini.blocks import wire_object
 from thinkback.wire.gemini.read_request import UNKNOWN_ORIGIN
 
 HEADER = Response(UNKNOWN_ORIGIN)
@@ -309,6 +310,17 @@ def test_results_find_their_calls(response: dict[str, Any], id: str, name: str) 
 
     assert isinstance(draft.value, ToolResult)
     assert (id, name, "{}") == (draft.value.id, draft.value.name, draft.value.content)
+
+
+@pytest.mark.parametrize("more", [{}, {"willContinue": False}])
+def test_a_result_gets_the_id_that_its_client_forgot(more: dict[str, Any]) -> None:
+    """The API wants that of the call back; everything else goes as it came."""
+    after = [Draft("user", Message("hi")), Draft("tool_call", ToolCall("c1", "f", "{}"))]
+    part = {"functionResponse": {"name": "f", "response": {"result": "4"}, **more}}
+    (draft,) = read_messages([{"role": "user", "parts": [part]}], str, after=after)
+
+    assert isinstance(draft.value, ToolResult)
+    assert {"functionResponse": {"id": "c1", **part["functionResponse"]}} == json.loads(wire_object(draft.value))
 
 
 def test_a_result_without_any_call_is_kept() -> None:

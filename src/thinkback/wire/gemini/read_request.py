@@ -134,11 +134,14 @@ def _parts_of(content: Mapping[str, Any], place: str) -> list[Mapping[str, Any]]
 
 def _result(part: Mapping[str, Any], calls: list[ToolCall]) -> ToolResult:
     """What a tool gave back; the call that it answers is open no longer."""
-    answer = next(part[name] for name in _RESPONSES if isinstance(part.get(name), Mapping))
+    field = next(name for name in _RESPONSES if isinstance(part.get(name), Mapping))
+    answer = part[field]
     id, name = str(answer.get("id") or ""), str(answer.get("name") or "")
     call = _answered(id, name, calls)
     if call is not None:
         calls.remove(call)
+        if call.id and not id:  # the client forgot it, and the API wants it back
+            part = {**part, field: {"id": call.id, **{key: answer[key] for key in answer if key != "id"}}}
         id, name = call.id, name or call.name
     content, is_error = _outcome(answer.get("response"))
     result = ToolResult(id, content, name, is_error)
