@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 from bench.gateway_clients.gateway import Gateway, serving
@@ -29,6 +31,7 @@ from thinkback.referee import Referee
 
 PAGE = ROOT / "docs" / "clients.md"
 SECONDS = 60.0
+_LANES = min(4, os.cpu_count() or 1)
 _VERCEL = Path(__file__).parent / "vercel"
 _VERSIONS = """
 import json, sys
@@ -40,18 +43,15 @@ print(json.dumps({name: version(name) for name in sys.argv[1:]}))
 def main() -> int:
     """Play, print, keep."""
     chosen = _chosen()
-    whole = not (chosen.clients or chosen.places or chosen.modes or chosen.only)
+    whole = _is_whole(chosen)
     node = _node()
     scripts = [script for script in (*PYTHON, *(() if node else NODE)) if chosen.clients in script.name]
     held: list[Held] = []
-    with tempfile.TemporaryDirectory() as directory, Referee() as referee:
-        if chosen.only != "with":
-            for each in _alone(referee, scripts, chosen):
-                held.append(_told(each, whole))
-        if chosen.only != "without":
-            with serving(Path(directory), referee) as gateway:
-                for each in _through(gateway, referee, scripts, chosen):
-                    held.append(_told(each, whole))
+    with ThreadPoolExecutor(_LANES) as lanes:
+        for found in lanes.map(lambda script: _played(script, chosen), scripts):
+            held += found
+            if whole and found:
+                print(f"{found[0].client}: {len(found)} conversations", file=sys.stderr)
     if whole:
         text = page(held, scripts, _versions(scripts), [node] if node else [])
         PAGE.write_text(text, encoding="utf-8")
@@ -70,11 +70,17 @@ def _chosen() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _told(held: Held, whole: bool) -> Held:
-    if whole:
-        print(".", end="", file=sys.stderr, flush=True)
-    else:
-        print(lines([held])[0], flush=True)
+def _played(script: Script, chosen: argparse.Namespace) -> list[Held]:
+    """Everything with one client, before a referee and a gateway of its own."""
+    held: list[Held] = []
+    command = [str(clients_python()), "-m", "bench.gateway_clients.worker"]
+    worker = Worker(command if script.hold else ["node", str(_VERCEL / "worker.mjs")], SECONDS)
+    with tempfile.TemporaryDirectory() as directory, Referee() as referee, closing(worker):
+        if chosen.only != "with":
+            held += _alone(referee, script, worker, chosen)
+        if chosen.only != "without":
+            with serving(Path(directory), referee) as gateway:
+                held += _through(gateway, referee, script, worker, chosen)
     return held
 
 
@@ -87,45 +93,42 @@ def _node() -> str:
     return ""
 
 
-def _alone(referee: Referee, scripts: Sequence[Script], chosen: argparse.Namespace) -> Iterator[Held]:
-    """Every client at the providers that speak its dialect."""
-    for script, worker in _working(scripts):
-        for place, mode in _cases(script, chosen):
-            if front_of(place) == script.front:
-                base = referee.base_url(place.host).removesuffix("/v1beta")
-                job = Job(script.name, mode, base, KEY, place.model, place.effort, [])
-                yield hold(worker, referee, job, place, False)
+def _alone(referee: Referee, script: Script, worker: Worker, chosen: argparse.Namespace) -> Iterator[Held]:
+    """At the providers that speak the client's dialect."""
+    for place, mode in _cases(script, chosen):
+        if front_of(place) == script.front:
+            base = referee.base_url(place.host).removesuffix("/v1beta")
+            job = Job(script.name, mode, base, KEY, place.model, place.effort, [])
+            yield _told(hold(worker, referee, job, place, False), chosen)
 
 
 def _through(
-    gateway: Gateway, referee: Referee, scripts: Sequence[Script], chosen: argparse.Namespace
+    gateway: Gateway, referee: Referee, script: Script, worker: Worker, chosen: argparse.Namespace
 ) -> Iterator[Held]:
-    """Every client at every provider, each time with a key of its own."""
-    for script, worker in _working(scripts):
-        for place, mode in _cases(script, chosen):
-            # What a client of another dialect would say of effort is the alias's business.
-            effort = place.effort if front_of(place) == script.front else ""
-            base, key = gateway.base_url(script.front), gateway.key(f"{script.name}, {mode}, {place.name}")
-            job = Job(script.name, mode, base, key, ALIASES[place.name], effort, [])
-            yield hold(worker, referee, job, place, True)
+    """At every provider, each time with a key of its own."""
+    for place, mode in _cases(script, chosen):
+        # What a client of another dialect would say of effort is the alias's business.
+        effort = place.effort if front_of(place) == script.front else ""
+        base, key = gateway.base_url(script.front), gateway.key(f"{script.name}, {mode}, {place.name}")
+        job = Job(script.name, mode, base, key, ALIASES[place.name], effort, [])
+        yield _told(hold(worker, referee, job, place, True), chosen)
 
 
-def _working(scripts: Sequence[Script]) -> Iterator[tuple[Script, Worker]]:
-    for script in scripts:
-        command = [str(clients_python()), "-m", "bench.gateway_clients.worker"]
-        worker = Worker(command if script.hold else ["node", str(_VERCEL / "worker.mjs")], SECONDS)
-        try:
-            yield script, worker
-        finally:
-            worker.close()
+def _told(held: Held, chosen: argparse.Namespace) -> Held:
+    if not _is_whole(chosen):
+        print(lines([held])[0], flush=True)
+    return held
+
+
+def _is_whole(chosen: argparse.Namespace) -> bool:
+    return not (chosen.clients or chosen.places or chosen.modes or chosen.only)
 
 
 def _cases(script: Script, chosen: argparse.Namespace) -> Iterator[tuple[Place, str]]:
     for place in PLACES.values():
         for mode in script.modes:
-            # By the name of another model such clients force a call instead, which models that think refuse.
-            forced = script.front == "anthropic" and mode == STRUCTURED and not place.model.startswith("claude")
-            if chosen.places in place.name and chosen.modes in mode and not forced:
+            shaped = mode != STRUCTURED or place.model.startswith(script.shapes)
+            if chosen.places in place.name and chosen.modes in mode and shaped:
                 yield place, mode
 
 

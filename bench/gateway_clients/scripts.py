@@ -38,8 +38,9 @@ PYTHON = (
 )
 
 
-def _node(name: str, front: str, package: str, lines: str, *more: str) -> Script:
-    return Script(name, front, ("ai", package), ("generateText", STREAMED, *more, STRUCTURED), None, lines)
+def _node(name: str, front: str, package: str, lines: str, *more: str, shapes: str = "") -> Script:
+    modes = ("generateText", STREAMED, *more, STRUCTURED)
+    return Script(name, front, ("ai", package), modes, None, lines, shapes)
 
 
 _ADDRESS = "http://127.0.0.1:8484"
@@ -71,6 +72,7 @@ NODE = (
         "@ai-sdk/anthropic",
         f'const gateway = createAnthropic({{ baseURL: "{_ADDRESS}/v1", apiKey: "tb-..." }});\n'
         'await generateText({ model: gateway("..."), prompt });',
+        shapes="claude",
     ),
     _node(
         "ai @ai-sdk/google",

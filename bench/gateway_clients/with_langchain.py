@@ -53,7 +53,8 @@ def _gemini(job: Job) -> Any:
     from langchain_google_genai import ChatGoogleGenerativeAI
 
     gemini: Any = ChatGoogleGenerativeAI
-    return gemini(model=job.model, base_url=job.base_url, google_api_key=job.key, max_retries=1)
+    # Otherwise it sends a temperature of 0.7, which some models that think refuse.
+    return gemini(model=job.model, base_url=job.base_url, google_api_key=job.key, max_retries=1, temperature=None)
 
 
 def _hold(make: Callable[[Job], Any], job: Job) -> list[str]:

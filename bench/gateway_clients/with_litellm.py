@@ -129,12 +129,12 @@ def _last(events: list[Any]) -> Any:
     return next(event.response for event in reversed(events) if event.type == "response.completed")
 
 
-def _script(name: str, front: str, prefix: str, base: str) -> Script:
+def _script(name: str, front: str, prefix: str, base: str, shapes: str = "") -> Script:
     lines = (
         f'import litellm\nlitellm.completion(model="{prefix}...", messages=messages, '
         f'api_base="{base}", api_key="tb-...")'
     )
-    return Script(name, front, ("litellm",), (*WAYS, STRUCTURED), partial(_hold, prefix), lines)
+    return Script(name, front, ("litellm",), (*WAYS, STRUCTURED), partial(_hold, prefix), lines, shapes)
 
 
 _ADDRESS = "http://127.0.0.1:8484"
@@ -147,5 +147,5 @@ RESPONSES = Script(
     _hold_responses,
     f'import litellm\nlitellm.responses(model="openai/...", input="...", api_base="{_ADDRESS}/v1", api_key="tb-...")',
 )
-MESSAGES = _script("litellm anthropic/", "anthropic", "anthropic/", _ADDRESS)
-GEMINI = _script("litellm gemini/", "gemini", "gemini/", f"{_ADDRESS}/v1beta")
+MESSAGES = _script("litellm anthropic/", "anthropic", "anthropic/", _ADDRESS, "claude")
+GEMINI = _script("litellm gemini/", "gemini", "gemini/", f"{_ADDRESS}/v1beta", "gemini")

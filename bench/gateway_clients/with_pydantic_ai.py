@@ -93,7 +93,8 @@ _MODES = (SYNC, ASYNC, STREAMED, ASYNC_STREAMED, STRUCTURED)
 
 
 def _script(name: str, front: str, make: Callable[[Job], Any], lines: str) -> Script:
-    return Script(name, front, ("pydantic-ai-slim",), _MODES, partial(_hold, make), lines)
+    shapes = "claude" if front == "anthropic" else ""
+    return Script(name, front, ("pydantic-ai-slim",), _MODES, partial(_hold, make), lines, shapes)
 
 
 CHAT = _script(
