@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
+from thinkback.errors import WireError
 from thinkback.gateway import attach
 from thinkback.gateway.histories import Histories
 from thinkback.log import recognising, visible
@@ -156,6 +157,15 @@ def _copies(found: Recognised, lines: _Lines) -> dict[int, list[Draft]]:
         ]
         for number, seen in found.restored.items()
     }
+
+
+def not_found(previous: str) -> WireError:
+    """The error for a response that nothing is known of. A provider is not asked: all keys share its account."""
+    return WireError(
+        f"Previous response with id '{previous}' not found.",
+        details={"response": previous},
+        next_actions=("send the conversation itself",),
+    )
 
 
 def opening(found: Found, request: Request) -> list[Draft]:

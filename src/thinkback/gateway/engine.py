@@ -228,6 +228,9 @@ class Exchange:
         self._notes.session = session if records else ""
         can_know = records and not self._notes.degraded
         self._notes.reattach = _reattach(known, self._missing) if can_know else "unavailable"
+        if can_know and known.previous and found.base is None:
+            self._notes.reattach = "none; missing=1"
+            raise conversation.not_found(known.previous)
 
     async def _find(self) -> conversation.Found:
         engine, tenant = self._engine, self._grant.tenant

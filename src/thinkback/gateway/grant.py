@@ -44,8 +44,9 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
     expires: int | None = None
 
     def scope(self, end_user: str) -> bytes:
-        """What a look-up may not leave inside the tenant: this key and this end user, as 16 bytes."""
-        return hashlib.sha256(f"{self.key}\n{end_user}".encode()).digest()[:16]
+        """What neither a look-up nor a sealed value may leave: this tenant, key and end user, as 16 bytes."""
+        named = f"{self.tenant}\n{self.key}\n{end_user}"
+        return hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 OPEN = Grant("open", name="no key is asked for")
