@@ -61,6 +61,45 @@ def test_a_configuration_is_checked_without_serving(command: Command) -> None:
     assert not (command.place / ".local").exists()
 
 
+def test_a_check_says_where_a_configuration_leads_and_what_is_missing(command: Command) -> None:
+    """Keys of providers that are nowhere are told; secrets without which it would not start are a failure."""
+    file = command.place / "gateway.toml"
+    file.write_text(
+        """
+        [store]
+        path = "/srv/talk"
+        [upstreams.house]
+        base_url = "http://127.0.0.1:1/v1"
+        key_env = "HOUSE_KEY"
+        [models.fast]
+        targets = [{ upstream = "deepseek", model = "m" }, { upstream = "azure", model = "m" }]
+        """
+    )
+    done = command("gateway", "--check", "--config", str(file))
+    rightly = command("gateway", "--check", "--config", str(file), HOUSE_KEY="a-key")
+    file.write_text('[server]\nmetrics_key = "env:M"\n[secrets]\ncurrent = "env:S"\nprevious = "env:T"\n')
+    missing = command("gateway", "--check", "--config", str(file), M="m", T="short")
+
+    assert (0, 0, 2) == (done.code, rightly.code, missing.code)
+    assert "keeps conversations in /srv/talk\n" in done.out
+    assert "upstream house: there is no key HOUSE_KEY; set HOUSE_KEY in the environment\n" in done.out
+    assert "upstream house: has what it needs\n" in rightly.out
+    assert "model fast at deepseek/m: has what it needs\n" in done.out
+    assert "model fast at azure/m: azure-openai has no fixed address" in done.out
+    assert "endpoints with a key, for models ENDPOINT/MODEL: deepseek" in done.out
+    assert ["secrets.current", "secrets.previous"] == re.findall(r"would not start: ([a-z.]+):", missing.err)
+
+
+def test_a_file_that_cannot_be_read_is_told(command: Command) -> None:
+    """A directory, and bytes that are no text; for the commands beside the server too."""
+    file = command.place / "gateway.toml"
+    file.write_bytes(b"port = \xff")
+    for said, given in (("it is no UTF-8 text", file), ("Is a directory", command.place)):
+        for line in (("gateway", "--check"), ("gateway", "keys", "list")):
+            done = command(*line, "--config", str(given))
+            assert (2, True) == (done.code, f"cannot be read: {said}" in done.err), done.err
+
+
 def test_the_configuration_in_force_is_printed_as_a_file(command: Command) -> None:
     """What options lay over it included; it can be read again."""
     done = command("gateway", "--print-config", "--port", "9", "--store", "/srv/x", "--no-auth")

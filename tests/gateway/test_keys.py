@@ -268,6 +268,17 @@ def test_without_keys_everybody_is_let_in(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_key_that_is_shown_holds_where_none_is_asked_for(tmp_path: Path) -> None:
+    """What may be recorded of it, and that it was revoked, counts on a gateway without keys too."""
+
+    async def run() -> None:
+        place = Place(tmp_path, no_auth=True)
+        assert place.row.id == (await place.access.admit(place.secret)).key
+        assert (401, "unknown_key") == (await place.refusal(new_secret()))[:2]
+
+    asyncio.run(run())
+
+
 def test_refusals_of_access_are_in_the_audit_log(tmp_path: Path) -> None:
     """Each says why, from where and which key, and none holds a secret; the same one again is counted."""
 

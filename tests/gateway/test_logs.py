@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -127,3 +128,21 @@ def test_a_request_is_one_line_without_content_keys_or_headers(
         if secret in told
     ]
     assert '"error":"KeyError"' in told
+
+
+def test_a_provider_whose_key_is_nowhere_is_named_to_the_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The log says which key is missing; the client does not read it."""
+    monkeypatch.delenv("KEY_OF_THE_HOUSE", raising=False)
+    with running(
+        "thinkback.gateway.wiring:open_behind",
+        server={"no_auth": True},
+        store={"path": str(tmp_path)},
+        upstreams={"house": {"base_url": "http://127.0.0.1:1/v1", "key_env": "KEY_OF_THE_HOUSE"}},
+    ) as house:
+        body = {"model": "house/m", "messages": [{"role": "user", "content": "Hello."}]}
+        answer = house.ask("/v1/chat/completions", body, key=None)
+
+    assert (502, False) == (answer.status, b"KEY_OF_THE_HOUSE" in answer.body)
+    assert 'reason="there is no key KEY_OF_THE_HOUSE"' in capfd.readouterr().err

@@ -175,7 +175,7 @@ class App:
         sink.key = grant.key
         kind = asked.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
         if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-            raise Refused(415, "not_json", "the content-type of a request is application/json")
+            raise Refused(415, "not_json", "send a request as JSON, with the header content-type: application/json")
         server = self._config.server
         with self._behind.entered(grant), self._holding(min(_length(asked.headers), server.max_body)):
             body = await read_body(receive, asked.headers, server.max_body, server.body_timeout)
@@ -303,6 +303,7 @@ def line_of(asked: Asked, sink: ResponseSink, took: float, ended: str) -> dict[s
         "reattach": notes.reattach,
         "degraded": notes.degraded,
         "failure": notes.failure,
+        "reason": notes.reason,
         "attempts": notes.attempts or None,
         "input_tokens": notes.input_tokens,
         "output_tokens": notes.output_tokens,

@@ -26,7 +26,7 @@ PACKAGES = ("aiohappyeyeballs", "cryptography", "httptools", "uvicorn")
 @click.option("--no-auth", is_flag=True, help="Ask clients for no key; on loopback alone.")
 @click.option("--store", metavar="PLACE", help="Where conversations are kept: a directory or postgresql://...")
 @click.option("--workers", metavar="NUMBER", type=click.IntRange(1, 256), help="Processes that serve; default: 1.")
-@click.option("--check", is_flag=True, help="Check the configuration, and serve nothing.")
+@click.option("--check", is_flag=True, help="Check the configuration, and say where it leads and what is missing.")
 @click.option("--print-config", is_flag=True, help="Print the configuration in force, and serve nothing.")
 @click.pass_context
 def gateway_command(context: click.Context, /, check: bool, print_config: bool, **given: Any) -> None:
@@ -43,7 +43,7 @@ def gateway_command(context: click.Context, /, check: bool, print_config: bool, 
     if print_config:
         _print(config)
     elif check:
-        click.echo(f"{start.file or 'the configuration'}: nothing is wrong")
+        context.exit(_check(start, config))
     else:
         context.exit(_serve(start, config))
 
@@ -80,6 +80,22 @@ def _start(given: dict[str, Any]) -> Start:
         is_url = given["store"].startswith((*SERVER, "env:", "file:"))
         store = {"url": given["store"], "path": ""} if is_url else {"path": given["store"], "url": ""}
     return Start(file, {**({"server": server} if server else {}), **({"store": store} if store else {})})
+
+
+def _check(start: Start, config: Config) -> int:
+    """Say where the configuration leads and what is not there; 2 where the gateway would not start by it."""
+    from thinkback.gateway.advising import absent, told
+    from thinkback.gateway.places import NAME
+    from thinkback.rules import load_rulebook
+    from thinkback.session.config import config_dir, user_rule_files
+
+    click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults hold'}: nothing is wrong")
+    for line in told(config, load_rulebook(user_rule_files())):
+        click.echo(f"  {line}")
+    missing = list(absent(config))
+    for line in missing:
+        click.echo(f"it would not start: {line}", err=True)
+    return 2 if missing else 0
 
 
 def _print(config: Config) -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.sync import now
-from thinkback.errors import NetworkError, ProviderError, ThinkbackError, WireError
+from thinkback.errors import CredentialError, NetworkError, ProviderError, ThinkbackError, WireError
 from thinkback.gateway import conversation, references, spelling, state
 from thinkback.gateway.config import Config
 from thinkback.gateway.driver import Driver
@@ -177,6 +177,7 @@ class Exchange:
 
     async def _fail(self, error: Exception) -> None:
         self._notes.failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
+        self._notes.reason = error.message if isinstance(error, CredentialError) else ""
         problem, retry_after = told(error)
         await self._relay.fail(problem, retry_after, is_told=isinstance(error, ProviderError))
 

@@ -48,7 +48,7 @@ class Notes(msgspec.Struct):
 
     Whoever learns something writes it here. ``phases`` are seconds by name (``body``, ``recognise``, ``first_byte``,
     ``stream``, ``store``); tokens are ``None`` while nobody has said them: ``guessed`` counts for budgets then.
-    ``failure`` is a kind of error, no text.
+    ``failure`` is a kind of error, no text; ``reason`` says which key of a provider is not there, for the operator.
     """
 
     model: str = ""
@@ -59,6 +59,7 @@ class Notes(msgspec.Struct):
     reattach: str = ""
     degraded: str = ""
     failure: str = ""
+    reason: str = ""
     attempts: int = 0
     input_tokens: int | None = None
     output_tokens: int | None = None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkback.errors import NotFoundError
+from thinkback.errors import NotFoundError, RuleFileError
 from thinkback.gateway.config import Config
 from thinkback.gateway.config import Store as Kept
 from thinkback.session.config import config_dir
@@ -25,15 +25,26 @@ def configuration(given: str = "") -> Config:
     Raises ``NotFoundError`` where no file is at ``given``, ``RuleFileError`` for a file that is wrong.
     """
     path = Path(given).expanduser() if given else config_dir() / NAME
-    if not path.is_file():
-        if given:
-            raise NotFoundError(
-                f"there is no configuration {given}", next_actions=("check the path after --config, or leave it out",)
-            )
+    if not given and not path.is_file():
         return Config()
     from thinkback.gateway.reading import read_config
 
-    return read_config(str(path), path.read_text(encoding="utf-8"))
+    return read_config(str(path), read_text(str(path)))
+
+
+def read_text(file: str) -> str:
+    """What a configuration file says. Raises ``NotFoundError``, and ``RuleFileError`` for what is no text."""
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFoundError(
+            f"there is no configuration {file}",
+            details={"file": file},
+            next_actions=("check the path after --config, or leave it out",),
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise RuleFileError(f"the configuration {file} cannot be read: {why}", details={"file": file}) from None
 
 
 def state_place(store: Kept, environment: Mapping[str, str] = os.environ) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from thinkback.errors import CredentialError, NotFoundError, ThinkbackError
+from thinkback.errors import CredentialError, ThinkbackError
 from thinkback.gateway import peers
 from thinkback.gateway.app import App
 from thinkback.gateway.behind import Behind
@@ -23,6 +23,7 @@ from thinkback.gateway.config import Config
 from thinkback.gateway.listening import Listener
 from thinkback.gateway.logs import Log, Value
 from thinkback.gateway.metrics import Metrics
+from thinkback.gateway.places import read_text
 from thinkback.gateway.reading import read_config
 
 Opened = Callable[[Config, Log, Metrics], Awaitable[Behind]]
@@ -44,11 +45,7 @@ class Start(msgspec.Struct, frozen=True):
         rulebook = load_rulebook(user_rule_files())
         if not self.file:
             return read_config("the command line", "", self.changes, rulebook)
-        try:
-            text = Path(self.file).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise NotFoundError(f"there is no configuration {self.file}", details={"file": self.file}) from None
-        return read_config(self.file, text, self.changes, rulebook)
+        return read_config(self.file, read_text(self.file), self.changes, rulebook)
 
     def opener(self) -> Opened:
         """Who opens what is behind the server."""
