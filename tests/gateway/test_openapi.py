@@ -31,6 +31,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     place = tmp_path_factory.mktemp("gateway")
     key = place / "key"
     key.write_text("sk-test-0123456789abcdef")
+    key.chmod(0o600)
     with Referee() as referee:
         upstream = {"endpoint": "deepseek", "base_url": referee.base_url("deepseek"), "key_file": str(key)}
         alias = {"targets": [{"upstream": "house", "model": "deepseek-v4-pro"}]}
