@@ -30,6 +30,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The real gateway with the referee as its provider."""
     place = tmp_path_factory.mktemp("gateway")
     key = place / "key"
+    key.touch(0o600)
     key.write_text("sk-test-0123456789abcdef")
     key.chmod(0o600)
     with Referee() as referee:
