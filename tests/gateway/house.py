@@ -43,8 +43,8 @@ class Reply(NamedTuple):
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether the last event was read."""
-        return self.body.endswith(b"data: [DONE]\n\n")
+        """Whether the last event was read, and none of an error."""
+        return self.body.endswith(b"data: [DONE]\n\n") and b'"error"' not in self.body
 
 
 def wait_until(holds: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:

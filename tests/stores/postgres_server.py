@@ -69,6 +69,11 @@ class Server:
         """Start it and wait until it answers."""
         self._run("pg_ctl", "start", "--wait", "--silent", "--pgdata", self._data, "--log", str(self.place / "log"))
 
+    def restart(self, mode: str) -> None:
+        """Stop it by ``mode`` (``fast`` cuts connections, ``immediate`` crashes) and start it again."""
+        log = str(self.place / "log")
+        self._run("pg_ctl", "restart", "--mode", mode, "--wait", "--silent", "--pgdata", self._data, "--log", log)
+
     def crash(self) -> None:
         """Stop it at once, without a checkpoint, and cut every connection."""
         self._run("pg_ctl", "stop", "--mode", "immediate", "--wait", "--silent", "--pgdata", self._data)

@@ -207,7 +207,9 @@ class Exchange:
         records = self._grant.recording != "off"
         found = conversation.unknown(known)
         echoes = any(message.speaker == "assistant" for message in known.said) or references.names(known.drafts)
-        if records and (known.previous or echoes):
+        goes_on = bool(known.previous or echoes)
+        self._notes.degraded = "store" if records and self._engine.storing.rests else ""
+        if records and goes_on:
             in_log = await self._engine.storing.asked(self._find)
             self._notes.degraded = "store" if in_log is None else ""
             found, known = in_log or found, self._known
@@ -227,7 +229,7 @@ class Exchange:
         self._recorder.hold(commits)
         self._missing = conversation.still_missing(found, known)
         self._notes.session = session if records else ""
-        can_know = records and not self._notes.degraded
+        can_know = records and not (goes_on and self._notes.degraded)
         self._notes.reattach = _reattach(known, self._missing) if can_know else "unavailable"
         if can_know and known.previous and found.base is None:
             self._notes.reattach = "none; missing=1"

@@ -54,7 +54,7 @@ class Storing:
         if spool is None:
             self._record(tenant, entry)
             return True
-        if not self._rests and not spool.holds(tenant, entry.session):
+        if not self.rests and not spool.holds(tenant, entry.session):
             try:
                 self._record(tenant, entry)
                 return True
@@ -66,7 +66,7 @@ class Storing:
 
     async def asked(self, ask: Callable[[], Awaitable[T]]) -> T | None:
         """What ``ask`` finds in a log; ``None`` while the database is in trouble and the gateway may do without."""
-        if self._rests:
+        if self.rests:
             return None
         try:
             return await ask()
@@ -83,7 +83,8 @@ class Storing:
         return True
 
     @property
-    def _rests(self) -> bool:
+    def rests(self) -> bool:
+        """Whether the database has just failed, and is left alone for a moment."""
         return self._clock() < self._rests_until
 
     def drain(self) -> Drained:
