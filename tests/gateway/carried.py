@@ -48,6 +48,11 @@ def is_peoples(message: Mapping[str, Any]) -> bool:
     )
 
 
+def standard(value: str) -> str:
+    """Base64 in the one alphabet, any other text for what it is worth."""
+    return value.translate(_STANDARD)
+
+
 # -- what a client forgets ---------------------------------------------------------------------------------------------
 
 
@@ -137,7 +142,7 @@ class _Found:
 
     def _add(self, kind: str, value: object) -> None:
         if isinstance(value, str) and value.strip():
-            value = value.translate(_STANDARD) if kind == "thoughtSignature" else value
+            value = standard(value) if kind == "thoughtSignature" else value
             self.carried.append(Carried((self._turns, self._calls, self._said), kind, value))
 
     def _reasoning_item(self, item: Json) -> None:
@@ -215,7 +220,7 @@ class Minted:
     def take(self, exchange: Json) -> None:
         """A response that was recorded. A stream may give two values for one item: either is accepted."""
         for item, value in _opaque(_documents(exchange["response"])):
-            value = value.translate(_STANDARD)
+            value = standard(value)
             self._same[value] = self._same.get(item, value) if item else value
             if item:
                 self._same.setdefault(item, value)
@@ -229,7 +234,7 @@ class Minted:
         if piece.kind == "text":
             text = _bare(piece.value)
             return piece._replace(value=text) if any(text in told for told in self._texts) else None
-        value = piece.value.translate(_STANDARD)
+        value = standard(piece.value)
         same = self._same.get(value)
         if same is None and hashlib.sha256(piece.value.encode()).hexdigest()[:16] in self._digests:
             same = value

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tests.gateway.carried import Carried, Json, Minted, carried, forgotten
+from tests.gateway.carried import Carried, Json, Minted, carried, forgotten, standard
 from tests.gateway.engines import Kept, Plays, ask, engine
 from thinkback.cli.wire.recorded import body_of, response_of, target_of
 from thinkback.gateway.config import Alias, Config, To, Upstream
@@ -80,11 +80,11 @@ def play(transport: Plays, exchange: Json) -> None:
     transport._answer = lambda body: answer
 
 
-def ask_again(made: Engine, transport: Plays, exchange: Json, earlier: Minted) -> Asked:
-    """The recorded request without its reasoning, in its own dialect."""
+def ask_again(made: Engine, transport: Plays, exchange: Json, earlier: Minted, told: Json | None = None) -> Asked:
+    """The recorded request without its reasoning, or ``told`` in its place, in its own dialect."""
     front = exchange["dialect"]
     recorded = exchange["request"]["body"]
-    said = forgotten(front, recorded)
+    said = told or forgotten(front, recorded)
     name = "recorded" if front == "gemini" else str(said.get("model"))
     place(made, exchange, name)
     play(transport, exchange)
@@ -193,3 +193,43 @@ def _written(drafts: Iterable[Draft], target: Target, settings: Settings, params
     plan, _ = plan_without_refused(history, target, settings, params)
     body: Json = json.loads(bytes(plan))
     return body
+
+
+class Echo:
+    """A client that sends back all that it was given, in its own dialect: with tokens where opaque values were."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, str] = {}
+
+    def ask(self, made: Engine, transport: Plays, exchange: Json, earlier: Minted) -> Asked:
+        """The recorded request, whose opaque values of earlier responses are what this client got in their place."""
+        asked = ask_again(made, transport, exchange, earlier, self._told(exchange["request"]["body"]))
+        if asked.kept.status == 200:
+            given = [json.loads(line) for line in _payloads(asked.kept.body.decode())]
+            recorded = [json.loads(line) for line in _payloads(body_of(exchange["response"]).decode())]
+            for mine, theirs in zip(given, recorded, strict=False):
+                self._learn(mine, theirs)
+        return asked
+
+    def _learn(self, mine: Any, theirs: Any) -> None:
+        if isinstance(mine, dict) and isinstance(theirs, dict):
+            for key in mine.keys() & theirs.keys():
+                self._learn(mine[key], theirs[key])
+        elif isinstance(mine, list) and isinstance(theirs, list):
+            for one, other in zip(mine, theirs, strict=False):
+                self._learn(one, other)
+        elif isinstance(mine, str) and isinstance(theirs, str) and mine != theirs:
+            self._tokens[standard(theirs)] = mine
+
+    def _told(self, node: Any) -> Any:
+        if isinstance(node, dict):
+            return {key: self._told(value) for key, value in node.items()}
+        if isinstance(node, list):
+            return [self._told(each) for each in node]
+        return self._tokens.get(standard(node), node) if isinstance(node, str) else node
+
+
+def _payloads(body: str) -> list[str]:
+    """The documents of a response: the payloads of its events, or all of it."""
+    lines = [line[5:].strip() for line in body.split("\n") if line.startswith("data:")]
+    return [line for line in lines if line != "[DONE]"] or [body]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ import pytest
 from tests.exchanges import cases
 from tests.gateway import saying
 from tests.gateway.carried import Json, Minted, forgotten
-from tests.gateway.recordings import Asked, Client, ask_again, engine_of, is_conversation
+from tests.gateway.recordings import Asked, Client, Echo, ask_again, engine_of, is_conversation
 from thinkback.turn.dialects import FRONTS
 
 CONVERSATIONS = [case for _, case in cases() if is_conversation(case)]
@@ -152,6 +153,18 @@ ELSEWHERE = {
 }
 """Where clients of other dialects make a difference: reason to exchange to dialect to kinds of difference."""
 
+WITHOUT_MEMORY = {
+    "an item with a text alone has nothing sealed, so that its origin is not known (DESIGN 3.4)": {
+        "deepseek--deepseek-responses-function-tool--dcc4c5#1": {"text lost"},
+        "deepseek--deepseek-responses-text-multi-turn--4bde07#1": {"text lost"},
+    },
+    "what goes on from a response's id is in the log alone": {
+        "openai--openai-codex-mini-latest-tool-round-trip-1--67534c#1": {"refused"},
+        "openai--openai-o3-tool-round-trip-1--298707#1": {"refused"},
+    },
+}
+"""What another gateway, that has only what the client sends back, cannot give back: as ``EXPLAINED``."""
+
 _EXPECTED = {exchange: kinds for listed in EXPLAINED.values() for exchange, kinds in listed.items()}
 _OF_REASONING = {*_LOST, "opaque moved", "text moved", "refused", "twice"}
 
@@ -194,6 +207,28 @@ def test_clients_of_other_dialects_lose_nothing_either(name: str, case: Json) ->
                 expected[id] = _EXPECTED.get(id, set()) & _OF_REASONING | _expected_of(name, id)
         minted.take(exchange)
     assert expected == found
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("case", CONVERSATIONS, ids=IDS)
+@pytest.mark.parametrize("remembers", [True, False])
+def test_what_clients_send_back_is_opened_and_goes_along_once(remembers: bool, case: Json) -> None:
+    """Also by a gateway that has not seen the conversation before; what is sealed never reaches a provider."""
+    engine, transport = engine_of({"reasoning.includeInContext": True})
+    client, minted = Echo(), Minted()
+    for at, exchange in enumerate(case["exchanges"]):
+        if exchange["request"] is not None and exchange["dialect"] in FRONTS:
+            if not remembers:
+                engine, transport = engine_of({"reasoning.includeInContext": True})
+            id = f"{case['case']}#{at}"
+            asked = client.ask(engine, transport, exchange, minted)
+            alone = {} if remembers else next((found for found in WITHOUT_MEMORY.values() if id in found), {})
+            if exchange["response"].get("status", 200) < 400:
+                differing = set(carries_otherwise(asked))
+                assert differing <= _EXPECTED.get(id, set()) | alone.get(id, set())
+                assert alone.get(id, set()) <= differing
+            assert not any(token in json.dumps(asked.sent) for token in ("tb1.", "dGIx"))
+        minted.take(exchange)
 
 
 def _expected_of(name: str, id: str) -> set[str]:

@@ -71,7 +71,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 def engine_on(logs: Any, upstream: Upstream, carriers: Sealed) -> Engine:
     """An engine that gives back all that it may."""
     made = Config(settings={"reasoning.includeInContext": True})
-    return Engine(made, logs, Sealer(SECRET), BOOK, lambda proxy: upstream, carriers)  # type: ignore[arg-type,return-value]
+    return Engine(made, logs, Sealer(SECRET), BOOK, lambda proxy: upstream, carriers)
 
 
 class Crowd:
