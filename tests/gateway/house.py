@@ -119,7 +119,7 @@ class House:
 
     def __init__(self, place: Path, provider: str, store: str, text: str = "", *, file_limit: int = 0) -> None:
         place.mkdir(parents=True, exist_ok=True)
-        self.place, self.store, self._provider, self._file_limit = place, store, provider, file_limit
+        self.place, self.store, self._provider, self.file_limit = place, store, provider, file_limit
         self.config = place / "gateway.toml"
         self.configure(text)
         self.start()
@@ -137,7 +137,7 @@ class House:
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        limit = self._file_limit
+        limit = self.file_limit
         self._said = self.place / "said"
         with self._said.open("wb") as said, (self.place / "log").open("ab") as log:
             self._seen = log.tell()
@@ -207,7 +207,7 @@ def chat(questions: Sequence[str], said: Sequence[str] = (), **more: Any) -> dic
     messages = [{"role": "user", "content": questions[0]}]
     for text, question in zip(said, questions[1:], strict=True):
         messages += [{"role": "assistant", "content": text}, {"role": "user", "content": question}]
-    return {"model": MODEL, "messages": messages, "stream": True, **more}
+    return {"model": MODEL, "messages": messages, **({"stream": True} | more)}
 
 
 REPLAYS = {"thinkback_set": "reasoning.includeInContext=true"}
