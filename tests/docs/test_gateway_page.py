@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
 
-from tests.gateway.running import running
+from tests.docs.test_examples import ROOT
+from tests.gateway.engines import TOOL
+from tests.gateway.running import Running, running
 from thinkback.gateway.config import Alias, Config, Upstream
 from thinkback.gateway.reading import fields, read_config, wanted
 from thinkback.referee import Referee
 from thinkback.rules import load_rulebook
 
-PAGE = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "gateway.md").read_text(encoding="utf-8")
 
 
 def keys() -> Iterator[tuple[str, str, str]]:
@@ -59,6 +65,66 @@ def test_the_example_of_a_configuration_is_one() -> None:
     assert {"fast", "slow"} == set(read_config("page", text, None, load_rulebook()).models)
 
 
+def test_the_readme_shows_a_forgetful_client_as_it_fares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its request is refused by the provider and served by the gateway, with those headers."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"HTTP/1.1 400 Bad Request\n(.+)\n\nHTTP/1.1 200 OK\n((?:.+\n)+)```", readme)
+    assert found is not None
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-test-0123456789abcdef")
+    with Referee() as referee, trial(referee, tmp_path) as house:
+        straight = second_of_a_loop(f"{referee.base_url('deepseek')}/chat/completions", "deepseek-v4-pro")
+        through = second_of_a_loop(f"http://127.0.0.1:{house.port}/v1/chat/completions", "deepseek/deepseek-v4-pro")
+
+    assert (400, found[1]) == (straight.status, json.loads(straight.data)["error"]["message"])
+    assert 200 == through.status
+    told = [line.split(": ") for line in found[2].splitlines()]
+    headers = [(name, value) for name, value in through.headers.items() if name.startswith("thinkback-")]
+    assert [name for name, _ in headers] == [name for name, _ in told]
+    assert headers[2:] == [(name, value) for name, value in told[2:]]
+
+
+class Answer(NamedTuple):
+    """A response."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
+def second_of_a_loop(url: str, model: str) -> Answer:
+    """The answer to the result of a call, from a client that sends the call back and nothing of the reasoning."""
+    told: list[dict[str, Any]] = [{"role": "user", "content": "What is the weather in Oslo?"}]
+    asked = {"model": model, "messages": told, "tools": [TOOL]}
+    call = json.loads(post(url, asked).data)["choices"][0]["message"]["tool_calls"][0]
+    told.append({"role": "assistant", "content": "", "tool_calls": [call]})
+    told.append({"role": "tool", "tool_call_id": call["id"], "content": "rain"})
+    return post(url, asked)
+
+
+def post(url: str, body: object) -> Answer:
+    """One request."""
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+    headers = {"content-type": "application/json", "authorization": "Bearer any"}
+    try:
+        connection.request("POST", parts.path, json.dumps(body).encode(), headers)
+        response = connection.getresponse()
+        return Answer(response.status, dict(response.getheaders()), response.read())
+    finally:
+        connection.close()
+
+
+def trial(referee: Referee, place: Path) -> AbstractContextManager[Running]:
+    """A gateway with the referee as its provider."""
+    return running(
+        "thinkback.gateway.wiring:open_behind",
+        server={"no_auth": True},
+        store={"path": str(place)},
+        upstreams={"deepseek": {"endpoint": "deepseek", "base_url": referee.base_url("deepseek")}},
+    )
+
+
 @pytest.mark.parametrize(
     ("package", "shown"), [("openai", "complete"), ("anthropic", 'You said: "What is 12 times 12?".')]
 )
@@ -68,15 +134,7 @@ def test_a_client_asks_as_the_page_says(
     """Against the referee, which refuses what a forgetful client would send."""
     (code,) = [text for text in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if f"import {package}" in text]
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-test-0123456789abcdef")
-    with (
-        Referee() as referee,
-        running(
-            "thinkback.gateway.wiring:open_behind",
-            server={"no_auth": True},
-            store={"path": str(tmp_path)},
-            upstreams={"deepseek": {"endpoint": "deepseek", "base_url": referee.base_url("deepseek")}},
-        ) as house,
-    ):
+    with Referee() as referee, trial(referee, tmp_path) as house:
         exec(compile(code.replace("8484", str(house.port)), package, "exec"), {})
 
     assert shown == capsys.readouterr().out.strip()
