@@ -6,7 +6,7 @@ costs the same, wherever in a long history its response stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from thinkback.compile.units import Changes, MessageUnit, Minted, ResponseUnit, Turn
@@ -69,45 +69,60 @@ class Grouper:
 
     def take(self, commits: Iterable[Commit]) -> None:
         """Take commits in; kinds that never reach a request are passed over."""
-        takers = _KEYED_TAKERS if self._keyed else _TAKERS
+        run: list[Commit] = []
         for commit in commits:
-            taker = takers.get(commit.kind)
             if commit.edit or type(commit.value) is Erased:
                 self.curated = True
-            elif taker is not None:
+                continue
+            if run and (commit.response != run[0].response or commit.kind not in _BLOCKS):
+                self.add_blocks(run)
+                run = []
+            if commit.kind in _BLOCKS:
+                run.append(commit)
+            elif (taker := _TAKERS.get(commit.kind)) is not None:
                 taker(self, commit)
+        if run:
+            self.add_blocks(run)
 
-    def add_block(self, commit: Commit) -> None:
-        """A block of a response."""
+    def add_blocks(self, commits: Sequence[Commit]) -> None:
+        """Blocks of one response, together: one by one, ten thousand would be copied ten thousand times."""
+        response = commits[0].response
         unit = self._unit
-        if unit is None or unit.response != commit.response:  # mostly it is the last one
-            unit = self._find(commit.response)
+        if unit is None or unit.response != response:  # mostly it is the last one
+            unit = self._find(response)
         if unit is None:
-            if not commit.response:
+            for commit in commits if not response else ():
                 self._add_alone(commit)
             return
-        block: Any = commit.value
-        unit.blocks += (block,)
-        kind = type(block)
-        if kind is ThinkingBlock:
-            unit.thoughts += ((commit.hash, block),)
-            if block.signature or block.carriers:
-                unit.opaque += tuple(opaque_values(carriers_of(block)))
-            return
-        if kind is ToolCall:
-            unit.calls += (block,)
+        blocks: list[Any] = [commit.value for commit in commits]
+        unit.blocks += tuple(blocks)
+        if self._keyed:
+            unit.hashes += tuple(commit.hash for commit in commits)
+        calls = tuple(block for block in blocks if type(block) is ToolCall)
+        if calls:
+            unit.calls += calls
             if self._responses is not None:
-                self._callers[block.id] = self._responses[commit.response]
-        if block.carriers or kind is Unknown or kind is Media:
-            unit.others += ((commit.hash, block),)
-            unit.opaque += tuple(opaque_values(block.carriers))
+                self._callers.update(dict.fromkeys((call.id for call in calls), self._responses[response]))
+        self._note(unit, commits)
 
-    def add_keyed_block(self, commit: Commit) -> None:
-        """A block of a response, with the hash of its commit."""
-        self.add_block(commit)
-        unit = self._find(commit.response)
-        if unit is not None:
-            unit.hashes += (commit.hash,)
+    def _note(self, unit: ResponseUnit, commits: Sequence[Commit]) -> None:
+        """What of ``commits`` is reasoning, carries something, or is unknown."""
+        thoughts: list[Any] = []
+        others: list[Any] = []
+        opaque: list[str] = []
+        for commit in commits:
+            block: Any = commit.value
+            kind = type(block)
+            if kind is ThinkingBlock:
+                thoughts.append((commit.hash, block))
+                if block.signature or block.carriers:
+                    opaque += opaque_values(carriers_of(block))
+            elif block.carriers or kind is Unknown or kind is Media:
+                others.append((commit.hash, block))
+                opaque += opaque_values(block.carriers)
+        unit.thoughts += tuple(thoughts)
+        unit.others += tuple(others)
+        unit.opaque += tuple(opaque)
 
     def add_response(self, commit: Commit, written: ResponseUnit | None = None) -> None:
         """A response goes on with the last turn, whatever became of it, unless that one completed.
@@ -281,11 +296,6 @@ class Grouper:
 
 
 _TAKERS: dict[str, Callable[[Grouper, Commit], None]] = {
-    "reasoning": Grouper.add_block,
-    "assistant": Grouper.add_block,
-    "tool_call": Grouper.add_block,
-    "other": Grouper.add_block,
-    "media": Grouper.add_block,
     "request": Grouper.add_request,
     "response": Grouper.add_response,
     "user": Grouper.add_message,
@@ -300,8 +310,7 @@ _TAKERS: dict[str, Callable[[Grouper, Commit], None]] = {
     "compaction": Grouper.add_summary,
     "branch_summary": Grouper.add_summary,
 }
-_BLOCKS = ("reasoning", "assistant", "tool_call", "other", "media")
-_KEYED_TAKERS = _TAKERS | dict.fromkeys(_BLOCKS, Grouper.add_keyed_block)
+_BLOCKS = frozenset({"reasoning", "assistant", "tool_call", "other", "media"})
 
 
 def summarised(value: BranchSummary | Compaction) -> Message:

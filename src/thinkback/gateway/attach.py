@@ -6,7 +6,7 @@ its reasoning; system and tools are those of the request. Pure. Must not: look a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -15,6 +15,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Annotation, Commit, Draft, Message, Priority, Tool, Tools
 from thinkback.model.curation import Curation
+from thinkback.model.waiting import Waiting
 from thinkback.turn import orphans
 
 _OF_A_RESPONSE = frozenset({"response", "reasoning", "assistant", "tool_call", "other", "media"})
@@ -111,32 +112,32 @@ def _answering(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
 
     A result that names none of the open calls answers the first of its name, else the first there is.
     """
-    waiting = [call.call for call in orphans.open_calls(base)]
+    waiting = _waiting(call.call for call in orphans.open_calls(base))
     result: list[Draft] = []
     for draft in drafts:
         value = draft.value
         if draft.kind == "response":
-            waiting = []
+            waiting = _waiting()
         elif isinstance(value, ToolCall):
-            waiting.append(value)
-        elif isinstance(value, ToolResult) and waiting:
-            call = _meant(value, waiting)
-            if call is not None:
-                waiting.remove(call)
-                if call.id != value.id:
-                    value = msgspec.structs.replace(value, id=call.id, wire="", dialect="")
-                    draft = msgspec.structs.replace(draft, value=value)
+            _wait(waiting, value)
+        elif isinstance(value, ToolResult):
+            call = waiting.take(("id", value.id), ("name", value.name) if value.name else ())
+            if call is not None and call.id != value.id:
+                value = msgspec.structs.replace(value, id=call.id, wire="", dialect="")
+                draft = msgspec.structs.replace(draft, value=value)
         result.append(draft)
     return result
 
 
-def _meant(result: ToolResult, waiting: Sequence[ToolCall]) -> ToolCall | None:
-    by_id = next((call for call in waiting if call.id == result.id), None)
-    if by_id is not None:
-        return by_id
-    if not result.name:
-        return waiting[0]
-    return next((call for call in waiting if call.name == result.name), None)
+def _waiting(calls: Iterable[ToolCall] = ()) -> Waiting[ToolCall]:
+    waiting = Waiting[ToolCall]()
+    for call in calls:
+        _wait(waiting, call)
+    return waiting
+
+
+def _wait(waiting: Waiting[ToolCall], call: ToolCall) -> None:
+    waiting.add(call, ("id", call.id), ("name", call.name), ())
 
 
 def _closing(base: Sequence[Commit], rest: Sequence[Draft]) -> list[Draft]:

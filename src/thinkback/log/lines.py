@@ -11,6 +11,7 @@ from typing import NamedTuple
 from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Commit, Head, Response, TurnEnded
 from thinkback.model.curation import Curation
+from thinkback.model.waiting import Waiting
 
 
 class OpenCall(NamedTuple):
@@ -67,7 +68,7 @@ def is_torn(history: Sequence[Commit]) -> bool:
 def open_calls(commits: Sequence[Commit]) -> list[OpenCall]:
     """Calls of the turn under way that have no result, in the order they were made; those of a response that did
     not complete are never run, so they do not count."""
-    waiting: list[OpenCall] = []
+    waiting = Waiting[OpenCall]()
     complete: set[str] = set()
     for commit in commits[turn_start(commits) :]:
         value = commit.value
@@ -76,12 +77,10 @@ def open_calls(commits: Sequence[Commit]) -> list[OpenCall]:
         if isinstance(value, Response) and value.complete:
             complete.add(commit.response)
         elif isinstance(value, ToolCall) and commit.response in complete:
-            waiting.append(OpenCall(value, commit.response))
+            waiting.add(OpenCall(value, commit.response), value.id)
         elif isinstance(value, ToolResult):
-            answered = next((call for call in waiting if call.call.id == value.id), None)
-            if answered is not None:
-                waiting.remove(answered)
-    return waiting
+            waiting.take(value.id)
+    return waiting.all()
 
 
 def turn_start(commits: Sequence[Commit]) -> int:

@@ -19,6 +19,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Commit, Draft, Erased, Message, Response, surviving
 from thinkback.model.think_tags import untagged
+from thinkback.model.waiting import Waiting
 
 Speaker: TypeAlias = Literal["user", "assistant", "tool"]
 WINDOW = 4
@@ -231,17 +232,14 @@ def _part(part: Media | Unknown) -> list[str]:
 
 def _tool(values: Iterable[object], called: Sequence[ToolCall]) -> list[Any]:
     """Results in the order of the calls that they answer; behind them those of unknown calls."""
-    waiting: dict[str, list[int]] = {}
+    waiting = Waiting[int]()
     for at, call in enumerate(called):
-        waiting.setdefault(call.id, []).append(at)
+        waiting.add(at, (call.id, call.name), call.id)
     form: list[tuple[int, str]] = []
     for value in values:
         if isinstance(value, ToolResult):
-            left = waiting.get(value.id, [])
-            at = next((at for at in left if called[at].name == value.name), left[0] if left else len(called))
-            if left:
-                left.remove(at)
-            form.append((at, _result(value.content)))
+            place = waiting.take((value.id, value.name), value.id)
+            form.append((len(called) if place is None else place, _result(value.content)))
         else:
             form.append((len(called), "erased"))
     return ["tool", *sorted(form)]

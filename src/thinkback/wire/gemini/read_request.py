@@ -13,6 +13,7 @@ from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tools, block_draft
+from thinkback.model.waiting import Waiting
 from thinkback.wire.gemini import write
 from thinkback.wire.gemini.blocks import read_part, wire_object
 from thinkback.wire.gemini.tools import DIALECT, read_tools
@@ -72,7 +73,9 @@ def read_messages(
                 details={"message": at},
                 next_actions=("roles are user and model",),
             )
-        calls += [draft.value for draft in found if isinstance(draft.value, ToolCall)]
+        for draft in found:
+            if isinstance(draft.value, ToolCall):
+                _open(calls, draft.value)
         drafts += found
     return drafts
 
@@ -93,15 +96,15 @@ def _response(parts: Sequence[Mapping[str, Any]], response: str, origin: Origin)
     return drafts
 
 
-def _said(content: Mapping[str, Any], place: str, calls: list[ToolCall]) -> list[Draft]:
+def _said(content: Mapping[str, Any], place: str, calls: Waiting[ToolCall]) -> list[Draft]:
     """A content of the user: results, a message, or both."""
     parts = _parts_of(content, place)
-    answers = [part for part in parts if any(isinstance(part.get(name), Mapping) for name in _RESPONSES)]
+    answers = [part for part in parts if _answers(part)]
     drafts = [Draft("tool_result", _result(part, calls)) for part in answers]
     if not answers:
         drafts.append(Draft("user", _message(content, place, lambda message: write.message("user", message))))
     elif len(answers) < len(parts):
-        rest = {**content, "parts": [part for part in parts if part not in answers]}
+        rest = {**content, "parts": [part for part in parts if not _answers(part)]}
         drafts.append(Draft("user", _message(rest, place, lambda message: write.message("user", message))))
     return drafts
 
@@ -132,14 +135,17 @@ def _parts_of(content: Mapping[str, Any], place: str) -> list[Mapping[str, Any]]
     return found
 
 
-def _result(part: Mapping[str, Any], calls: list[ToolCall]) -> ToolResult:
+def _answers(part: Mapping[str, Any]) -> bool:
+    return any(isinstance(part.get(name), Mapping) for name in _RESPONSES)
+
+
+def _result(part: Mapping[str, Any], calls: Waiting[ToolCall]) -> ToolResult:
     """What a tool gave back; the call that it answers is open no longer."""
     field = next(name for name in _RESPONSES if isinstance(part.get(name), Mapping))
     answer = part[field]
     id, name = str(answer.get("id") or ""), str(answer.get("name") or "")
     call = _answered(id, name, calls)
     if call is not None:
-        calls.remove(call)
         if call.id and not id:  # the client forgot it, and the API wants it back
             part = {**part, field: {"id": call.id, **{key: answer[key] for key in answer if key != "id"}}}
         id, name = call.id, name or call.name
@@ -150,11 +156,13 @@ def _result(part: Mapping[str, Any], calls: list[ToolCall]) -> ToolResult:
     return ToolResult(id, content, name, is_error, wire=canonical.source(dict(part)), dialect=DIALECT)
 
 
-def _answered(id: str, name: str, calls: Sequence[ToolCall]) -> ToolCall | None:
-    """The open call with this id; without one the first of this name, or the first."""
-    if id:
-        return next((call for call in calls if call.id == id), None)
-    return next((call for call in calls if call.name == name), calls[0] if calls else None)
+def _open(calls: Waiting[ToolCall], call: ToolCall) -> None:
+    calls.add(call, ("id", call.id), ("name", call.name), ())
+
+
+def _answered(id: str, name: str, calls: Waiting[ToolCall]) -> ToolCall | None:
+    """The open call with this id, open no longer; without one the first of this name, or the first."""
+    return calls.take(("id", id)) if id else calls.take(("name", name), ())
 
 
 def _outcome(response: Any) -> tuple[str, bool]:
@@ -166,14 +174,12 @@ def _outcome(response: Any) -> tuple[str, bool]:
     return canonical.source({} if response is None else response), False
 
 
-def _open_calls(drafts: Sequence[Draft]) -> list[ToolCall]:
+def _open_calls(drafts: Sequence[Draft]) -> Waiting[ToolCall]:
     """The calls that nothing has answered yet."""
-    calls: list[ToolCall] = []
+    calls = Waiting[ToolCall]()
     for draft in drafts:
         if isinstance(draft.value, ToolCall):
-            calls.append(draft.value)
+            _open(calls, draft.value)
         elif isinstance(draft.value, ToolResult):
-            call = _answered(draft.value.id, draft.value.name, calls)
-            if call is not None:
-                calls.remove(call)
+            _answered(draft.value.id, draft.value.name, calls)
     return calls
