@@ -62,11 +62,13 @@ def _instructions(drafts: Sequence[Draft]) -> int:
 
 def _system_changes(base: Sequence[Commit], head: Sequence[Draft]) -> list[Draft]:
     """Edits that make the system messages of ``base`` those that the client sends now."""
+    systems = [commit for commit in base if commit.kind == "system" and not commit.edit]
+    now = [draft for draft in head if draft.kind == "system"]
+    if not systems:
+        return now
     curation = Curation()
     curation.take(base)
-    systems = [commit for commit in base if commit.kind == "system" and not commit.edit]
     then = [commit for commit in systems if curation.priority(commit) is not Priority.SKIP]
-    now = [draft for draft in head if draft.kind == "system"]
     result: list[Draft] = []
     for commit, draft in zip(then, now, strict=False):
         if not _says_the_same(curation.value(commit), draft.value):
@@ -74,7 +76,7 @@ def _system_changes(base: Sequence[Commit], head: Sequence[Draft]) -> list[Draft
     for commit in then[len(now) :]:
         gone = Annotation(commit.hash, Priority.SKIP, reason="the client does not send it any more")
         result.append(Draft("annotation", gone))
-    return result + list(now[len(then) :])
+    return result + now[len(then) :]
 
 
 def _says_the_same(one: object, other: object) -> bool:
@@ -86,10 +88,9 @@ def _says_the_same(one: object, other: object) -> bool:
 def _tools_change(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
     """The tools that are offered from here on, where they are not those of ``base``, cache marks aside."""
     now = next((draft.value.tools for draft in drafts if isinstance(draft.value, Tools)), ())
-    then: tuple[Tool, ...] = ()
-    for commit in base:
-        if isinstance(commit.value, Tools):
-            then = commit.value.tools
+    then: tuple[Tool, ...] = next(
+        (commit.value.tools for commit in reversed(base) if isinstance(commit.value, Tools)), ()
+    )
     return [] if _unmarked(now) == _unmarked(then) else [Draft("tools", Tools(now))]
 
 

@@ -97,7 +97,7 @@ async def found_in(request: Request, log: Store, scope: bytes, in_thread: InThre
         found = {seen.response: seen for seen in await in_thread(partial(_looked_up, log, scope, wanted))}
         base = next(iter(found.values())) if len(found) == 1 else None
         return Recognised(base, -1, {}, ())
-    search = Search(request.said)
+    search = Search(request.said, request.links)
     while wanted := search.wanted():
         search.take(await in_thread(partial(_looked_up, log, scope, wanted)))
     return search.result()

@@ -153,11 +153,12 @@ def _are_equal(one: Raw, other: Raw) -> bool:
     if memoryview(one)[0] != memoryview(other)[0] and not _are_numbers(one, other):
         return False
     first, second = _value(one), _value(other)
-    if _may_be_marked(bytes(one)) or _may_be_marked(bytes(other)):
+    theirs, ours = bytes(one), bytes(other)
+    if _may_be_marked(theirs) or _may_be_marked(ours):
         first, second = _unmarked(first), _unmarked(second)
     if first != second:
         return False
-    return not (_may_be_true(bytes(one)) or _may_be_true(bytes(other))) or _have_equal_types(first, second)
+    return not (_may_be_true(theirs) or _may_be_true(ours)) or _have_equal_types(first, second)
 
 
 def _may_be_marked(source: bytes) -> bool:

@@ -39,12 +39,15 @@ class Recognised(msgspec.Struct, frozen=True):
 
 
 class Search:
-    """While ``wanted`` gives digests, look them up (at most ``CANDIDATES`` of each) and ``take`` what was found."""
+    """While ``wanted`` gives digests, look them up (at most ``CANDIDATES`` of each) and ``take`` what was found.
 
-    def __init__(self, messages: Sequence[Said]) -> None:
+    ``links`` is the chain of ``messages``, where it is at hand.
+    """
+
+    def __init__(self, messages: Sequence[Said], links: Sequence[bytes] = ()) -> None:
         self._messages = messages
         self._values = [message.value for message in messages]
-        self.links = chain(self._values)
+        self.links = links or chain(self._values)
         self._digests: dict[int, list[bytes]] = {}
         self._windows: dict[int, bytes] = {}
         self._waiting = [at for at, message in enumerate(messages) if message.speaker == "assistant"]

@@ -224,10 +224,15 @@ def split_at(text: str, start: int, mark: str) -> tuple[int, int]:
     return (at, at) if at >= 0 else (-1, _held_from(text, start, mark))
 
 
+def is_plain(text: str) -> bool:
+    """Whether ``text``, whole as it is, has no tag in it: all of it is answer."""
+    return _BEFORE_TAGS.search(text) is None
+
+
 def untagged(text: str) -> str:
     """``text`` without the reasoning in it; of one that was untagged before it is the same."""
     for _ in range(_TIMES):
-        if _BEFORE_TAGS.search(text) is None:
+        if is_plain(text):
             break
         left = _outside(text)
         if left == text:

@@ -6,13 +6,16 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.wire.feeding import body, read, stream
 from thinkback.errors import UnsupportedContent, WireError
 from thinkback.model.blocks import Media, Origin
 from thinkback.model.commits import Message, Tool, Tools
+from thinkback.model.think_tags import TAGS
 from thinkback.wire.openai_chat import options, raw_response, read_request, write
-from thinkback.wire.openai_chat.read_request import read_tool
+from thinkback.wire.openai_chat.read_request import assistant_drafts, read_tool
 from thinkback.wire.result import WantedOptions
 
 FUNCTION = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
@@ -38,6 +41,17 @@ def test_a_request_is_its_tools_its_messages_and_the_rest() -> None:
     tools = request.drafts[0].value
     assert isinstance(tools, Tools)
     assert json.loads(write.end("m", tools.tools, (), {}).removeprefix(b"],").join([b"{", b""]))["tools"] == [FUNCTION]
+
+
+@given(st.lists(st.sampled_from([*(tag for pair in TAGS[:9] for tag in pair), "<", "`", "a", " ", "\ud83d", "\ude00"])))
+def test_a_usual_answer_reads_as_one_that_is_put_together(pieces: list[str]) -> None:
+    """A message of nothing but role and text gives the drafts of the same one with an empty field of reasoning."""
+    usual = {"role": "assistant", "content": "".join(pieces)}
+    origin = Origin("openai-chat", "https://api.example.org", "m")
+
+    expected = assistant_drafts({**usual, "reasoning_content": ""}, "r1", origin)
+
+    assert expected == assistant_drafts(usual, "r1", origin)
 
 
 @pytest.mark.parametrize("tools", [None, [], "tools"])

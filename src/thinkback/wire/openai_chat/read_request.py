@@ -12,6 +12,7 @@ from typing import Any
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool
+from thinkback.model.think_tags import is_plain
 from thinkback.wire import histories
 from thinkback.wire.openai_chat import media
 from thinkback.wire.openai_chat.message import MessageBuilder
@@ -20,6 +21,7 @@ from thinkback.wire.values import source_of
 
 DIALECT = "openai-chat"
 UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+_USUAL = {"role", "content"}
 
 
 def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
@@ -57,6 +59,11 @@ def read_messages(
 
 def assistant_drafts(message: Mapping[str, Any], response: str, origin: Origin) -> list[Draft]:
     """One assistant message as a response and its blocks."""
+    content = message.get("content")
+    if message.keys() == _USUAL and isinstance(content, str) and content and is_plain(content):
+        # Most messages of most conversations; all else is put together as if it came in pieces.
+        header = Response(origin=origin, content="text", blocks=1)
+        return histories.response_drafts(header, [Text(canonical.whole(content))], response)
     builder = MessageBuilder()
     builder.add_object(dict(message), complete=True)
     builder.close()
@@ -74,7 +81,7 @@ def assistant_drafts(message: Mapping[str, Any], response: str, origin: Origin) 
 def _plain(message: Mapping[str, Any]) -> Message:
     content = message.get("content")
     if isinstance(content, str):
-        usual = set(message) == {"role", "content"} and message["role"] != "developer"
+        usual = message.keys() == _USUAL and message["role"] != "developer"
         return Message(content, wire="" if usual else canonical.source(message), dialect="" if usual else DIALECT)
     parts = tuple(map(_part, content if isinstance(content, list) else []))
     text = "".join(part.text for part in parts if isinstance(part, Text))
