@@ -17,7 +17,11 @@ import pytest
 from tests.docs.test_examples import ROOT
 from tests.gateway.engines import TOOL
 from tests.gateway.running import Running, running
+from thinkback.cli.referee import referee_command
 from thinkback.gateway.config import Alias, Config, Upstream
+from thinkback.gateway.metrics import FAMILIES
+from thinkback.gateway.openapi import HEADERS
+from thinkback.gateway.origins import EXPOSED
 from thinkback.gateway.reading import fields, read_config, wanted
 from thinkback.referee import Referee
 from thinkback.rules import load_rulebook
@@ -59,10 +63,25 @@ def test_tables_by_name_have_all_their_keys(shape: type[msgspec.Struct]) -> None
 
 
 def test_the_example_of_a_configuration_is_one() -> None:
-    """It is taken as it stands."""
-    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    """Each is taken as it stands; that of the trial leads to the referee as it is started by itself."""
+    texts = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    trial, reference, database = (read_config("page", text, None, load_rulebook()) for text in texts)
 
-    assert {"fast", "slow"} == set(read_config("page", text, None, load_rulebook()).models)
+    assert {"fast", "slow"} == set(reference.models)
+    assert "env:THINKBACK_DATABASE" == database.store.url
+    with Referee() as referee:
+        here = {name: referee.base_url(name).replace(referee.url, "http://127.0.0.1:8077") for name in trial.upstreams}
+    assert here == {upstream.endpoint: upstream.base_url for upstream in trial.upstreams.values()}
+    assert 8077 == next(option.default for option in referee_command.params if option.name == "port")
+
+
+def test_every_measure_and_header_is_explained(tmp_path: Path) -> None:
+    """The families of /metrics, and what web pages and clients may read of a response."""
+    named = re.findall(r"`([a-z_-]+)`", "\n".join(re.findall(r"^\| (`.+?) \| .+ \|$", PAGE, re.MULTILINE)))
+    ours = [name for name in EXPOSED.split(", ") if name.startswith("thinkback-")]
+
+    assert [] == [name for name in (*(family.name for family in FAMILIES), *ours) if name not in named]
+    assert set(ours) <= set(HEADERS)
 
 
 def test_the_readme_shows_a_forgetful_client_as_it_fares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

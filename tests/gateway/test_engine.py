@@ -72,6 +72,7 @@ def test_a_client_that_forgets_reasoning_is_never_refused(referee: Referee, mode
     assert [200] * 4 == [kept.status for kept in answers]
     assert ["not-needed", *["complete"] * 3] == [kept.headers["thinkback-reattach"] for kept in answers]
     assert all(kept.ended for kept in answers)
+    assert all({"recognise", "first_byte", "stream", "store"} == set(kept.notes.phases) for kept in answers)
 
 
 def test_the_conversation_is_one_session_of_the_log(referee: Referee) -> None:

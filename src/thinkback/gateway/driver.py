@@ -7,6 +7,7 @@ that may wait for its client, so that a slow client slows its upstream.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from typing import Protocol, assert_never
@@ -40,7 +41,10 @@ class Relay(Protocol):
 
 
 class Driver:
-    """One exchange. Cancelling ``run`` ends it as interrupted; what arrived is stored."""
+    """One exchange. Cancelling ``run`` ends it as interrupted; what arrived is stored.
+
+    ``phases`` gets the seconds to the first byte of the last attempt, and from there to its end.
+    """
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class Driver:
         append: Callable[[Step], Awaitable[Sequence[Commit]]],
         executor: Executor,
         body_of: Callable[[Plan], bytes],
+        phases: dict[str, float],
     ) -> None:
         self._agenda = Agenda(turn)
         self._relay = relay
@@ -59,6 +64,7 @@ class Driver:
         self._append = append
         self._executor = executor
         self._body_of = body_of
+        self._phases = phases
         # Nobody reads any more; what is left is to be stored.
         self._is_over = False
 
@@ -112,6 +118,7 @@ class Driver:
     async def _send(self, command: events.Send) -> None:
         agenda, relay, plan = self._agenda, self._relay, command.plan
         body = self._body_of(plan)
+        began, first = time.monotonic(), 0.0
         try:
             if plan.waits:
                 await asyncio.get_running_loop().run_in_executor(self._executor, plan.authenticate, body)
@@ -123,6 +130,7 @@ class Driver:
                 if answers:
                     relay.head(plan, response.status, response.headers.get("content-type", ""))
                 async for piece in response.body:
+                    first = first or time.monotonic()
                     if answers:
                         await relay.piece(piece)
                     deltas = agenda.feed(events.Bytes(command.id, piece, now()))
@@ -131,3 +139,5 @@ class Driver:
             agenda.tell(events.Closed(command.id, now()))
         except NetworkError as error:
             agenda.tell(net_error(command.id, error))
+        if first:
+            self._phases["first_byte"], self._phases["stream"] = first - began, time.monotonic() - first

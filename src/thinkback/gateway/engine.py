@@ -277,6 +277,7 @@ class Exchange:
             self._append,
             self._engine.executor,
             self._body_of,
+            self._notes.phases,
         )
         await self._finish(await driver.run())
 

@@ -37,9 +37,10 @@ HEADERS = {
     "x-request-id": "The client's, or one of the gateway's own.",
     "thinkback-session": "The conversation in the log.",
     "thinkback-response": "The response in the log.",
-    "thinkback-upstream": "Who answered: upstream/model.",
+    "thinkback-upstream": "Who answered: endpoint/model.",
     "thinkback-reattach": "What became of earlier reasoning: complete, partial, none, not-needed, unavailable.",
     "thinkback-degraded": "What is out of order.",
+    "thinkback-left-out": "What of the request the upstream was not told, with the reasons.",
 }
 
 

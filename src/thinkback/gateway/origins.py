@@ -15,8 +15,8 @@ from thinkback.gateway.headers import is_name
 from thinkback.gateway.refusals import Refused
 
 EXPOSED = (
-    "retry-after, thinkback-degraded, thinkback-reattach, thinkback-response, thinkback-session, "
-    "thinkback-upstream, x-request-id"
+    "idempotent-replayed, retry-after, thinkback-degraded, thinkback-left-out, thinkback-reattach, "
+    "thinkback-response, thinkback-session, thinkback-upstream, x-request-id"
 )
 
 
