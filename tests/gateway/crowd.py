@@ -19,8 +19,9 @@ from thinkback.gateway.grant import Grant
 from thinkback.gateway.incoming import Incoming
 
 Json: TypeAlias = dict[str, Any]
-Front: TypeAlias = Literal["openai-chat", "anthropic"]
+Front: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
 
+FRONTS: tuple[Front, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 MODELS = ("deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5")
 MARK = re.compile(r"<<(\d+) of ([^>]*)>>")
 TOOL = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -37,12 +38,12 @@ class Person(NamedTuple):
 
 
 class Said(NamedTuple):
-    """An answer as a client has it: ``number`` is that of the response, ``message`` what it was given."""
+    """An answer as a client has it: ``number`` is that of the response, ``messages`` are what it sends back of it."""
 
     number: int
     text: str
     call: str
-    message: Json
+    messages: list[Json]
 
 
 class Turn(NamedTuple):
@@ -197,48 +198,94 @@ class Talk:
         _ASKING.set(asking)
         kept = Kept(leaves_after)
         body = json.dumps(self.body()).encode()
-        await engine.respond(Incoming(self.front, body, {}, self.person.grant, "r"), kept)
+        by_address = (self.model, self.streams) if self.front == "gemini" else ("", None)
+        await engine.respond(Incoming(self.front, body, {}, self.person.grant, "r", *by_address), kept)
         if kept.status == 200 and kept.ended:
-            self.history.append(Said(asking.number, text, call, self._kept(kept, text, call)))
+            whole = self.echoes and not self.streams
+            messages = _given(self.front, kept.json) if whole else _visible(self.front, text, call)
+            self.history.append(Said(asking.number, text, call, messages))
         return kept
 
     def body(self) -> Json:
         """The request."""
-        messages = [self._message(each) for each in self.history]
-        body: Json = {"model": self.model, "messages": messages, "stream": self.streams}
-        if self.front == "anthropic":
-            tools: list[Json] = [{"name": "look", "input_schema": TOOL}]
-            body |= {"max_tokens": 2000, "metadata": {"user_id": self.person.user}}
-            body |= {"thinking": {"type": "enabled", "budget_tokens": 1024}} if self.echoes else {}
-        else:
-            tools = [{"type": "function", "function": {"name": "look", "parameters": TOOL}}]
-            body |= {"user": self.person.user}
-        return {**body, "tools": tools}
+        messages: list[Json] = []
+        for each in self.history:
+            messages += each.messages if isinstance(each, Said) else [_turn(self.front, each)]
+        body: Json = {"model": self.model, "stream": self.streams, _MESSAGES.get(self.front, "messages"): messages}
+        look = {"name": "look", "parameters": TOOL}
+        match self.front:
+            case "anthropic":
+                body |= {"max_tokens": 2000, "metadata": {"user_id": self.person.user}}
+                body |= {"thinking": {"type": "enabled", "budget_tokens": 1024}} if self.echoes else {}
+                body["tools"] = [{"name": "look", "input_schema": TOOL}]
+            case "gemini":
+                del body["model"], body["stream"]
+                body |= {"labels": {"user": self.person.user}, "tools": [{"functionDeclarations": [look]}]}
+                body |= {"generationConfig": {"thinkingConfig": {"includeThoughts": True}}} if self.echoes else {}
+            case "openai-responses":
+                body |= {"user": self.person.user, "tools": [{"type": "function", **look}]}
+            case _:
+                body |= {"user": self.person.user, "tools": [{"type": "function", "function": look}]}
+        return body
 
-    def _message(self, each: Said | Turn) -> Json:
-        if isinstance(each, Said):
-            return each.message
-        if not each.call:
-            return {"role": "user", "content": each.text}
-        if self.front == "anthropic":
-            result = {"type": "tool_result", "tool_use_id": each.call, "content": each.text}
+
+_MESSAGES = {"gemini": "contents", "openai-responses": "input"}
+
+
+def _turn(front: Front, turn: Turn) -> Json:
+    """What a person says, or a result."""
+    text, call = turn
+    match front:
+        case "gemini" if call:
+            return {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"result": text}}}]}
+        case "gemini":
+            return {"role": "user", "parts": [{"text": text}]}
+        case "anthropic" if call:
+            result = {"type": "tool_result", "tool_use_id": call, "content": text}
             return {"role": "user", "content": [result]}
-        return {"role": "tool", "tool_call_id": each.call, "content": each.text}
+        case "openai-responses" if call:
+            return {"type": "function_call_output", "call_id": call, "output": text}
+        case "openai-chat" if call:
+            return {"role": "tool", "tool_call_id": call, "content": text}
+        case _:
+            return {"role": "user", "content": text}
 
-    def _kept(self, kept: Kept, text: str, call: str) -> Json:
-        """The message as this client keeps it."""
-        if self.front == "anthropic":
-            if self.echoes and not self.streams:
-                return {"role": "assistant", "content": kept.json["content"]}
+
+def _given(front: Front, answer: Json) -> list[Json]:
+    """A response as a client sends it back that leaves nothing out."""
+    match front:
+        case "anthropic":
+            return [{"role": "assistant", "content": answer["content"]}]
+        case "gemini":
+            return [answer["candidates"][0]["content"]]
+        case "openai-responses":
+            items: list[Json] = answer["output"]
+            return items
+        case "openai-chat":
+            return [answer["choices"][0]["message"]]
+
+
+def _visible(front: Front, text: str, call: str) -> list[Json]:
+    """A response as a client sends it back that keeps texts and calls."""
+    given = {"n": 1}
+    match front:
+        case "anthropic":
             content: list[Json] = [{"type": "text", "text": text}]
-            content += [{"type": "tool_use", "id": call, "name": "look", "input": {"n": 1}}] if call else []
-            return {"role": "assistant", "content": content}
-        if self.echoes and not self.streams:
-            message: Json = kept.json["choices"][0]["message"]
-            return message
-        function = {"name": "look", "arguments": '{ "n": 1 }'}
-        calls = {"tool_calls": [{"id": call, "type": "function", "function": function}]} if call else {}
-        return {"role": "assistant", "content": text, **calls}
+            content += [{"type": "tool_use", "id": call, "name": "look", "input": given}] if call else []
+            return [{"role": "assistant", "content": content}]
+        case "gemini":
+            parts: list[Json] = [{"text": text}]
+            return [
+                {"role": "model", "parts": parts + [{"functionCall": {"name": "look", "args": given}}] * bool(call)}
+            ]
+        case "openai-responses":
+            items: list[Json] = [{"role": "assistant", "content": text}]
+            made = {"type": "function_call", "call_id": call, "name": "look", "arguments": '{ "n": 1 }'}
+            return [*items, made] if call else items
+        case "openai-chat":
+            function = {"name": "look", "arguments": '{ "n": 1 }'}
+            calls = {"tool_calls": [{"id": call, "type": "function", "function": function}]} if call else {}
+            return [{"role": "assistant", "content": text, **calls}]
 
 
 def asks(person: Person, text: str = "answer") -> None:

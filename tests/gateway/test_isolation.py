@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.gateway.crowd import MODELS, Person, Said, Talk, Upstream, asks, reasoning_in
+from tests.gateway.crowd import FRONTS, MODELS, Person, Said, Talk, Upstream, asks, reasoning_in
 from tests.gateway.engines import KEY, Kept, Sealed, ask
 from tests.stores.postgres_server import Server
 from thinkback.gateway import config
@@ -39,7 +39,7 @@ PEOPLE = [Person(grant, user) for grant in GRANTS for user in ("ann", "bob")]
 WORDS = st.sampled_from(["hi", "why"])
 PERSON, PLACE = st.sampled_from(PEOPLE), st.integers(0, 7)
 ACTS = st.one_of(
-    st.tuples(st.just("new"), PERSON, st.sampled_from(["openai-chat", "anthropic"]), st.integers(0, 7)),
+    st.tuples(st.just("new"), PERSON, st.sampled_from(FRONTS), st.integers(0, 7)),
     st.tuples(st.sampled_from(["say", "leave", "fork"]), PLACE, WORDS),
     st.tuples(st.just("retry"), PLACE),
     st.tuples(st.sampled_from(["back", "forget"]), PLACE, PLACE, WORDS),
@@ -147,7 +147,7 @@ class Crowd:
         """Each thought stands at the message that it led to, in a conversation of whom it belongs to."""
         answers = [each for history in histories for each in history if isinstance(each, Said)]
         had = {each.number for each in answers}
-        clear = {number for each in answers for number, _ in reasoning_in(each.message)}
+        clear = {number for each in answers for number, _ in reasoning_in({"said": each.messages})}
         # Of another's answer that looks like one of the person's own, nobody can tell that it is not.
         alike = {each.text for each in answers if self.upstream.made[each.number][0] != person}
         for message in body["messages"]:
@@ -205,7 +205,7 @@ def test_tenants_in_one_database_are_kept_apart(postgres: Server, rounds: Sequen
             each.close()
 
 
-@pytest.mark.parametrize("front", ["openai-chat", "anthropic"])
+@pytest.mark.parametrize("front", FRONTS)
 @pytest.mark.parametrize("kind", range(8))
 def test_everybody_gets_their_own_back(front: str, kind: int) -> None:
     """People with identical conversations, who all ask at once: each goes on with the reasoning made for them."""
@@ -222,9 +222,10 @@ def test_everybody_gets_their_own_back(front: str, kind: int) -> None:
     assert all(whose for whose in given_back)
 
 
-def test_what_was_sealed_for_another_is_taken_away() -> None:
+@pytest.mark.parametrize("front", FRONTS)
+def test_what_was_sealed_for_another_is_taken_away(front: str) -> None:
     """Another tenant, key or end user that was shown a conversation with its tokens, and no gateway's log knows it."""
-    first = play([[("new", PEOPLE[0], "anthropic", 3)]], [Memories()])
+    first = play([[("new", PEOPLE[0], front, 3)]], [Memories()])
     (shown,) = first.talks
     for person in PEOPLE[1:]:
         crowd = Crowd([Memories()])
