@@ -59,6 +59,15 @@ def test_blocks_come_back_whole_and_their_readable_echo_goes() -> None:
     assert [HIDDEN, CALL] == [draft.value for draft in drafts[2:-1]]
 
 
+def test_reasoning_in_a_token_that_stands_last_comes_before_what_it_led_to() -> None:
+    """Gemini's clients keep the state of a whole response in an empty part behind it."""
+    token = keeper().blocks([HIDDEN, Text("hello")])
+    last = Text("", carriers=(Carrier("thought_signature", token),))
+    drafts = reopened(echo(ThinkingBlock("why"), Text("hello"), last))
+
+    assert [HIDDEN, Text("hello"), Text("")] == [draft.value for draft in drafts[2:-1]]
+
+
 @pytest.mark.parametrize("scope", [OTHER, b""])
 def test_a_token_of_another_scope_is_taken_away(scope: bytes) -> None:
     """With the reasoning that it stood for; text and calls stay."""

@@ -175,7 +175,8 @@ def _with_value(block: Block, carrier: Carrier, value: str | None) -> Block:
 
 def _merged(blocks: Sequence[Block], kept: Sequence[_Kept]) -> list[Block]:
     """``blocks`` with those that were kept in tokens among them: a call or text takes the place of its echo, or is not
-    said again where there is none; what clients have no word for stands behind the one before it.
+    said again where there is none; what clients have no word for stands behind the one before it, and the first of
+    those in front of the one behind it.
     """
     merged: list[Block | None] = list(blocks)
     if kept:
@@ -184,7 +185,8 @@ def _merged(blocks: Sequence[Block], kept: Sequence[_Kept]) -> list[Block]:
         merged = [None if is_told else block for is_told, block in zip(told, blocks, strict=True)]
     taken: list[Block] = []
     for place, opened in reversed(kept):
-        at = place
+        echoed = (_echo(merged, block, taken, place) for block in opened)
+        at = min(place, next((echo for echo in echoed if echo is not None), place))
         for block in opened:
             echo = _echo(merged, block, taken, place)
             if echo is not None:
