@@ -15,7 +15,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 .PHONY: help venv demo fuzz test lint types layers format corpus soak conformance docs bench bench-gateway clients load peers requirements clean
 
 help: ## what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: .venv/.ready ## the environment for work on thinkback, in .venv
 

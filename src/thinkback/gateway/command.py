@@ -32,8 +32,9 @@ PACKAGES = ("aiohappyeyeballs", "cryptography", "httptools", "uvicorn")
 def gateway_command(context: click.Context, /, check: bool, print_config: bool, **given: Any) -> None:
     """Serve clients of the OpenAI, Anthropic and Gemini APIs, and give back the reasoning that they forget.
 
-    Point a client's base URL at it; models are aliases of the configuration, or ENDPOINT/MODEL. SIGHUP reads the
-    configuration again, SIGTERM ends it once open responses have ended.
+    Point a client's base URL at it: http://127.0.0.1:8484/v1 for OpenAI's, http://127.0.0.1:8484 for the others. Models
+    are aliases of the configuration, or ENDPOINT/MODEL. --check says which providers have a key and what is missing.
+    SIGHUP reads the configuration again, SIGTERM ends it once open responses have ended.
     """
     if context.invoked_subcommand is not None:
         return
