@@ -17,6 +17,8 @@ from thinkback.gateway import logs as module
 from thinkback.gateway.config import Logs
 from thinkback.gateway.logs import Bridge, Log
 
+MESSAGES = [{"role": "user", "content": "Hello."}]
+
 
 class Lines:
     """A log and what it wrote."""
@@ -130,19 +132,26 @@ def test_a_request_is_one_line_without_content_keys_or_headers(
     assert '"error":"KeyError"' in told
 
 
-def test_a_provider_whose_key_is_nowhere_is_named_to_the_operator(
+def test_what_is_wrong_with_an_upstream_is_for_the_operator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The log says which key is missing; the client does not read it."""
+    """The log says which key is missing and which host does not answer; the client reads neither."""
     monkeypatch.delenv("KEY_OF_THE_HOUSE", raising=False)
+    monkeypatch.setenv("NO_PROXY", "*")
+    house = {"base_url": "http://127.0.0.1:1/v1", "key_env": "KEY_OF_THE_HOUSE"}
     with running(
         "thinkback.gateway.wiring:open_behind",
         server={"no_auth": True},
         store={"path": str(tmp_path)},
-        upstreams={"house": {"base_url": "http://127.0.0.1:1/v1", "key_env": "KEY_OF_THE_HOUSE"}},
-    ) as house:
-        body = {"model": "house/m", "messages": [{"role": "user", "content": "Hello."}]}
-        answer = house.ask("/v1/chat/completions", body, key=None)
+        upstreams={"house": house, "far": {"base_url": "http://127.0.0.1:1/v1"}},
+    ) as gateway:
+        answers = [
+            gateway.ask("/v1/chat/completions", {"model": f"{name}/m", "messages": MESSAGES}, key=None)
+            for name in ("house", "far")
+        ]
 
-    assert (502, False) == (answer.status, b"KEY_OF_THE_HOUSE" in answer.body)
-    assert 'reason="there is no key KEY_OF_THE_HOUSE"' in capfd.readouterr().err
+    assert [502, 502] == [answer.status for answer in answers]
+    assert [] == [answer for answer in answers if b"KEY_OF" in answer.body or b"127.0.0.1" in answer.body]
+    logged = capfd.readouterr().err
+    assert 'reason="there is no key KEY_OF_THE_HOUSE"' in logged
+    assert 'reason="no connection to 127.0.0.1' in logged

@@ -177,7 +177,7 @@ class Exchange:
 
     async def _fail(self, error: Exception) -> None:
         self._notes.failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
-        self._notes.reason = error.message if isinstance(error, CredentialError) else ""
+        self._notes.reason = error.message if isinstance(error, CredentialError | NetworkError) else ""
         problem, retry_after = told(error)
         await self._relay.fail(problem, retry_after, is_told=isinstance(error, ProviderError))
 

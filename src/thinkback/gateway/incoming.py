@@ -48,7 +48,8 @@ class Notes(msgspec.Struct):
 
     Whoever learns something writes it here. ``phases`` are seconds by name (``body``, ``recognise``, ``first_byte``,
     ``stream``, ``store``); tokens are ``None`` while nobody has said them: ``guessed`` counts for budgets then.
-    ``failure`` is a kind of error, no text; ``reason`` says which key of a provider is not there, for the operator.
+    ``failure`` is a kind of error, no text; ``reason`` says of an upstream that was not asked, or did not
+    answer, why: for the operator, who knows its address.
     """
 
     model: str = ""

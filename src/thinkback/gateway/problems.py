@@ -48,7 +48,7 @@ def told(error: BaseException) -> Told:
             wait = float(str(error.details["retry_after"]))
             return Told(Problem(503, error.message, code="upstream_resting"), wait)
         case NetworkError():
-            return Told(Problem(502, f"the upstream cannot be reached: {error.message}", code="upstream_unreachable"))
+            return Told(Problem(502, "the upstream cannot be reached, or broke off", code="upstream_unreachable"))
         case CredentialError():
             return Told(Problem(502, "the gateway has no credentials for this upstream", code="upstream_credentials"))
         case BudgetSpent():
