@@ -263,6 +263,7 @@ class Request:
         self._skip, self._kept_messages, self.kept = tail.anchor or (0, 0, "")
         open_at = tail.open_at if tail.open_at >= 0 else tail.reached.messages
         self.open_at = max(open_at - self._kept_messages, 0)
+        self._counts: Counts | None = None
 
     def check(self, writer: Writer) -> None:
         """Raises ``ContextRefused`` where what is left after what people took away is no conversation."""
@@ -343,6 +344,11 @@ class Request:
 
     def counts(self) -> Counts:
         """Estimated tokens, stored and sent."""
+        if self._counts is None:
+            self._counts = self._counted()
+        return self._counts
+
+    def _counted(self) -> Counts:
         sums = self.state.tally + self._tail.tally
         reasoning = sums.reasoning(sums.sent_reasoning)
         return Counts(

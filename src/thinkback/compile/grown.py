@@ -50,6 +50,8 @@ class Grown(Generic[T]):
 
         What an earlier call hashed is not hashed again.
         """
+        if not self.length:
+            return hashlib.sha256(start)
         known = self._hashed.get((start, before, after))
         if known is None or known.length > self.length:
             known = Hashed(0, hashlib.sha256(start))

@@ -88,9 +88,8 @@ def _says_the_same(one: object, other: object) -> bool:
 def _tools_change(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
     """The tools that are offered from here on, where they are not those of ``base``, cache marks aside."""
     now = next((draft.value.tools for draft in drafts if isinstance(draft.value, Tools)), ())
-    then: tuple[Tool, ...] = next(
-        (commit.value.tools for commit in reversed(base) if isinstance(commit.value, Tools)), ()
-    )
+    offers = (commit.value for commit in reversed(base) if commit.kind == "tools")
+    then: tuple[Tool, ...] = next((value.tools for value in offers if isinstance(value, Tools)), ())
     return [] if _unmarked(now) == _unmarked(then) else [Draft("tools", Tools(now))]
 
 
@@ -113,6 +112,8 @@ def _answering(base: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft]:
 
     A result that names none of the open calls answers the first of its name, else the first there is.
     """
+    if not any(draft.kind == "tool_result" for draft in drafts):
+        return list(drafts)
     waiting = _waiting(call.call for call in orphans.open_calls(base))
     result: list[Draft] = []
     for draft in drafts:
@@ -143,7 +144,8 @@ def _wait(waiting: Waiting[ToolCall], call: ToolCall) -> None:
 
 def _closing(base: Sequence[Commit], rest: Sequence[Draft]) -> list[Draft]:
     """What ends a turn that the client left in the middle: results for calls that it does not answer."""
-    if not any(draft.kind == "user" for draft in rest):
+    waiting = orphans.open_calls(base) if base and any(draft.kind == "user" for draft in rest) else []
+    if not waiting:
         return []
     answered = {draft.value.id for draft in rest if isinstance(draft.value, ToolResult)}
-    return [orphans.interrupted(call) for call in orphans.open_calls(base) if call.call.id not in answered]
+    return [orphans.interrupted(call) for call in waiting if call.call.id not in answered]

@@ -181,6 +181,8 @@ def unrecorded(found: Found, request: Request) -> list[Draft]:
 
 def still_missing(found: Found, request: Request) -> list[tuple[int, str]]:
     """Answers whose reasoning was neither found nor sent along by the client with an origin that can be trusted."""
+    if not found.missing:
+        return []
     genuine = {draft.response for draft in request.drafts if _is_genuine(draft)}
     return [(at, why) for at, why in found.missing if not genuine.intersection(request.said[at].responses)]
 
@@ -191,7 +193,7 @@ def _is_genuine(draft: Draft) -> bool:
 
 def last_origins(history: History) -> list[Origin]:
     """Who minted the responses of ``history``, oldest first."""
-    headers = (commit.value for commit in history.commits)
+    headers = [commit.value for commit in history.commits if commit.kind == "response"]
     return [value.origin for value in headers if isinstance(value, Response) and value.origin.endpoint]
 
 

@@ -67,11 +67,12 @@ def said(drafts: Sequence[Draft]) -> list[Said]:
         calls: list[str] = []
         if run.speaker == "assistant":
             called = run.calls
-            made = [[call.name, _arguments(call.arguments)] for call in called]
-            form: list[Any] = ["assistant", "".join(run.texts), *made]
-            calls = [
-                f"{call.id}\n{name}\n{source}" for call, (name, source) in zip(called, made, strict=True) if call.id
-            ]
+            form: list[Any] = ["assistant", "".join(run.texts)]
+            for call in called:
+                source = _arguments(call.arguments)
+                form.append([call.name, source])
+                if call.id:
+                    calls.append(f"{call.id}\n{call.name}\n{source}")
         elif run.speaker == "user":
             form = _user(run.values)
         else:
@@ -151,7 +152,7 @@ def _units(drafts: Sequence[Draft]) -> Iterable[_Run]:
                 unit = None
             one = _Run(speaker)
             one.at.append(at)
-            one.values.append(surviving(draft.value))
+            one.values.append(surviving(draft.value) if type(draft.value) is Erased else draft.value)
             yield one
             continue
         value = draft.value
@@ -181,9 +182,10 @@ def _runs(units: Iterable[_Run]) -> Iterable[_Run]:
     run: _Run | None = None
     for unit in units:
         if unit.speaker == "assistant":
-            unit.texts = ["".join(untagged("".join(unit.texts)).split())]
-            if not (unit.texts[0] or unit.calls):
+            text = "".join(untagged("".join(unit.texts)).split())
+            if not (text or unit.calls):
                 continue
+            unit.texts = [text]
         if run is not None and run.speaker == unit.speaker:
             run.join(unit)
             continue
@@ -203,8 +205,10 @@ def _user(values: Iterable[object]) -> list[Any]:
             form += [*_joined(texts), ["erased"]]
             texts = []
             continue
-        for part in value.parts or (value,):
-            if isinstance(part, Message | Text):
+        if not value.parts:
+            texts.append(value.text)
+        for part in value.parts:
+            if isinstance(part, Text):
                 texts.append(part.text)
             else:
                 form += [*_joined(texts), _part(part)]

@@ -226,7 +226,7 @@ def split_at(text: str, start: int, mark: str) -> tuple[int, int]:
 
 def is_plain(text: str) -> bool:
     """Whether ``text``, whole as it is, has no tag in it: all of it is answer."""
-    return _BEFORE_TAGS.search(text) is None
+    return not ("<" in text or "[" in text or "◁" in text) or _BEFORE_TAGS.search(text) is None
 
 
 def untagged(text: str) -> str:

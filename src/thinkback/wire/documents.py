@@ -14,6 +14,7 @@ NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 # A body with more levels is no response; the limit keeps every later encoding within the interpreter's.
 _DEPTH = 100
+_NESTING = (dict, list)
 
 
 def read_object(payload: bytes) -> dict[str, Any] | Failure:
@@ -33,6 +34,12 @@ def is_too_deep(payload: bytes, body: dict[str, Any]) -> bool:
         return False
     level: list[Any] = [body]
     for _ in range(_DEPTH):
-        inner = (value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer))
-        level = [value for value in inner if isinstance(value, dict | list)]
-    return bool(level)
+        level = [
+            value
+            for outer in level
+            for value in (outer.values() if type(outer) is dict else outer)
+            if type(value) in _NESTING
+        ]
+        if not level:
+            return False
+    return True
