@@ -2,7 +2,8 @@
 
 Prints the page and keeps it in docs/clients.md; the exit code is 1 where a conversation through the gateway was not ok.
 With ``--clients``, ``--places``, ``--modes`` (parts of names) or ``--only without|with`` it plays a part, prints a line
-for each conversation and keeps nothing.
+for each conversation and keeps nothing. ``--again`` with a part of a name plays these clients and takes from the last
+run what it found of the others.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
+
 from bench.gateway_clients.gateway import Gateway, serving
 from bench.gateway_clients.holding import Held, hold
 from bench.gateway_clients.job import STRUCTURED, Job, Script
@@ -31,6 +34,7 @@ from thinkback.referee import Referee
 
 PAGE = ROOT / "docs" / "clients.md"
 SECONDS = 60.0
+_LAST = ROOT / "bench" / "latest-clients.json"
 _LANES = min(4, os.cpu_count() or 1)
 _VERCEL = Path(__file__).parent / "vercel"
 _VERSIONS = """
@@ -43,28 +47,36 @@ print(json.dumps({name: version(name) for name in sys.argv[1:]}))
 def main() -> int:
     """Play, print, keep."""
     chosen = _chosen()
-    whole = _is_whole(chosen)
     node = _node()
-    scripts = [script for script in (*PYTHON, *(() if node else NODE)) if chosen.clients in script.name]
-    held: list[Held] = []
+    scripts = [*PYTHON, *(() if node else NODE)]
+    played = [script for script in scripts if chosen.clients in script.name and chosen.again in script.name]
+    found = _found_before() if chosen.again else {}
     with ThreadPoolExecutor(_LANES) as lanes:
-        for found in lanes.map(lambda script: _played(script, chosen), scripts):
-            held += found
-            if whole and found:
-                print(f"{found[0].client}: {len(found)} conversations", file=sys.stderr)
-    if whole:
-        text = page(held, scripts, _versions(scripts), [node] if node else [])
+        for script, held in zip(played, lanes.map(lambda script: _played(script, chosen), played), strict=True):
+            found[script.name] = held
+            if _is_whole(chosen):
+                print(f"{script.name}: {len(held)} conversations", file=sys.stderr)
+                _LAST.write_bytes(msgspec.json.encode(found))
+    if _is_whole(chosen):
+        shown = [script for script in scripts if script.name in found]
+        every = [each for script in shown for each in found[script.name]]
+        text = page(every, shown, _versions(shown), [node] if node else [])
         PAGE.write_text(text, encoding="utf-8")
         sys.stdout.write(text)
     elif node:
         print(node)
-    judged = Judged(held)
-    return int(any(judged.word(each) != "ok" for each in held if each.through))
+    judged = Judged(each for held in found.values() for each in held)
+    return int(any(judged.word(each) != "ok" for each in judged.held if each.through))
+
+
+def _found_before() -> dict[str, list[Held]]:
+    """What the last run found, by client."""
+    return msgspec.json.decode(_LAST.read_bytes(), type=dict[str, list[Held]])
 
 
 def _chosen() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.gateway_clients")
-    for name in ("clients", "places", "modes"):
+    for name in ("again", "clients", "places", "modes"):
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--only", choices=("without", "with"), default="")
     return parser.parse_args()

@@ -195,6 +195,8 @@ class Exchange:
         self._relay.hides_counts = facts.streams and not facts.wants_usage
         self._scope = self._grant.scope(facts.end_user)
         self._request = dialect(incoming.front).read_request(body, new_id, Origin(incoming.front, "", ""))
+        report = front(incoming.front).reports
+        self._relay.hides_report = bool(report) and report not in self._request.params
         drafts = self._notes.said.asked = self._request.drafts
         if state.holds_tokens(incoming.body):
             sealer, scope = self._engine.sealer, self._scope

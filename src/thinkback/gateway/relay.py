@@ -42,6 +42,7 @@ class Relay:
     ) -> None:
         self.started = False
         self.hides_counts = False
+        self.hides_report = False
         self._sink = sink
         self._front = front
         self.streams = False
@@ -108,7 +109,7 @@ class Relay:
     async def end(self, result: ReadResult) -> None:
         """The response is stored: the rest goes out."""
         if self._passes and not self.streams:
-            body = self._front.rewrite(self._clean(b"".join(self._held)), self._change)
+            body = self._front.rewrite(self._asked_for(self._clean(b"".join(self._held))), self._change)
             await self.document(200, body)
         elif self._passes:
             await self._finish(self._sealed(self._closed(self._clean(b"".join(self._held) + self._rest))))
@@ -178,16 +179,30 @@ class Relay:
         return data
 
     def _sealed(self, events: bytes) -> bytes:
-        """``events`` with their opaque values sealed; mostly there are none."""
+        """``events`` with their opaque values sealed, without what nobody asked for; mostly there is neither."""
         front = self._front
-        if front.marked.search(events) is None:
+        if front.marked.search(events) is None and not self._has_report(events):
             return events
         lines = events.split(b"\n")
         for at, line in enumerate(lines):
             if line.startswith(b"data:"):
                 start = 6 if line.startswith(b"data: ") else 5
-                lines[at] = line[:start] + front.rewrite(line[start:], self._change)
+                lines[at] = line[:start] + front.rewrite(self._asked_for(line[start:]), self._change)
         return b"\n".join(lines)
+
+    def _has_report(self, data: bytes) -> bool:
+        return self.hides_report and b'"%b"' % self._front.reports.encode() in data
+
+    def _asked_for(self, document: bytes) -> bytes:
+        """``document`` without the report on a parameter that the gateway set, and the client did not."""
+        if not self._has_report(document):
+            return document
+        try:
+            members = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return document
+        members.pop(self._front.reports, None)
+        return msgspec.json.encode(members)
 
 
 def _whole_events(data: bytes) -> tuple[bytes, bytes]:

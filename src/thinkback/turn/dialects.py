@@ -135,7 +135,8 @@ class Front(msgspec.Struct, frozen=True):
     where it does not. ``bare`` undoes the form that ``rewrite`` and the writers give an opaque value so that the
     clients of the dialect can keep it. ``without_counts`` takes events out that only count tokens, in a dialect where
     clients must ask for them. ``as_asked`` takes a client's request and the planned one, and gives the latter with what
-    the log cannot tell apart in the place where the client has it.
+    the log cannot tell apart in the place where the client has it. ``reports`` is a parameter whose report, a member of
+    the same name, is for clients that sent it.
     """
 
     writer: Callable[[Shown], ResponseWriter]
@@ -147,12 +148,14 @@ class Front(msgspec.Struct, frozen=True):
     bare: Callable[[str], str] = str
     without_counts: Callable[[bytes], bytes] | None = None
     as_asked: Callable[[bytes, bytes], bytes] | None = None
+    reports: str = ""
     closing: bytes = b""
     document_type: str = "application/json"
     stream_type: str = "text/event-stream"
 
 
 _COUNTS_ON_DEMAND = frozenset({"openai-chat"})
+_REPORTS = {"anthropic": "context_management"}
 _HAS_TWO_PLACES = frozenset({"openai-responses"})
 
 
@@ -177,6 +180,7 @@ def front(name: str) -> Front:
         marked=opaque.MARKED,
         bare=getattr(opaque, "bare", str),
         closing=getattr(opaque, "CLOSING", b""),
+        reports=_REPORTS.get(name, ""),
         without_counts=counts.without_counts if counts is not None else None,
         as_asked=places.as_asked if places is not None else None,
     )
