@@ -444,3 +444,40 @@ def _chunks(thought: str, text: str, usage: bool = False) -> bytes:
         chunks.append({"id": "c1", "choices": [], "usage": counts})
     events = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
     return "".join([*events, "data: [DONE]\n\n"]).encode()
+
+
+def test_calls_of_one_response_that_a_client_tells_one_by_one_are_told_once() -> None:
+    """Each with its result behind it: the response stands whole, then all results."""
+    calls = [{**TOOL_CALL, "id": f"call_{city}", "function": look(city)} for city in ("Oslo", "Rome", "Bern")]
+    message = {"role": "assistant", "content": "All.", "reasoning_content": "Hm.", "tool_calls": calls}
+    answers = iter([_with(message, "tool_calls"), _chat("Warm.", "Well."), _chat("Bye.")])
+    transport = Plays(lambda body: (200, JSON, [next(answers)]))
+    made = engine(transport, PLACES)
+    asked_first: list[Any] = [{"role": "user", "content": "Why?"}]
+    ask(made, "openai-chat", _request(messages=asked_first))
+    told = list(asked_first)
+    for call in calls:
+        told.append({"role": "assistant", "content": "All." if call is calls[0] else "", "tool_calls": [call]})
+        told.append({"role": "tool", "tool_call_id": call["id"], "content": f"in {call['id']}"})
+    kept = ask(made, "openai-chat", _request(messages=told))
+    sent = json.loads(transport.sent[-1])["messages"]
+    told += [{"role": "assistant", "content": "Warm."}, {"role": "user", "content": "Thanks."}]
+    later = ask(made, "openai-chat", _request(messages=told))
+    sent_later = json.loads(transport.sent[-1])["messages"]
+
+    assert ["complete"] * 2 == [one.headers["thinkback-reattach"] for one in (kept, later)]
+    assert [message, *(m for m in told if m["role"] == "tool")] == sent[1:]
+    assert sent == sent_later[: len(sent)]
+    assert ["Warm.", "Thanks."] == [m["content"] for m in sent_later[len(sent) :]]
+
+
+TOOL_CALL = {"type": "function"}
+
+
+def look(city: str) -> dict[str, str]:
+    """The function of a call."""
+    return {"name": "get_weather", "arguments": json.dumps({"city": city})}
+
+
+def _with(message: Any, finish: str) -> bytes:
+    return json.dumps({"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": finish}]}).encode()

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from thinkback.log import visible
 from thinkback.log.visible import Said
 from thinkback.model import canonical
-from thinkback.model.blocks import ToolCall, ToolResult
+from thinkback.model.blocks import Text, ToolCall, ToolResult
 from thinkback.model.commits import Annotation, Commit, Draft, Message, Priority, Tool, Tools
 from thinkback.model.curation import Curation
 from thinkback.model.waiting import Waiting
@@ -38,14 +39,14 @@ def added(
     result: list[Draft] = [*_tools_change(base, drafts)]
     if through >= 0 or start:
         result = [*_system_changes(base, drafts[:start]), *result]
-    told: set[int] = set()
+    told = split_off(base, drafts, said, through, restored)
     rest: list[Draft] = []
     for at in range(start, len(drafts)):
         draft = drafts[at]
         number = places.get(at, -1)
         if draft.kind == "tools":
             continue
-        if number in restored and draft.kind in _OF_A_RESPONSE:
+        if (number in restored or number in told) and draft.kind in _OF_A_RESPONSE:
             if number not in told:
                 told.add(number)
                 rest += restored[number]
@@ -53,6 +54,48 @@ def added(
         rest.append(draft)
     rest = _answering(base, rest)
     return result + _closing(base, rest) + rest
+
+
+def split_off(
+    base: Sequence[Commit],
+    drafts: Sequence[Draft],
+    said: Sequence[Said],
+    through: int,
+    restored: Mapping[int, Sequence[Draft]],
+) -> set[int]:
+    """The messages with nothing but calls of a known response before them: some clients make a message of each call,
+    with its result behind it. As for ``added``.
+    """
+    found: set[int] = set()
+    unknown = (at for at in range(through + 1, len(said)) if at not in restored)
+    if not any(said[at].speaker == "assistant" for at in unknown):
+        return found
+    known = {through: _last_answer(base), **restored} if through >= 0 else restored
+    for number, answer in known.items():
+        calls = {call for message in visible.said(answer) for call in message.calls}
+        left = calls.difference(said[number].calls)
+        for at in range(number + 1, len(said) if left else 0):
+            message = said[at]
+            if message.speaker == "tool":
+                continue
+            if message.speaker == "user" or at in restored or not _has_only(message, left, drafts):
+                break
+            left.difference_update(message.calls)
+            found.add(at)
+    return found
+
+
+def _last_answer(base: Sequence[Commit]) -> list[Draft]:
+    at = next((at for at in reversed(range(len(base))) if base[at].kind == "response"), len(base))
+    return visible.drafts_of(base[at:])
+
+
+def _has_only(message: Said, calls: set[str], drafts: Sequence[Draft]) -> bool:
+    """Whether a message makes these calls, each of them known, and says nothing."""
+    values = [drafts[at].value for at in message.at]
+    silent = not any(isinstance(value, Text) and value.text.strip() for value in values)
+    made = sum(isinstance(value, ToolCall) for value in values)
+    return silent and made == len(message.calls) > 0 and calls.issuperset(message.calls)
 
 
 def _instructions(drafts: Sequence[Draft]) -> int:

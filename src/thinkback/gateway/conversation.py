@@ -180,11 +180,16 @@ def unrecorded(found: Found, request: Request) -> list[Draft]:
 
 
 def still_missing(found: Found, request: Request) -> list[tuple[int, str]]:
-    """Answers whose reasoning was neither found nor sent along by the client with an origin that can be trusted."""
+    """Answers whose reasoning was neither found nor sent along by the client with an origin that can be trusted.
+
+    To be asked before the history goes on.
+    """
     if not found.missing:
         return []
     genuine = {draft.response for draft in request.drafts if _is_genuine(draft)}
-    return [(at, why) for at, why in found.missing if not genuine.intersection(request.said[at].responses)]
+    told = attach.split_off(found.history.commits, request.drafts, request.said, found.through, found.copies)
+    left = [(at, why) for at, why in found.missing if at not in told]
+    return [(at, why) for at, why in left if not genuine.intersection(request.said[at].responses)]
 
 
 def _is_genuine(draft: Draft) -> bool:

@@ -218,6 +218,7 @@ class Exchange:
         self._known, self._found = conversation.whole(found, known), found
         self._notes.phases["recognise"] = time.monotonic() - started
         history, mode = found.history, self._grant.recording
+        self._missing = conversation.still_missing(found, known)
         at = history.head
         commits = seal(Step(self._id, tuple(conversation.opening(found, known)), self._now), at)
         history.take(commits)
@@ -229,7 +230,6 @@ class Exchange:
         store = self._store if records else _nowhere
         self._recorder = Recorder(store, session, f"{self._grant.key}/{session}", self._now, branch, at, mode)
         self._recorder.hold(commits)
-        self._missing = conversation.still_missing(found, known)
         self._notes.session = session if records else ""
         can_know = records and not (goes_on and self._notes.degraded)
         self._notes.reattach = _reattach(known, self._missing) if can_know else "unavailable"
