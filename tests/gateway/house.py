@@ -14,14 +14,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.cli.command import SOURCES
 from tests.drive.servers import Asked, Server, head
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.model.commits import Response
+from thinkback.model.commits import Commit, Response
 from thinkback.stores import open_store
 
 MODEL = "deepseek/deepseek-v4-pro"
@@ -189,13 +189,11 @@ class House:
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:
             connection.request("POST", path, json.dumps(body).encode(), sent)
             response = connection.getresponse()
-            got = b""
-            try:
+            got: list[bytes] = []
+            with suppress(http.client.IncompleteRead, ConnectionError):
                 while piece := response.read1(65_536):
-                    got += piece
-            except (http.client.IncompleteRead, ConnectionError):
-                pass
-            return Reply(response.status, {n.lower(): v for n, v in response.getheaders()}, got)
+                    got.append(piece)
+            return Reply(response.status, {n.lower(): v for n, v in response.getheaders()}, b"".join(got))
 
     def talk(self, questions: Sequence[str], said: Sequence[str] = (), **headers: str) -> Reply:
         """A request that goes on behind what was ``said`` to the questions before the last."""
@@ -225,7 +223,7 @@ def found(store: str) -> Found:
     """What is in the log of the tenant ``default``."""
     place = store if "://" in store else str(Path(store) / "default.db")
     with closing(open_store(place)) as log:
-        commits = {}
+        commits: dict[str, Commit] = {}
         for session in log.list_sessions():
             for ref in log.refs.list(session.id):
                 commits |= {commit.hash: commit for commit in log.read(session.id, branch=ref.name)}

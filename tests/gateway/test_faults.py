@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 
@@ -71,6 +72,16 @@ def check_acknowledged(house: House, provider: Provider, store: str, questions: 
     assert [] == log.problems
 
 
+def holds_more(kept: list[str], count: int) -> bool:
+    """Whether there are so many."""
+    return len(kept) >= count
+
+
+def serve(house: House, count: int) -> bool:
+    """Whether so many workers have begun to serve."""
+    return len(workers(house)) == count
+
+
 def workers(house: House) -> list[int]:
     """The processes that serve, the last that began last."""
     return [int(row["pid"]) for row in house.events("listening")]
@@ -121,10 +132,10 @@ def test_workers_killed_under_load(houses: Houses, provider: Provider, store: st
         running = [clients.submit(client, number) for number in range(6)]
         try:
             for kill in range(kills):
-                before = len(acknowledged)
-                wait_until(lambda before=before: len(acknowledged) >= before + 20, "requests are answered")
+                enough, workers_then = len(acknowledged) + 20, 3 + kill
+                wait_until(partial(holds_more, acknowledged, enough), "requests are answered")
                 os.kill(workers(house)[kill], signal.SIGKILL)
-                wait_until(lambda kill=kill: len(workers(house)) == 3 + kill, "another worker serves")
+                wait_until(partial(serve, house, workers_then), "another worker serves")
         finally:
             over.set()
         for each in running:

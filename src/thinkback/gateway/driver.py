@@ -23,6 +23,9 @@ from thinkback.turn import events
 from thinkback.turn.machine import Turn
 from thinkback.turn.plan import Plan
 
+LARGEST = 64 * 2**20
+"""Bytes that one response may have: it is held in memory until it is stored."""
+
 
 class Relay(Protocol):
     """Where a response goes while it arrives."""
@@ -65,6 +68,7 @@ class Driver:
         self._executor = executor
         self._body_of = body_of
         self._phases = phases
+        self._received = 0
         # Nobody reads any more; what is left is to be stored.
         self._is_over = False
 
@@ -117,6 +121,7 @@ class Driver:
 
     async def _send(self, command: events.Send) -> None:
         agenda, relay, plan = self._agenda, self._relay, command.plan
+        self._received = 0
         body = self._body_of(plan)
         began, first = time.monotonic(), 0.0
         try:
@@ -131,6 +136,7 @@ class Driver:
                     relay.head(plan, response.status, response.headers.get("content-type", ""))
                 async for piece in response.body:
                     first = first or time.monotonic()
+                    self._count(piece)
                     if answers:
                         await relay.piece(piece)
                     deltas = agenda.feed(events.Bytes(command.id, piece, now()))
@@ -141,3 +147,10 @@ class Driver:
             agenda.tell(net_error(command.id, error))
         if first:
             self._phases["first_byte"], self._phases["stream"] = first - began, time.monotonic() - first
+
+    def _count(self, piece: bytes) -> None:
+        self._received += len(piece)
+        if self._received > LARGEST:
+            raise NetworkError(
+                f"the response has more than {LARGEST} bytes", details={"phase": "network", "permanent": True}
+            )

@@ -143,6 +143,7 @@ class Exchange:
         self._id = new_id()
         self._now = now()
         self._left: tuple[str, ...] = ()
+        self._brought = 0  # bytes that the response has in the log
         self._missing: list[tuple[int, str]] = []
         self._keepers: dict[str, state.Keeper] = {}
         self._relay = Relay(
@@ -174,6 +175,9 @@ class Exchange:
             await self._fail(error)
             if not isinstance(error, ThinkbackError):
                 raise
+        finally:
+            # What it holds knows it: a large response would stay until Python looks for such circles.
+            vars(self).clear()
 
     async def _fail(self, error: Exception) -> None:
         self._notes.failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
@@ -374,7 +378,7 @@ class Exchange:
         await self._relay.end(result)
         if self._withholds:  # memory, too, forgets what may not be recorded
             return
-        weight = 4 * len(self._incoming.body) + 4096
+        weight = 4 * len(self._incoming.body) + 2 * self._brought + 4096
         self._engine.histories.keep(self._grant.tenant, self._found.history, weight)
 
     async def _append(self, step: Step) -> Sequence[Commit]:
@@ -388,6 +392,7 @@ class Exchange:
                 self._notes.degraded = "store"
         self._notes.guessed = estimate(step, len(self._incoming.body)) or self._notes.guessed
         commits = await self._recorder.append(step, sightings)
+        self._brought += sum(len(commit.payload) for commit in commits)
         self._notes.phases["store"] = time.monotonic() - started
         return commits
 
