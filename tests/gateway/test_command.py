@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,9 @@ import pytest
 
 from tests.cli.command import Command
 from tests.docs.test_examples import ROOT
+from thinkback.gateway.advising import absent
 from thinkback.gateway.command import PACKAGES
-from thinkback.gateway.config import Config
+from thinkback.gateway.config import Config, Store, Telemetry
 from thinkback.gateway.reading import read_config
 from thinkback.referee import Referee
 
@@ -86,8 +88,20 @@ def test_a_check_says_where_a_configuration_leads_and_what_is_missing(command: C
     assert "upstream house: has what it needs\n" in rightly.out
     assert "model fast at deepseek/m: has what it needs\n" in done.out
     assert "model fast at azure/m: azure-openai has no fixed address" in done.out
-    assert "endpoints with a key, for models ENDPOINT/MODEL: deepseek" in done.out
+    plain = command("gateway", "--check")
+    assert f"no {command.config / 'gateway.toml'}, so the defaults hold: nothing is wrong" in plain.out
+    assert "endpoints with a key, for models ENDPOINT/MODEL: deepseek" in plain.out
     assert ["secrets.current", "secrets.previous"] == re.findall(r"would not start: ([a-z.]+):", missing.err)
+
+
+def test_a_check_names_the_extras_that_a_configuration_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spans and PostgreSQL have packages of their own."""
+    config = Config(store=Store(url="postgresql://h/d"), telemetry=Telemetry(spans=True))
+    assert [] == list(absent(config))
+    for name in ("opentelemetry", "psycopg"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+    assert ["thinkback[otel]", "thinkback[postgres]"] == re.findall(r"thinkback\[\w+\]", " ".join(absent(config)))
 
 
 def test_a_file_that_cannot_be_read_is_told(command: Command) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 
 from thinkback.errors import CredentialError, ThinkbackError
 from thinkback.gateway.checking import is_loopback, quoted
@@ -28,15 +29,21 @@ def told(config: Config, rulebook: Rulebook) -> Iterator[str]:
     yield f"keeps conversations in {'the database of store.url' if store.url else state_place(store)}"
     for name, to in _places(config):
         yield f"{name}: {_trouble(config, rulebook, to) or 'has what it needs'}"
-    if config.routing.allow_catalogue:
+    if config.routing.allow_catalogue and not config.upstreams:
         found = [row.id for row in rulebook.endpoints() if keys.places(row.auth.env).keys() & set(row.auth.env)]
         names = ", ".join(found) or "none; `thinkback keys set ENDPOINT` keeps one"
         yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}"
 
 
 def absent(config: Config, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
-    """Secrets without which the gateway does not start, each with its key path."""
+    """Packages and secrets without which the gateway does not start, each with its key path."""
     secrets = config.secrets
+    for path, asked, package, extra in (
+        ("telemetry.spans", config.telemetry.spans, "opentelemetry", "otel"),
+        ("store.url", bool(config.store.url), "psycopg", "postgres"),
+    ):
+        if asked and find_spec(package) is None:
+            yield f"{path}: needs a package that is not installed; `pip install 'thinkback[{extra}]'`"
     for path, value, read in (
         ("server.metrics_key", config.server.metrics_key, lambda value, _: secret_of(value)),
         ("store.url", config.store.url if config.store.url.startswith(("env:", "file:")) else "", read_reference),

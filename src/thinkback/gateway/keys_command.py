@@ -179,6 +179,8 @@ def _terms(given: Mapping[str, Any]) -> Terms:
     from thinkback.gateway.grant import Budget, Limits
     from thinkback.gateway.keys import Terms
 
+    if "" in given["models"]:
+        raise click.UsageError("--model names what may be asked for, as in 'deepseek/*'; without it everything may be")
     return Terms(
         models=given["models"] or ("*",),
         recording=given["recording"],
