@@ -22,7 +22,7 @@ KINDS = (
     ["append"] * 10
     + ["record"] * 4
     + ["branch"] * 2
-    + ["fork", "fork", "switch", "move", "move", "erase", "gc", "drop", "delete", "fill", "forget"]
+    + ["fork", "fork", "switch", "move", "move", "erase", "gc", "drop", "delete", "fill"]
 )
 SCOPE, DIGESTS = b"a scope 16 bytes", [bytes([number]) * 16 for number in range(8)]
 
@@ -77,8 +77,6 @@ def change(chance: random.Random, store: Store, id: str) -> Change:
             else:
                 new = recorded(id, branch.head, info.id, branch.name)
             return lambda store: store.recognition.record(new)
-        case "forget":
-            return lambda store: store.recognition.forget(500)
         case "fork" if len(sessions) < SESSIONS:
             at, via = _place(chance, store, info, branch)
             return lambda store: store.create_session(id, id, 1, Origin(info.id, via, at, "to see"))

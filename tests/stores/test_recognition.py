@@ -211,18 +211,6 @@ def test_what_was_erased_is_not_found_again(store: Store) -> None:
     assert [] == problems(store)
 
 
-def test_sightings_are_forgotten_by_age(store: Store) -> None:
-    """The log keeps its commits; only the newer are found."""
-    head = EMPTY
-    for time in (1_000, 2_000, 3_000):
-        one = entry(str(time), expected=head, time=time)
-        store.recognition.record(one)
-        head = head_of(one.commits)
-    assert [2, 0] == [store.recognition.forget(3_000), store.recognition.forget(3_000)]
-    assert [("s", "response of 3000")] == found(store, "1000", "2000", "3000")
-    assert 15 == len(store.read("s"))
-
-
 def test_threads_that_record_at_once_are_each_stored(store: Store) -> None:
     """Steps of many sessions share transactions; one that fails takes nothing of the others with it."""
     entries = [entry(str(number), session=str(number), name=f"name {number}") for number in range(24)]

@@ -44,7 +44,6 @@ WRITES: dict[str, Call] = {
     "fill the index": lambda store, trunk: store.search.fill(),
     "record": lambda store, trunk: store.recognition.record(recorded("9", Head(), session="x", name="x")),
     "record on a branch": lambda store, trunk: store.recognition.record(recorded("9", head_of(trunk))),
-    "forget": lambda store, trunk: store.recognition.forget(10**9),
 }
 
 

@@ -238,7 +238,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Recognition(Protocol):
-    """Finds responses by what a client echoes of them. The rows are made from the log and may be purged by age."""
+    """Finds responses by what a client echoes of them."""
 
     def record(self, entry: Entry) -> bool:
         """Store a step with its sightings; ``False`` when it was stored before. Raises as ``append``."""
@@ -246,10 +246,6 @@ class Recognition(Protocol):
 
     def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
         """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
-        ...
-
-    def forget(self, older_than: int) -> int:
-        """Remove sightings recorded before that time (microseconds UTC); returns how many."""
         ...
 
 

@@ -172,12 +172,10 @@ class MemoryLog:
             session.branches[branch] = Place(first.segment, first.position + len(commits) - 1)
         return True
 
-    def unsee(self, is_gone: Callable[[Place], bool]) -> int:
-        """Forget the sightings whose place ``is_gone``; returns how many."""
-        before = sum(map(len, self.sightings.values()))
+    def unsee(self, is_gone: Callable[[Place], bool]) -> None:
+        """Forget the sightings whose place ``is_gone``."""
         left = ((key, [seen for seen in found if not is_gone(seen[0])]) for key, found in self.sightings.items())
         self.sightings = {key: found for key, found in left if found}
-        return before - sum(map(len, self.sightings.values()))
 
     def close(self) -> None:
         """Forget everything."""

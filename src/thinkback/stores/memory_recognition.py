@@ -69,12 +69,6 @@ class MemoryRecognition:
                 for place, response in self._log.sightings.get((scope, digest), [])[: -limit - 1 : -1]
             ]
 
-    def forget(self, older_than: int) -> int:
-        """Remove sightings of steps from before that time."""
-        with self._log.lock:
-            self._log.refuse_closed()
-            return self._log.unsee(lambda place: place.commit.time < older_than)
-
 
 def _branch(place: Place) -> str:
     """A branch of its session that stands on a place: one that ends in its segment before others."""

@@ -7,7 +7,6 @@ digest is of.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from thinkback.log.protocol import Seen
 from thinkback.stores.sqlite_append import Appends
@@ -37,13 +36,6 @@ WITH RECURSIVE behind (segment) AS (
 SELECT b.name FROM behind JOIN branches AS b ON b.segment = behind.segment
 JOIN sessions AS n ON n.session = b.session WHERE n.id = ? ORDER BY b.name LIMIT 1
 """
-_HEADS = """
-SELECT s.head, c.time FROM (
-    SELECT DISTINCT head FROM sightings INDEXED BY sightings_by_head WHERE head > ? ORDER BY head LIMIT ?
-) AS s LEFT JOIN commits AS c ON c.arrival = s.head ORDER BY s.head
-"""
-_DELETE = "DELETE FROM sightings WHERE head = ? RETURNING 1"
-_AT_ONCE = 5_000  # commits, so that nobody waits long for the lock
 
 
 class SqliteRecognition:
@@ -62,21 +54,6 @@ class SqliteRecognition:
                 places = db.execute(_FIND, (scope, digest, limit)).fetchall()
                 found += (seen for place in places for seen in _seen(db, digest, place))
         return found
-
-    def forget(self, older_than: int) -> int:
-        """Remove sightings of steps from before that time; others may write meanwhile."""
-        forgotten = 0
-        after = -1
-        while True:
-            with self._file.read() as db:
-                heads = db.execute(_HEADS, (after, _AT_ONCE)).fetchall()
-            if not heads:
-                return forgotten
-            after = heads[-1][0]
-            old = iter([head for head, time in heads if time is None or time < older_than])
-            while some := list(islice(old, _AT_ONCE // 10)):
-                with self._file.write() as db:
-                    forgotten += sum(len(db.execute(_DELETE, (head,)).fetchall()) for head in some)
 
 
 def _seen(db: Connection, digest: bytes, place: tuple[int, int]) -> Iterator[Seen]:

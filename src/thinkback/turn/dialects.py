@@ -151,7 +151,6 @@ class Front(msgspec.Struct, frozen=True):
     reports: str = ""
     closing: bytes = b""
     document_type: str = "application/json"
-    stream_type: str = "text/event-stream"
 
 
 _COUNTS_ON_DEMAND = frozenset({"openai-chat"})

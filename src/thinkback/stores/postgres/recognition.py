@@ -58,7 +58,6 @@ JOIN thinkback.branches AS b ON b.tenant = %(tenant)s AND b.family = %(family)s 
 JOIN thinkback.sessions AS n ON n.tenant = %(tenant)s AND n.family = %(family)s AND n.session = b.session
 WHERE n.id = %(session)s ORDER BY b.name LIMIT 1
 """
-_FORGET = "DELETE FROM thinkback.sightings WHERE tenant = %s AND time < %s"
 _IS_KNOWN = "SELECT 1 FROM thinkback.steps WHERE tenant = %s AND family = %s AND session = %s AND id = %s"
 _IS_BRANCH = "SELECT 1 FROM thinkback.branches WHERE tenant = %s AND family = %s AND session = %s AND name = %s"
 
@@ -114,10 +113,6 @@ class PostgresRecognition:
             return [Seen(digests[row[0] - 1], *found[row[1:]]) for row in rows if row[1:] in found]
 
         return self._log.pool.run(work)
-
-    def forget(self, older_than: int) -> int:
-        """Remove sightings of steps from before that time."""
-        return self._log.pool.run(lambda db: db.execute(_FORGET, (self._log.tenant, older_than)).rowcount)
 
 
 def _opened(db: Connection, tenant: str, entry: Entry) -> Key | None:
