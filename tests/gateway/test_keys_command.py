@@ -195,3 +195,13 @@ def test_options_may_stand_before_keys(tmp_path: Path) -> None:
     assert "there is no configuration" in str(absent.exception)
     unset = runner.invoke(gateway_command, ["keys", "list", "--store", "env:UNSET"], standalone_mode=False)
     assert "variable UNSET, which is not set" in str(unset.exception)
+
+
+def test_a_reference_to_what_is_no_address_makes_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``store.url`` is a database or nothing: a slip in the environment opens no log elsewhere, and is not repeated."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLACE", "mysql://me:hidden@host/d")
+    wrong = CliRunner().invoke(gateway_command, ["keys", "list", "--store", "env:PLACE"], standalone_mode=False)
+    assert "what stands at env:PLACE is no address of a database" in str(wrong.exception)
+    assert "hidden" not in str(wrong.exception)
+    assert [] == list(tmp_path.iterdir())

@@ -14,7 +14,7 @@ from thinkback.gateway.checking import is_loopback, quoted
 from thinkback.gateway.config import Config, To, Upstream
 from thinkback.gateway.places import state_place
 from thinkback.gateway.routing import place_of
-from thinkback.gateway.secret import read_reference, read_secret
+from thinkback.gateway.secret import read_secret
 from thinkback.gateway.server import secret_of
 from thinkback.rules import Rulebook
 from thinkback.session.config import keys
@@ -46,7 +46,7 @@ def absent(config: Config, environment: Mapping[str, str] = os.environ) -> Itera
             yield f"{path}: needs a package that is not installed; `pip install 'thinkback[{extra}]'`"
     for path, value, read in (
         ("server.metrics_key", config.server.metrics_key, lambda value, _: secret_of(value)),
-        ("store.url", config.store.url if config.store.url.startswith(("env:", "file:")) else "", read_reference),
+        ("store.url", config.store.url, lambda _, environment: state_place(config.store, environment)),
         ("secrets.current", secrets.current, read_secret),
         ("secrets.previous", secrets.previous, read_secret),
     ):

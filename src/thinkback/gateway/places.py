@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkback.errors import NotFoundError, RuleFileError
+from thinkback.errors import CredentialError, NotFoundError, RuleFileError
 from thinkback.gateway.config import Config
 from thinkback.gateway.config import Store as Kept
 from thinkback.session.config import config_dir
@@ -50,17 +50,28 @@ def read_text(file: str) -> str:
 def state_place(store: Kept, environment: Mapping[str, str] = os.environ) -> str:
     """The directory, or the address of the database, that ``store`` names; by itself in the user's data directory.
 
-    Raises ``CredentialError`` for an address that is referred to and not there.
+    Raises ``CredentialError`` for an address that is referred to and not there, or is none of a database.
     """
     if store.url.startswith(("env:", "file:")):
         from thinkback.gateway.secret import read_reference
 
-        return read_reference(store.url, environment).decode()
+        return _address(read_reference(store.url, environment), store.url)
     if store.url or store.path:
         return store.url or str(Path(store.path).expanduser())
     import platformdirs
 
     return str(Path(platformdirs.user_data_dir("thinkback", appauthor=False)) / "gateway")
+
+
+def _address(found: bytes, reference: str) -> str:
+    """``found`` where it is an address; it may hold a password and is not repeated."""
+    address = found.decode("utf-8", "replace")
+    if not address.startswith(SERVER):
+        raise CredentialError(
+            f"what stands at {reference} is no address of a database",
+            next_actions=("it must begin with postgresql://; store.path names a directory",),
+        )
+    return address
 
 
 def spool_place(store: Kept, place: str) -> Path:
