@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -101,44 +102,80 @@ def _array(client: Raw, planned: Raw, levels: int) -> Raw:
     return Raw(b"[%b]" % b",".join((*theirs[:before], *middle, *theirs[end:])))
 
 
-def _matched(theirs: Sequence[Raw], ours: Sequence[Raw], levels: int) -> list[Raw]:
-    """``ours``, each in the bytes of the element of ``theirs`` that says the same, else of one that is alike."""
+class _Element:
+    """An element that is compared with several others, and read once for all of them."""
+
+    __slots__ = ("__dict__", "source")
+
+    def __init__(self, source: Raw) -> None:
+        self.source = source
+
+    @cached_property
+    def value(self) -> Any:
+        """What it says."""
+        return _value(self.source)
+
+    @cached_property
+    def plain(self) -> Any:
+        """What it says without cache marks."""
+        return _unmarked(self.value) if self.marked else self.value
+
+    @cached_property
+    def members(self) -> dict[str, Raw]:
+        """Of an object what it consists of."""
+        return _object_of(self.source)
+
+    @cached_property
+    def marked(self) -> bool:
+        """Whether there may be a cache mark in it."""
+        return _may_be_marked(bytes(self.source))
+
+    @cached_property
+    def may_be_true(self) -> bool:
+        """Whether a truth value may stand in it, which is no number."""
+        return _may_be_true(bytes(self.source))
+
+
+def _matched(client: Sequence[Raw], planned: Sequence[Raw], levels: int) -> list[Raw]:
+    """``planned``, each in the bytes of the element of ``client`` that says the same, else of one that is alike."""
+    theirs, ours = list(map(_Element, client)), list(map(_Element, planned))
     written: list[Raw] = []
     at = 0
     for here, source in enumerate(ours):
         if at == len(theirs):
-            written.append(source)
+            written.append(source.source)
             continue
         next_one = theirs[at]
-        found = next_one if next_one == source else _changed(next_one, source, levels)
+        same = next_one.source == source.source
+        found = next_one.source if same else _changed(next_one, source, levels)
         if found is None and (ahead := _find(source, theirs[at : at + _AHEAD])) is not None:
             at += ahead
-            found = theirs[at]
+            found = theirs[at].source
         # One that says what comes next was not changed: something was put in before it.
-        if found is None and not (here + 1 < len(ours) and _are_equal(next_one, ours[here + 1])):
+        if found is None and not (here + 1 < len(ours) and _say_the_same(next_one, ours[here + 1])):
             found = _changed(next_one, source, levels, for_sure=False)
         at += found is not None
-        written.append(source if found is None else found)
+        written.append(source.source if found is None else found)
     return written
 
 
-def _find(source: Raw, ahead: Sequence[Raw]) -> int | None:
-    return next((place for place, other in enumerate(ahead) if _are_equal(other, source)), None)
+def _find(source: _Element, ahead: Sequence[_Element]) -> int | None:
+    return next((place for place, other in enumerate(ahead) if _say_the_same(other, source)), None)
 
 
-def _changed(client: Raw, planned: Raw, levels: int, *, for_sure: bool = True) -> Raw | None:
+def _changed(client: _Element, planned: _Element, levels: int, *, for_sure: bool = True) -> Raw | None:
     """``planned`` if it is another version of ``client``: of the same role or type, and for sure if more is the same.
 
     What is no object has no versions.
     """
-    if not memoryview(client)[0] == memoryview(planned)[0] == _OBJECT:
+    if not memoryview(client.source)[0] == memoryview(planned.source)[0] == _OBJECT:
         return None
-    theirs, ours = _object_of(client), _object_of(planned)
+    theirs, ours = client.members, planned.members
     same = {key for key, source in theirs.items() if ours.get(key) == source}
     alike = all(key in same or (key not in theirs and key not in ours) for key in _SORT)
-    if not alike or (for_sure and not same.difference(_SORT) and not _share(_value(client), _value(planned))):
+    if not alike or (for_sure and not same.difference(_SORT) and not _share(client.value, planned.value)):
         return None
-    return _merged(client, theirs, ours, levels - 1) if levels else planned
+    return _merged(client.source, theirs, ours, levels - 1) if levels else planned.source
 
 
 def _share(one: Any, other: Any) -> bool:
@@ -148,17 +185,17 @@ def _share(one: Any, other: Any) -> bool:
 
 def _are_equal(one: Raw, other: Raw) -> bool:
     """Whether two sources say the same, numbers however they are written; ``true`` is not 1."""
-    if one == other:
+    return one == other or _say_the_same(_Element(one), _Element(other))
+
+
+def _say_the_same(one: _Element, other: _Element) -> bool:
+    if one.source == other.source:
         return True
-    if memoryview(one)[0] != memoryview(other)[0] and not _are_numbers(one, other):
+    if memoryview(one.source)[0] != memoryview(other.source)[0] and not _are_numbers(one.source, other.source):
         return False
-    first, second = _value(one), _value(other)
-    theirs, ours = bytes(one), bytes(other)
-    if _may_be_marked(theirs) or _may_be_marked(ours):
-        first, second = _unmarked(first), _unmarked(second)
-    if first != second:
+    if one.plain != other.plain:
         return False
-    return not (_may_be_true(theirs) or _may_be_true(ours)) or _have_equal_types(first, second)
+    return not (one.may_be_true or other.may_be_true) or _have_equal_types(one.plain, other.plain)
 
 
 def _may_be_marked(source: bytes) -> bool:
