@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,3 +75,12 @@ def test_nothing_is_written_where_no_file_is_named() -> None:
     NO_AUDIT.refused("missing_key", "10.0.0.9")
     NO_AUDIT.close()
     assert {} == NO_AUDIT._counts
+
+
+def test_a_device_stays_everybodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit log that goes to /dev/null does not take it from all others on the machine."""
+    changed: list[int] = []
+    monkeypatch.setattr(os, "fchmod", lambda descriptor, mode: changed.append(mode))
+    Audit("/dev/null").note("start")
+
+    assert [] == changed

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,3 +156,12 @@ def test_what_is_wrong_with_an_upstream_is_for_the_operator(
     logged = capfd.readouterr().err
     assert 'reason="there is no key KEY_OF_THE_HOUSE"' in logged
     assert 'reason="no connection to 127.0.0.1' in logged
+
+
+@pytest.mark.parametrize("format", ["json", "text"])
+def test_half_a_character_is_written_as_a_question_mark(format: str) -> None:
+    """A client may name its model with one; nothing that is said stops the log."""
+    lines = Lines(msgspec.convert({"format": format}, Logs))
+    lines.log.line("info", "request", {"model": "a\ud800"})
+
+    assert b"a?" in lines.written[0]

@@ -177,8 +177,8 @@ class App:
         if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
             raise Refused(415, "not_json", "send a request as JSON, with the header content-type: application/json")
         server = self._config.server
-        with self._behind.entered(grant), self._holding(min(_length(asked.headers), server.max_body)):
-            body = await read_body(receive, asked.headers, server.max_body, server.body_timeout)
+        with self._behind.entered(grant), self._holding() as hold:
+            body = await read_body(receive, asked.headers, server.max_body, server.body_timeout, hold)
             sink.body_read = True
             check_text(body)
             sink.notes.phases["body"] = time.perf_counter() - asked.began
@@ -222,15 +222,22 @@ class App:
             self._open.discard(sink)
 
     @contextmanager
-    def _holding(self, size: int) -> Iterator[None]:
-        """Count a body that is in memory; refuse it where there are too many."""
-        if self._held and self._held + size > HELD_BODIES * self._config.server.max_body:
-            raise Refused(503, "busy", "too many large requests are under way; come again", retry_after=1)
-        self._held += size
+    def _holding(self) -> Iterator[Callable[[int], None]]:
+        """Counts a body that is in memory, unpacked, as it grows; refuses it where there are too many."""
+        held = 0
+        most = HELD_BODIES * self._config.server.max_body
+
+        def hold(size: int) -> None:
+            nonlocal held
+            if self._held > held and self._held + size > most:
+                raise Refused(503, "busy", "too many large requests are under way; come again", retry_after=1)
+            self._held += size
+            held += size
+
         try:
-            yield
+            yield hold
         finally:
-            self._held -= size
+            self._held -= held
 
     def _extra(self, asked: Asked) -> Headers:
         """Headers of every response to this request."""
@@ -343,8 +350,3 @@ def _query(raw: bytes) -> Mapping[str, list[str]]:
         return parse_qs(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=100) if raw else {}
     except ValueError:
         return {}
-
-
-def _length(headers: Mapping[str, str]) -> int:
-    said = headers.get("content-length", "")
-    return int(said) if said.isdecimal() and len(said) < 16 else 0

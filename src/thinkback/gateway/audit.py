@@ -8,6 +8,7 @@ is complained of.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable
@@ -89,7 +90,8 @@ class Audit:
 def _append(path: Path, line: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
     try:
-        if os.fstat(descriptor).st_mode & 0o077:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:  # a device is everybody's
             os.fchmod(descriptor, _MODE)
         os.write(descriptor, line)
     finally:

@@ -16,6 +16,7 @@ from thinkback.gateway.refusals import Refused
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
+Hold = Callable[[int], None]
 
 DEEPEST = 128
 """Levels of nesting; a tool's schema has ten."""
@@ -24,15 +25,24 @@ PACKINGS: Mapping[str, int] = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 
 
-async def read_body(receive: Receive, headers: Mapping[str, str], limit: int, seconds: float) -> bytes:
-    """The body, unpacked. It has ``seconds`` to arrive in; ``ClientGone`` where the client leaves before its end."""
+async def read_body(
+    receive: Receive, headers: Mapping[str, str], limit: int, seconds: float, hold: Hold = lambda size: None
+) -> bytes:
+    """The body, unpacked. It has ``seconds`` to arrive in; ``ClientGone`` where the client leaves before its end.
+
+    ``hold`` is told of bytes before they are kept: of all at once where their number is known, else as they come.
+    """
     said = headers.get("content-length", "")
-    if said.isdecimal() and int(said) > limit:
+    length = int(said) if said.isdecimal() else 0
+    if length > limit:
         raise too_large(limit)
     unpack = _unpacker(headers.get("content-encoding", ""), limit)
+    is_known = length > 0 and isinstance(unpack, _Plain)
+    if is_known:
+        hold(length)
     try:
         async with asyncio.timeout(seconds):
-            body = await _arrive(receive, unpack, limit)
+            body = await _arrive(receive, unpack, limit, _held if is_known else hold)
     except TimeoutError:
         raise Refused(408, "body_timeout", f"the body did not arrive within {seconds:g} seconds") from None
     return body
@@ -127,7 +137,11 @@ def _unpacker(encoding: str, limit: int) -> _Plain | _Packed:
     return _Packed(name, limit)
 
 
-async def _arrive(receive: Receive, unpack: _Plain | _Packed, limit: int) -> bytes:
+def _held(size: int) -> None:
+    """It was told before."""
+
+
+async def _arrive(receive: Receive, unpack: _Plain | _Packed, limit: int, hold: Hold) -> bytes:
     parts: list[bytes] = []
     got = size = 0
     while True:
@@ -141,6 +155,7 @@ async def _arrive(receive: Receive, unpack: _Plain | _Packed, limit: int) -> byt
         part = unpack.add(data)
         size += len(part)
         if part:
+            hold(len(part))
             parts.append(part)
         if not message.get("more_body", False):
             unpack.end()

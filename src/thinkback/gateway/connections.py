@@ -72,6 +72,11 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
         self._in_head, self._got = True, 0
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; a trailer behind a body is none, whoever put it there."""
+        if self._in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """A head is whole: pass it on, with what is wrong with it."""
         self._in_head = False

@@ -76,7 +76,11 @@ def _stamp(seconds: float) -> str:
 def _cut(value: Value) -> Value:
     if isinstance(value, float):
         return round(value, 6)
-    return value if not isinstance(value, str) or len(value) <= LONGEST else f"{value[:LONGEST]}..."
+    if not isinstance(value, str):
+        return value
+    text = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
+    # half a character, which a client may name its model with, is nothing that can be written
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _as_json(fields: Mapping[str, Value]) -> bytes:

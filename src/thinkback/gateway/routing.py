@@ -158,7 +158,9 @@ class Router:
         if asked in self._config.models:
             return list(self._of_alias(asked, set()))
         upstream, slash, model = asked.partition("/")
-        if not (self._config.routing.allow_catalogue and slash and upstream and model):
+        # it stands in addresses and headers: what would be a step of a path there is no name
+        named = upstream and model.isprintable() and model not in ("", ".", "..")
+        if not (self._config.routing.allow_catalogue and slash and named):
             raise _unknown(asked)
         if upstream not in self._config.upstreams:
             try:
