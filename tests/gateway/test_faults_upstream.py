@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +133,24 @@ def odd() -> Iterator[Odd]:
 def house(odd: Odd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A gateway before it."""
     place = tmp_path_factory.mktemp("odd")
-    made = House(place, odd.url, str(place / "store"), f"no_auth = true\n{LIMITS}")
-    yield made
-    assert 0 == made.stop()
+    with full() as port:
+        stuck = f'[upstreams.stuck]\nendpoint = "deepseek"\nbase_url = "http://127.0.0.1:{port}/v1"\nkey_env = "UP"\n'
+        alias = '[models.stuck]\ntargets = [{ upstream = "stuck", model = "deepseek-v4-pro" }]\n'
+        made = House(place, odd.url, str(place / "store"), f"no_auth = true\n{LIMITS}{stuck}{alias}")
+        yield made
+        assert 0 == made.stop()
+
+
+@contextmanager
+def full() -> Iterator[int]:
+    """A port at which nobody accepts, and as many wait as may."""
+    with closing(socket.create_server(("127.0.0.1", 0), backlog=0)) as listening, ExitStack() as waiting:
+        for _ in range(4):
+            client = waiting.enter_context(closing(socket.socket()))
+            client.setblocking(False)
+            with suppress(BlockingIOError):
+                client.connect(listening.getsockname())
+        yield listening.getsockname()[1]
 
 
 def memory(house: House, name: str) -> int:
@@ -178,15 +193,22 @@ def test_upstream_that_is_at_fault(house: House, word: str, statuses: set[int], 
     assert house.talk(["stream 1"]).is_acknowledged
 
 
-def test_large_responses_leave_no_memory_behind(house: House) -> None:
-    """Of 18 MB each, as documents and as streams: the first ones are gone when the last one comes."""
-    assert 200 == house.ask(chat(["document 300"], stream=False)).status
-    once = memory(house, "VmHWM")
-    for _ in range(3):
-        assert house.talk(["stream 300"]).is_acknowledged
-        assert 200 == house.ask(chat(["document 300"], stream=False)).status
+def test_upstream_that_does_not_accept(house: House) -> None:
+    """The phase before all others."""
+    reply = house.ask(chat(["silent"], model="stuck"))
 
-    assert memory(house, "VmHWM") < once + 60 * MIB
+    assert (504, True) == (reply.status, "in time" in told(reply))
+
+
+def test_large_responses_leave_no_memory_behind(house: House) -> None:
+    """Of 12 MB each, as documents and as streams: the first ones are gone when the last one comes."""
+    assert 200 == house.ask(chat(["document 200"], stream=False)).status
+    once = memory(house, "VmHWM")
+    for _ in range(2):
+        assert house.talk(["stream 200"]).is_acknowledged
+        assert 200 == house.ask(chat(["document 200"], stream=False)).status
+
+    assert memory(house, "VmHWM") < once + 50 * MIB
 
 
 def test_endless_stream_is_ended(house: House) -> None:
