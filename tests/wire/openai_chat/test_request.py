@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.wire.feeding import body, read, stream
@@ -41,6 +41,41 @@ def test_a_request_is_its_tools_its_messages_and_the_rest() -> None:
     tools = request.drafts[0].value
     assert isinstance(tools, Tools)
     assert json.loads(write.end("m", tools.tools, (), {}).removeprefix(b"],").join([b"{", b""]))["tools"] == [FUNCTION]
+
+
+ANY_FUNCTION = {"name": "f", "arguments": "{}"}
+NAMES = st.sampled_from(["f", "", "\ud83d\ude00", "\ud83d", '{"a":1}', "{}", None, 1])
+CALL = st.fixed_dictionaries(
+    {
+        "id": NAMES,
+        "type": st.sampled_from(["function", "custom", None]),
+        "function": st.one_of(
+            st.fixed_dictionaries({"name": NAMES, "arguments": NAMES}, optional={"strict": st.booleans()}), st.none()
+        ),
+    },
+    optional={"index": st.integers(0, 2), "custom": st.none()},
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"role": st.just("assistant")},
+        optional={
+            "content": st.sampled_from(["a", "", None, "<think>t</think>a", [], [{"type": "text", "text": "a"}], 0]),
+            "tool_calls": st.one_of(st.lists(st.one_of(CALL, st.none()), max_size=3), st.none(), st.just({})),
+        },
+    )
+)
+@example({"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": ANY_FUNCTION}]})
+@example({"role": "assistant", "tool_calls": [{"id": None, "type": "function", "function": ANY_FUNCTION}]})
+@settings(max_examples=300)
+def test_usual_calls_read_as_those_that_are_put_together(message: dict[str, Any]) -> None:
+    """Calls of any form and content of any kind give the drafts of the message with an empty field of reasoning."""
+    origin = Origin("openai-chat", "https://api.example.org", "m")
+
+    expected = assistant_drafts({**message, "reasoning_content": ""}, "r1", origin)
+
+    assert expected == assistant_drafts(message, "r1", origin)
 
 
 @given(st.lists(st.sampled_from([*(tag for pair in TAGS[:9] for tag in pair), "<", "`", "a", " ", "\ud83d", "\ude00"])))
