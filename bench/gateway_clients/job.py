@@ -65,6 +65,8 @@ class Script(NamedTuple):
     """Absent: it is not Python's."""
     lines: str
     """How it is pointed at the gateway."""
+    unserved: Mapping[str, str] = {}
+    """Providers at which it is known not to be served through the gateway, and why."""
     shapes: str = ""
     """How names of models begin with which it asks for answers by a schema; by others it would force a call, which
     models that think refuse, or put the schema into the prompt."""

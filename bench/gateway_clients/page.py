@@ -85,13 +85,18 @@ class Judged:
 def page(held: Sequence[Held], scripts: Sequence[Script], versions: Mapping[str, str], left_out: Sequence[str]) -> str:
     """The whole page."""
     judged = Judged(held)
-    parts = [HEAD, _summary(judged), *(f"\n{line}" for line in left_out)]
+    parts = [HEAD, _summary(judged), *(f"\n{line}" for line in [*_unserved(scripts), *left_out])]
     for front in FRONTS:
         shown = [script for script in scripts if script.front == front]
         parts += [f"\n## {_FRONTS[front]}\n", *_front(judged, front, shown)]
     parts += ["\n## How each is pointed at the gateway\n", _pointed(scripts, versions)]
     parts += ["\n## Providers\n", _places(), "\n## Texts\n", judged.notes()]
     return "\n".join(parts) + "\n"
+
+
+def _unserved(scripts: Sequence[Script]) -> list[str]:
+    each = [f"- {script.name} at {place}: {why}." for script in scripts for place, why in script.unserved.items()]
+    return ["Known not to be served:\n", *each] if each else []
 
 
 def lines(held: Sequence[Held]) -> list[str]:

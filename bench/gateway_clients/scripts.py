@@ -40,7 +40,7 @@ PYTHON = (
 
 def _node(name: str, front: str, package: str, lines: str, *more: str, shapes: str = "") -> Script:
     modes = ("generateText", STREAMED, *more, STRUCTURED)
-    return Script(name, front, ("ai", package), modes, None, lines, shapes)
+    return Script(name, front, ("ai", package), modes, None, lines, {}, shapes)
 
 
 _ADDRESS = "http://127.0.0.1:8484"

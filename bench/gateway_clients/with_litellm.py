@@ -134,7 +134,7 @@ def _script(name: str, front: str, prefix: str, base: str, shapes: str = "") -> 
         f'import litellm\nlitellm.completion(model="{prefix}...", messages=messages, '
         f'api_base="{base}", api_key="tb-...")'
     )
-    return Script(name, front, ("litellm",), (*WAYS, STRUCTURED), partial(_hold, prefix), lines, shapes)
+    return Script(name, front, ("litellm",), (*WAYS, STRUCTURED), partial(_hold, prefix), lines, {}, shapes)
 
 
 _ADDRESS = "http://127.0.0.1:8484"
