@@ -95,7 +95,9 @@ class Plan:
         endpoint = self.target.endpoint
         base, _, query = self.target.base_url.partition("?")
         path = endpoint.stream_path if self.streams and endpoint.stream_path else endpoint.path
-        path, _, more = path.replace("{model}", quote(self.target.model, safe=_IN_PATH)).partition("?")
+        if "{model}" in path:
+            path = path.replace("{model}", quote(self.target.model, safe=_IN_PATH))
+        path, _, more = path.partition("?")
         queries = "&".join(part for part in (more, query, self._credentials.query) if part)
         return f"{base}{path}?{queries}" if queries else f"{base}{path}"
 

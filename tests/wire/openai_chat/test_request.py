@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.wire.feeding import body, read, stream
 from thinkback.errors import UnsupportedContent, WireError
-from thinkback.model.blocks import Media, Origin
+from thinkback.model.blocks import Media, Origin, ToolResult
 from thinkback.model.commits import Message, Tool, Tools
 from thinkback.model.think_tags import TAGS
 from thinkback.wire.openai_chat import options, raw_response, read_request, write
-from thinkback.wire.openai_chat.read_request import assistant_drafts, read_tool
+from thinkback.wire.openai_chat.read_request import UNKNOWN_ORIGIN, assistant_drafts, read_messages, read_tool
 from thinkback.wire.result import WantedOptions
 
 FUNCTION = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
@@ -87,6 +87,18 @@ def test_a_usual_answer_reads_as_one_that_is_put_together(pieces: list[str]) -> 
     expected = assistant_drafts({**usual, "reasoning_content": ""}, "r1", origin)
 
     assert expected == assistant_drafts(usual, "r1", origin)
+
+
+def test_results_without_ids_answer_the_calls_in_turn() -> None:
+    """Each the first call that has no result yet, those of the messages before included; what is left over none."""
+    function = {"type": "function", "function": ANY_FUNCTION}
+    before = assistant_drafts({"role": "assistant", "tool_calls": [{"id": "a", **function}]}, "r0", UNKNOWN_ORIGIN)
+    result = {"role": "tool", "content": "done"}
+    calls = {"role": "assistant", "tool_calls": [{"id": "b", **function}, {"id": "c", **function}]}
+
+    drafts = read_messages([calls, result, result, result, result], lambda: "r1", after=before)
+
+    assert ["a", "b", "c", ""] == [draft.value.id for draft in drafts if isinstance(draft.value, ToolResult)]
 
 
 @pytest.mark.parametrize("tools", [None, [], "tools"])
