@@ -163,3 +163,20 @@ def test_what_a_gateway_did_not_find_is_told(command: Command, monkeypatch: pyte
 
     assert "reasoning that was not found, by message: 1: unknown" in command("why").out
     assert "1: unknown" == command("why", "--json").json["not_found"]
+
+
+def test_why_two_conversations_were_not_told_apart_is_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that look the same are none, and the page says what helps."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    answer = {"id": "c", "choices": [{"index": 0, "message": {"content": "Yes."}, "finish_reason": "stop"}]}
+    transport = Plays(lambda body: (200, "application/json", [json.dumps(answer).encode()]))
+    made = engine(transport, {"deepseek": "http://deepseek.test"}, log=open_store(str(command.db)))
+    asked = [{"role": "user", "content": "Why?"}]
+    echoed = [*asked, {"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Really?"}]
+    for messages in (asked, asked, echoed):
+        ask(made, "openai-chat", {"model": "deepseek-v4-pro", "messages": messages})
+    made.logs.close()
+
+    told = command("why").out
+    assert "by message: 1: ambiguous" in told
+    assert "who names the end user of a request tells them apart" in told

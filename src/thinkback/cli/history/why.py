@@ -121,3 +121,5 @@ def print_plan(session: str, which: str, plan: Plan) -> None:
     missing = plan.remarks.get("not_found")
     if missing:
         terminal.out(pen(f"reasoning that was not found, by message: {terminal.clean(missing)}", "yellow"))
+        if "ambiguous" in missing:
+            terminal.out("  several answers look the same here; who names the end user of a request tells them apart")
