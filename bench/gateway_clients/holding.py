@@ -47,6 +47,7 @@ def hold(worker: Holds, referee: Referee, job: Job, place: Place, through: bool)
     else:
         prompts = list(PROMPTS)
     said, failed = worker.hold(job._replace(prompts=prompts))
+    failed = failed.partition("Traceback")[0]  # what follows is of this machine
     outcome = refusal(referee.requests)
     if outcome is None:
         outcome = _outcome(referee, job.mode, said, failed)

@@ -85,7 +85,7 @@ class Judged:
 def page(held: Sequence[Held], scripts: Sequence[Script], versions: Mapping[str, str], left_out: Sequence[str]) -> str:
     """The whole page."""
     judged = Judged(held)
-    parts = [HEAD, _summary(judged), *(f"\n{line}" for line in [*_unserved(scripts), *left_out])]
+    parts = [HEAD, _summary(judged), _unserved(scripts), *(f"\n{line}" for line in left_out)]
     for front in FRONTS:
         shown = [script for script in scripts if script.front == front]
         parts += [f"\n## {_FRONTS[front]}\n", *_front(judged, front, shown)]
@@ -94,9 +94,9 @@ def page(held: Sequence[Held], scripts: Sequence[Script], versions: Mapping[str,
     return "\n".join(parts) + "\n"
 
 
-def _unserved(scripts: Sequence[Script]) -> list[str]:
+def _unserved(scripts: Sequence[Script]) -> str:
     each = [f"- {script.name} at {place}: {why}." for script in scripts for place, why in script.unserved.items()]
-    return ["Known not to be served:\n", *each] if each else []
+    return "\n".join(["\nKnown not to be served:\n", *each]) if each else ""
 
 
 def lines(held: Sequence[Held]) -> list[str]:
@@ -140,8 +140,16 @@ def _pointed(scripts: Sequence[Script], versions: Mapping[str, str]) -> str:
     for script in scripts:
         named = ", ".join(f"{package} {versions[package]}" for package in script.packages)
         about = f"**{script.name}** ({named}; modes: {', '.join(script.modes)})"
-        parts.append(f"{about}\n\n```{'python' if script.hold else 'js'}\n{script.lines}\n```\n")
+        parts.append(f"{about}\n\n{_fenced(script)}\n")
     return "\n".join(parts)
+
+
+def _fenced(script: Script) -> str:
+    """The lines as code, laid out as the formatter of this project wants it."""
+    first, _, rest = script.lines.partition("\n")
+    language = "yaml" if first.startswith("#") else "python" if script.hold else "js"
+    blank = "\n" if first.startswith(("import ", "from ")) else ""
+    return f"```{language}\n{first}\n{blank}{rest}\n```"
 
 
 def _places() -> str:

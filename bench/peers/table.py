@@ -86,7 +86,7 @@ class Judged:
 
 def shortened(text: str) -> str:
     """A refusal without what differs from run to run: ids, positions, and its length."""
-    text = re.sub(r"\brs_[\w-]+", "rs_…", " ".join(text.split()))
+    text = re.sub(r"\b(rs|fc|msg)_[\w-]+", r"\1_…", " ".join(text.split()))
     text = re.sub(r"(?<=\[)\d+(?=\])|(?<=messages\.)\d+|(?<=content\.)\d+|(?<=index )\d+", "N", text)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return text.replace("|", "\\|").replace("<", "&lt;")
