@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from thinkback.errors import WireError
+from thinkback.gateway import state
 from thinkback.gateway.sealing import Sealer
 from thinkback.gateway.state import Keeper, Minted, holds_tokens, opened
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall
@@ -108,3 +110,15 @@ def test_one_value_has_one_token() -> None:
 
     assert kept.value("gAAA") == kept.value("gAAA")
     assert kept.value("gAAA") != kept.value("gBBB")
+
+
+def test_tokens_hold_only_so_much_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that says one word a thousand times makes a token that is small, and large once it is opened."""
+    monkeypatch.setattr(state, "MOST_OPENED", 500_000)
+    token = keeper().blocks([ThinkingBlock("word " * 20_000)])
+    message = echo(ThinkingBlock("", signature=token), Text("hello"))
+
+    assert len(token) < 5000
+    assert reopened(message * 3)
+    with pytest.raises(WireError, match="more than 500000 bytes"):
+        reopened(message * 9)

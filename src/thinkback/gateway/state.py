@@ -11,12 +11,16 @@ from typing import NamedTuple, cast
 
 import msgspec
 
+from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.commits import Draft, Request, Response, block_draft
 
 PREFIX = "tb1."
 """How every token begins."""
+
+MOST_OPENED = 64 << 20
+"""Bytes that the tokens of one request may hold together."""
 
 # The same in base64.
 _ARMOURED = "dGIx"
@@ -92,11 +96,31 @@ def opened(drafts: Sequence[Draft], open: Open, bare: Callable[[str], str]) -> l
     """``drafts`` of a request with every token opened: values and blocks as they were minted, with their origin.
 
     A token that does not open is taken away with what it stood for. ``bare`` undoes the form that the dialect gives it.
+    Raises ``WireError`` for more than ``MOST_OPENED`` bytes: a token may hold a hundred times its length.
     """
     result: list[Draft] = []
+    open = _within(MOST_OPENED, open)
     for group in _responses(drafts):
         result += _opened_response(group, open, bare) if group[0].kind == "response" else group
     return result
+
+
+def _within(most: int, open: Open) -> Open:
+    """``open`` for tokens that hold ``most`` bytes together."""
+    left = most
+
+    def opened(token: str) -> bytes | None:
+        nonlocal left
+        data = open(token)
+        left -= len(data or b"")
+        if left < 0:
+            raise WireError(
+                f"what the request carries for the gateway has more than {most} bytes",
+                next_actions=("leave earlier messages out, or what stands in them of the gateway's",),
+            )
+        return data
+
+    return opened
 
 
 def _responses(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
