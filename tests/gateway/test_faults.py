@@ -128,8 +128,8 @@ def test_workers_killed_under_load(houses: Houses, provider: Provider, store: st
                     acknowledged.append(question)
             count += 1
 
-    with ThreadPoolExecutor(6) as clients:
-        running = [clients.submit(client, number) for number in range(6)]
+    with ThreadPoolExecutor(3) as clients:
+        running = [clients.submit(client, number) for number in range(3)]
         try:
             for kill in range(kills):
                 enough, workers_then = len(acknowledged) + 20, 3 + kill
