@@ -122,3 +122,13 @@ def test_tokens_hold_only_so_much_together(monkeypatch: pytest.MonkeyPatch) -> N
     assert reopened(message * 3)
     with pytest.raises(WireError, match="more than 500000 bytes"):
         reopened(message * 9)
+
+
+def test_tokens_of_one_response_are_only_so_many() -> None:
+    """What they hold is looked for among its blocks; hundreds are merged, thousands would take for ever."""
+    token = keeper().blocks([HIDDEN, Text("t"), ToolCall("c", "f", "{}")])
+    blocks = [ThinkingBlock("", signature=token)] * 100 + [Text("t")] * 100
+
+    assert reopened(echo(*blocks))
+    with pytest.raises(WireError, match="too much"):
+        reopened(echo(*blocks * 10))

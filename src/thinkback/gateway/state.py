@@ -6,7 +6,7 @@ another tenant, key or end user) takes the value it stands for away. Must not: s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import NamedTuple, cast
 
 import msgspec
@@ -21,6 +21,9 @@ PREFIX = "tb1."
 
 MOST_OPENED = 64 << 20
 """Bytes that the tokens of one request may hold together."""
+
+MOST_COMPARED = 500_000
+"""What the tokens of one response hold, times its blocks: each is looked for among them."""
 
 # The same in base64.
 _ARMOURED = "dGIx"
@@ -202,12 +205,14 @@ def _merged(blocks: Sequence[Block], kept: Sequence[_Kept]) -> list[Block]:
     said again where there is none; what clients have no word for stands behind the one before it, and the first of
     those in front of the one behind it.
     """
+    if sum(len(one.blocks) for one in kept) * len(blocks) > MOST_COMPARED:
+        raise WireError(f"one message carries too much for the gateway: {len(kept)} values")
     merged: list[Block | None] = list(blocks)
     if kept:
         # What is readable beside a token repeats what is in it.
         told = (isinstance(block, ThinkingBlock) and not carriers_of(block) for block in blocks)
         merged = [None if is_told else block for is_told, block in zip(told, blocks, strict=True)]
-    taken: list[Block] = []
+    taken: set[int] = set()
     for place, opened in reversed(kept):
         echoed = (_echo(merged, block, taken, place) for block in opened)
         at = min(place, next((echo for echo in echoed if echo is not None), place))
@@ -215,7 +220,7 @@ def _merged(blocks: Sequence[Block], kept: Sequence[_Kept]) -> list[Block]:
             echo = _echo(merged, block, taken, place)
             if echo is not None:
                 merged[echo] = block
-                taken.append(block)
+                taken.add(id(block))
                 at = echo + 1
             elif not isinstance(block, Text | ToolCall) or (isinstance(block, Text) and not block.text.strip()):
                 # Behind the last text rather than in front: a token does not stand last.
@@ -226,14 +231,10 @@ def _merged(blocks: Sequence[Block], kept: Sequence[_Kept]) -> list[Block]:
     return [block for block in merged if block is not None]
 
 
-def _echo(merged: Sequence[Block | None], kept: Block, taken: Sequence[Block], place: int) -> int | None:
+def _echo(merged: Sequence[Block | None], kept: Block, taken: Set[int], place: int) -> int | None:
     """Where the client's own word for ``kept`` stands, from ``place`` on or before it."""
     places = (*range(place, len(merged)), *range(place))
-    return next((at for at in places if _echoes(merged[at], kept) and not _is_in(taken, merged[at])), None)
-
-
-def _is_in(blocks: Sequence[Block], block: Block | None) -> bool:
-    return any(block is other for other in blocks)
+    return next((at for at in places if _echoes(merged[at], kept) and id(merged[at]) not in taken), None)
 
 
 def _echoes(block: Block | None, kept: Block) -> bool:
