@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.gateway_clients.places import ALIASES, PLACES
 from bench.gateway_clients.process import ROOT
 from bench.peers.places import KEY
-from thinkback.gateway.keys import Terms, new_key
+from thinkback.gateway.access.keys import Terms, new_key
 from thinkback.referee import Referee
 from thinkback.stores.office import open_office
 from thinkback.stores.office.protocol import Office

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.docs.test_examples import ROOT
-from thinkback.gateway.command import gateway_command
-from thinkback.gateway.reading import read_config
+from thinkback.gateway.commands.gateway import gateway_command
+from thinkback.gateway.config.reading import read_config
 
 PAGE = (ROOT / "docs" / "gateway-keys.md").read_text(encoding="utf-8")
 
@@ -34,7 +34,7 @@ def test_the_configuration_is_one() -> None:
 
 def test_the_codes_are_those_that_are_said() -> None:
     """Every code on the page stands in the code of the gateway."""
-    source = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "src/thinkback/gateway").glob("*.py"))
+    source = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "src/thinkback/gateway").rglob("*.py"))
     codes = re.findall(r"`([a-z]+(?:_[a-z]+)+)`", PAGE)
     assert 10 <= len(codes)
     assert [] == [code for code in codes if f'"{code}"' not in source]

@@ -15,14 +15,14 @@ import msgspec
 import pytest
 
 from tests.docs.test_examples import ROOT
-from tests.gateway.engines import TOOL
-from tests.gateway.running import Running, running
+from tests.gateway.harness.engines import TOOL
+from tests.gateway.harness.running import Running, running
 from thinkback.cli.referee import referee_command
-from thinkback.gateway.config import Alias, Config, Upstream
-from thinkback.gateway.metrics import FAMILIES
-from thinkback.gateway.openapi import HEADERS
-from thinkback.gateway.origins import EXPOSED
-from thinkback.gateway.reading import fields, read_config, wanted
+from thinkback.gateway.config.reading import fields, read_config, wanted
+from thinkback.gateway.config.schema import Alias, Config, Upstream
+from thinkback.gateway.http.openapi import HEADERS
+from thinkback.gateway.http.origins import EXPOSED
+from thinkback.gateway.telemetry.metrics import FAMILIES
 from thinkback.referee import Referee
 from thinkback.rules import load_rulebook
 
@@ -137,7 +137,7 @@ def post(url: str, body: object) -> Answer:
 def trial(referee: Referee, place: Path) -> AbstractContextManager[Running]:
     """A gateway with the referee as its provider."""
     return running(
-        "thinkback.gateway.wiring:open_behind",
+        "thinkback.gateway.running.wiring:open_behind",
         server={"no_auth": True},
         store={"path": str(place)},
         upstreams={"deepseek": {"endpoint": "deepseek", "base_url": referee.base_url("deepseek")}},

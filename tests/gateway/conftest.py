@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.drive.conftest import authority as authority
-from tests.gateway.upstreams import LOOPS
+from tests.gateway.harness.upstreams import LOOPS
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])

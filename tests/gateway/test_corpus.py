@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.exchanges import cases
-from tests.gateway import saying
-from tests.gateway.carried import Json, Minted, forgotten
-from tests.gateway.recordings import Asked, Client, Echo, ask_again, engine_of, is_conversation
+from tests.gateway.harness import saying
+from tests.gateway.harness.carried import Json, Minted, forgotten
+from tests.gateway.harness.recordings import Asked, Client, Echo, ask_again, engine_of, is_conversation
 from thinkback.turn.dialects import FRONTS
 
 CONVERSATIONS = [case for _, case in cases() if is_conversation(case)]

@@ -15,7 +15,7 @@ from tests.exchanges import Exchange
 from tests.wire import recorded
 from tests.wire.feeding import cuts
 from tests.wire.fronts import read_back, reader_of, written
-from thinkback.gateway.state import PREFIX, Keeper, opened
+from thinkback.gateway.engine.client_state import PREFIX, Keeper, opened
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ToolCall, Unknown, carriers_of
 from thinkback.model.commits import Draft, block_draft
 from thinkback.turn.dialects import FRONTS, dialect, front

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.house import REPLAYS, House, Provider, Reply, answer, found, thought, wait_until
-from thinkback.gateway.keys import LIFE
+from tests.gateway.harness.house import REPLAYS, House, Provider, Reply, answer, found, thought, wait_until
+from thinkback.gateway.access.keys import LIFE
 
 Houses = Callable[..., House]
 TWO = "workers = 2\nno_auth = true\n"

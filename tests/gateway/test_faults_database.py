@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.house import House, Provider, Reply, found, thought, wait_until
+from tests.gateway.harness.house import House, Provider, Reply, found, thought, wait_until
 from tests.stores.postgres_server import Server
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.house import REPLAYS, House, Provider, Reply, answer, chat, found, thought, wait_until
+from tests.gateway.harness.house import REPLAYS, House, Provider, Reply, answer, chat, found, thought, wait_until
 
 LARGE = 60_000
 """Letters of a question; none of it can be made smaller."""

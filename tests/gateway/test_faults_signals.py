@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.house import House, Provider, Reply, found, thought, wait_until
+from tests.gateway.harness.house import House, Provider, Reply, found, thought, wait_until
 
 SERVER = "no_auth = true\nworkers = {workers}\n[limits]\nmax_messages = {most}\n"
 

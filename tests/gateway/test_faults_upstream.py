@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.drive.servers import Asked, Server, head
-from tests.gateway.house import House, Reply, chat, wait_until
-from tests.gateway.running import read_until
+from tests.gateway.harness.house import House, Reply, chat, wait_until
+from tests.gateway.harness.running import read_until
 
 LIMITS = "[timeouts]\nconnect = 1\nfirst_byte = 1\nidle = 1\ntotal = 20\n"
 PIECE = 60_000

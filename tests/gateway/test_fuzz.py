@@ -20,18 +20,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.fronts import FRONTS
-from tests.gateway.engines import GRANT, Kept, Plays, ask, engine
-from tests.gateway.mutations import mutated, written
-from tests.gateway.running import Reply, Running, read_all, running
-from tests.gateway.unreliable import SECRET, WAYS, unreliable
+from tests.gateway.harness.engines import GRANT, Kept, Plays, ask, engine
+from tests.gateway.harness.mutations import mutated, written
+from tests.gateway.harness.running import Reply, Running, read_all, running
+from tests.gateway.harness.unreliable import SECRET, WAYS, unreliable
 from thinkback.errors import ThinkbackError
-from thinkback.gateway import attach, state
-from thinkback.gateway.facts import read_body, read_facts
+from thinkback.gateway.access.keys import Terms, new_key
+from thinkback.gateway.engine import client_state
+from thinkback.gateway.engine.facts import read_body, read_facts
+from thinkback.gateway.engine.spelling import spelled
+from thinkback.gateway.http.openapi import DESCRIPTION
 from thinkback.gateway.incoming import Front
-from thinkback.gateway.keys import Terms, new_key
-from thinkback.gateway.openapi import DESCRIPTION
-from thinkback.gateway.sealing import Sealer
-from thinkback.gateway.spelling import spelled
+from thinkback.gateway.recognition import attach
+from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.log.visible import said
 from thinkback.model.blocks import Origin
 from thinkback.stores.office import open_office
@@ -78,7 +79,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             for name, endpoint in PLACES.items()
         }
         with running(
-            "thinkback.gateway.wiring:open_behind",
+            "thinkback.gateway.running.wiring:open_behind",
             server={"max_body": 4 << 20, "body_timeout": 2, "header_timeout": 2},
             store={"path": str(place / "store")},
             upstreams=upstreams,
@@ -318,7 +319,7 @@ def test_what_reads_requests_refuses_in_its_own_words(seed: int, value: str) -> 
         body = read_body(data)
         read_facts(spoken, body, model="m")
         drafts = dialect(spoken).read_request(body, lambda: "id", Origin(spoken, "", "")).drafts
-        drafts = tuple(state.opened(drafts, lambda token: sealer.open(token, b"scope"), front(spoken).bare))
+        drafts = tuple(client_state.opened(drafts, lambda token: sealer.open(token, b"scope"), front(spoken).bare))
     except ThinkbackError:
         return
     visible = said(drafts)

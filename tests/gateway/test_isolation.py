@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.gateway.crowd import FRONTS, MODELS, Person, Said, Talk, Upstream, asks, reasoning_in
-from tests.gateway.engines import KEY, Kept, Sealed, ask
+from tests.gateway.harness.crowd import FRONTS, MODELS, Person, Said, Talk, Upstream, asks, reasoning_in
+from tests.gateway.harness.engines import KEY, Kept, Sealed, ask
 from tests.stores.postgres_server import Server
-from thinkback.gateway import config
-from thinkback.gateway.config import Config
-from thinkback.gateway.engine import Engine
+from thinkback.gateway.config import schema
+from thinkback.gateway.config.schema import Config
+from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.grant import Grant
-from thinkback.gateway.sealing import Sealer
-from thinkback.gateway.stores import TenantLogs
+from thinkback.gateway.secrets.sealing import Sealer
+from thinkback.gateway.storing.tenants import TenantLogs
 from thinkback.log.protocol import Store
 from thinkback.rules import load_rulebook
 from thinkback.stores.memory import MemoryStore
@@ -184,7 +184,7 @@ def test_reasoning_stays_with_whom_it_belongs_to(rounds: Sequence[Sequence[Any]]
 def test_two_engines_on_one_log_keep_people_apart(rounds: Sequence[Sequence[Any]]) -> None:
     """Each request goes to the other one; the logs are files, one for each tenant."""
     with tempfile.TemporaryDirectory() as place:
-        logs = [TenantLogs(place, config.Store(durability="normal")) for _ in "ab"]
+        logs = [TenantLogs(place, schema.Store(durability="normal")) for _ in "ab"]
         try:
             play(rounds, logs)
         finally:
@@ -197,7 +197,7 @@ def test_two_engines_on_one_log_keep_people_apart(rounds: Sequence[Sequence[Any]
 def test_tenants_in_one_database_are_kept_apart(postgres: Server, rounds: Sequence[Sequence[Any]]) -> None:
     """Two engines, all tenants in the same tables."""
     url = postgres.make_database(f"crowd {secrets.token_hex(4)}")
-    logs = [TenantLogs(url, config.Store(connections=2)) for _ in "ab"]
+    logs = [TenantLogs(url, schema.Store(connections=2)) for _ in "ab"]
     try:
         play(rounds, logs)
     finally:

@@ -55,7 +55,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "decode": "wire.decode",
         "replay": "wire.replaying",
         "convert": "wire.convert",
-        "gateway": "thinkback.gateway.command",
+        "gateway": "thinkback.gateway.commands.gateway",
         "referee": "referee",
         "mcp": "mcp",
         "acp": "acp",

@@ -1,0 +1,1 @@
+"""``thinkback gateway`` and what is under it."""

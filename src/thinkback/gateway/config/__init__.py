@@ -1,0 +1,1 @@
+"""The configuration: what can be in it, how it is read, and what is wrong with it."""

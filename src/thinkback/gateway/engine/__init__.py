@@ -1,0 +1,1 @@
+"""From a request that is known to its response: planned, sent, passed on and recorded."""

@@ -1,0 +1,1 @@
+"""The gateway's secret, and what is sealed with it."""

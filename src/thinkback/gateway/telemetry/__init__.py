@@ -1,0 +1,1 @@
+"""What a gateway says of its work: lines, measures and spans."""

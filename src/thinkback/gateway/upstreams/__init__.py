@@ -1,0 +1,1 @@
+"""The side of the providers: which of them is asked, and the way there."""

@@ -1,0 +1,286 @@
+"""From the model that a client asks for to where its request goes, and where it goes when that fails.
+
+Promises: what a place is, its key included, is found once per configuration and day; a conversation goes where its
+reasoning is valid, if that place is among the candidates and answers; a place that fails again and again is left alone
+for a while, then tried with one request. Must not: send anything, or show a client the name of a key.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from thinkback.compile import guard
+from thinkback.drive.auth import Keyring
+from thinkback.errors import CredentialError, NetworkError, NotFoundError, ThinkbackError
+from thinkback.gateway.config.checking import REFERENCE
+from thinkback.gateway.config.schema import Alias, Config, To, Upstream
+from thinkback.gateway.grant import Grant
+from thinkback.gateway.secrets.secret import read_reference
+from thinkback.gateway.upstreams.breakers import Breakers
+from thinkback.model.blocks import Origin
+from thinkback.model.target import Target, model_matches
+from thinkback.session.config import today
+from thinkback.session.place import Place, Rulebook
+from thinkback.turn.credentials import Authenticator
+
+_KEPT = 512
+"""Routes that are remembered: clients name models of the catalogue, as many as they like."""
+_NO_SETTINGS: Mapping[str, object] = {}
+
+
+class Route(msgspec.Struct, frozen=True):
+    """One place that a request may go to. ``settings`` are those of the alias; ``name`` is shown to clients.
+
+    ``upstream`` is its name in the configuration, or the endpoint's. ``streaming`` and ``whole`` are the headers of a
+    request for either kind of response, without credentials.
+    """
+
+    upstream: str
+    place: Place
+    target: Target
+    authenticator: Authenticator
+    settings: Mapping[str, object]
+    streaming: dict[str, str]
+    whole: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """``endpoint/model``."""
+        return f"{self.target.endpoint.id}/{self.target.model}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What fails or answers as one."""
+        return self.upstream, self.target.model
+
+    def __repr__(self) -> str:
+        return f"<Route {self.upstream}/{self.target.model}>"
+
+
+class Choice:
+    """The places of one request, in the order in which they are tried."""
+
+    def __init__(self, routes: Sequence[Route], breakers: Breakers) -> None:
+        self._left = iter(routes)
+        self._breakers = breakers
+        self.tried: dict[str, str] = {}
+        self._is_told = False
+        self._current = self._next()
+        if self._current is None:
+            raise _all_resting(routes, breakers)
+
+    @property
+    def current(self) -> Route:
+        """Where the request goes now."""
+        assert self._current is not None
+        return self._current
+
+    def fail_over(self, reason: str) -> str:
+        """The current place did not answer, for ``reason``: go on to the next and name it; empty where none is left.
+
+        Then the current one stays, and may be asked again.
+        """
+        self._note(reason)
+        following = self._next()
+        self._is_told = following is None
+        if following is None:
+            return ""
+        self._current = following
+        return f"{following.upstream}/{following.target.model}"
+
+    def succeeded(self) -> None:
+        """The current place answered."""
+        self._breakers.succeeded(self.current.key)
+
+    def failed(self, reason: str) -> None:
+        """The request failed here, in a way that ``fail_over`` was not told of: its response broke off, say."""
+        if not self._is_told:
+            self._note(reason)
+
+    def _note(self, reason: str) -> None:
+        self.tried[f"{self.current.upstream}/{self.current.target.model}"] = reason
+        self._breakers.failed(self.current.key)
+
+    def _next(self) -> Route | None:
+        return next((route for route in self._left if self._breakers.admits(route.key)), None)
+
+
+class Router:
+    """What a configuration says about models. ``clock`` gives seconds that never go back, ``chance`` 0 to 1.
+
+    ``breakers`` outlive a change of the configuration where they are given.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        rulebook: Rulebook,
+        *,
+        breakers: Breakers | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+        day: Callable[[], str] = today,
+    ) -> None:
+        routing = config.routing
+        self._config = config
+        self._rulebook = rulebook
+        self._chance = chance
+        self._day = day
+        self._keyring = Keyring()
+        self._routes: OrderedDict[tuple[str, str, str], Route] = OrderedDict()
+        self._on = ""
+        self.breakers = breakers or Breakers(clock)
+        self.breakers.adjust(routing.breaker_failures, routing.breaker_cooldown)
+
+    def choose(self, asked: str, grant: Grant, origins: Sequence[Origin] = (), end_user: str = "") -> Choice:
+        """The places for the model name ``asked``. ``origins``: who minted what the history carries, oldest first.
+
+        Raises ``NotFoundError`` for a name that there is not, or not for this key; ``CredentialError`` where no place
+        has a key; ``NetworkError`` with ``details["retry_after"]`` (seconds) where all are left alone for a while.
+        """
+        if not model_matches(asked, grant.models):
+            raise _unknown(asked)
+        routes = self._resolved(asked, self._candidates(asked))
+        return Choice(_affine(routes, origins, end_user), self.breakers)
+
+    def names(self, grant: Grant) -> list[str]:
+        """The aliases that ``grant`` may ask for."""
+        return [name for name in self._config.models if model_matches(name, grant.models)]
+
+    def _candidates(self, asked: str) -> list[tuple[str, To]]:
+        """(alias, target) in the order of preference."""
+        if asked in self._config.models:
+            return list(self._of_alias(asked, set()))
+        upstream, slash, model = asked.partition("/")
+        # it stands in addresses and headers: what would be a step of a path there is no name
+        named = upstream and model.isprintable() and model not in ("", ".", "..")
+        if not (self._config.routing.allow_catalogue and slash and named):
+            raise _unknown(asked)
+        if upstream not in self._config.upstreams:
+            try:
+                self._rulebook.endpoint(upstream)
+            except NotFoundError:
+                raise _unknown(asked) from None
+        return [("", To(upstream, model))]
+
+    def _of_alias(self, name: str, seen: set[str]) -> Iterator[tuple[str, To]]:
+        if name in seen or name not in self._config.models:
+            return
+        seen.add(name)
+        alias = self._config.models[name]
+        yield from ((name, to) for to in _shuffled(alias, self._chance))
+        for following in alias.fallbacks:
+            yield from self._of_alias(following, seen)
+
+    def _resolved(self, asked: str, candidates: Sequence[tuple[str, To]]) -> list[Route]:
+        """Those that can be asked. Raises what is wrong with the first where none can."""
+        routes: dict[tuple[str, str], Route] = {}
+        first: ThinkbackError | None = None
+        for alias, to in candidates:
+            try:
+                route = self._route(alias, to)
+            except (CredentialError, NotFoundError) as error:
+                first = first or error
+                continue
+            routes.setdefault(route.key, route)
+        if not routes:
+            raise first or _unknown(asked)
+        return list(routes.values())
+
+    def _route(self, alias: str, to: To) -> Route:
+        on = self._day()
+        if on != self._on:
+            self._routes.clear()
+            self._on = on
+        key = (alias, to.upstream, to.model)
+        found = self._routes.get(key)
+        if found is None:
+            found = self._routes[key] = self._made(alias, to)
+            if len(self._routes) > _KEPT:
+                self._routes.popitem(last=False)
+        elif found.authenticator.waits:  # whose account it is may be known once it has signed in
+            found = msgspec.structs.replace(found, target=found.place.target(self._rulebook))
+        return found
+
+    def _made(self, alias: str, to: To) -> Route:
+        rulebook = self._rulebook
+        place = place_of(self._config.upstreams.get(to.upstream) or Upstream(endpoint=to.upstream), to.model)
+        place = msgspec.structs.replace(place, keyring=self._keyring)
+        return Route(
+            upstream=to.upstream,
+            place=place,
+            target=place.target(rulebook),
+            authenticator=place.authenticator(rulebook),
+            settings=self._config.models[alias].settings if alias else _NO_SETTINGS,
+            streaming=place.headers(rulebook, streams=True),
+            whole=place.headers(rulebook, streams=False),
+        )
+
+
+def place_of(upstream: Upstream, model: str) -> Place:
+    """The place that the configuration describes, its secrets read now. Raises ``CredentialError``."""
+    return Place(
+        model=model,
+        endpoint=upstream.endpoint,
+        base_url=upstream.base_url,
+        api_key=_text(f"file:{upstream.key_file}") if upstream.key_file else None,
+        key_env=upstream.key_env,
+        headers_given={
+            name: _text(value) if REFERENCE.fullmatch(value) else value for name, value in upstream.headers.items()
+        },
+        proxy=upstream.proxy or None,
+        account=upstream.account,
+    )
+
+
+def _text(reference: str) -> str:
+    """The key that ``env:NAME`` or ``file:PATH`` names."""
+    try:
+        return read_reference(reference, os.environ).decode()
+    except UnicodeDecodeError:
+        raise CredentialError("a key of an upstream is no text", next_actions=(f"check {reference}",)) from None
+
+
+def _shuffled(alias: Alias, chance: Callable[[], float]) -> list[To]:
+    """The targets by lot, each drawn with its weight; those that weigh nothing come last, in their order."""
+    left, drawn = [to for to in alias.targets if to.weight > 0], []
+    while len(left) > 1:
+        point = chance() * sum(to.weight for to in left)
+        at = 0
+        while at < len(left) - 1 and point >= left[at].weight:
+            point -= left[at].weight
+            at += 1
+        drawn.append(left.pop(at))
+    return [*drawn, *left, *(to for to in alias.targets if to.weight == 0)]
+
+
+def _affine(routes: list[Route], origins: Sequence[Origin], end_user: str) -> list[Route]:
+    """``routes`` with the one first that may be given back the newest of what the history carries."""
+    for origin in reversed(origins) if len(routes) > 1 else ():
+        for at, route in enumerate(routes):
+            if guard.check(origin, route.target, end_user).carriers:
+                return [route, *routes[:at], *routes[at + 1 :]]
+    return routes
+
+
+def _unknown(asked: str) -> NotFoundError:
+    return NotFoundError(
+        f"the model {asked!r} does not exist, or this key may not use it",
+        details={"model": asked},
+        next_actions=("ask for one of the models that GET /v1/models lists",),
+    )
+
+
+def _all_resting(routes: Sequence[Route], breakers: Breakers) -> NetworkError:
+    seconds = min(breakers.rests_for(route.key) for route in routes)
+    return NetworkError(
+        "no upstream of this model answered lately: they are left alone for a while",
+        details={"phase": "network", "retry_after": seconds},
+        next_actions=(f"ask again in {seconds:.0f} s",),
+    )
