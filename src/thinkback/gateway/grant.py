@@ -43,6 +43,16 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
     limits: Limits = Limits()
     expires: int | None = None
 
+    @property
+    def records(self) -> bool:
+        """Whether anything of a request is recorded."""
+        return self.recording != "off"
+
+    @property
+    def withholds(self) -> bool:
+        """Whether something of what is said is not to be recorded, and something is."""
+        return self.recording not in ("full", "off")
+
     def scope(self, end_user: str) -> bytes:
         """What neither a look-up nor a sealed value may leave: this tenant, key and end user, as 16 bytes."""
         named = f"{self.tenant}\n{self.key}\n{end_user}"

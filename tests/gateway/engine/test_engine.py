@@ -15,6 +15,7 @@ from thinkback.drive.http import AsyncHttpx2Transport, HttpResponse, Timeouts
 from thinkback.errors import NetworkError
 from thinkback.gateway.config.schema import Config, Records
 from thinkback.gateway.engine.engine import Engine
+from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant, Recording
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Head, Request, Response, TurnEnded
@@ -410,7 +411,7 @@ def test_two_requests_at_once_lose_nothing() -> None:
         bodies = [json.dumps(_request(messages=[*begun, {"role": "user", "content": word}])) for word in ("a", "bb")]
         await asyncio.gather(
             *(
-                made.respond(Incoming("openai-chat", body.encode(), {}, GRANT, "r"), sink)
+                respond(made, Incoming("openai-chat", body.encode(), {}, GRANT, "r"), sink)
                 for body, sink in zip(bodies, sinks, strict=True)
             )
         )

@@ -14,6 +14,7 @@ import msgspec
 from thinkback.drive.http import AsyncTransport, HttpResponse, Timeouts
 from thinkback.gateway.config.schema import Alias, Config, To, Upstream
 from thinkback.gateway.engine.engine import Engine
+from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant
 from thinkback.gateway.incoming import ClientGone, Front, Incoming, Notes
 from thinkback.gateway.secrets.sealing import Sealer
@@ -166,7 +167,7 @@ def ask(
     kept = sink or Kept()
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     incoming = Incoming(front, data, headers or {}, grant, "r1", model, streams)
-    asyncio.run(engine.respond(incoming, kept))
+    asyncio.run(respond(engine, incoming, kept))
     return kept
 
 

@@ -12,9 +12,11 @@ import pytest
 
 from thinkback.gateway.access.keys import Terms, grant_of, new_key
 from thinkback.gateway.config.schema import Config, Logs, Records, Server, Store
+from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.grant import OPEN, Budget, Grant
 from thinkback.gateway.incoming import Incoming, Notes, Sink
 from thinkback.gateway.refusals import Refused
+from thinkback.gateway.running import wiring
 from thinkback.gateway.running.wiring import Wired, open_behind
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import Metrics
@@ -53,8 +55,8 @@ async def opened(place: Path, **changes: object) -> Wired:
     return await open_behind(config(place, **changes), Log(Logs(), lambda line: None), Metrics())
 
 
-async def answers(incoming: Incoming, sink: Sink) -> None:
-    """An engine that answers with 30 tokens, 10 of them reasoning."""
+async def answers(engine: Engine, incoming: Incoming, sink: Sink) -> None:
+    """In place of the engine: answers with 30 tokens, 10 of them reasoning."""
     sink.notes.input_tokens, sink.notes.output_tokens, sink.notes.reasoning_tokens = 10, 20, 10
     await sink.start(200, {})
     await sink.end(b"{}")
@@ -72,7 +74,7 @@ def test_a_key_is_let_in_until_its_budget_is_spent(tmp_path: Path, monkeypatch: 
             await behind.admit("tb-wrong", "10.0.0.9")
         grant = await behind.admit(secret, "10.0.0.9")
         assert grant_of(row) == grant
-        monkeypatch.setattr(behind._engine, "respond", answers)
+        monkeypatch.setattr(wiring, "respond", answers)
         incoming, clients = Incoming("openai-chat", b"{}", {"idempotency-key": "1"}, grant, "r"), [Client(), Client()]
         for client in clients:
             with behind.entered(grant):

@@ -34,6 +34,11 @@ class Facts(msgspec.Struct, frozen=True):
     wants_usage: bool = True
     takes_reasoning: bool = True
 
+    @property
+    def hides_counts(self) -> bool:
+        """Whether token counts of a stream are for the gateway alone."""
+        return self.streams and not self.wants_usage
+
 
 _MESSAGES: Mapping[str, str] = {
     "anthropic": "messages",

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from thinkback.errors import StoreError, ThinkbackError
@@ -18,6 +19,7 @@ from thinkback.gateway.access.limits import Limiter
 from thinkback.gateway.access.spending import Spending
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.engine.engine import Engine
+from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant, Limits
 from thinkback.gateway.http.behind import Health, Listed
 from thinkback.gateway.incoming import Incoming, Sink
@@ -108,7 +110,7 @@ class Wired:
     async def respond(self, incoming: Incoming, sink: Sink) -> None:
         """Answer one request, and count what it used."""
         try:
-            await self._once.respond(incoming, sink, self._engine.respond)
+            await self._once.respond(incoming, sink, partial(respond, self._engine))
         finally:
             notes = sink.notes
             said = (notes.input_tokens, notes.output_tokens, notes.reasoning_tokens)

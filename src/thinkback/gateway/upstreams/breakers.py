@@ -9,6 +9,8 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
+from thinkback.errors import NetworkError, ProviderError
+
 _KEPT = 4096
 """Failing places that are remembered: clients may name models that do not exist."""
 
@@ -65,3 +67,11 @@ class Breakers:
     def open(self) -> list[Hashable]:
         """The keys that are left alone now."""
         return [key for key in self._states if self.rests_for(key) > 0]
+
+
+def is_of_the_place(error: Exception) -> bool:
+    """Whether the place that was asked is at fault, and not what it was asked."""
+    if isinstance(error, ProviderError):
+        status = int(str(error.details.get("status") or 0))
+        return status == 429 or not 400 <= status < 500
+    return isinstance(error, NetworkError)

@@ -1,0 +1,109 @@
+"""What goes upstream: the history and the client's parameters as a plan for one place, in the client's own bytes.
+
+Promises: reasoning is decided by compile on the history, as for any session; what is left out is named. Must not: send
+anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from thinkback.gateway.engine import spelling
+from thinkback.gateway.engine.asked import Asked
+from thinkback.gateway.engine.settings import Effective
+from thinkback.gateway.engine.taking_up import TakenUp
+from thinkback.gateway.headers import of_dialect
+from thinkback.gateway.incoming import Incoming
+from thinkback.gateway.recognition import references
+from thinkback.gateway.upstreams.routing import Route
+from thinkback.model.target import Settings, Target, merge, merge_headers
+from thinkback.settings import snapshot
+from thinkback.turn.dialects import dialect, front
+from thinkback.turn.plan import Plan
+from thinkback.turn.translation.translate import plan_without_refused, translate
+from thinkback.wire.result import WantedOptions
+
+_INCLUDE = "reasoning.includeInContext"
+
+
+class Planned(NamedTuple):
+    """``left`` names what the client asked for and this place cannot be."""
+
+    plan: Plan
+    left: tuple[str, ...]
+
+
+def planned(
+    asked: Asked, taken: TakenUp, route: Route, effective: Effective, defaults: Mapping[str, object]
+) -> Planned:
+    """The request to ``route``; ``defaults`` are the settings of the gateway. Raises what ``translate`` raises."""
+    target, incoming = route.target, asked.incoming
+    settings = _settings(asked, route, effective, defaults)
+    translated = translate(incoming.front, target, _params(asked, taken), settings)
+    if incoming.front != target.endpoint.dialect:
+        references.check(taken.known.drafts)
+    params = _with_options(asked, target, translated.params)
+    plan, refused = plan_without_refused(taken.history, target, translated.settings, params)
+    plan.settings = snapshot(translated.settings)
+    if taken.missing:
+        plan.remarks["not_found"] = "; ".join(f"{at}: {why}" for at, why in taken.missing)
+    if target.endpoint.stream_path:
+        plan.streams = asked.facts.streams
+    plan.headers = _headers(plan, route, incoming)
+    plan.authenticator = route.authenticator
+    return Planned(plan, (*translated.left, *refused))
+
+
+def body_of(plan: Plan, incoming: Incoming) -> bytes:
+    """What is sent: the plan's request, in the client's own bytes where both speak one dialect."""
+    written = bytes(plan)
+    if plan.target.endpoint.dialect != incoming.front:
+        return written
+    as_asked = front(incoming.front).as_asked
+    if as_asked is not None:
+        written = as_asked(incoming.body, written)
+    return spelling.spelled(incoming.body, written)
+
+
+def _settings(asked: Asked, route: Route, effective: Effective, defaults: Mapping[str, object]) -> Settings:
+    settings = effective.of(
+        defaults,
+        route.settings,
+        asked.incoming.grant.settings,
+        asked.incoming.headers,
+        route.target.endpoint.settings,
+    )
+    if _INCLUDE in settings.explicit or all(draft.kind != "reasoning" for draft in asked.request.drafts):
+        return settings
+    # A client that sends reasoning back wants it to go along, wherever it may.
+    return msgspec.structs.replace(settings, include_in_context=True, explicit=settings.explicit | {_INCLUDE})
+
+
+def _params(asked: Asked, taken: TakenUp) -> dict[str, Any]:
+    """The client's parameters; the conversation that it only names goes along whole."""
+    params = asked.request.params
+    if not (taken.known.previous and taken.goes_on):
+        return params
+    return {key: value for key, value in params.items() if key != "previous_response_id"}
+
+
+def _with_options(asked: Asked, target: Target, params: dict[str, Any]) -> dict[str, Any]:
+    """``params`` with what asks for a stream in the upstream's words, or in the client's own for its counts."""
+    endpoint, facts = target.endpoint, asked.facts
+    if asked.incoming.front != endpoint.dialect:
+        wanted = WantedOptions(facts.streams and not endpoint.stream_path, endpoint.stream_usage)
+        rest = {key: value for key, value in params.items() if key != "stream"}
+        return {**rest, **dialect(endpoint.dialect).options(wanted)}
+    if facts.hides_counts and endpoint.stream_usage:
+        return merge(params, dialect(endpoint.dialect).options(WantedOptions(facts.streams, usage=True)))
+    return params
+
+
+def _headers(plan: Plan, route: Route, incoming: Incoming) -> dict[str, str]:
+    headers = merge_headers(route.streaming if plan.streams else route.whole, plan.added_headers)
+    if incoming.front == route.target.endpoint.dialect:
+        headers = merge_headers(headers, of_dialect(incoming.front, incoming.headers))
+    return headers

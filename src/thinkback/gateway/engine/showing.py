@@ -1,0 +1,111 @@
+"""How a client is shown a response: under which id, with how much of its reasoning, what it keeps for the gateway.
+
+Promises: opaque values leave sealed, with the origin that they are good for. Must not: write a dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from thinkback.gateway.engine import client_state
+from thinkback.gateway.engine.asked import Asked
+from thinkback.gateway.incoming import Front, Notes
+from thinkback.gateway.secrets.sealing import Sealer
+from thinkback.model.blocks import Block, Origin
+from thinkback.turn.exchange import Exchange
+from thinkback.turn.plan import Plan
+from thinkback.turn.reading import end_user_of
+from thinkback.wire.writing import Shown
+
+_SHOWN_AS: Mapping[Front, str] = {
+    "openai-chat": "chatcmpl-",
+    "openai-responses": "resp_",
+    "anthropic": "msg_",
+    "gemini": "",
+}
+
+
+class Showing:
+    """How the responses to one request are shown; ``exchange`` gives the one that is under way.
+
+    ``began`` is when the request came, in microseconds UTC.
+    """
+
+    def __init__(self, asked: Asked, sealer: Sealer, began: int, exchange: Callable[[], Exchange | None]) -> None:
+        self._asked = asked
+        self._sealer = sealer
+        self._began = began
+        self._exchange = exchange
+        self._keepers: dict[str, client_state.Keeper] = {}
+
+    def is_native(self, plan: Plan) -> bool:
+        """Whether the client is given the upstream's own bytes."""
+        return plan.target.endpoint.dialect == self._asked.incoming.front and plan.wanted.include_in_response
+
+    def shown(self, plan: Plan) -> Shown:
+        """What a writer of the client's dialect is told of the response to ``plan``."""
+        exchange, facts = self._under_way(), self._asked.facts
+        takes = facts.takes_reasoning
+        return Shown(
+            id=shown_as(self._asked.incoming.front, exchange.response),
+            model=facts.model,
+            created=self._began // 1_000_000,
+            reasoning=plan.wanted.include_in_response and takes,
+            usage=facts.wants_usage,
+            state=self.keeper(plan).blocks if takes else _no_state,
+            block=exchange.block,
+            request=self._asked.request.params,
+        )
+
+    def keeper(self, plan: Plan) -> client_state.Keeper:
+        """Seals what the response to ``plan`` brings, for its client to keep."""
+        response = self._under_way().response
+        known = self._keepers.get(response)
+        if known is not None:
+            return known
+        target, scope, sealer = plan.target, self._asked.scope, self._sealer
+        origin = Origin(
+            dialect=target.endpoint.dialect,
+            endpoint=target.base_url,
+            requested_model=target.model,
+            account=target.account,
+            account_known=target.account_known,
+            end_user=end_user_of(target.rule.guard.end_user, plan.params),
+        )
+        minted = client_state.minted_of(plan.record()) if target.rule.prefix_bound else None
+        made = client_state.Keeper(lambda data: sealer.seal(data, scope), origin, response, minted)
+        self._keepers[response] = made
+        return made
+
+    def _under_way(self) -> Exchange:
+        exchange = self._exchange()
+        assert exchange is not None
+        return exchange
+
+
+def shown_as(front: Front, response: str) -> str:
+    """Our id of a response as a client of ``front`` reads it."""
+    return f"{_SHOWN_AS[front]}{response}"
+
+
+def headers(notes: Notes, left: Sequence[str]) -> dict[str, str]:
+    """What the gateway says of a response in its headers; ``left`` is what the upstream was not asked for."""
+    said = {
+        "thinkback-session": notes.session,
+        "thinkback-response": notes.response,
+        "thinkback-upstream": notes.upstream,
+        "thinkback-reattach": notes.reattach,
+        "thinkback-degraded": notes.degraded,
+        "thinkback-left-out": "; ".join(left),
+    }
+    return {name: _header(value) for name, value in said.items() if value}
+
+
+def _no_state(blocks: Sequence[Block]) -> str:
+    """Nothing for the client to keep: the gateway remembers."""
+    return ""
+
+
+def _header(value: str) -> str:
+    """``value`` as a header can carry it."""
+    return value.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")[:1000]
