@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
@@ -26,18 +28,23 @@ def open_reader(plan: Plan, response: str, content_type: str) -> ResponseReader:
 
 def _reader(plan: Plan, response: str, content_type: str, start: bytes) -> ResponseReader:
     target = plan.target
-    origin = Origin(
+    origin = msgspec.structs.replace(origin_of(plan), request=response)
+    framing = guess_framing(content_type, start)
+    options = ReadOptions(target.rule.reasoning_field)
+    return dialect(target.endpoint.dialect).reader(origin, framing, options, response)
+
+
+def origin_of(plan: Plan) -> Origin:
+    """Who mints what the response to ``plan`` brings."""
+    target = plan.target
+    return Origin(
         dialect=target.endpoint.dialect,
         endpoint=target.base_url,
         requested_model=target.model,
         account=target.account,
         account_known=target.account_known,
         end_user=end_user_of(target.rule.guard.end_user, plan.params),
-        request=response,
     )
-    framing = guess_framing(content_type, start)
-    options = ReadOptions(target.rule.reasoning_field)
-    return dialect(target.endpoint.dialect).reader(origin, framing, options, response)
 
 
 def end_user_of(path: str, params: dict[str, Any]) -> str:

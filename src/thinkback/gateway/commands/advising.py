@@ -13,8 +13,7 @@ from thinkback.errors import CredentialError, ThinkbackError
 from thinkback.gateway.config.checking import is_loopback, quoted
 from thinkback.gateway.config.schema import Config, To, Upstream
 from thinkback.gateway.running.places import state_place
-from thinkback.gateway.running.server import secret_of
-from thinkback.gateway.secrets.secret import read_secret
+from thinkback.gateway.secrets.secret import read_key, read_secret
 from thinkback.gateway.upstreams.routing import place_of
 from thinkback.rules import Rulebook
 from thinkback.session.config import keys
@@ -45,7 +44,7 @@ def absent(config: Config, environment: Mapping[str, str] = os.environ) -> Itera
         if asked and find_spec(package) is None:
             yield f"{path}: needs a package that is not installed; `pip install 'thinkback[{extra}]'`"
     for path, value, read in (
-        ("server.metrics_key", config.server.metrics_key, lambda value, _: secret_of(value)),
+        ("server.metrics_key", config.server.metrics_key, read_key),
         ("store.url", config.store.url, lambda _, environment: state_place(config.store, environment)),
         ("secrets.current", secrets.current, read_secret),
         ("secrets.previous", secrets.previous, read_secret),

@@ -169,7 +169,7 @@ class _Exchange:
         if outcome.error is not None or result is None:
             error = outcome.error or RuntimeError("the turn brought no response")
             if is_of_the_place(error):
-                self._choice.failed(type(error).__name__)
+                self._choice.failed()
             await self._fail(error)
             return
         self._choice.succeeded()

@@ -11,10 +11,10 @@ from thinkback.gateway.engine import client_state
 from thinkback.gateway.engine.asked import Asked
 from thinkback.gateway.incoming import Front, Notes
 from thinkback.gateway.secrets.sealing import Sealer
-from thinkback.model.blocks import Block, Origin
+from thinkback.model.blocks import Block
 from thinkback.turn.exchange import Exchange
 from thinkback.turn.plan import Plan
-from thinkback.turn.reading import end_user_of
+from thinkback.turn.reading import origin_of
 from thinkback.wire.writing import Shown
 
 _SHOWN_AS: Mapping[Front, str] = {
@@ -63,17 +63,9 @@ class Showing:
         known = self._keepers.get(response)
         if known is not None:
             return known
-        target, scope, sealer = plan.target, self._asked.scope, self._sealer
-        origin = Origin(
-            dialect=target.endpoint.dialect,
-            endpoint=target.base_url,
-            requested_model=target.model,
-            account=target.account,
-            account_known=target.account_known,
-            end_user=end_user_of(target.rule.guard.end_user, plan.params),
-        )
-        minted = client_state.minted_of(plan.record()) if target.rule.prefix_bound else None
-        made = client_state.Keeper(lambda data: sealer.seal(data, scope), origin, response, minted)
+        scope, sealer = self._asked.scope, self._sealer
+        minted = client_state.minted_of(plan.record()) if plan.target.rule.prefix_bound else None
+        made = client_state.Keeper(lambda data: sealer.seal(data, scope), origin_of(plan), response, minted)
         self._keepers[response] = made
         return made
 

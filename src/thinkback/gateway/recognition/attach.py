@@ -19,7 +19,7 @@ from thinkback.model.curation import Curation
 from thinkback.model.waiting import Waiting
 from thinkback.turn import orphans
 
-_OF_A_RESPONSE = frozenset({"response", "reasoning", "assistant", "tool_call", "other", "media"})
+OF_A_RESPONSE = frozenset({"response", "reasoning", "assistant", "tool_call", "other", "media"})
 
 
 def added(
@@ -46,7 +46,7 @@ def added(
         number = places.get(at, -1)
         if draft.kind == "tools":
             continue
-        if (number in restored or number in told) and draft.kind in _OF_A_RESPONSE:
+        if (number in restored or number in told) and draft.kind in OF_A_RESPONSE:
             if number not in told:
                 told.add(number)
                 rest += restored[number]

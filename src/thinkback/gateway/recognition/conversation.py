@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from thinkback.errors import WireError
 from thinkback.gateway.recognition import attach
+from thinkback.gateway.recognition.attach import OF_A_RESPONSE
 from thinkback.gateway.recognition.histories import Histories
 from thinkback.log import recognising, visible
 from thinkback.log.protocol import Seen, Sighting, Store
@@ -28,9 +29,6 @@ class InThread(Protocol):
     """Runs a call on a thread for the store."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
-
-
-OF_A_RESPONSE = frozenset({"response", "reasoning", "assistant", "tool_call", "other", "media"})
 
 
 class Request(NamedTuple):

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from thinkback.gateway.recognition.conversation import OF_A_RESPONSE, Found, InThread, Request, found_in
+from thinkback.gateway.recognition.attach import OF_A_RESPONSE
+from thinkback.gateway.recognition.conversation import Found, InThread, Request, found_in
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.gateway.storing import recording
 from thinkback.log.protocol import Seen, Store

@@ -10,12 +10,11 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from thinkback.errors import CredentialError, ThinkbackError
+from thinkback.errors import ThinkbackError
 from thinkback.gateway.config.reading import read_config
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.http.app import App
@@ -23,6 +22,7 @@ from thinkback.gateway.http.behind import Behind
 from thinkback.gateway.http.listening import Listener
 from thinkback.gateway.running import peers
 from thinkback.gateway.running.places import read_text
+from thinkback.gateway.secrets.secret import read_key
 from thinkback.gateway.telemetry.logs import Log, Value
 from thinkback.gateway.telemetry.metrics import Metrics
 
@@ -107,7 +107,7 @@ class _Running:
     def __init__(self, start: Start, config: Config, behind: Behind, log: Log, metrics: Metrics) -> None:
         self.config, self._start, self._behind, self._log = config, start, behind, log
         self.app = App(behind, config, log=log, metrics=metrics)
-        self.app.configure(behind, config, secret_of(config.server.metrics_key))
+        self.app.configure(behind, config, read_key(config.server.metrics_key, os.environ))
         self.listener = Listener(self.app, lambda: self.config.server, log)
         self._reloading: asyncio.Task[None] | None = None
 
@@ -121,7 +121,7 @@ class _Running:
             await asyncio.wait({before})
         try:
             config = self._start.config()
-            key = secret_of(config.server.metrics_key)
+            key = read_key(config.server.metrics_key, os.environ)
             await self._behind.configure(config)
         except (ThinkbackError, OSError, UnicodeError) as error:
             said = error.message if isinstance(error, ThinkbackError) else type(error).__name__
@@ -140,22 +140,6 @@ def fixed(old: Config, new: Config) -> dict[str, Value]:
     names += ["store"] if old.store != new.store else []
     names += ["secrets"] if old.secrets != new.secrets else []
     return {"needs_restart": ", ".join(names)} if names else {}
-
-
-def secret_of(reference: str) -> str:
-    """The secret that ``env:NAME`` or ``file:PATH`` names, ``""`` for none. Raises ``CredentialError``."""
-    kind, _, name = reference.partition(":")
-    if not reference:
-        return ""
-    found = ""
-    if kind == "env":
-        found = os.environ.get(name, "").strip()
-    else:
-        with suppress(OSError, UnicodeError):
-            found = Path(name).expanduser().read_text(encoding="utf-8").strip()
-    if not found:
-        raise CredentialError(f"there is no secret at {reference}", next_actions=("set it, or name another place",))
-    return found
 
 
 def _handle(running: _Running, stop: asyncio.Event) -> None:

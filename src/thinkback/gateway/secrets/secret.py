@@ -44,6 +44,26 @@ def read_reference(source: str, environment: Mapping[str, str]) -> bytes:
     )
 
 
+def text_of(source: str, environment: Mapping[str, str]) -> str:
+    """The same as text. Raises ``CredentialError``, also for what is none."""
+    try:
+        return read_reference(source, environment).decode()
+    except UnicodeDecodeError:
+        raise CredentialError(
+            "a key that the gateway is to use is no text", next_actions=(f"check {source}",)
+        ) from None
+
+
+def read_key(source: str, environment: Mapping[str, str]) -> str:
+    """The same where it may not be empty; ``""`` where no ``source`` is named. Raises ``CredentialError``."""
+    if not source:
+        return ""
+    found = text_of(source, environment)
+    if not found:
+        raise CredentialError(f"there is no secret at {source}", next_actions=("set it, or name another place",))
+    return found
+
+
 def own_secret(directory: Path) -> bytes:
     """The secret in ``directory``, made there, for its owner alone, where there is none. Raises ``CredentialError``."""
     path = directory / NAME

@@ -64,10 +64,6 @@ class Breakers:
         if len(self._states) > _KEPT:
             self._states.popitem(last=False)
 
-    def open(self) -> list[Hashable]:
-        """The keys that are left alone now."""
-        return [key for key in self._states if self.rests_for(key) > 0]
-
 
 def is_of_the_place(error: Exception) -> bool:
     """Whether the place that was asked is at fault, and not what it was asked."""

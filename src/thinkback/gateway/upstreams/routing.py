@@ -21,7 +21,7 @@ from thinkback.errors import CredentialError, NetworkError, NotFoundError, Think
 from thinkback.gateway.config.checking import REFERENCE
 from thinkback.gateway.config.schema import Alias, Config, To, Upstream
 from thinkback.gateway.grant import Grant
-from thinkback.gateway.secrets.secret import read_reference
+from thinkback.gateway.secrets.secret import text_of
 from thinkback.gateway.upstreams.breakers import Breakers
 from thinkback.model.blocks import Origin
 from thinkback.model.target import Target, model_matches
@@ -69,7 +69,6 @@ class Choice:
     def __init__(self, routes: Sequence[Route], breakers: Breakers) -> None:
         self._left = iter(routes)
         self._breakers = breakers
-        self.tried: dict[str, str] = {}
         self._is_told = False
         self._current = self._next()
         if self._current is None:
@@ -82,11 +81,11 @@ class Choice:
         return self._current
 
     def fail_over(self, reason: str) -> str:
-        """The current place did not answer, for ``reason``: go on to the next and name it; empty where none is left.
+        """The current place did not answer, whatever the ``reason``: go on to the next and name it.
 
-        Then the current one stays, and may be asked again.
+        Empty where none is left: then the current one stays, and may be asked again.
         """
-        self._note(reason)
+        self._breakers.failed(self.current.key)
         following = self._next()
         self._is_told = following is None
         if following is None:
@@ -98,14 +97,10 @@ class Choice:
         """The current place answered."""
         self._breakers.succeeded(self.current.key)
 
-    def failed(self, reason: str) -> None:
+    def failed(self) -> None:
         """The request failed here, in a way that ``fail_over`` was not told of: its response broke off, say."""
         if not self._is_told:
-            self._note(reason)
-
-    def _note(self, reason: str) -> None:
-        self.tried[f"{self.current.upstream}/{self.current.target.model}"] = reason
-        self._breakers.failed(self.current.key)
+            self._breakers.failed(self.current.key)
 
     def _next(self) -> Route | None:
         return next((route for route in self._left if self._breakers.admits(route.key)), None)
@@ -229,22 +224,15 @@ def place_of(upstream: Upstream, model: str) -> Place:
         model=model,
         endpoint=upstream.endpoint,
         base_url=upstream.base_url,
-        api_key=_text(f"file:{upstream.key_file}") if upstream.key_file else None,
+        api_key=text_of(f"file:{upstream.key_file}", os.environ) if upstream.key_file else None,
         key_env=upstream.key_env,
         headers_given={
-            name: _text(value) if REFERENCE.fullmatch(value) else value for name, value in upstream.headers.items()
+            name: text_of(value, os.environ) if REFERENCE.fullmatch(value) else value
+            for name, value in upstream.headers.items()
         },
         proxy=upstream.proxy or None,
         account=upstream.account,
     )
-
-
-def _text(reference: str) -> str:
-    """The key that ``env:NAME`` or ``file:PATH`` names."""
-    try:
-        return read_reference(reference, os.environ).decode()
-    except UnicodeDecodeError:
-        raise CredentialError("a key of an upstream is no text", next_actions=(f"check {reference}",)) from None
 
 
 def _shuffled(alias: Alias, chance: Callable[[], float]) -> list[To]:
