@@ -1,4 +1,4 @@
-"""Fixtures of the gateway's tests: a private CA, and both event loops."""
+"""Fixtures of the gateway's tests: a private CA, both event loops, and a referee with a key for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.drive.conftest import authority as authority
+from tests.gateway.harness.engines import KEY
 from tests.gateway.harness.upstreams import LOOPS
+from thinkback.referee import Referee
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])
@@ -17,3 +19,12 @@ def either_loop(request: pytest.FixtureRequest) -> Iterator[None]:
         LOOPS.append(pytest.importorskip("uvloop").new_event_loop)
     yield
     del LOOPS[1:]
+
+
+@pytest.fixture
+def referee(monkeypatch: pytest.MonkeyPatch) -> Iterator[Referee]:
+    """A referee, and the key that the gateway has for it."""
+    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "*")
+    with Referee() as running:
+        yield running

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from thinkback.drive.http import AsyncTransport, HttpResponse, Timeouts
+from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport, HttpResponse, Timeouts
 from thinkback.gateway.config.schema import Alias, Config, To, Upstream
 from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.engine.exchange import respond
@@ -25,6 +25,10 @@ from thinkback.rules import load_rulebook
 from thinkback.stores.memory import MemoryStore
 from thinkback.wire.writing import Problem
 
+DEEPSEEK, CLAUDE = "deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5"
+BOUND = "anthropic/claude-fable-5-2"
+JSON, SSE = "application/json", "text/event-stream"
+PLACES = {"deepseek": "http://deepseek.test/v1", "anthropic": "http://claude.test"}
 KEY = "sk-of-the-gateway-alone"
 GRANT = Grant("k1", name="a key")
 TOOL = {
@@ -221,3 +225,47 @@ def commits(engine: Engine, session: str = "") -> list[Commit]:
     info = log.find_session(session) if session else log.list_sessions()[0]
     assert info is not None
     return log.read(info.id, branch=info.branch)
+
+
+class Fresh:
+    """httpx2's transport, one for each event loop: each request of a test has its own."""
+
+    @asynccontextmanager
+    async def post(
+        self, url: str, headers: dict[str, str], body: bytes, timeouts: Timeouts
+    ) -> AsyncIterator[HttpResponse]:
+        transport = AsyncHttpx2Transport()
+        try:
+            async with transport.post(url, headers, body, timeouts) as response:
+                yield response
+        finally:
+            await transport.aclose()
+
+    async def aclose(self) -> None:
+        """Each is closed by its own loop."""
+
+
+def question(**more: Any) -> dict[str, Any]:
+    """A request of one question."""
+    return {"model": DEEPSEEK, "messages": [{"role": "user", "content": "Why?"}], **more}
+
+
+def chat(text: str, thought: str = "") -> bytes:
+    """A whole chat completion."""
+    message = {"role": "assistant", "content": text, **({"reasoning_content": thought} if thought else {})}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 7, "completion_tokens": 3}
+    return json.dumps({"id": "c1", "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+
+
+def chunks(thought: str, text: str, usage: bool = False) -> bytes:
+    """A stream of one."""
+    deltas: Sequence[dict[str, Any]] = [{"role": "assistant"}, {"reasoning_content": thought}, {"content": text}]
+    chunks: list[dict[str, Any]] = [{"id": "c1", "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"id": "c1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    if usage:
+        details = {"reasoning_tokens": 2}
+        counts = {"prompt_tokens": 7, "completion_tokens": 3, "completion_tokens_details": details}
+        chunks.append({"id": "c1", "choices": [], "usage": counts})
+    events = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+    return "".join([*events, "data: [DONE]\n\n"]).encode()

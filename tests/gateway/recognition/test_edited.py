@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.gateway.engine.test_engine import BOUND, Fresh
-from tests.gateway.harness.engines import KEY, ask, engine, forgetful_chat
+from tests.gateway.harness.engines import BOUND, Fresh, ask, engine, forgetful_chat
 from thinkback.referee import Referee
-
-
-@pytest.fixture
-def referee(monkeypatch: pytest.MonkeyPatch) -> Iterator[Referee]:
-    """A referee, and the key that the gateway has for it."""
-    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
-    with Referee() as running:
-        yield running
 
 
 def filled(message: dict[str, Any]) -> dict[str, Any]:

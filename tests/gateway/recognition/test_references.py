@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.gateway.engine.test_engine import CLAUDE, Fresh
-from tests.gateway.harness.engines import KEY, Kept, ask, engine
+from tests.gateway.harness.engines import CLAUDE, DEEPSEEK, Fresh, Kept, ask, engine
 from thinkback.gateway.grant import Grant
 from thinkback.referee import Referee
 
-DEEPSEEK, OPENAI = "deepseek/deepseek-v4-pro", "openai/gpt-5.6"
+OPENAI = "openai/gpt-5.6"
 TOOL = {
     "type": "function",
     "name": "get_weather",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 }
 ASKED = ("What is the weather in Oslo?", "And in Rome?", "Thank you. And in Bergen?")
-
-
-@pytest.fixture
-def referee(monkeypatch: pytest.MonkeyPatch) -> Iterator[Referee]:
-    """A referee, and the key that the gateway has for it."""
-    monkeypatch.setenv("THINKBACK_TEST_KEY", KEY)
-    with Referee() as running:
-        yield running
 
 
 def named(item: dict[str, Any]) -> dict[str, Any]:
