@@ -118,8 +118,6 @@ class _Exchange:
         self._notes.said.asked = self._asked.request.drafts
         self._showing = Showing(self._asked, self._engine.sealer, self._began, self._under_way)
 
-    # -- the request -----------------------------------------------------------------------------------------------
-
     async def _send(self) -> None:
         facts, history = self._asked.facts, self._taken.history
         origins = conversation.last_origins(history)
@@ -159,8 +157,6 @@ class _Exchange:
         self._choice = self._engine.router.choose(self._asked.facts.model, self._incoming.grant)
         body = canonical.encode({"input_tokens": self._plan().counts.effective})
         await self._relay.document(200, body)
-
-    # -- the response ----------------------------------------------------------------------------------------------
 
     async def _finish(self, outcome: events.Outcome) -> None:
         result = outcome.responses[-1][0] if outcome.responses else None

@@ -59,8 +59,6 @@ class Relay:
         self._rest = b""
         self._held: list[bytes] = []
 
-    # -- while it arrives ------------------------------------------------------------------------------------------
-
     def head(self, plan: Plan, status: int, content_type: str) -> None:
         """A response begins; a stream can be passed on as it is only where the client expects one."""
         self._plan = plan
@@ -104,8 +102,6 @@ class Relay:
         if data:
             await self._write(data if self.started else self._opening + data)
 
-    # -- its end ---------------------------------------------------------------------------------------------------
-
     async def end(self, result: ReadResult) -> None:
         """The response is stored: the rest goes out."""
         if self._passes and not self.streams:
@@ -142,8 +138,6 @@ class Relay:
         """``result`` with what the upstream's rule says of its counts."""
         assert self._plan is not None
         return counted_as(result, self._plan.target.rule.reasoning_tokens)
-
-    # -- bytes -----------------------------------------------------------------------------------------------------
 
     async def _write(self, data: bytes) -> None:
         if not self.started:
