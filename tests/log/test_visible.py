@@ -281,3 +281,11 @@ def test_ten_thousand_messages_take_as_long_as_ten_thousand_times_one() -> None:
     messages = said(drafts)
     assert 10_000 == len(messages) == len(chain([one.value for one in messages]))
     assert sum(len(one.at) for one in messages) == 15_000
+
+
+def test_white_space_plays_no_part_in_what_is_a_tag() -> None:
+    """A code span ends at a line's end, and where lines end is the client's affair."""
+    together = [Draft("response", Response(UPSTREAM), "r"), Draft("assistant", Text("</think>`<think>"), "r", 0)]
+    apart = [Draft("response", Response(UPSTREAM), "r"), Draft("assistant", Text("</think>` \n\n <think>"), "r", 0)]
+
+    assert [one.value for one in said(together)] == [one.value for one in said(apart)]
