@@ -84,3 +84,14 @@ def test_a_device_stays_everybodys(monkeypatch: pytest.MonkeyPatch) -> None:
     Audit("/dev/null").note("start")
 
     assert [] == changed
+
+
+def test_guesses_from_one_address_are_one_line(tmp_path: Path) -> None:
+    """However each of them ends: who has no key does not fill the disk."""
+    log = Audit(tmp_path / "audit.jsonl")
+    for ending in range(100):
+        log.refused("unknown_key", "10.0.0.9", ending=f"{ending:04}")
+    log.close()
+
+    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert [None, 99] == [line.get("more") for line in lines]

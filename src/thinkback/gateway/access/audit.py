@@ -54,7 +54,8 @@ class Audit:
         """
         if self._path is None:
             return
-        kind, now = (why, address, *facts.values()), self._clock()
+        # what a stranger may make up is no other kind: who guesses keys would fill the disk
+        kind, now = (why, address, facts.get("key")), self._clock()
         since, more = self._counts.get(kind, (None, 0))
         if since is not None and now - since < WINDOW:
             self._counts[kind] = (since, more + 1)
