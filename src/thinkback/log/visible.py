@@ -182,7 +182,7 @@ def _runs(units: Iterable[_Run]) -> Iterable[_Run]:
     run: _Run | None = None
     for unit in units:
         if unit.speaker == "assistant":
-            text = untagged("".join("".join(unit.texts).split()))
+            text = "".join(untagged("".join(unit.texts)).split())
             if not (text or unit.calls):
                 continue
             unit.texts = [text]
