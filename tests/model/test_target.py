@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.model.target import lookup, merge, model_matches
+from thinkback.model.target import lookup, merge, model_matches, without
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,12 @@ def test_what_lies_on_top_is_found(base: dict[str, Any], over: dict[str, Any]) -
     assert merged == merge(merged, over)
     assert merge({}, over) == over
     assert all(lookup(merged, key) == value for key, value in over.items() if not isinstance(value, dict))
+
+
+def test_what_stands_at_a_path_is_taken_away_with_tables_it_leaves_empty() -> None:
+    """Where there is nothing, nothing changes."""
+    params = {"a": {"b": {"c": 1}}, "d": {"e": 1, "f": 2}, "g": 3}
+
+    assert {"d": {"e": 1, "f": 2}, "g": 3} == without(params, "a.b.c")
+    assert {"a": {"b": {"c": 1}}, "d": {"e": 1}, "g": 3} == without(params, "d.f")
+    assert params == without(params, "g.h") == without(params, "x.y") == without(params, "x")
