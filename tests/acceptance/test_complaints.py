@@ -101,7 +101,7 @@ ROWS = (
     row(
         44,
         "tags split across chunks",
-        "wire/test_think_tags.py::test_pieces_join_to_the_input_and_cuts_do_not_matter",
+        "model/test_think_tags.py::test_pieces_join_to_the_input_and_cuts_do_not_matter",
     ),
     row(45, "silently worse without reasoning", "conformance/test_rows.py::test_without_its_row_a_model_is_not"),
     row(

@@ -37,14 +37,14 @@ ROWS = (
         6,
         "<think> in the text",
         f"{CAPTURE}reasoning_is_found_wherever_chat_completions_put_it",
-        "wire/test_think_tags.py::test_content_is_split_by_the_rules_at_every_cut",
+        "model/test_think_tags.py::test_content_is_split_by_the_rules_at_every_cut",
     ),
-    row(7, "<thinking>, <analysis> and others", "wire/test_think_tags.py::test_every_pair_of_tags_is_known"),
-    row(8, "fragmented and many tags", "wire/test_think_tags.py::test_content_is_split_by_the_rules_at_every_cut"),
+    row(7, "<thinking>, <analysis> and others", "model/test_think_tags.py::test_every_pair_of_tags_is_known"),
+    row(8, "fragmented and many tags", "model/test_think_tags.py::test_content_is_split_by_the_rules_at_every_cut"),
     row(
         9,
         "an unclosed tag is not in the answer",
-        "wire/test_think_tags.py::test_content_is_split_by_the_rules_at_every_cut",
+        "model/test_think_tags.py::test_content_is_split_by_the_rules_at_every_cut",
         f"{CHAT}test_content.py::test_tagged_reasoning_is_shown_before_its_closing_tag",
     ),
     row(

@@ -69,7 +69,7 @@ ROWS = (
     row(
         "A14",
         "unclosed, fragmented, split and quoted tags",
-        "wire/test_think_tags.py::test_content_is_split_by_the_rules_at_every_cut",
+        "model/test_think_tags.py::test_content_is_split_by_the_rules_at_every_cut",
         "wire/openai_chat/test_content.py::test_a_lone_closing_tag_reclassifies_what_was_shown",
     ),
     row(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import sys
 from pathlib import Path
 
@@ -10,20 +10,8 @@ _PACKAGE = str(Path(__file__).parent.parent)
 
 
 def new_id() -> str:
-    """A fresh random id. The system is asked for many at once: a program that makes several a request waits less."""
-    try:
-        return _ids.pop()
-    except IndexError:
-        drawn = os.urandom(_BYTES * _AT_ONCE).hex()
-        made = [drawn[at : at + 2 * _BYTES] for at in range(0, len(drawn), 2 * _BYTES)]
-        _ids.extend(made[1:])
-        return made[0]
-
-
-_BYTES, _AT_ONCE = 12, 64
-_ids: list[str] = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_ids.clear)
+    """A fresh random id."""
+    return secrets.token_hex(12)
 
 
 def outside() -> int:
