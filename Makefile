@@ -112,10 +112,10 @@ peers: .venv-peers/.ready ## other clients before the referee, beside thinkback;
 
 VERCEL := bench/gateway_clients/vercel
 
-$(VERCEL)/node_modules/.ready: $(VERCEL)/package-lock.json
+$(VERCEL)/node_modules/.ready: $(VERCEL)/package.json
 	@if command -v npm >/dev/null; then \
 		echo 'installing the packages of $(VERCEL)'; \
-		cd $(VERCEL) && npm ci --silent --ignore-scripts --no-audit --no-fund && touch node_modules/.ready; \
+		cd $(VERCEL) && npm install --silent --ignore-scripts --no-audit --no-fund && touch node_modules/.ready; \
 	else echo 'npm is not installed: the clients from there are left out'; fi
 
 clients: venv .venv-clients/.ready $(VERCEL)/node_modules/.ready ## real clients at the referee, alone and through the gateway; kept in docs/clients.md
