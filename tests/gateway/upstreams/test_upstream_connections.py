@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
@@ -19,6 +19,19 @@ from thinkback.gateway.upstreams.upstream import Upstream
 pytestmark = pytest.mark.usefixtures("either_loop")
 
 
+def connections_of(requests: int, serve: Callable[[socket.socket, int], None]) -> int:
+    """How many connections a server sees of requests that follow each other and are all answered."""
+
+    async def run(url: str) -> None:
+        async with opened() as transport:
+            for _ in range(requests):
+                assert b"ok" == (await one(transport, url))[2]
+
+    with Raw(serve) as server:
+        in_loop(run(server.url))
+        return server.connections
+
+
 def test_connection_is_kept_for_the_next_request() -> None:
     """One connection serves requests that follow each other, while they are read to their ends."""
 
@@ -26,14 +39,7 @@ def test_connection_is_kept_for_the_next_request() -> None:
         while asked(connection):
             connection.sendall(OK)
 
-    async def run(url: str) -> None:
-        async with opened() as transport:
-            for _ in range(3):
-                assert b"ok" == (await one(transport, url))[2]
-
-    with Raw(serve) as server:
-        in_loop(run(server.url))
-        assert 1 == server.connections
+    assert 1 == connections_of(3, serve)
 
 
 def test_kept_connection_that_was_closed_meanwhile_is_replaced() -> None:
@@ -45,14 +51,7 @@ def test_kept_connection_that_was_closed_meanwhile_is_replaced() -> None:
         if number == 0:
             asked(connection)
 
-    async def run(url: str) -> None:
-        async with opened() as transport:
-            for _ in range(2):
-                assert b"ok" == (await one(transport, url))[2]
-
-    with Raw(serve) as server:
-        in_loop(run(server.url))
-        assert 2 == server.connections
+    assert 2 == connections_of(2, serve)
 
 
 def test_connection_that_was_idle_for_long_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,14 +67,7 @@ def test_connection_that_was_idle_for_long_is_not_used(monkeypatch: pytest.Monke
                 connection.recv(1)
             ended.set()
 
-    async def run(url: str) -> None:
-        async with opened() as transport:
-            for _ in range(2):
-                assert b"ok" == (await one(transport, url))[2]
-
-    with Raw(serve) as server:
-        in_loop(run(server.url))
-        assert 2 == server.connections
+    assert 2 == connections_of(2, serve)
     assert ended.is_set()
 
 
@@ -87,14 +79,7 @@ def test_connection_with_more_than_was_asked_for_is_not_kept(more: bytes) -> Non
         if asked(connection):
             connection.sendall(OK + (more if number == 0 else b""))
 
-    async def run(url: str) -> None:
-        async with opened() as transport:
-            for _ in range(2):
-                assert b"ok" == (await one(transport, url))[2]
-
-    with Raw(serve) as server:
-        in_loop(run(server.url))
-        assert 2 == server.connections
+    assert 2 == connections_of(2, serve)
 
 
 def test_new_connection_that_is_closed_is_not_tried_again() -> None:
