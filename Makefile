@@ -11,8 +11,11 @@ comma := ,
 space := $(subst ,, )
 PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/$(package)/*))
 
+# Neighbours stay together: what a module starts, most workers that have tests of it need not start again.
+SPREAD = -q -n $(WORKERS) --dist worksteal
+
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test lint types layers format corpus soak conformance docs bench bench-gateway clients load peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients load peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,11 +37,46 @@ venv: .venv/.ready ## the environment for work on thinkback, in .venv
 demo: .venv-demo/.ready ## thinkback at work, with nothing installed but what it needs at run time
 	@PYTHONPATH=src .venv-demo/bin/python -c 'from thinkback.cli import main; main()' demo
 
-test: lint types layers ## everything that must hold before a change goes in
-	@$(BIN)/python -m coverage run -m pytest
+# What runs side by side prints one after the other, each when it is done.
+WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
+test: venv ## everything that must hold before a change goes in, side by side
+	@$(MAKE) --no-print-directory --keep-going -j5 $(WHOLE) lint types layers test-pure test-rest
+
+PURE_TESTS := $(foreach package,$(PURE),tests/$(package))
+
+test-pure: venv ## the tests of the pure packages alone, which cover them to 100 %, branches included
+	@$(BIN)/python -m coverage run -m pytest -q $(PURE_TESTS)
 	@$(BIN)/python -m coverage report --fail-under=100 --include='$(PURE_FILES)' > .uncovered.txt \
-		|| { cat .uncovered.txt; echo 'the pure packages must be covered to 100 %, branches included'; exit 1; }
+		|| { cat .uncovered.txt; echo 'the pure packages must be covered to 100 % by their own tests, branches included'; exit 1; }
 	@echo 'coverage of the pure packages: 100 %, branches included'
+
+# a number, or auto: as many as there are cores
+WORKERS ?= auto
+
+test-rest: venv ## all other tests, in WORKERS=auto processes
+	@$(BIN)/python -m pytest $(SPREAD) $(foreach place,$(PURE_TESTS),--ignore=$(place))
+
+VERSIONS ?= 3.12 3.13
+
+test-versions: ## all tests with every Python of VERSIONS="3.12 3.13" that is found, each in an environment of its own
+	@for version in $(VERSIONS); do \
+		for python in python$$version "$$HOME"/.pyenv/versions/$$version.*/bin/python; do \
+			if "$$python" -c '' 2>/dev/null; then \
+				$(MAKE) --no-print-directory test-version PYTHON="$$python" VERSION=$$version || exit 1; \
+				continue 2; \
+			fi; \
+		done; \
+		echo "Python $$version is not here: nothing was run with it"; \
+	done
+
+.venv-$(VERSION)/.ready: requirements/dev.txt pyproject.toml
+	$(call environment,.venv-$(VERSION),dev)
+	@.venv-$(VERSION)/bin/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+test-version: .venv-$(VERSION)/.ready
+	@.venv-$(VERSION)/bin/python -m pytest $(SPREAD) $(TESTS)
 
 lint: venv ## style and unused or undeclared dependencies
 	@$(BIN)/ruff check --quiet .
@@ -60,7 +98,8 @@ format: venv ## mend what can be mended without thinking
 
 corpus: venv ## every recorded exchange in THINKBACK_CORPUS; fails if one is left out
 	@test -d '$(CORPUS)' || { echo 'no corpus in $(CORPUS): set THINKBACK_CORPUS to its directory'; exit 1; }
-	@THINKBACK_CORPUS="$$(cd '$(CORPUS)' && pwd)" THINKBACK_CORPUS_STRICT=1 $(BIN)/python -m pytest -m corpus
+	@THINKBACK_CORPUS="$$(cd '$(CORPUS)' && pwd)" THINKBACK_CORPUS_STRICT=1 \
+		$(BIN)/python -m pytest $(SPREAD) -m corpus
 
 .venv-fuzz/.ready: requirements/fuzz.txt requirements/runtime.txt
 	$(call environment,.venv-fuzz,runtime)
@@ -75,11 +114,17 @@ fuzz: .venv-fuzz/.ready ## bytes of every kind into the parsers, SECONDS=60 each
 		PYTHONPATH=src:. .venv-fuzz/bin/python -m tests.fuzz.atheris_$$harness $(SECONDS) || exit 1; \
 	done
 
-soak: venv ## the tests that run for minutes
-	@$(BIN)/python -m pytest -m soak -s
+MINUTES ?= 60
+SEED ?=
+
+soak: venv ## laws with new examples, kills and crashes, for MINUTES=60; SEED=... repeats one
+	@$(BIN)/python -m scripts.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(TESTS)
 
 conformance: venv ## every dialect to every other and back, judged by the referee; kept in docs/conformance.md
 	@$(BIN)/python -m scripts.conformance
+
+old-logs: venv ## logs as this commit writes them, kept in tests/old_logs: the tests read them for good
+	@$(BIN)/python -m scripts.old_logs
 
 docs: venv ## the parts of the documentation that are made from the code
 	@$(BIN)/python -m scripts.cli_reference
@@ -90,6 +135,7 @@ bench: venv ## the benchmarks; results in bench/latest.json
 
 load: venv ## 64 sessions at once for two minutes: is a response lost, does memory grow, does the loop stand
 	@$(BIN)/python -m bench.load
+	@$(BIN)/python -m bench.hostile
 
 .venv-bench/.ready: requirements/bench-gateway.txt
 	$(call environment,.venv-bench,bench-gateway) \
@@ -121,18 +167,18 @@ $(VERCEL)/node_modules/.ready: $(VERCEL)/package.json
 clients: venv .venv-clients/.ready $(VERCEL)/node_modules/.ready ## real clients at the referee, alone and through the gateway; kept in docs/clients.md
 	@PYTHONPATH=src $(BIN)/python -m bench.gateway_clients
 
-requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv)
-	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv; UPGRADE=--upgrade for newer ones)
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--extra dev -o requirements/dev.txt pyproject.toml
-	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--constraint requirements/dev.txt -o requirements/runtime.txt pyproject.toml
-	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--extra peers -o requirements/peers.txt pyproject.toml
-	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--constraint requirements/peers.txt --extra clients -o requirements/clients.txt pyproject.toml
-	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--group pyproject.toml:fuzz -o requirements/fuzz.txt
-	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--group pyproject.toml:bench-gateway -o requirements/bench-gateway.txt
 	@! grep -nE '://|^-|@ ' requirements/*.txt || { echo 'an address got into the requirements'; exit 1; }
 

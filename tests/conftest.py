@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import hypothesis
 import pytest
 
 from tests.exchanges import Exchange, exchanges
@@ -16,19 +15,14 @@ from tests.exchanges import Exchange, exchanges
 if TYPE_CHECKING:
     from tests.stores.postgres_server import Server
 
-# Laws say what is true, not how long it takes: the machine that checks them may be busy. Where CI is set each build of
-# a commit tries the same examples, so that it says the same; elsewhere they are others each time.
-_PARENT = hypothesis.settings.get_profile("ci" if "CI" in os.environ else "default")
-hypothesis.settings.register_profile("steady", _PARENT, deadline=None)
-hypothesis.settings.load_profile("steady")
+pytest_plugins = ["thinkback.referee.fixture", "tests.effort"]
 
-pytest_plugins = ["thinkback.referee.fixture"]
-
-RAN = pytest.StashKey[set[tuple[str, int]]]()
+RAN: set[object] = set()
+"""File and place of each recorded exchange that a test reports, of whichever worker."""
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[RAN] = set()
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    RAN.update(found for name, found in report.user_properties if name == "exchange")
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +57,7 @@ def ran(request: pytest.FixtureRequest) -> Callable[[Exchange], None]:
     """Tells the count that a recorded exchange was really tested."""
 
     def note(exchange: Exchange) -> None:
-        request.config.stash[RAN].add((exchange.file, exchange.at))
+        request.node.user_properties.append(("exchange", f"{exchange.file} {exchange.at}"))
 
     return note
 
@@ -79,7 +73,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
     yield
-    ran = len(config.stash[RAN])
+    ran = len(RAN)
     if os.environ.get("THINKBACK_CORPUS"):
         terminalreporter.write_line(f"corpus: {ran} run, {len(list(exchanges())) - ran} not selected")
     else:
@@ -88,11 +82,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """``make corpus`` is strict: every exchange must have run."""
-    if not os.environ.get("THINKBACK_CORPUS_STRICT"):
+    if not os.environ.get("THINKBACK_CORPUS_STRICT") or hasattr(session.config, "workerinput"):
         return
     place = Path(os.environ.get("THINKBACK_CORPUS", ""))
     held = len(list(exchanges())) if place.is_dir() else 0
-    ran = len(session.config.stash[RAN])
-    if held == 0 or ran < held:
-        print(f"\ncorpus: only {ran} of {held} exchanges ran")
+    if held == 0 or len(RAN) < held:
+        print(f"\ncorpus: only {len(RAN)} of {held} exchanges ran")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
