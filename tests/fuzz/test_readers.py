@@ -11,7 +11,7 @@ import tracemalloc
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.dialects import DIALECTS, FRAMINGS, stream_of
@@ -85,7 +85,6 @@ def test_a_key_that_means_something_here_is_only_a_key_there(dialect: str, key: 
 
 @each_dialect
 @given(st.data(), st.integers(0, 2**16))
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_damaged_events_are_read_the_same_at_any_cut(dialect: str, data: st.DataObject, seed: int) -> None:
     """Values of any type in any place of an event, in any order: nothing raises, and deltas and blocks agree."""
     raw = data.draw(damaged_streams(dialect))
@@ -95,7 +94,6 @@ def test_damaged_events_are_read_the_same_at_any_cut(dialect: str, data: st.Data
 
 @each_dialect
 @given(st.integers(0, 10**6), st.integers(0, 40), st.binary(max_size=20), st.integers(0, 2**16))
-@settings(deadline=None)
 def test_damaged_bytes_are_read_the_same_at_any_cut(dialect: str, at: int, gone: int, new: bytes, seed: int) -> None:
     """Bytes cut out of a stream and others put in their place."""
     raw = streamed(dialect, values_of(dialect)[:4])
@@ -107,7 +105,7 @@ def test_damaged_bytes_are_read_the_same_at_any_cut(dialect: str, at: int, gone:
 @each_dialect
 @pytest.mark.parametrize("framing", FRAMERS)
 @given(st.binary(max_size=80) | st.text('{}[]":,\\n\r\n daté\u2028', max_size=80).map(str.encode), st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_bytes_in_any_framing_give_a_result(dialect: str, framing: Framing, raw: bytes, seed: int) -> None:
     """Whatever the framing was guessed to be, the body is read, and said to be incomplete if it has no words."""
     holds(dialect, framing, raw, seed)

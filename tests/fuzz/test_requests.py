@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.dialects import DIALECTS
@@ -56,7 +56,6 @@ def test_one_value_of_another_type_is_read_or_refused(dialect: str) -> None:
 
 @each_dialect
 @given(st.data())
-@settings(max_examples=100, deadline=None)
 def test_a_damaged_request_is_read_or_refused(dialect: str, data: st.DataObject) -> None:
     """Values of any type in any place of a request that was sound."""
     body = data.draw(damaged(REQUESTS[dialect]).filter(lambda value: isinstance(value, dict)))
@@ -68,7 +67,6 @@ def test_a_damaged_request_is_read_or_refused(dialect: str, data: st.DataObject)
 @given(
     st.dictionaries(st.sampled_from(KEYS), JUNK | st.lists(st.dictionaries(st.sampled_from(KEYS), JUNK), max_size=2))
 )
-@settings(deadline=None)
 def test_any_object_is_read_or_refused(dialect: str, body: dict[str, Any]) -> None:
     """JSON of any shape under the names that requests have."""
     adopt(dialect, body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
     Annotation,
     BranchSummary,
@@ -19,7 +19,7 @@ from thinkback.model.commits import (
     Tools,
     TurnEnded,
 )
-from thinkback.model.texts import text_of
+from thinkback.model.texts import text_of, thoughts_of
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,15 @@ from thinkback.model.texts import text_of
 def test_text(value: Payload, text: str) -> None:
     """Words and names, never what is opaque; nothing for what is said to nobody."""
     assert text == text_of(value)
+
+
+def test_thoughts_of_a_response_stand_apart() -> None:
+    """Without those that nobody may read, markers, and those that say nothing."""
+    blocks: list[Block] = [
+        ThinkingBlock("one"),
+        Text("x"),
+        ThinkingBlock("hidden", is_hidden=True),
+        ThinkingBlock(" "),
+        ThinkingBlock("two"),
+    ]
+    assert "one\n\ntwo" == thoughts_of(blocks)

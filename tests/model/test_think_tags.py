@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from thinkback.model.code_spans import CodeSpans
-from thinkback.model.think_tags import LONE_CLOSINGS, TAGS, TagSplitter, split_at
+from thinkback.model.think_tags import LONE_CLOSINGS, TAGS, TagSplitter, Where, split_at, untagged
 
 LONG = "x" * 4200
 
@@ -41,7 +41,12 @@ CASES = [
         "<b><think>a</think>b</think>c",
         "T(<b><think>a</think>b)L(</think>)T(c)",
     ),
-    ("upper case", "<THINK>a</THINK>", "T(<THINK>a</THINK>)"),
+    ("upper case", "<THINK>a</THINK>b", "O(<THINK>)R(a)C(</THINK>)T(b)"),
+    ("cases mixed", "<Think>a</tHINK>b[think]c[/Think]", "O(<Think>)R(a)C(</tHINK>)T(b)O([think])R(c)C([/Think])"),
+    ("a lone closing tag in upper case", "a</THINK>b", "T(a)L(</THINK>)T(b)"),
+    ("upper case with attributes", '<THINK a="B">c</think>', 'O(<THINK a="B">)R(c)C(</think>)'),
+    ("a letter that is another's upper case", "<thin\u212a>a", "T(<thin\u212a>a)"),
+    ("upper case in the answer", "a<THINK>b</think>c", "T(a<THINK>b</think>c)"),
     ("in a code span", "Use `<think>` and `</think>`.", "T(Use `<think>` and `</think>`.)"),
     ("in a fence", "a\n```xml\n<think>\n</think>\n```\nb", "T(a\n```xml\n<think>\n</think>\n```\nb)"),
     ("after a fence", "```\nx\n```\ny</think>z", "T(```\nx\n```\ny)L(</think>)T(z)"),
@@ -59,12 +64,30 @@ CASES = [
     ("a doubled bracket", "<<think>a", "T(<<think>a)"),
     ("a bracket in reasoning", "<think>a < b</think>", "O(<think>)R(a < b)C(</think>)"),
 ]
+# As above, where tags count anywhere in an answer.
+ANYWHERE = [
+    ("in the middle", "Hello <think>x</think> world", "T(Hello )O(<think>)R(x)C(</think>)T( world)"),
+    ("unclosed at the end", "Answer. <think>one two and", "T(Answer. )O(<think>)R(one two and)"),
+    ("at the start", "<think>a</think>b", "O(<think>)R(a)C(</think>)T(b)"),
+    ("twice", "a<THINK>b</think>c[think]d[/THINK]", "T(a)O(<THINK>)R(b)C(</think>)T(c)O([think])R(d)C([/THINK])"),
+    ("in a code span", "Use `<think>` and `</think>`.", "T(Use `<think>` and `</think>`.)"),
+    ("in a fence", "a\n```xml\n<think>\n</think>\n```\nb", "T(a\n```xml\n<think>\n</think>\n```\nb)"),
+    ("behind a span", "`a` <think>b</think>", "T(`a` )O(<think>)R(b)C(</think>)"),
+    ("a lone closing tag", "a</think>b", "T(a)L(</think>)T(b)"),
+    ("a second closing tag is text", "x<think>a</think>b</think>c", "T(x)O(<think>)R(a)C(</think>)T(b</think>c)"),
+]
+# As above, where no tag is read.
+OFF = [
+    ("a pair", "<think>a</think>b", "T(<think>a</think>b)"),
+    ("a lone closing tag", "a</think>b", "T(a</think>b)"),
+    ("half a tag", "<thi", "T(<thi)"),
+]
 KINDS = {"text": "T", "reasoning": "R", "open": "O", "close": "C", "lone_close": "L"}
 
 
-def split(pieces: list[str]) -> str:
+def split(pieces: list[str], where: Where = "start", *, exact: bool = False) -> str:
     """The pieces of a text in cuts, equal neighbours joined, as one string."""
-    splitter = TagSplitter()
+    splitter = TagSplitter(where, exact=exact)
     found: list[list[str]] = []
     for piece in [piece for cut in pieces for piece in splitter.feed(cut)] + splitter.close():
         assert piece.text
@@ -84,6 +107,31 @@ def test_content_is_split_by_the_rules_at_every_cut(name: str, content: str, exp
         assert expected == split([content[:at], content[at:]])
 
 
+@pytest.mark.parametrize(
+    ("where", "content", "expected"),
+    [("anywhere", *case[1:]) for case in ANYWHERE] + [("off", *case[1:]) for case in OFF],
+    ids=[f"anywhere, {case[0]}" for case in ANYWHERE] + [f"off, {case[0]}" for case in OFF],
+)
+def test_where_tags_count_is_a_choice(where: Where, content: str, expected: str) -> None:
+    """In all of the answer outside its code, or nowhere; equal whole, by character, and cut once at any place."""
+    assert expected == split([content], where)
+    assert expected == split(list(content), where)
+    for at in range(len(content)):
+        assert expected == split([content[:at], content[at:]], where)
+
+
+def test_tags_may_be_read_in_their_own_case_only() -> None:
+    """So they were when the first normal form of a visible message was made."""
+    assert "T(<THINK>a</THINK>b)" == split(["<THINK>a</THINK>b"], exact=True)
+    assert "O(<think>)R(a</THINK>)C(</think>)T(b)" == split(list("<think>a</THINK></think>b"), exact=True)
+    assert "O(<think>)R(a)C(</THINK>)T(</think>b)" == split(list("<think>a</THINK></think>b"))
+    assert ("<THINK>a</THINK>b", "b") == (untagged("<THINK>a</THINK>b", exact=True), untagged("<THINK>a</THINK>b"))
+    assert ("x <think>a</think>b", "x b") == tuple(untagged("x <think>a</think>b", where) for where in _PLACES)
+
+
+_PLACES: tuple[Where, ...] = ("start", "anywhere")
+
+
 @pytest.mark.parametrize(("opening", "closing"), TAGS, ids=[opening for opening, _ in TAGS])
 def test_every_pair_of_tags_is_known(opening: str, closing: str) -> None:
     """Each delimiter of the table is found, at the start and after a first block, by character too."""
@@ -101,6 +149,8 @@ def test_every_closing_tag_may_stand_alone(closing: str) -> None:
 
 
 MARKS = [tag for pair in TAGS[:9] for tag in pair] + [
+    "<THINK>",
+    "</Think>",
     "<",
     "</",
     "think",
@@ -118,18 +168,17 @@ MARKS = [tag for pair in TAGS[:9] for tag in pair] + [
 CONTENTS = st.lists(st.sampled_from(MARKS), max_size=12).map("".join)
 
 
-@given(CONTENTS, st.lists(st.integers(0, 80), max_size=4))
-@settings(max_examples=300)
-@example("`` `<think>", [])
-def test_pieces_join_to_the_input_and_cuts_do_not_matter(content: str, at: list[int]) -> None:
+@given(CONTENTS, st.lists(st.integers(0, 80), max_size=4), st.sampled_from(["start", "anywhere", "off"]))
+@example("`` `<think>", [], "start")
+def test_pieces_join_to_the_input_and_cuts_do_not_matter(content: str, at: list[int], where: Where) -> None:
     """For tags and code strewn anyhow: the pieces are the input again, equal at every cut."""
     places = [0, *sorted(min(place, len(content)) for place in at), len(content)]
     pieces = [content[start:end] for start, end in itertools.pairwise(places)]
-    splitter = TagSplitter()
+    splitter = TagSplitter(where)
     joined = "".join(piece.text for cut in pieces for piece in splitter.feed(cut))
 
     assert content == joined + "".join(piece.text for piece in splitter.close())
-    assert split([content]) == split(list(content)) == split(pieces)
+    assert split([content], where) == split(list(content), where) == split(pieces, where)
 
 
 @given(CONTENTS)
@@ -140,7 +189,11 @@ def test_reasoning_is_released_as_it_arrives(content: str) -> None:
         released += sum(len(piece.text) for piece in splitter.feed(character))
         held = content[released : at + 1]
 
-        assert not held or any(tag.startswith(held) for pair in TAGS for tag in pair) or held.startswith("<think")
+        assert (
+            not held
+            or any(tag.lower().startswith(held.lower()) for pair in TAGS for tag in pair)
+            or held.startswith("<think")
+        )
 
 
 CODE = [

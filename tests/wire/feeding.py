@@ -12,6 +12,8 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, content_slice
 from thinkback.model.commits import block_draft, decode_payload
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta, ToolCallDelta
+from thinkback.model.rule import Markers
+from thinkback.model.slices import BEGINS, CONTENT, ENDS, WITHIN
 from thinkback.turn.dialects import ResponseReader
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_chat.read import Reader
@@ -60,10 +62,10 @@ def fed(reader: ResponseReader, pieces: Iterable[bytes]) -> tuple[list[Delta], R
     return deltas, result
 
 
-def read(raw: bytes, field: str = "") -> ReadResult:
+def read(raw: bytes, field: str = "", leaked: Markers = "") -> ReadResult:
     """The result of a body, streamed or whole, after checking that it is the same byte by byte and obeys the laws."""
     framing: Framing = "json" if raw.startswith(b"{") else "sse"
-    options = ReadOptions(field) if field else None
+    options = ReadOptions(field, leaked) if field or leaked else None
     return alike(raw, lambda pieces: feed(pieces, framing, options))
 
 
@@ -149,7 +151,7 @@ def content(blocks: Iterable[Block]) -> str:
     slices = [
         content_slice(block)
         for block in blocks
-        if isinstance(block, Text | ThinkingBlock) and block.source_field == "content"
+        if isinstance(block, Text | ThinkingBlock) and block.source_field in (CONTENT, BEGINS, WITHIN, ENDS)
     ]
     return canonical.whole("".join(slices))
 

@@ -96,9 +96,7 @@ def test_reasoning_without_text_has_its_place() -> None:
         ("text", 4),
         "hi",
     ] == book.take(TextDelta("hi", 4))
-    assert [END, ("thought", 5), ["end", "ThinkingBlock"]] == book.end(
-        *(block or Text("") for block in book.blocks), kept
-    )
+    assert [END, ["kept", "ThinkingBlock"]] == book.end(*(block or Text("") for block in book.blocks), kept)
 
 
 def test_a_block_that_comes_again_begins_again() -> None:
@@ -209,3 +207,26 @@ def test_every_state_is_given_once(blocks: list[Block], data: st.DataObject) -> 
         opened -= isinstance(step, list) and step[0] == "end"
         assert opened in (0, 1)
     assert 0 == opened
+
+
+def test_a_stream_does_not_end_in_a_state() -> None:
+    """What is known only behind the last block is left to the record, unless there is nothing else to show."""
+    late = Text("hi", carriers=SIGNED)
+    book = Playbook(None)
+    book.take(TextDelta("hi", 0))
+
+    assert [Ended("")] == book.order.end_of_stream([late])
+    assert [Kept("ThinkingBlock")] == Playbook(None).order.end_of_stream(
+        [ThinkingBlock("", signature="s", is_hidden=True)]
+    )
+
+
+def test_calls_wait_for_what_comes_before_them_where_nothing_is_recorded() -> None:
+    """A call begins once it is whole, behind the state of all that stands before it."""
+    call, other = ToolCall("c", "f", "{}"), ToolCall("d", "g", "{}")
+    book = Playbook(Text("hi"), call, recorded=False)
+
+    assert [("text", 0), "hi"] == book.take(TextDelta("hi", 0), ToolCallDelta(1, "c", "f", "{}"))
+    assert [END, ("call", 1, "c", "f"), "{}", END, ("text", 2), "so"] == book.take(TextDelta("so", 2))
+    signed = Text("hi", carriers=SIGNED)
+    assert [END, ["kept", "Text"], ("call", 3, "d", "g"), "{}", END] == book.end(signed, call, Text("so"), other)

@@ -85,3 +85,16 @@ def test_a_block_is_there_as_far_as_it_has_come() -> None:
     read.feed(b'data: {"choices":[{"index":0,"delta":{"content":"lo"}}]}\n\n')
 
     assert (Text("Hel"), Text("Hello"), None) == (half, read.block(0), read.block(1))
+
+
+@pytest.mark.parametrize("framing", ["sse", "json"])
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_part_of_a_million_values_is_not_read(name: str, framing: Framing) -> None:
+    """It would take a hundred times its size in memory, and nothing else would run meanwhile."""
+    read = reader(name, framing)
+    payload = b'{"a":[%b1]}' % (b"1," * 1_000_001)
+
+    assert [] == read.feed(b"data: %b\n\n" % payload if framing == "sse" else payload) + read.close()
+    error = read.result().response.error
+    assert error is not None
+    assert ("malformed", True) == (error.type, "1,000,000 values" in error.message)

@@ -96,7 +96,8 @@ class ThinkingBlock(_Part, frozen=True, tag="thinking"):
 class ToolCall(_Part, frozen=True, tag="tool_call"):
     """A call of a client-side tool. ``arguments`` is the source text as it came, never re-encoded.
 
-    ``source_field`` is ``tool_calls`` unless the call was found elsewhere (Kimi: inside the reasoning).
+    ``source_field`` is ``tool_calls`` or ``custom_tool_call`` unless the call leaked: then it is the field of reasoning
+    whose text held its markers.
     """
 
     id: str
@@ -151,6 +152,26 @@ class Unknown(_Part, frozen=True, tag="unknown"):
 
 
 Block: TypeAlias = Text | ThinkingBlock | ToolCall | ToolResult | Media | Unknown
+
+
+THOUGHT_FORMATS = (
+    *("parsed", "raw", "think_tags", "anthropic"),
+    *("reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "content"),
+    *("thinking", "redacted_thinking", "thought", "reasoningText", "redactedContent", "tool_plan"),
+)
+"""What reasoning by hand may say that it is from: how it was got, or the field that a dialect has it in."""
+
+_CALL_FIELDS = frozenset({"tool_calls", "custom_tool_call"})
+
+
+def is_leaked(call: ToolCall) -> bool:
+    """Whether the markers of ``call`` stood in reasoning: the provider did not say that it is a call."""
+    return call.source_field not in _CALL_FIELDS
+
+
+def is_place(block: ThinkingBlock) -> bool:
+    """Whether it only holds the place of reasoning that was not to be kept: without a word, a carrier, or an object."""
+    return block.kind == "none" and not (block.thought or block.signature or block.carriers or block.wire)
 
 
 def carriers_of(block: Block) -> tuple[Carrier, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 import msgspec
@@ -16,6 +17,8 @@ import msgspec
 T = TypeVar("T")
 Json: TypeAlias = bytes | bytearray | memoryview | str
 
+# The codec that would join them takes seconds for a text of many lone ones.
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _encoder = msgspec.json.Encoder(order="deterministic")
 _in_order = msgspec.json.Encoder()
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
@@ -92,8 +95,13 @@ def whole(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return _PAIR.sub(_joined, text)
     return text
+
+
+def _joined(pair: re.Match[str]) -> str:
+    high, low = map(ord, pair[0])
+    return chr(0x10000 + (high - 0xD800) * 0x400 + low - 0xDC00)
 
 
 def digest(data: bytes) -> str:

@@ -205,9 +205,12 @@ class PermissionDecision(msgspec.Struct, frozen=True, omit_defaults=True, gc=Fal
 
 
 class Repair(msgspec.Struct, frozen=True, omit_defaults=True, tag="repair"):
-    """A refused request was mended. ``blocks`` are commit hashes that compile reads as invalid for this target."""
+    """A refused request was mended. ``blocks`` are commit hashes that compile reads as invalid for this target.
 
-    stage: Literal["server_state", "restore", "server_drop", "block", "older_turns", "all"]
+    Of stage ``flatten`` they are responses, which go to it as text.
+    """
+
+    stage: Literal["server_state", "restore", "server_drop", "block", "older_turns", "all", "flatten"]
     blocks: tuple[str, ...]
     refusal: str
     endpoint: str

@@ -78,9 +78,11 @@ class Curation(msgspec.Struct):
         return surviving(edits[-1].value if edits else commit.value)
 
     def is_changed(self, commit: Commit) -> bool:
-        """Whether it says something else now than when it was stored; restoring the original takes that back."""
+        """Whether it says something else now than what is stored of it; restoring the original takes that back, unless
+        one of the two was erased.
+        """
         edits = self.edits.get(commit.hash)
-        return edits is not None and edits[-1].digest != commit.digest
+        return edits is not None and (edits[-1].digest != commit.digest or edits[-1].value != commit.value)
 
 
 def curate(commits: Sequence[Commit]) -> Curation:

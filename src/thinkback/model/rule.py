@@ -6,10 +6,15 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from thinkback.model.think_tags import Where
+
 Demand: TypeAlias = Literal["must", "should", "may", "never"]
 Later: TypeAlias = Literal["must", "must-after-tools", "should", "may", "never"]
 Form: TypeAlias = Literal["none", "field", "details", "tags", "native"]
-MissingStep: TypeAlias = Literal["placeholder", "dummy", "thinking-off-for-this-turn", "none"]
+Markers: TypeAlias = Literal["", "kimi"]
+MissingStep: TypeAlias = Literal[
+    "placeholder", "dummy", "thinking-off-for-this-turn", "flatten-exchange-to-text", "none"
+]
 SystemPlace: TypeAlias = Literal["", "top", "late", "inline", "lead"]
 
 
@@ -70,12 +75,14 @@ class Difference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What goes along with what compile sends: parameters (``{"thinking": {"keep": "all"}}``) and headers.
 
-    ``asked``: only where a person asked for it; the endpoint has a good default of its own.
+    ``asked``: only where a person asked for it; the endpoint has a good default of its own. ``unless`` are dotted paths
+    of parameters that exclude it: where the request has one of them, it stays away.
     """
 
     params: dict[str, Any] = {}
     headers: dict[str, str] = {}
     asked: bool = False
+    unless: tuple[str, ...] = ()
 
 
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,7 +106,11 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     that the word is known and refused, so it is not sent. An effort that the table or the model lacks goes out as the
     nearest one. ``effort_budgets`` are tokens of the budget that stand for an effort, where there are no words.
 
+    ``display_with_tools`` are the words of ``display`` that are said otherwise where the request offers tools,
+    ``display_headers`` the headers that go with a word of ``display``.
+
     ``on`` and ``off`` are the parameters of ``reasoning.enabled``; ``always_on``: off is known to be refused.
+    ``off_hides``: no words of ``display`` go beside those of ``off``, which they would overrule.
     ``max_tokens`` is the dotted path of a token budget without small print, ``budget`` one with it. ``either``: effort
     and budget exclude each other, and the budget wins. ``aliases`` are dotted paths of further parameters that say the
     same, so that one of them suppresses ours.
@@ -110,11 +121,14 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on: dict[str, Any] = {}
     off: dict[str, Any] = {}
     always_on: bool = False
+    off_hides: bool = False
     max_tokens: str = ""
     budget: Budget | None = None
     either: bool = False
     aliases: tuple[str, ...] = ()
     display: dict[str, dict[str, Any]] = {}
+    display_with_tools: dict[str, dict[str, Any]] = {}
+    display_headers: dict[str, dict[str, str]] = {}
     verbosity: dict[str, dict[str, Any]] = {}
 
 
@@ -123,7 +137,8 @@ class Forbidden(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``allowed`` are values it takes in spite of it.
 
-    ``when``: only on requests that think, or only on those that do not.
+    ``when``: only on requests that think, or only on those that do not. ``beside``: only in requests that have these
+    parameters too (dotted path = value).
     """
 
     path: str
@@ -131,6 +146,7 @@ class Forbidden(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     values: tuple[Any, ...] = ()
     allowed: tuple[Any, ...] = ()
     when: Literal["thinking", "not-thinking", "always"] = "thinking"
+    beside: dict[str, Any] = {}
 
 
 class ServerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -171,8 +187,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is a parameter (dotted path = value) by which the user's own request turns retention on. ``thinks_unless`` is the
     parameter by which thinking (and with it the demand) is off; ``thinks_when`` the one without which it is off (all
     pairs of one table, any of the tables). An empty ``field`` is the name the text came in. ``as_received``:
-    of tags and details, reasoning goes back in the form it came in, whatever ``form`` says. ``refusals`` are regular
-    expressions found in the host's error texts when the reasoning sent back was wrong.
+    from tags and details reasoning goes back in the form it came in, whatever ``form`` says. ``refusals`` are regular
+    expressions found in the host's error texts when the reasoning sent back was wrong. ``leaked_calls`` names the
+    markers of calls that this host is known to leave in the reasoning of these models; nothing: markers are text.
 
     With ``form = "native"`` reasoning goes back in its place, as the block it was. ``need_signature`` (glob patterns of
     wire types) names blocks that must not go without their opaque value; ``follower``: reasoning must have something
@@ -183,8 +200,16 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on top, later ones among the messages; ``lead``: first among the messages, later ones told as the user's).
 
     ``off_with_tools``: the endpoint refuses tools together with reasoning, so that thinking is off where there are any.
-    ``default_system`` stands on top where there is no system message. ``needs_tools``: where there were calls, tools
-    must be offered; if none are wanted, those that were called are, with the parameters ``no_tools``.
+    ``default_system`` stands on top where there is no system message. ``after_results`` is a message of the user's that
+    stands between results and a system message, for models that take the latter for a part of the former.
+    ``needs_tools``: where there were calls, tools must be offered; if none are wanted, those that were called are, with
+    the parameters ``no_tools``.
+
+    ``unconfirmed``: by key of this row (dotted where it is nested), what no provider documents and nobody is known to
+    have tried.
+
+    ``reasoning_field`` is the only response field that is read as reasoning; ``tags``: where in a text tags make
+    reasoning of what stands between them.
 
     ``params`` and ``headers`` go with every request; ``limit_param`` is the output limit that must be given, and
     ``limit`` its value where the model's own is not known. ``forbids`` is refused before the network.
@@ -221,6 +246,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     controls: Controls = Controls()
     reasoning_tokens: Literal["inside", "added", "unknown"] = "inside"
     reasoning_field: str = ""
+    leaked_calls: Markers = ""
+    tags: Where = "start"
     server_drop: Switch | None = None
     server_state: ServerState | None = None
     off_with_tools: bool = False
@@ -232,6 +259,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dummy: str = ""
     system: SystemPlace = ""
     default_system: str = ""
+    after_results: str = ""
     needs_tools: bool = False
     no_tools: dict[str, Any] = {}
     params: dict[str, Any] = {}
@@ -240,6 +268,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: int = 0
     forbids: tuple[Forbidden, ...] = ()
     refusals: tuple[str, ...] = ()
+    unconfirmed: dict[str, str] = {}
     omits: tuple[Difference, ...] = ()
     adds: tuple[Difference, ...] = ()
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from thinkback.model.rule import Endpoint, ModelInfo, Rule
+from thinkback.model.think_tags import Where
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -29,9 +30,11 @@ class Settings(msgspec.Struct, frozen=True):
     foreign: Literal["drop", "summary", "text"] = "drop"
     keep_last: int | None = None
     carry: bool = False
-    display: Literal["auto", "summarized", "omitted"] = "auto"
+    display: Literal["auto", "summarized", "updates", "omitted"] = "auto"
     verbosity: Literal["low", "medium", "high"] | None = None
     strict: bool = False
+    tags: Where | None = None
+    field_name: str | None = None
     budget: int | None = None
     budget_action: Literal["warn", "step_down", "stop"] = "warn"
     server_state: bool = False
@@ -51,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True):
     display_language: Literal["auto", "en", "ja", "zh", "ko", "es", "fr", "de"] = "auto"
     permissions_mode: Literal["auto", "ask", "read_only"] = "auto"
     permissions_rules: str | None = None
+    shell_environment: str | None = None
     max_steps: int | None = None
     agents_depth: int = 1
     agents_parallel: int = 4

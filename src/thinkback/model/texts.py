@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
-from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
     Annotation,
     BranchSummary,
@@ -23,6 +24,15 @@ from thinkback.model.commits import (
     Usage,
     surviving,
 )
+
+BETWEEN_THOUGHTS = "\n\n"
+"""What parts the thoughts of one response where people read them; what goes back to a provider has rules of its own."""
+
+
+def thoughts_of(blocks: Iterable[Block]) -> str:
+    """The reasoning of a response as people read it: a blank line between thoughts, no markers, nothing said twice."""
+    found = (b.thought for b in blocks if isinstance(b, ThinkingBlock) and not (b.is_hidden or b.marker))
+    return BETWEEN_THOUGHTS.join(thought for thought in found if thought.strip())
 
 
 def text_of(value: Payload) -> str:

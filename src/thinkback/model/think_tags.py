@@ -5,9 +5,11 @@ released as it arrives, only a possible tag is held back (never more than its le
 Rules (wire-formats 4.2):
 
 - an opening tag counts at the start of the content, white space aside, and anywhere after a first tagged block
-  (models that think between the parts of an answer); after untagged answer text it is literal, and so is its end;
+  (models that think between the parts of an answer); after untagged answer text it is literal, and so is its end.
+  With ``anywhere`` it counts there too; with ``off`` no tag counts;
 - inside a code span or fence of the answer every tag is literal; inside reasoning only the closing tag counts;
-- a closing tag that was never opened makes what came before it reasoning (its opening tag stood in the prompt).
+- a closing tag that was never opened makes what came before it reasoning (its opening tag stood in the prompt);
+- upper and lower case are alike, but for ``exact``: so tags were read when format 1 of visible digests was made.
 
 Must not: know the dialect or build blocks.
 """
@@ -16,7 +18,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -46,40 +49,67 @@ TAGS: tuple[tuple[str, str], ...] = (
 # A lone closing tag is believed only for delimiters that stand for nothing else.
 LONE_CLOSINGS: tuple[str, ...] = tuple(close for _, close in TAGS if close != "<|end|>")
 
-_CLOSING_OF: dict[str, str] = dict(TAGS)
 _LONGEST = max(len(tag) for pair in TAGS for tag in pair)
 # <think signature="..."> and <think duration=...> occur; an attribute list longer than this is no tag.
 _NAMES = r"<(?:think|thinking|thought|reasoning)\s{1,99}"
 _WITH_ATTRIBUTES = _NAMES + r"[\w:-]{1,99}=[^<>]{0,4096}>"
-_ATTRIBUTES_BEGIN = re.compile(_NAMES + r"(?:[\w:-]{1,99}(?:=[^<>]{0,4096})?)?\Z")
+_ATTRIBUTES_BEGIN = _NAMES + r"(?:[\w:-]{1,99}(?:=[^<>]{0,4096})?)?\Z"
+_FIRST = re.compile(r"[<\[◁]")
+# So many characters are read again at most until a text has no reasoning left in it, so that no text takes long.
+_AGAIN = 1 << 18
 
 
-def _any_of(*patterns: str) -> re.Pattern[str]:
+class _Delimiters(NamedTuple):
+    """The tags as they are looked for, in the one or in either case; the texts among them are as ``folded``."""
+
+    folded: Callable[[str], str]
+    closing_of: dict[str, str]
+    lone: frozenset[str]
+    closing: dict[str, re.Pattern[str]]
+    before_tags: re.Pattern[str]
+    after_tags: re.Pattern[str]
+    attributes_begin: re.Pattern[str]
+    opening_begins: frozenset[str]
+    tag_begins: frozenset[str]
+
+
+def _any_of(flags: re.RegexFlag, *patterns: str) -> re.Pattern[str]:
     """One alternative per first character: that is what lets the search skip over plain text."""
     by_first: dict[str, list[str]] = {}
     for pattern in patterns:
         first = pattern[:2] if pattern.startswith("\\") else pattern[0]
         by_first.setdefault(first, []).append(pattern.removeprefix(first))
-    return re.compile("|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in by_first.items()))
+    return re.compile("|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in by_first.items()), flags)
 
 
-_OPENINGS = (*map(re.escape, _CLOSING_OF), _WITH_ATTRIBUTES)
-_AFTER_TAGS = _any_of(*_OPENINGS)
-_BEFORE_TAGS = _any_of(*_OPENINGS, *map(re.escape, LONE_CLOSINGS))
-_FIRST = re.compile(r"[<\[◁]")
-# A text is read so often at most, so that no text takes long.
-_TIMES = 4
-
-
-def _beginnings(tags: tuple[str, ...]) -> frozenset[str]:
+def _beginnings(tags: Iterable[str]) -> frozenset[str]:
     return frozenset(tag[:length] for tag in tags for length in range(1, len(tag)))
 
 
-_OPENING_BEGINS = _beginnings(tuple(_CLOSING_OF))
-_LONE = frozenset(LONE_CLOSINGS)
-_TAG_BEGINS = _OPENING_BEGINS | _beginnings(LONE_CLOSINGS)
+def _delimiters(folded: Callable[[str], str], flags: re.RegexFlag) -> _Delimiters:
+    closing_of = {folded(opening): folded(closing) for opening, closing in TAGS}
+    lone = frozenset(map(folded, LONE_CLOSINGS))
+    openings = (*map(re.escape, closing_of), _WITH_ATTRIBUTES)
+    return _Delimiters(
+        folded=folded,
+        closing_of=closing_of,
+        lone=lone,
+        closing={closing: re.compile(re.escape(closing), flags) for closing in closing_of.values()},
+        before_tags=_any_of(flags, *openings, *map(re.escape, sorted(lone))),
+        after_tags=_any_of(flags, *openings),
+        attributes_begin=re.compile(_ATTRIBUTES_BEGIN, flags),
+        opening_begins=_beginnings(closing_of),
+        tag_begins=_beginnings(closing_of) | _beginnings(lone),
+    )
+
+
+# Of other letters than those of ASCII a few are one of them in another case; they make no tag.
+_EITHER_CASE = _delimiters(str.lower, re.IGNORECASE | re.ASCII)
+_EXACT = _delimiters(str, re.NOFLAG)
 
 Kind: TypeAlias = Literal["text", "open", "reasoning", "close", "lone_close"]
+Where: TypeAlias = Literal["start", "anywhere", "off"]
+"""Where a tag counts: where reasoning may begin, in all of an answer, or nowhere."""
 
 
 class Piece(msgspec.Struct, gc=False):
@@ -90,17 +120,32 @@ class Piece(msgspec.Struct, gc=False):
 
 
 class TagSplitter:
-    """Feed ``content`` in any cuts; get pieces. One splitter per message."""
+    """Feed ``content`` in any cuts; get pieces. One splitter per message. ``exact``: tags are case-sensitive."""
 
-    __slots__ = ("_began", "_closing", "_code", "_held", "_literal", "_tagged")
+    __slots__ = (
+        "_anywhere",
+        "_began",
+        "_closing",
+        "_code",
+        "_folded",
+        "_held",
+        "_known",
+        "_literal",
+        "_off",
+        "_tagged",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, where: Where = "start", *, exact: bool = False) -> None:
+        self._known = _EXACT if exact else _EITHER_CASE
+        self._anywhere = where == "anywhere"
+        self._off = where == "off"
         self._held = ""
         self._closing = ""
         self._began = False
         self._tagged = False
         self._code = CodeSpans()
         self._literal: Counter[str] = Counter()
+        self._folded = ("", "")
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces that ``text`` completes."""
@@ -121,6 +166,8 @@ class TagSplitter:
         return self._split(self._held, final=True)
 
     def _split(self, text: str, final: bool) -> list[Piece]:
+        if self._off:
+            return [Piece("text", text)] if text else []
         pieces: list[Piece] = []
         position = 0
         self._held = ""
@@ -131,33 +178,44 @@ class TagSplitter:
 
     def _in_reasoning(self, text: str, start: int, final: bool, pieces: list[Piece]) -> int:
         closing = self._closing
-        at = text.find(closing, start)
+        at = self._place_of(closing, text, start)
         if at < 0:
-            end = len(text) if final else _held_from(text, start, closing)
+            end = len(text) if final else _held_from(text, start, closing, self._known.folded)
             if end > start:
                 pieces.append(Piece("reasoning", text[start:end]))
             self._held = text[end:]
             return len(text)
+        end = at + len(closing)
         if at > start:
             pieces.append(Piece("reasoning", text[start:at]))
-        pieces.append(Piece("close", closing))
+        pieces.append(Piece("close", text[at:end]))
         self._closing = ""
-        return at + len(closing)
+        return end
+
+    def _place_of(self, closing: str, text: str, start: int) -> int:
+        """Where the closing tag stands, -1 if nowhere; folding may change the length of what is not ASCII."""
+        if text.isascii() or self._known is _EXACT:
+            if self._folded[0] is not text:  # once for all tags in it
+                self._folded = (text, self._known.folded(text))
+            return self._folded[1].find(closing, start)
+        found = self._known.closing[closing].search(text, start)
+        return -1 if found is None else found.start()
 
     def _in_answer(self, text: str, start: int, final: bool, pieces: list[Piece]) -> int:
         """Release text up to the next tag that counts; returns where to go on."""
-        search = (_AFTER_TAGS if self._tagged else _BEFORE_TAGS).search
+        known = self._known
+        search = (known.after_tags if self._tagged else known.before_tags).search
         position = start
         while (found := search(text, position)) is not None:
             at, end = found.span()
             self._pass(text, position, at)
-            tag = found.group()
-            is_opening = tag not in _LONE
+            tag = known.folded(found.group())
+            is_opening = tag not in known.lone
             if self._counts(tag, is_opening):
                 if at > start:
                     pieces.append(Piece("text", text[start:at]))
-                pieces.append(Piece("open" if is_opening else "lone_close", tag))
-                self._closing = _closing_of(tag) if is_opening else ""
+                pieces.append(Piece("open" if is_opening else "lone_close", found.group()))
+                self._closing = self._closing_of(tag) if is_opening else ""
                 self._tagged = self._began = True
                 return end
             self._pass(text, at, end)
@@ -179,11 +237,15 @@ class TagSplitter:
             if not self._literal[tag]:
                 return True
             self._literal[tag] -= 1
-        elif self._tagged:
+        elif self._tagged or self._anywhere:
             return True
         else:
-            self._literal[_closing_of(tag)] += 1
+            self._literal[self._closing_of(tag)] += 1
         return False
+
+    def _closing_of(self, opening: str) -> str:
+        """The closing tag of an opening one, which may have attributes."""
+        return self._known.closing_of.get(opening) or f"</{opening[1:].split(None, 1)[0]}>"
 
     def _pass(self, text: str, start: int, end: int) -> None:
         """Answer text that goes by."""
@@ -195,27 +257,23 @@ class TagSplitter:
     def _tail(self, text: str, start: int) -> int:
         """Where the end of ``text`` begins that may turn out to be a tag; its length if none."""
         last = text.rfind("<", start)
-        if last >= 0 and _ATTRIBUTES_BEGIN.match(text, last):
+        known = self._known
+        if last >= 0 and known.attributes_begin.match(text, last):
             return last
-        begins = _OPENING_BEGINS if self._tagged else _TAG_BEGINS
+        begins = known.opening_begins if self._tagged else known.tag_begins
         for found in _FIRST.finditer(text, max(start, len(text) - _LONGEST + 1)):
-            if text[found.start() :] in begins:
+            if known.folded(text[found.start() :]) in begins:
                 return found.start()
         return len(text)
 
 
-def _closing_of(opening: str) -> str:
-    """The closing tag of an opening one, which may have attributes."""
-    return _CLOSING_OF.get(opening) or f"</{opening[1:].split(None, 1)[0]}>"
-
-
-def _held_from(text: str, start: int, mark: str) -> int:
+def _held_from(text: str, start: int, mark: str, folded: Callable[[str], str] = str) -> int:
     """Where the end of ``text`` begins that may turn out to be ``mark``; its length if none.
 
     The first character of a mark stands nowhere else in it, so only its last place matters.
     """
     at = text.rfind(mark[0], max(start, len(text) - len(mark) + 1))
-    return at if at >= 0 and mark.startswith(text[at:]) else len(text)
+    return at if at >= 0 and mark.startswith(folded(text[at:])) else len(text)
 
 
 def split_at(text: str, start: int, mark: str) -> tuple[int, int]:
@@ -224,26 +282,30 @@ def split_at(text: str, start: int, mark: str) -> tuple[int, int]:
     return (at, at) if at >= 0 else (-1, _held_from(text, start, mark))
 
 
-def is_plain(text: str) -> bool:
+def is_plain(text: str, *, exact: bool = False) -> bool:
     """Whether ``text``, whole as it is, has no tag in it: all of it is answer."""
-    return not ("<" in text or "[" in text or "◁" in text) or _BEFORE_TAGS.search(text) is None
+    if not ("<" in text or "[" in text or "◁" in text):
+        return True
+    return (_EXACT if exact else _EITHER_CASE).before_tags.search(text) is None
 
 
-def untagged(text: str) -> str:
-    """``text`` without the reasoning in it; of one that was untagged before it is the same."""
-    for _ in range(_TIMES):
-        if is_plain(text):
-            break
-        left = _outside(text)
+def untagged(text: str, where: Where = "start", *, exact: bool = False) -> str:
+    """``text`` without the reasoning in it; of one that was untagged before it is the same.
+
+    A text that was made to be read very often keeps what tags it then has.
+    """
+    again = max(_AGAIN, 4 * len(text))
+    while not is_plain(text, exact=exact) and again > 0:
+        left = _outside(text, TagSplitter(where, exact=exact))
         if left == text:
             break
+        again -= len(text)
         text = left
     return text
 
 
-def _outside(text: str) -> str:
+def _outside(text: str, splitter: TagSplitter) -> str:
     """What of ``text`` is no reasoning and no tag, read once."""
-    splitter = TagSplitter()
     kept: list[str] = []
     for piece in (*splitter.feed(text), *splitter.close()):
         if piece.kind == "lone_close":

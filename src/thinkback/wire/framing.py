@@ -23,8 +23,8 @@ _NAMED = re.compile(rb"^event: [^\n]*\ndata: ([^\n]+)(?:\n\n|\Z)", re.MULTILINE)
 _DATA = re.compile(rb"^data(?:: ?([^\n]*))?$", re.MULTILINE)
 
 
-# The end of an event: an empty line behind a line, whatever ends them.
-_BLANK = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+# How an empty line behind a line begins, whatever ends them.
+_BLANKS = (b"\n\n", b"\n\r", b"\r\r")
 
 
 class Framer(Protocol):
@@ -97,7 +97,9 @@ class SseFramer:
             found = _NAMED.findall(block)
             if block.count(b"\n") == 3 * len(found) - 2:
                 return found
-        return [data for event in block.split(b"\n\n") if (data := _data_of(event))]
+        if b"data" not in block:  # comments and empty lines, perhaps a million of them
+            return []
+        return [data for event in block.split(b"\n\n") if b"data" in event and (data := _data_of(event))]
 
 
 def _data_of(event: bytes) -> bytes:
@@ -165,13 +167,18 @@ FRAMERS: dict[Framing, Callable[[], Framer]] = {
 }
 
 
-def last_event(piece: bytes, mark: re.Pattern[bytes]) -> int:
-    """Where the server-sent event that has ``mark`` begins in a piece of a stream, -1 where none has."""
-    found = mark.search(piece)
-    if found is None:
+def last_event(piece: bytes, *marks: re.Pattern[bytes]) -> int:
+    """Where the server-sent event that has one of ``marks`` begins in a piece of a stream, -1 where none has.
+
+    Linear and fast where each mark begins with letters of its own: a piece may be one event of many megabytes.
+    """
+    found = [match.start() for mark in marks if (match := mark.search(piece))]
+    if not found:
         return -1
-    before = [match.end() for match in _BLANK.finditer(piece, 0, found.start())]
-    return before[-1] if before else 0
+    at = max((piece.rfind(blank, 0, min(found)) + 2 for blank in _BLANKS if blank in piece), default=0)
+    if at < 2:
+        return 0
+    return at + 1 if piece[at - 1 : at + 1] == b"\r\n" else at
 
 
 def guess_framing(content_type: str, start: bytes) -> Framing:

@@ -2,7 +2,9 @@
 
 Promises: one block is open at a time, and each begins once unless more of its text comes when it has ended; the state
 of each block that only its maker can read is given once the block is final: with a thought, or by itself, before the
-next block begins or at the end. Must not: know how a dialect writes any of it. Pure.
+next block begins or, of a whole response, at its end. A stream never ends in it: what is known too late is left to the
+record. Where there is none, calls begin once they are whole, behind the state of what came before. Must not: know how a
+dialect writes any of it. Pure.
 """
 
 from __future__ import annotations
@@ -122,11 +124,34 @@ class Order:
         while self._held:
             steps += self._release()
             steps += self._close()
+        last = max((at for at, block in enumerate(blocks) if self._says(block)), default=len(blocks))
         for index, block in enumerate(blocks):
-            if index not in self._done:
+            if index == last and isinstance(block, ToolCall):
+                for at in range(last + 1, len(blocks)):
+                    self._keep(at, blocks[at])
+            is_behind = index < self._next or index > last
+            # A thought without words is nothing but its state.
+            if index not in self._done and not (
+                is_behind and isinstance(block, ThinkingBlock) and not self._says(block)
+            ):
                 steps += self._whole(index, block)
             self._keep(index, block)
         return steps + self._flush()
+
+    def end_of_stream(self, blocks: Sequence[Block]) -> list[Step]:
+        """As ``end``, without a state behind what the model said last."""
+        steps = self.end(blocks)
+        return steps[:-1] if self._done and steps and isinstance(steps[-1], Kept) else steps
+
+    def _says(self, block: Block) -> bool:
+        """Whether anything of a block can be read."""
+        match block:
+            case ThinkingBlock():
+                return bool(block.thought) and not block.is_hidden and self._shown.reasoning
+            case Text():
+                return bool(block.text)
+            case _:
+                return isinstance(block, ToolCall)
 
     # -- pieces ----------------------------------------------------------------------------------------------------
 
@@ -144,7 +169,7 @@ class Order:
         return steps
 
     def _take_call(self, delta: ToolCallDelta) -> list[Step]:
-        if self._waits(delta):
+        if not self._shown.recorded or self._waits(delta):
             return []
         steps: list[Step] = []
         if self._kind != "call" or delta.index != self.at:
@@ -212,7 +237,8 @@ class Order:
     def _pass(self, index: int) -> list[Step]:
         """A block that the stream went on behind without a piece of it: it may have a state all the same."""
         block = self._block(index)
-        if isinstance(block, ThinkingBlock) and not block.thought:
+        is_held = isinstance(block, ToolCall) and not self._shown.recorded and _is_whole((block.arguments,))
+        if block is not None and (is_held or (isinstance(block, ThinkingBlock) and not block.thought)):
             return self._whole(index, block)
         if block is not None:
             self._keep(index, block)

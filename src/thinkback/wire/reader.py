@@ -17,6 +17,13 @@ from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
 from thinkback.wire.documents import read_object
 from thinkback.wire.framing import FRAMERS, Framer, Framing
+from thinkback.wire.halves import Halves, may_hold
+from thinkback.wire.result import AS_BUILT, ReadOptions
+from thinkback.wire.tagging import Tagging, split
+
+_LARGE = 256 * 1024
+_MOST_VALUES = 1_000_000
+_TOO_MANY = Failure(f"a part of the response has more than {_MOST_VALUES:,} values", type="malformed")
 
 
 class _Part(Protocol):
@@ -38,6 +45,8 @@ class BodyReader:
     _begun: Sequence[_Part]
     # What a stream consists of, as its failures call it.
     _unit = "an event"
+    # Set where the dialect's texts are blocks of their own, and its builders look for no tags in them.
+    _tagging: Tagging | None = None
 
     def __init__(self, origin: Origin, framing: Framing) -> None:
         self._origin = origin
@@ -46,6 +55,7 @@ class BodyReader:
         self._finish: str | None = None
         self._is_whole = False
         self._tail: Failure | None = None
+        self._halves = Halves()
         self._error: Failure | None = None
 
     def feed(self, data: bytes) -> list[Delta]:
@@ -55,13 +65,20 @@ class BodyReader:
         payloads = self._framer.feed(data)
         if not payloads:
             return []
+        if any(map(_has_too_many_values, payloads)):
+            self._error = _TOO_MANY
+            return []
         self._read(payloads)
-        return self._take()
+        deltas = self._take()
+        halves = self._halves
+        return self._shown(halves.joined(deltas) if halves.held is not None or may_hold(payloads) else deltas)
 
     def close(self) -> list[Delta]:
         """The body has ended: whatever was held back is read and released."""
         rest = self._framer.close()
         self._error = self._error or self._fault()
+        if self._error is None and any(map(_has_too_many_values, rest)):
+            self._error = _TOO_MANY
         if self._error is None and self._framing == "json":
             for document in rest:
                 self._read_document(document)
@@ -72,7 +89,8 @@ class BodyReader:
                 self._tail = Failure(f"the stream ended in the middle of {self._unit}", type="truncated")
                 self._error = None
         self._release()
-        return self._take()
+        shown = self._shown([*self._halves.joined(self._take()), *self._halves.released()])
+        return shown if self._tagging is None else self._tagging.end()
 
     def fail(self, failure: Failure) -> None:
         """The connection broke or the caller stopped reading; the first failure stays."""
@@ -85,7 +103,23 @@ class BodyReader:
 
     def block(self, index: int) -> Block | None:
         """The block at ``index`` as far as it has come; ``None`` where none was begun."""
+        if self._tagging is not None and self._tagging.finds:
+            blocks = self._split([part.block() for part in self._begun])
+            return blocks[index] if 0 <= index < len(blocks) else None
         return self._begun[index].block() if 0 <= index < len(self._begun) else None
+
+    def _look_for_tags(self, options: ReadOptions | None, response: str) -> None:
+        """Have reasoning between tags told from the texts that were begun."""
+        where = (options or AS_BUILT).tags
+        if where != "off":
+            self._tagging = Tagging(where, self._begun, response)
+
+    def _shown(self, deltas: list[Delta]) -> list[Delta]:
+        return deltas if self._tagging is None else self._tagging.show(deltas)
+
+    def _split(self, blocks: Sequence[Block]) -> list[Block]:
+        """``blocks`` with the reasoning between tags apart from the text it stood in."""
+        return list(blocks) if self._tagging is None else split(blocks, self._tagging.where)
 
     def _read_document(self, payload: bytes) -> None:
         """A body that is one JSON document."""
@@ -112,3 +146,10 @@ class BodyReader:
             self._error = body
             return None
         return body
+
+
+def _has_too_many_values(payload: bytes) -> bool:
+    """Whether a payload would take a hundred times its size as values. What stands in texts counts as well: a text of
+    that many commas is longer than any that a model writes.
+    """
+    return len(payload) > _LARGE and sum(map(payload.count, (b",", b"[", b"{"))) > _MOST_VALUES

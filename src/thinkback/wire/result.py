@@ -9,15 +9,26 @@ import msgspec
 
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Failure, Outcome, Response, Usage
+from thinkback.model.rule import Markers
+from thinkback.model.think_tags import Where
 
 Stop: TypeAlias = Literal["stop", "tool_calls", "length", "refusal", "safety", "paused", "error", ""]
 """Why a model stopped, in words that all dialects share; nothing while it has not said so."""
 
 
 class ReadOptions(msgspec.Struct, frozen=True):
-    """``reasoning_field``: the one message field that holds reasoning (no fallback to others when it is set)."""
+    """``reasoning_field``: the one message field that holds reasoning (no fallback to others when it is set).
+
+    ``leaked_calls``: markers of calls that are read as calls where they stand in reasoning; by default they are text.
+    ``tags``: where tags in a text make reasoning of what stands between them.
+    """
 
     reasoning_field: str = ""
+    leaked_calls: Markers = ""
+    tags: Where = "start"
+
+
+AS_BUILT = ReadOptions()
 
 
 class ReadResult(msgspec.Struct, frozen=True):
@@ -36,11 +47,16 @@ def stamped(result: ReadResult) -> ReadResult:
 
 
 class ReadRequest(msgspec.Struct, frozen=True):
-    """A request as values: ``drafts`` of its system, tools and messages in order, and what else stood in it."""
+    """A request as values: ``drafts`` of its system, tools and messages in order, and what else stood in it.
+
+    ``amid`` are parameters that stand among the messages, the last of each: a request in another dialect says them in
+    its own parameters.
+    """
 
     model: str
     drafts: tuple[Draft, ...]
     params: dict[str, Any]
+    amid: dict[str, Any] = {}
 
 
 class Report(msgspec.Struct, frozen=True):

@@ -22,11 +22,12 @@ from thinkback.wire.result import ReadResult
 class Shown(msgspec.Struct, frozen=True):
     """How a response is shown to the client that asked.
 
-    ``id`` is what the client may call it by, ``model`` the name it asked for, ``created`` seconds since 1970.
+    ``id`` is what the client may call it by, ``model`` the name it asked for, ``created`` seconds since 1970; ``now``
+    gives those of the moment, for what says when it was completed.
     ``reasoning``: readable reasoning is shown. ``usage``: token counts are shown in a stream. ``state`` gives the
     opaque value that a client may send back for ``blocks`` of the response, empty where there is nothing to keep;
     ``block`` is the block at an index as far as it has come. ``request`` has the members of the client's request that a
-    response of its dialect repeats, and may have others.
+    response of its dialect repeats, and may have others. ``recorded``: what the client is not given is kept elsewhere.
     """
 
     id: str
@@ -37,6 +38,8 @@ class Shown(msgspec.Struct, frozen=True):
     state: Callable[[Sequence[Block]], str] = lambda blocks: ""
     block: Callable[[int], Block | None] = lambda index: None
     request: Mapping[str, object] = {}
+    now: Callable[[], int] = lambda: 0
+    recorded: bool = True
 
 
 class Problem(msgspec.Struct, frozen=True):

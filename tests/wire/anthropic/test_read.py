@@ -89,6 +89,12 @@ STREAMS: list[tuple[str, list[Any], list[Block], list[Any]]] = [
         [{"type": "thinking", "thinking": "", "signature": "T"}],
     ),
     (
+        "an empty signature takes none away",
+        [OPEN_THOUGHT, signature("S"), signature(""), stops()],
+        [thinking("", "S")],
+        [{"type": "thinking", "thinking": "", "signature": "S"}],
+    ),
+    (
         "estimated tokens belong to the frame",
         [
             OPEN_THOUGHT,

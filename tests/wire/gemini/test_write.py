@@ -323,6 +323,28 @@ def test_a_result_gets_the_id_that_its_client_forgot(more: dict[str, Any]) -> No
     assert {"functionResponse": {"id": "c1", **part["functionResponse"]}} == json.loads(wire_object(draft.value))
 
 
+@pytest.mark.parametrize(
+    ("response", "content", "is_error"),
+    [
+        ({"result": "4"}, "4", False),
+        ({"output": "4"}, '{"output":"4"}', False),
+        ({"error": "no"}, "no", True),
+        ({"output": "4", "unit": "C"}, '{"output":"4","unit":"C"}', False),
+        ({"output": {"x": 1}}, '{"output":{"x":1}}', False),
+    ],
+)
+def test_the_object_around_a_text_is_no_part_of_a_result(
+    response: dict[str, Any], content: str, is_error: bool
+) -> None:
+    """Other dialects are told the text; in its own one it goes back as it came."""
+    part = {"functionResponse": {"id": "c1", "name": "f", "response": response}}
+    (draft,) = read_messages([{"role": "user", "parts": [part]}], str)
+
+    assert isinstance(draft.value, ToolResult)
+    assert (content, is_error) == (draft.value.content, draft.value.is_error)
+    assert part == json.loads(wire_object(draft.value))
+
+
 def test_a_result_without_any_call_is_kept() -> None:
     """It answers nothing that is known."""
     (draft,) = read_messages([{"role": "function", "parts": [{"functionResponse": {"name": "f"}}]}], str)

@@ -73,8 +73,7 @@ def state(blocks: Sequence[Block]) -> str:
 EXPECTED = [
     chunk(THOUGHT),
     chunk(ANSWER),
-    chunk(*CALLS, IMAGE),
-    {**chunk({"text": ""}, finishReason="STOP"), "usageMetadata": COUNTS},
+    {**chunk(*CALLS, IMAGE, finishReason="STOP"), "usageMetadata": COUNTS},
 ]
 
 
@@ -101,23 +100,34 @@ def test_a_stream_that_breaks_off_ends_with_the_error() -> None:
     ("blocks", "parts"),
     [
         (BLOCKS, [THOUGHT, ANSWER, *CALLS, IMAGE]),
-        (BLOCKS[:2], [THOUGHT, ANSWER, {"text": "", "thoughtSignature": armoured("tb1.AA")}]),
+        (BLOCKS[:2], [THOUGHT, {**ANSWER, "thoughtSignature": armoured("tb1.AA")}]),
         ([], [{"text": "", "thoughtSignature": armoured("tb1.AA")}]),
     ],
 )
 def test_a_whole_response_has_its_parts_in_order(blocks: Sequence[Block], parts: list[Any]) -> None:
-    """The state is on the first call, else on an empty text behind all else."""
+    """The state is on the first call, else on the last part, on an empty one where there is none."""
     found = {**chunk(*parts, finishReason="STOP"), "usageMetadata": COUNTS}
 
     assert found == json.loads(write_response(result(blocks), shown(state=state)))
 
 
 def test_a_stream_without_calls_has_the_state_in_the_last_response() -> None:
-    """An empty text carries it."""
-    writer = Writer(shown(state=state, usage=False))
-    last = json.loads(writer.end(result(BLOCKS[:2])).removeprefix(b"data: "))
+    """The last piece of text is held back for it; an empty one carries it where nothing was said."""
+    for deltas, text in ([TextDelta("an ", 1), TextDelta("answer", 1)], "answer"), ([], ""):
+        writer = Writer(shown(state=state, usage=False))
+        before = writer.show(deltas)
+        last = json.loads(writer.end(result(BLOCKS[:2])).removeprefix(b"data: "))
 
-    assert chunk({"text": "", "thoughtSignature": armoured("tb1.AA")}, finishReason="STOP") == last
+        assert text not in before.decode() or not text
+        assert chunk({"text": text, "thoughtSignature": armoured("tb1.AA")}, finishReason="STOP") == last
+
+
+def test_what_was_held_back_comes_before_an_error() -> None:
+    """A stream that fails has said all that came."""
+    writer = Writer(shown(state=state))
+
+    assert b"" == writer.show([TextDelta("an answer", 1)])
+    assert b"an answer" in writer.fail(Problem(502, "broke off")).split(b"\r\n\r\n")[0]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.feeding import check, cuts, each_byte
@@ -71,7 +71,6 @@ EVENTS = (
 
 
 @given(st.lists(EVENTS, max_size=8), st.sampled_from([b"\n", b"\r\n", b"\r"]), st.integers(0, 2**32))
-@settings(max_examples=300)
 def test_a_stream_reads_the_same_at_any_cut(events: list[Any], end: bytes, seed: int) -> None:
     """Deltas and result are equal whole, byte by byte and at random cuts, and the deltas join to the blocks."""
     raw = sse(*events, end=end)

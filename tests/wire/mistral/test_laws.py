@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.feeding import check, cuts, sse
@@ -55,7 +55,6 @@ EVENT = st.fixed_dictionaries(
 
 
 @given(st.binary(max_size=60) | st.lists(ANY | EVENT, max_size=4).map(sse), st.integers(0, 9))
-@settings(max_examples=300)
 def test_no_stream_makes_the_reader_raise(raw: bytes, seed: int) -> None:
     """Whatever comes, the result is the same at any cut, and the deltas say what the blocks say."""
     whole = feed([raw])
@@ -65,7 +64,6 @@ def test_no_stream_makes_the_reader_raise(raw: bytes, seed: int) -> None:
 
 
 @given(st.binary(max_size=60) | DELTA.map(body), st.integers(0, 9))
-@settings(max_examples=200)
 def test_no_body_makes_the_reader_raise(raw: bytes, seed: int) -> None:
     """The same for a body that is not streamed."""
     whole = feed([raw], "json")

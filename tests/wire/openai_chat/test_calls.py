@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.wire.feeding import body, calls, feed, read, reasoning, stream, thoughts
+from tests.wire.feeding import body, calls, chunk, feed, read, reasoning, sse, stream, thoughts
 from thinkback.model.blocks import Carrier, ToolCall
-from thinkback.model.deltas import ToolCallDelta
+from thinkback.model.deltas import ReasoningDelta, ToolCallDelta
 from thinkback.wire.openai_chat.kimi_calls import BEGIN, END, parse_section
 
 
@@ -174,7 +174,7 @@ def test_calls_inside_the_reasoning_become_calls() -> None:
         stream(*({"reasoning_content": c} for c in text)),
         body({"reasoning_content": text}),
     ):
-        result = read(raw)
+        result = read(raw, leaked="kimi")
 
         assert [("functions.day:0", "day", "{}"), ("functions.ns.week:1", "ns.week", "{}")] == calls(result)
         assert "a  b" == reasoning(result.blocks)
@@ -206,7 +206,7 @@ KIMI = [
 @pytest.mark.parametrize(("name", "text", "shown", "count"), KIMI, ids=[case[0] for case in KIMI])
 def test_a_malformed_section_stays_text(name: str, text: str, shown: str, count: int) -> None:
     """What is no section, or not a whole one, is reasoning like any other."""
-    result = read(stream(*({"reasoning": piece} for piece in text)))
+    result = read(stream(*({"reasoning": piece} for piece in text)), leaked="kimi")
 
     assert shown == reasoning(result.blocks)
     assert count == len(calls(result))
@@ -214,22 +214,58 @@ def test_a_malformed_section_stays_text(name: str, text: str, shown: str, count:
 
 
 PROPER = call(0, "functions.day:0", "day", "{}", extra=1)
+QUOTED: list[tuple[str, list[dict[str, Any]], str | None]] = [
+    ("an answer follows", [{"reasoning": f"a{ONE}"}, {"reasoning": "b"}, {"content": "c"}], "stop"),
+    ("an answer comes first", [{"content": "c"}, {"reasoning": f"a{ONE}b"}], "stop"),
+    ("a list of parts", [{"reasoning": f"a{ONE}b"}, {"content": [{"type": "text", "text": "c"}]}], "stop"),
+    ("a refusal", [{"reasoning": f"a{ONE}b"}, {"refusal": "c"}], "stop"),
+    ("a refusal and more", [{"reasoning": f"a{ONE}b"}, {"refusal": "c", "odd": 1}], "stop"),
+    ("the output limit", [{"reasoning": f"a{ONE}b"}], "length"),
+    ("a filter", [{"reasoning": f"a{ONE}b"}], "content_filter"),
+    ("no end", [{"reasoning": f"a{ONE}b"}], None),
+]
+
+
+@pytest.mark.parametrize(("name", "deltas", "finish"), QUOTED, ids=[case[0] for case in QUOTED])
+def test_markers_beside_an_answer_are_a_quotation(name: str, deltas: list[dict[str, Any]], finish: str | None) -> None:
+    """Where there is an answer, or no end that fits a call, all of it is reasoning, in order."""
+    result = read(stream(*deltas, finish=finish), leaked="kimi")
+
+    assert (f"a{ONE}b", []) == (reasoning(result.blocks), calls(result))
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_white_space_is_no_answer(blank: str) -> None:
+    """A content of nothing beside the markers makes them no quotation."""
+    assert 1 == len(calls(read(stream({"reasoning": ONE}, {"content": blank}), leaked="kimi")))
+
+
+def test_markers_are_reasoning_where_nobody_says_that_they_leak() -> None:
+    """Without the option nothing is held back, and nothing is a call."""
+    deltas, result = feed([sse(chunk({"reasoning": f"a{ONE}"})), sse(chunk({}, "stop"))])
+
+    assert [f"a{ONE}"] == [delta.text for delta in deltas if isinstance(delta, ReasoningDelta)]
+    assert (f"a{ONE}", []) == (reasoning(result.blocks), calls(result))
 
 
 @pytest.mark.parametrize(
     "deltas", [[{"reasoning": ONE}, {"tool_calls": [PROPER]}], [{"tool_calls": [PROPER]}, {"reasoning": ONE}]]
 )
 def test_a_call_that_the_server_parsed_as_well_is_one_call(deltas: list[dict[str, Any]]) -> None:
-    """The same id in the section and in its place is one call, whichever comes first."""
-    assert [("functions.day:0", "day", "{}")] == calls(read(stream(*deltas)))
+    """What the server says is a call is one; the markers are reasoning, whichever comes first."""
+    for result in (
+        read(stream(*deltas, finish="tool_calls"), leaked="kimi"),
+        read(stream(*({**delta, "odd": 1} for delta in deltas)), leaked="kimi"),
+    ):
+        assert [("functions.day:0", "day", "{}", "tool_calls")] == [
+            (b.id, b.name, b.arguments, b.source_field) for b in result.blocks if isinstance(b, ToolCall)
+        ]
+        assert ONE == reasoning(result.blocks)
 
 
-def test_reasoning_around_other_blocks_and_sections() -> None:
-    """A section after an answer opens a block of its own for its text."""
-    result = read(stream({"reasoning": "a"}, {"content": "b"}, {"reasoning": ONE}))
-
-    assert ["a", ""] == [block.thought for block in thoughts(result)]
-    assert ["", ONE] == [block.closing for block in thoughts(result)]
+def test_a_call_that_leaked_twice_is_one_call() -> None:
+    """The same id in two sections."""
+    assert 1 == len(calls(read(stream({"reasoning": ONE * 2}), leaked="kimi")))
 
 
 def test_ids_without_a_number_name_their_function() -> None:

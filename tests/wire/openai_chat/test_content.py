@@ -241,3 +241,20 @@ def test_lone_surrogates_survive_and_halves_of_a_pair_meet() -> None:
     assert ["a😀b\udc00", "\ud800", "😀"] == [
         block.thought if isinstance(block, ThinkingBlock) else visible([block]) for block in result.blocks
     ]
+
+
+def test_a_thinking_part_comes_in_fragments() -> None:
+    """Its texts are joined, whatever else is in it stays, and the signature is that of the whole."""
+    reference = {"type": "reference", "ids": [1]}
+    raw = stream(
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "a"}]}]},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": ""}, reference]}]},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "b"}], "signature": "s"}]},
+        {"content": "x"},
+    )
+    thought, answer = read(raw).blocks
+
+    assert isinstance(thought, ThinkingBlock)
+    assert ("ab", "s", Text("x")) == (thought.thought, thought.signature, answer)
+    said = [{"type": "text", "text": "ab"}, reference]
+    assert {"type": "thinking", "thinking": said, "signature": "s"} == json.loads(thought.wire)

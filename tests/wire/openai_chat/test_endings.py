@@ -88,6 +88,8 @@ DETAILS = {
 }
 USAGES = [
     ("everything", {"prompt_tokens": 1, "completion_tokens": 2, **DETAILS}, Usage(1, 2, 3, 4, 5)),
+    ("cache hits of Kimi", {"prompt_tokens": 9, "cached_tokens": 7}, Usage(9, None, None, 7)),
+    ("no cache hits of Kimi", {"prompt_tokens": 9, "cached_tokens": 0}, Usage(9, None, None, 0)),
     ("cache hits of DeepSeek", {"prompt_tokens": 1, "prompt_cache_hit_tokens": 7}, Usage(1, None, None, 7)),
     ("zero is reported", {"prompt_tokens": 0, "completion_tokens_details": {"reasoning_tokens": 0}}, Usage(0, None, 0)),
     ("null is not", {"prompt_tokens": None, "completion_tokens_details": None, "prompt_tokens_details": None}, Usage()),
@@ -158,6 +160,14 @@ def test_an_error_inside_a_stream_ends_it(name: str, event: dict[str, Any], expe
 def test_an_error_key_that_says_nothing_is_no_error(error: object) -> None:
     """Some hosts send the key in every chunk."""
     assert read(sse(chunk({"content": "a"}, error=error), chunk({}, "stop", error=error))).response.complete
+
+
+def test_a_sentence_in_place_of_a_path_belongs_to_the_message() -> None:
+    """A host that puts what is wrong into ``param`` is understood; a path there is no part of the words."""
+    missing = "The reasoning_content in the thinking mode must be passed back to the API."
+    told = {"error": {"code": "400", "message": "Param Incorrect", "param": missing, "type": ""}}
+    assert f"Param Incorrect: {missing}" == chunks.read_failure(400, told).message
+    assert "m" == chunks.read_failure(400, {"error": {"message": "m", "param": "messages[0].content"}}).message
 
 
 def test_what_a_router_passes_on_is_kept_apart() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.wire.feeding import ORIGIN, check, chunk, content, cuts, each_byte, feed, sse
@@ -104,29 +104,28 @@ TOPS = st.fixed_dictionaries(
 CHUNKS = st.builds(lambda delta, finish, top: chunk(delta, finish, **top), DELTAS, FINISHES, st.just({}) | TOPS)
 EVENTS = CHUNKS | CHUNKS | CHUNKS | JUNK
 ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
+OPTIONS = st.sampled_from([None, ReadOptions(leaked_calls="kimi")])
 
 
-@given(st.lists(CHUNKS, max_size=8), ENDS, st.integers(0, 2**32))
-@settings(max_examples=400)
+@given(st.lists(CHUNKS, max_size=8), ENDS, st.integers(0, 2**32), OPTIONS)
 def test_a_stream_reads_the_same_at_any_cut_and_its_deltas_say_what_its_blocks_say(
-    events: list[Any], end: bytes, seed: int
+    events: list[Any], end: bytes, seed: int, options: ReadOptions | None
 ) -> None:
     """Deltas and result are equal whole, byte by byte and at random cuts, and the deltas join to the blocks."""
     raw = sse(*events, end=end)
-    whole = feed([raw])
+    whole = feed([raw], options=options)
 
-    assert whole == feed(each_byte(raw))
-    assert whole == feed(cuts(raw, seed, 40))
+    assert whole == feed(each_byte(raw), options=options)
+    assert whole == feed(cuts(raw, seed, 40), options=options)
     check(*whole)
 
 
-@given(st.lists(st.builds(chunk, DELTAS, FINISHES), max_size=6))
-@settings(max_examples=200)
-def test_a_key_nobody_knows_changes_nothing_else(events: list[Any]) -> None:
+@given(st.lists(st.builds(chunk, DELTAS, FINISHES), max_size=6), OPTIONS)
+def test_a_key_nobody_knows_changes_nothing_else(events: list[Any], options: ReadOptions | None) -> None:
     """A stream reads the same with an unknown key in some of its chunks: fast and slow reading agree."""
     odd = [{**event, "odd": 1} if at % 2 else event for at, event in enumerate(events)]
     all_odd = [{**event, "odd": 1} for event in events]
-    (deltas, plain), *others = (feed([sse(*found)]) for found in (events, odd, all_odd))
+    (deltas, plain), *others = (feed([sse(*found)], options=options) for found in (events, odd, all_odd))
     for theirs, result in others:
         assert (deltas, plain.blocks, plain.usage) == (theirs, result.blocks, result.usage)
         assert header(plain) == header(result)
@@ -139,7 +138,6 @@ def header(result: ReadResult) -> tuple[Response, Any]:
 
 
 @given(st.lists(TEXTS, max_size=6))
-@settings(max_examples=400)
 @example(["<think>", "a</think>`<think>`", "\n```\n<think>\n```\n</think>"])
 @example(["lone </think>", "rest </think>"])
 def test_the_slices_of_content_join_to_content(texts: list[str]) -> None:
@@ -150,7 +148,6 @@ def test_the_slices_of_content_join_to_content(texts: list[str]) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["reasoning", "reasoning_content"]), TEXTS), max_size=6), TEXTS, TEXTS)
-@settings(max_examples=200)
 def test_a_field_and_tags_together_are_shown_once(fields: list[tuple[str, str]], thought: str, answer: str) -> None:
     """Reasoning in a field, then perhaps the same in tags: deltas and visible blocks agree."""
     raw = sse(*(chunk({name: text}) for name, text in fields), chunk({"content": f"<think>{thought}</think>{answer}"}))
@@ -165,7 +162,6 @@ def test_no_bytes_make_the_reader_raise(raw: bytes, framing: Framing) -> None:
 
 
 @given(st.lists(EVENTS, max_size=5), st.data())
-@settings(max_examples=300)
 def test_no_mutation_of_a_stream_makes_the_reader_raise(events: list[Any], data: st.DataObject) -> None:
     """Streams with bytes cut out, doubled or replaced, and events of any shape, give a result."""
     raw = bytearray(sse(*events))
@@ -179,7 +175,6 @@ def test_no_mutation_of_a_stream_makes_the_reader_raise(events: list[Any], data:
 
 
 @given(JUNK, JUNK, JUNK)
-@settings(max_examples=300)
 def test_no_shape_of_a_body_makes_the_reader_raise(message: Any, choice: Any, top: Any) -> None:
     """A body that is JSON but no chat completion gives a result."""
     for value in (
@@ -206,7 +201,7 @@ def test_deep_nesting_is_refused_rather_than_met_later(framing: Framing) -> None
 
 def survive(raw: bytes, framing: Framing) -> None:
     """The body can be read in two ways, with equal results, and every value has bytes."""
-    for options in (None, ReadOptions("reasoning")):
+    for options in (None, ReadOptions("reasoning", "kimi")):
         deltas, result = feed([raw], framing, options)
         assert (deltas, result) == feed([*each_byte(raw[:400]), raw[400:]], framing, options)
         for value in (*result.blocks, result.response):

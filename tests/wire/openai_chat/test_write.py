@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.feeding import ORIGIN, body, content, read, reasoning, stream
@@ -240,7 +240,6 @@ MESSAGES = st.fixed_dictionaries(
 
 
 @given(MESSAGES)
-@settings(max_examples=300)
 def test_a_message_that_is_read_and_written_is_the_same(message: dict[str, Any]) -> None:
     """Reasoning, content, calls and refusal of an assistant message come back as they were, keys aside."""
     result = read(body(message))

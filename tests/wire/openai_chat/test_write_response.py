@@ -84,6 +84,14 @@ def test_a_stream_has_the_role_first_and_the_usage_last() -> None:
     assert {**head, "choices": [], "usage": COUNTS} == chunks[-1]
 
 
+def test_a_stream_that_says_nothing_has_its_state_alone() -> None:
+    """There is nothing that it could stand beside."""
+    hidden = ReadResult(Response(ORIGIN, outcome="empty"), (ThinkingBlock("", is_hidden=True),), None)
+    events = Writer(Shown("resp-1", "asked-for", 7, state=state)).end(hidden).split(b"\n\n")
+
+    assert {"reasoning_details": DETAILS} == json.loads(events[0].removeprefix(b"data: "))["choices"][0]["delta"]
+
+
 def test_a_whole_response_is_one_completion() -> None:
     """Everything stands in the message of the one choice."""
     message = {

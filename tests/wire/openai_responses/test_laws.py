@@ -6,7 +6,7 @@ import itertools
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.feeding import check, cuts, each_byte
@@ -99,7 +99,6 @@ EVENTS = (
 
 
 @given(st.lists(EVENTS, max_size=8), st.integers(0, 2**32))
-@settings(max_examples=400)
 def test_any_stream_is_read_and_the_same_at_any_cut(events: list[Any], seed: int) -> None:
     """Nothing raises, cuts do not matter, and every value survives its bytes."""
     raw = sse(*events)
@@ -121,7 +120,6 @@ def test_any_bytes_are_read(raw: bytes) -> None:
 
 
 @given(ITEMS, st.booleans())
-@settings(max_examples=300)
 def test_a_stream_brings_what_the_body_would(items: list[Any], begun: bool) -> None:
     """The same blocks, and deltas that join to them, whether items begin, come in pieces, or come whole only."""
     events = [streamed for at, item in enumerate(items) for streamed in stream_of(item, at, begun)]
@@ -154,7 +152,6 @@ def stream_of(item: dict[str, Any], at: int, begun: bool) -> list[Any]:
 
 
 @given(ITEMS)
-@settings(max_examples=300)
 def test_what_goes_back_has_every_opaque_value_and_is_read_the_same(items: list[Any]) -> None:
     """Read, written, read again and written again: the same bytes, and each carrier as it came."""
     found = read_body(response(*items))
@@ -194,7 +191,6 @@ ENTRIES = (
 
 
 @given(st.lists(ENTRIES, max_size=4), JUNK, JUNK)
-@settings(max_examples=300)
 def test_any_input_is_read_or_refused_and_what_is_read_can_be_written(
     entries: list[Any], tools: Any, other: Any
 ) -> None:

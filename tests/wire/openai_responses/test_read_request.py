@@ -86,6 +86,25 @@ SAME: list[tuple[str, list[Any]]] = [
 ]
 
 
+def test_settings_among_the_items_are_parameters() -> None:
+    """Each stays until the next of its kind, for whoever asks in another dialect; no message tells it."""
+    entries = [
+        {"type": "configuration_update", "reasoning": {"effort": "low"}, "text": {"format": {"type": "text"}}},
+        USER,
+        {"type": "configuration_update", "reasoning": {"effort": "high"}},
+        {"type": "configuration_update", "reasoning": None},
+        {"type": "compaction_trigger"},
+    ]
+    read = read_request({"input": entries, "reasoning": {"effort": "none"}}, lambda: "r")
+    expected = {"reasoning": {"effort": "high"}, "text": {"format": {"type": "text"}}, "compaction_trigger": True}
+    assert (expected, {"reasoning": {"effort": "none"}}) == (read.amid, read.params)
+    assert [("", ())] * 4 == [
+        (draft.value.text, draft.value.parts)
+        for draft in read.drafts
+        if draft.kind == "system" and isinstance(draft.value, Message)
+    ]
+
+
 @pytest.mark.parametrize(("name", "entries"), SAME, ids=[case[0] for case in SAME])
 def test_input_is_written_as_it_was_read(name: str, entries: list[Any]) -> None:
     """The same JSON value, with tools and parameters."""

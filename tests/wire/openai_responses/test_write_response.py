@@ -111,7 +111,8 @@ def test_a_stream_has_one_item_after_another() -> None:
     opened, closed = stream[0]["response"], stream[-1]["response"]
     assert ["response.created", "response.in_progress"] == [event["type"] for event in stream[:2]]
     assert ("in_progress", [], None) == (opened["status"], opened["output"], opened["usage"])
-    assert {**opened, "status": "completed", "output": OUTPUT, "usage": COUNTS} == closed
+    ends = {"status": "completed", "completed_at": 7, "output": OUTPUT, "usage": COUNTS}
+    assert (None, {**opened, **ends}) == (opened["completed_at"], closed)
     summary = {"item_id": "rs_resp-1_0", "output_index": 0, "summary_index": 0}
     content = {"item_id": "msg_resp-1_1", "output_index": 1, "content_index": 0}
     arguments = {"item_id": "fc_resp-1_3", "output_index": 3}
@@ -247,13 +248,21 @@ def test_how_a_response_ended_is_said_in_words_of_this_dialect(
 
 
 def test_a_response_repeats_what_its_request_said() -> None:
-    """Members of the request that a response has, and what is usual where it said nothing."""
-    request = {"model": "m", "input": "?", "tools": [{"type": "function", "name": "f"}], "store": False, "user": None}
-    response = json.loads(write_response(result(), shown(request=request)))
+    """Members of the request that a response has, in full, and what is usual where it said nothing."""
+    schema = {"type": "json_schema", "name": "n", "schema": {}}
+    function, search = {"type": "function", "name": "f"}, {"type": "web_search"}
+    request: dict[str, Any] = {"model": "m", "input": "?", "tools": [function, search, 1], "store": False, "user": None}
+    request |= {"text": {"format": schema}, "reasoning": {"effort": "low"}}
+    response = json.loads(write_response(result(), shown(request=request, now=lambda: 9)))
 
-    assert (request["tools"], False, None) == (response["tools"], response["store"], response["user"])
+    in_full = {**function, "description": None, "parameters": None, "strict": None}
+    assert ([in_full, search, 1], False, None) == (response["tools"], response["store"], response["user"])
+    assert {"format": {**schema, "description": None, "strict": False}} == response["text"]
+    assert ({"effort": "low", "summary": None}, 9) == (response["reasoning"], response["completed_at"])
     assert ("auto", True, "asked-for") == (response["tool_choice"], response["parallel_tool_calls"], response["model"])
     assert {"input"} == request.keys() - response.keys()
+    odd = {"text": "odd", "tools": "odd", "reasoning": "odd"}
+    assert odd.items() <= json.loads(write_response(result(), shown(request=odd))).items()
 
 
 @pytest.mark.parametrize(

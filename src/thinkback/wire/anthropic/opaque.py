@@ -14,7 +14,10 @@ CLOSING = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 _OPAQUE = frozenset({b"signature", b"data", b"encrypted_content"})
 # What holds them: the content of a message, whole or in its first event, a block that begins, or what is added to one.
 _HOLDERS = frozenset({(b"content", b""), (b"message", b"content", b""), (b"content_block",), (b"delta",)})
-_END = re.compile(rb'"type"\s*:\s*"message_stop"|(?:\A|(?<=[\r\n]))event: ?message_stop')
+_ENDS = (
+    re.compile(rb'"type"\s*:\s*"message_stop"'),
+    re.compile(rb"event:(?<![^\r\n]event:) ?message_stop"),
+)
 
 
 def rewrite(payload: bytes, change: Callable[[str], str]) -> bytes:
@@ -26,7 +29,7 @@ def rewrite(payload: bytes, change: Callable[[str], str]) -> bytes:
 
 def ends(piece: bytes) -> int:
     """Where the event ``message_stop`` begins in a piece of a stream, -1 where it does not."""
-    return last_event(piece, _END) if b"message_stop" in piece else -1
+    return last_event(piece, *_ENDS) if b"message_stop" in piece else -1
 
 
 def _is_opaque(path: Sequence[bytes]) -> bool:

@@ -67,7 +67,8 @@ class Part:
                 self.pieces.append(value)
                 return [self.delta(value)]
         elif field in _OPAQUE:
-            self.whole[field] = value
+            if value or not self._opaque(field):
+                self.whole[field] = value
         else:
             self.added.setdefault(field, []).append(value)
         return []

@@ -47,7 +47,7 @@ _NO_ENVELOPE = ("content", "usage", "error")
 
 
 class Reader(BodyReader):
-    """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response, without options."""
+    """Feed bytes, get deltas; after ``close`` ask for ``result``. One reader per response."""
 
     def __init__(
         self, origin: Origin, framing: Framing = "sse", options: ReadOptions | None = None, response: str = ""
@@ -60,13 +60,14 @@ class Reader(BodyReader):
         self._parts = self._begun = list[Part]()
         self._at: dict[int, Part] = {}
         self._deltas: list[Delta] = []
+        self._look_for_tags(options, response)
         self._envelope: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
         error = self._error or self._unfinished()
-        blocks = tuple(part.block() for part in self._parts)
+        blocks = tuple(self._split([part.block() for part in self._parts]))
         stop = _STOPS.get(self.finish or "", "")
         response = Response(
             origin=msgspec.structs.replace(self._origin, served_model=self._word("model")),

@@ -1,10 +1,10 @@
 """Response writer of the ``anthropic`` dialect: a response of any dialect as a message, or as the events of one.
 
 Promises: an event is written when its delta comes; a thinking block ends in the state of its block as signature. The
-state of blocks that have no place for it goes into ``redacted_thinking``: in front of the next block where it is known
-by then, else at the end of a stream, and never at the end of a whole message, because an API of this dialect takes no
-message that ends in reasoning. Arguments that are no JSON object, which an input has to be, are put into one. Must not:
-write an opaque value of the provider's.
+state of blocks that have no place for it goes into ``redacted_thinking``: in front of the next block of a stream if it
+is known by then, in front of the last one of a whole message, and never at the end: clients read the last block as the
+answer, and an API of this dialect takes no message that ends in reasoning. Arguments that are no JSON object, which an
+input has to be, are put into one. Must not: write an opaque value of the provider's.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Writer:
         if problem is not None:
             return self.fail(problem)
         events: list[bytes] = []
-        self._write(self._order.end(result.blocks), events)
+        self._write(self._order.end_of_stream(result.blocks), events)
         reason, sequence = _stop(result.response)
         usage = _usage(result.usage if self._shown.usage else None)
         delta = b'{"type":"message_delta","delta":{"stop_reason":%b,"stop_sequence":%b},"usage":%b}'

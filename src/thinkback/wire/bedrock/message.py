@@ -9,6 +9,7 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
 from thinkback.model.deltas import ReasoningDelta, ToolCallDelta
+from thinkback.model.think_tags import Where
 from thinkback.wire.arrival import Arrival
 from thinkback.wire.bedrock import events
 from thinkback.wire.bedrock.parts import CallPart, OtherPart, ReasoningPart, RedactedPart
@@ -21,11 +22,11 @@ _Open = TextContent | ReasoningPart | RedactedPart | CallPart | OtherPart
 class MessageBuilder:
     """Give it events or whole content blocks, ``take`` what to show, ``close`` it, then ask for ``blocks``."""
 
-    def __init__(self, response: str = "") -> None:
+    def __init__(self, response: str = "", tags: Where = "start") -> None:
         self._arrival = Arrival(response)
         self.take = self._arrival.take
         self.parts = self._arrival.parts
-        self._text = TextChannel(self._arrival)
+        self._text = TextChannel(self._arrival, tags)
         self._open: dict[int, _Open] = {}
         self._reasons = False
 

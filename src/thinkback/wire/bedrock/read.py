@@ -19,7 +19,7 @@ from thinkback.wire.bedrock.message import MessageBuilder
 from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.reader import BodyReader
-from thinkback.wire.result import ReadOptions, ReadResult, outcome_of
+from thinkback.wire.result import AS_BUILT, ReadOptions, ReadResult, outcome_of
 from thinkback.wire.values import members_of, source_of
 
 # The provider's own filter stopped the response: what arrived is not the model's answer.
@@ -36,7 +36,7 @@ class Reader(BodyReader):
         self, origin: Origin, framing: Framing = "event-stream", options: ReadOptions | None = None, response: str = ""
     ) -> None:
         super().__init__(origin, framing)
-        self._message = MessageBuilder(response)
+        self._message = MessageBuilder(response, (options or AS_BUILT).tags)
         self._take = self._message.take
         self._begun = self._message.parts
         self._usage: Any = None

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.deltas import ReasoningDelta, Reclassified, TextDelta
-from thinkback.model.think_tags import Piece, TagSplitter
+from thinkback.model.think_tags import Piece, TagSplitter, Where
 from thinkback.wire.arrival import Arrival, join
 from thinkback.wire.bedrock.blocks import TEXT_BEGINS, TEXT_ENDS, TEXT_WITHIN
 
@@ -60,9 +60,9 @@ class TextChannel:
 
     __slots__ = ("_arrival", "_content", "_tags")
 
-    def __init__(self, arrival: Arrival) -> None:
+    def __init__(self, arrival: Arrival, tags: Where = "start") -> None:
         self._arrival = arrival
-        self._tags = TagSplitter()
+        self._tags = TagSplitter(tags)
         self._content: TextContent | None = None
 
     def begin(self) -> TextContent:

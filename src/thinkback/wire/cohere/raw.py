@@ -6,6 +6,7 @@ from typing import Any
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
+from thinkback.model.slices import whole
 from thinkback.wire.cohere.blocks import wire_object
 from thinkback.wire.result import ReadResult
 
@@ -15,7 +16,7 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
     response, usage = result.response, result.usage
     message: dict[str, Any] = {"role": "assistant"}
     items = []
-    for block in result.blocks:
+    for block in whole(result.blocks):
         if isinstance(block, ToolCall):
             message.setdefault("tool_calls", []).append(canonical.decode(wire_object(block)))
         elif isinstance(block, ThinkingBlock) and block.source_field == "tool_plan":

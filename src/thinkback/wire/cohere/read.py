@@ -32,6 +32,7 @@ class Reader(BodyReader):
         self._message = MessageBuilder(response)
         self._take = self._message.take
         self._begun = self._message.parts
+        self._look_for_tags(options, response)
         self._id = ""
         self._usage: Any = None
         self._envelope: dict[str, Any] = {}
@@ -41,7 +42,7 @@ class Reader(BodyReader):
         """The response as values; call after ``close``."""
         stop = events.STOPS.get(self._finish or "", "")
         error = self._error or self._unfinished()
-        blocks = self._message.blocks()
+        blocks = tuple(self._split(self._message.blocks()))
         envelope = {**self._envelope, **({"logprobs": self._logprobs} if self._logprobs else {})}
         response = Response(
             origin=self._origin,

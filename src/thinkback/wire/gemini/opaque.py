@@ -15,8 +15,8 @@ from thinkback.wire.splicing import spliced
 
 MARKED = re.compile(rb'"thought(?:Signature|_signature)"\s*:\s*"[^"]')
 _NAMES = ([b"thoughtSignature"], [b"thought_signature"])
-_LAST = re.compile(rb'"(?:finishReason|finish_reason)"\s*:\s*"')
-_BEGINS = re.compile(rb"(?:\A|(?<=[\r\n]))data:")
+_LAST = re.compile(rb'"finish(?:Reason|_reason)"\s*:\s*"')
+_BEGINS = re.compile(rb"data:(?<![^\r\n]data:)")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 

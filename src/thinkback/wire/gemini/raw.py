@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thinkback.model import canonical
+from thinkback.model.slices import whole
 from thinkback.wire.gemini.blocks import wire_object
 from thinkback.wire.result import ReadResult
 
@@ -15,7 +16,7 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
     envelope: dict[str, Any] = canonical.decode(response.envelope) if response.envelope else {}
     candidate: dict[str, Any] = envelope.pop("candidate", {})
     others: list[Any] = envelope.pop("candidates", [])
-    parts = [canonical.decode(wire_object(block)) for block in result.blocks]
+    parts = [canonical.decode(wire_object(block)) for block in whole(result.blocks)]
     if parts:
         candidate["content"] = {**candidate.get("content", {}), "parts": parts}
     if response.finish is not None:

@@ -59,6 +59,7 @@ class Reader(BodyReader):
         self._parts = Parts(response)
         self._take = self._parts.take
         self._begun = self._parts.parts
+        self._look_for_tags(options, response)
         self._envelope = Envelope()
         self._seen = False
         self._id = ""
@@ -73,7 +74,7 @@ class Reader(BodyReader):
         """The response as values; call after ``close``."""
         error = self._error or self._unfinished()
         stop: Stop = "safety" if self._is_blocked() else _STOPS.get(self._finish or "", "")
-        blocks = self._parts.blocks()
+        blocks = self._split(self._parts.blocks())
         response = Response(
             origin=msgspec.structs.replace(self._origin, served_model=self._model),
             id=self._id,

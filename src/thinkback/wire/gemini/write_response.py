@@ -1,9 +1,10 @@
 """Response writer of the ``gemini`` dialect: values of any dialect to a ``GenerateContentResponse`` or its chunks.
 
 Promises: readable reasoning is in parts with ``thought``, counts are in Google's meaning (candidates without thoughts),
-the gateway's state is the signature of the first call, else of an empty text at the end. Calls come whole and behind
-all else of a stream, each with an object: arguments that are none stand inside one (``as_object``). A refused response
-ends in ``SAFETY``, its words are text. Must not: write what only another dialect understands.
+the gateway's state is the signature of the first call, else of what was said last: the last piece of a stream is held
+back for it. Calls come whole and behind all else of a stream, each with an object: arguments that are none stand inside
+one (``as_object``). A refused response ends in ``SAFETY``, its words are text. Must not: write what only another
+dialect understands.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class Writer:
         self._text = b'data: {"candidates":[{"content":{"parts":[{"text":'
         self._text_end = b'}],"role":"model"},"index":0}]%b}' % _tail(shown) + _END
         self._thought_end = b',"thought":true' + self._text_end
+        # The last piece so far, without what ends its part.
+        self._held = b""
+        self._held_end = b""
 
     def begin(self) -> bytes:
         """Nothing: a response begins with its first part."""
@@ -69,31 +73,37 @@ class Writer:
         """A chunk for each piece of text or reasoning."""
         events: list[bytes] = []
         for delta in deltas:
+            text, end = "", self._text_end
             if isinstance(delta, TextDelta):
-                events += (self._text, canonical.string(delta.text), self._text_end)
+                text = delta.text
             elif isinstance(delta, ReasoningDelta):
-                if self._shown.reasoning:
-                    events += (self._text, canonical.string(delta.text), self._thought_end)
+                text, end = delta.text if self._shown.reasoning else "", self._thought_end
             elif isinstance(delta, Reclassified):
-                tag = closing_tag(delta, self._shown)
-                events += (self._text, canonical.string(tag), self._text_end) if tag else ()
+                text = closing_tag(delta, self._shown)
+            if text:
+                events += (self._held, self._held_end)
+                self._held, self._held_end = self._text + canonical.string(text), end
         return b"".join(events)
 
     def end(self, result: ReadResult) -> bytes:
-        """Calls and media, then why it ended, with the state where there is no call, and the usage."""
+        """What was held back, calls and media; with the last of it the state, why it ended, and the usage."""
         problem = problem_in(result)
         if problem is not None:
             return self.fail(problem)
         blocks = [block for block in result.blocks if isinstance(block, ToolCall | Media)]
-        parts, last = _signed(_parts(blocks, self._shown), self._shown.state(result.blocks))
-        said = self._event(_candidate(parts), b"") if parts else b""
-        usage = result.usage if self._shown.usage else None
-        ended = self._event(_candidate([last or b'{"text":""}'], _finish(result)), _usage(usage))
-        return said + ended
+        parts, held = _parts(blocks, self._shown), b""
+        if parts:
+            held = self._held + self._held_end
+        elif self._held:
+            thought = b',"thought":true' if self._held_end is self._thought_end else b""
+            parts = [b'{"text":%b%b}' % (self._held.removeprefix(self._text), thought)]
+        usage = _usage(result.usage if self._shown.usage else None)
+        signed_parts = _signed(parts, self._shown.state(result.blocks)) or [b'{"text":""}']
+        return held + self._event(_candidate(signed_parts, _finish(result)), usage)
 
     def fail(self, problem: Problem) -> bytes:
-        """The error in place of a further response."""
-        return b"data: %b" % write_error(problem) + _END
+        """What was held back, and the error in place of a further response."""
+        return self._held + self._held_end + b"data: %b" % write_error(problem) + _END
 
     def _event(self, candidate: bytes, usage: bytes) -> bytes:
         return b'data: {"candidates":[%b]%b%b}' % (candidate, usage, _tail(self._shown)) + _END
@@ -104,8 +114,7 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
     problem = problem_in(result)
     if problem is not None:
         return write_error(problem)
-    parts, last = _signed(_parts(result.blocks, shown), shown.state(result.blocks))
-    candidate = _candidate([*parts, last] if last else parts, _finish(result))
+    candidate = _candidate(_signed(_parts(result.blocks, shown), shown.state(result.blocks)), _finish(result))
     return b'{"candidates":[%b]%b%b}' % (candidate, _usage(result.usage), _tail(shown))
 
 
@@ -145,15 +154,14 @@ def _parts(blocks: Iterable[Block], shown: Shown) -> list[bytes]:
     return parts
 
 
-def _signed(parts: list[bytes], state: str) -> tuple[list[bytes], bytes]:
-    """The parts with the state on the first call, and a part for it where there is none."""
+def _signed(parts: list[bytes], state: str) -> list[bytes]:
+    """The parts with the state on the first call, else on the last part; a part for it alone where there is none."""
     if not state:
-        return parts, b""
-    signature = signed(armoured(state))
-    for at, part in enumerate(parts):
-        if part.startswith(b'{"functionCall":'):
-            return [*parts[:at], part[:-1] + signature + b"}", *parts[at + 1 :]], b""
-    return parts, b'{"text":""%b}' % signature
+        return parts
+    if not parts:
+        parts = [b'{"text":""}']
+    at = next((at for at, part in enumerate(parts) if part.startswith(b'{"functionCall":')), len(parts) - 1)
+    return [*parts[:at], parts[at][:-1] + signed(armoured(state)) + b"}", *parts[at + 1 :]]
 
 
 def _one_line(source: bytes) -> bytes:

@@ -44,6 +44,7 @@ class Reader(BodyReader):
         self._steps = Steps(response)
         self._take = self._steps.take
         self._begun = self._steps.items
+        self._look_for_tags(options, response)
         self._envelope: dict[str, Any] = {}
         self._usage: Any = None
         self._status = ""
@@ -54,7 +55,7 @@ class Reader(BodyReader):
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
         error = self._error or self._unfinished()
-        blocks = self._steps.blocks()
+        blocks = self._split(self._steps.blocks())
         response = Response(
             origin=msgspec.structs.replace(self._origin, served_model=plain(self._envelope.get("model"))),
             id=plain(self._envelope.get("id")),

@@ -6,6 +6,7 @@ from typing import Any
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ToolCall
+from thinkback.model.slices import whole
 from thinkback.wire.mistral.blocks import wire_object
 from thinkback.wire.result import ReadResult
 
@@ -14,13 +15,14 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
     """The message and envelope as the wire had them, joined from the blocks."""
     response = result.response
     message: dict[str, Any] = {"role": "assistant", **(canonical.decode(response.message) if response.message else {})}
-    said = [block for block in result.blocks if not isinstance(block, ToolCall)]
+    blocks = whole(result.blocks)
+    said = [block for block in blocks if not isinstance(block, ToolCall)]
     texts = [block.text for block in said if isinstance(block, Text) and not block.wire]
     if response.content == "text":
         message["content"] = "".join(texts) if len(texts) == len(said) else [wire_object(block) for block in said]
     elif response.content == "null":
         message["content"] = None
-    calls = [wire_object(block) for block in result.blocks if isinstance(block, ToolCall)]
+    calls = [wire_object(block) for block in blocks if isinstance(block, ToolCall)]
     if calls:
         message["tool_calls"] = calls
     envelope: dict[str, Any] = canonical.decode(response.envelope) if response.envelope else {}

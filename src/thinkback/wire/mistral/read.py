@@ -42,11 +42,12 @@ class Reader(ChoicesReader[chunks.Chunk]):
         self._message = MessageBuilder(response)
         self._take = self._message.take
         self._begun = self._message.parts
+        self._look_for_tags(options, response)
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
         error = self._error or self._unfinished()
-        blocks = self._message.blocks()
+        blocks = self._split(self._message.blocks())
         stop = _STOPS.get(self._finish or "", "stop")
         response = Response(
             origin=msgspec.structs.replace(self._origin, served_model=self._model),

@@ -8,7 +8,7 @@ from typing import Any, Literal, assert_never
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media
 from thinkback.model.deltas import Reclassified, ToolCallDelta
-from thinkback.model.think_tags import Piece, TagSplitter
+from thinkback.model.think_tags import Piece, TagSplitter, Where
 from thinkback.wire.arrival import Arrival
 from thinkback.wire.ollama.blocks import TextPart, ThoughtPart, WholePart, read_call
 
@@ -19,11 +19,11 @@ class MessageBuilder:
     ``content`` says how the content field stood on the wire. ``keeps_index`` as in ``read_call``.
     """
 
-    def __init__(self, response: str = "", *, keeps_index: bool = False) -> None:
+    def __init__(self, response: str = "", *, keeps_index: bool = False, tags: Where = "start") -> None:
         self._arrival = Arrival(response)
         self.take = self._arrival.take
         self.parts = self._arrival.parts
-        self._tags = TagSplitter()
+        self._tags = TagSplitter(tags)
         self._tagged = ThoughtPart("content")
         self._thinks = False
         self._keeps_index = keeps_index

@@ -19,7 +19,7 @@ from thinkback.wire.framing import Framing
 from thinkback.wire.ollama import lines
 from thinkback.wire.ollama.message import MessageBuilder
 from thinkback.wire.reader import BodyReader
-from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.result import AS_BUILT, ReadOptions, ReadResult, Stop, outcome_of
 from thinkback.wire.values import plain, source_of
 
 _STOPS: dict[str, Stop] = {"length": "length", "": ""}
@@ -35,7 +35,7 @@ class Reader(BodyReader):
         self, origin: Origin, framing: Framing = "ndjson", options: ReadOptions | None = None, response: str = ""
     ) -> None:
         super().__init__(origin, framing)
-        self._message = MessageBuilder(response)
+        self._message = MessageBuilder(response, tags=(options or AS_BUILT).tags)
         self._take = self._message.take
         self._begun = self._message.parts
         self._first = b""

@@ -14,12 +14,9 @@ from thinkback.wire.openai_chat.merge import Merged
 
 
 class CallPart:
-    """A tool call under construction. Its block has ``wire`` only where the object holds more than the usual keys.
+    """A tool call under construction. Its block has ``wire`` only where the object holds more than the usual keys."""
 
-    ``is_sealed``: it came whole, what else is said under its name is a repeat.
-    """
-
-    __slots__ = ("arguments", "at", "extra", "field", "function", "id", "is_sealed", "name", "type")
+    __slots__ = ("arguments", "at", "extra", "field", "function", "id", "name", "type")
 
     def __init__(self) -> None:
         self.at = -1
@@ -30,7 +27,6 @@ class CallPart:
         self.function = Merged()
         self.extra = Merged()
         self.field = "tool_calls"
-        self.is_sealed = False
 
     def block(self) -> ToolCall:
         name, arguments, wire = self.name, join(self.arguments), ""
@@ -80,8 +76,7 @@ class Calls:
         self._last = self._arrival.current = part
         if index is not None:
             self._by_index[index] = part
-        if not part.is_sealed:
-            self._grow(part, id or "", name or "", arguments or "")
+        self._grow(part, id or "", name or "", arguments or "")
         return part
 
     def add_object(self, call: dict[str, Any], complete: bool = False) -> None:
@@ -99,8 +94,6 @@ class Calls:
             arguments,
             complete,
         )
-        if part.is_sealed:
-            return
         part.type = str(call.get("type") or part.type)
         part.function.add(function)
         rest = {key: value for key, value in call.items() if key not in ("index", "id", "type")}
@@ -109,12 +102,9 @@ class Calls:
         part.extra.add(rest)
 
     def add_found(self, id: str, name: str, arguments: str, field: str) -> None:
-        """A call found whole inside other text; the host may say it in its place as well, before or after."""
-        if id in self._by_id:
-            return
-        part = self.add(None, id, name, arguments, complete=True)
-        part.field = field
-        part.is_sealed = True
+        """A call found whole inside other text, once however often it stands there."""
+        if id not in self._by_id:
+            self.add(None, id, name, arguments, complete=True).field = field
 
     def _grow(self, part: CallPart, id: str, name: str, arguments: str) -> None:
         id = "" if part.id else id
@@ -137,14 +127,11 @@ class Calls:
         A new id is a new call; so is another name, unless no argument came yet (then the name comes in pieces), and
         so is the same name with arguments once those that came are whole.
         """
-        known = self._by_id.get(id) if id else None
-        if index is None:
-            part = known if id else self._last
-        else:
-            part = self._by_index.get(index) or (known if known is not None and known.is_sealed else None)
+        by_id = self._by_id.get(id) if id else self._last
+        part = by_id if index is None else self._by_index.get(index)
         if part is None or (id and part.id and id != part.id):
             return None
-        if not name or not part.name or part.is_sealed:
+        if not name or not part.name:
             return part
         if name != part.name:
             return None if part.arguments or index is None else part

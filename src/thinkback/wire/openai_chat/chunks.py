@@ -92,11 +92,13 @@ def read_usage(raw: Any) -> Usage | None:
     completion = raw.get("completion_tokens_details")
     details = prompt if isinstance(prompt, dict) else {}
     cached = details.get("cached_tokens")
+    if cached is None:  # DeepSeek's name, and Kimi's place
+        cached = raw.get("prompt_cache_hit_tokens", raw.get("cached_tokens"))
     return Usage(
         input=count(raw.get("prompt_tokens")),
         output=count(raw.get("completion_tokens")),
         reasoning=count((completion if isinstance(completion, dict) else {}).get("reasoning_tokens")),
-        cached=count(raw.get("prompt_cache_hit_tokens") if cached is None else cached),
+        cached=count(cached),
         cache_write=count(details.get("cache_write_tokens")),
         wire=canonical.source(raw),
     )
@@ -105,7 +107,8 @@ def read_usage(raw: Any) -> Usage | None:
 def read_failure(status: int, body: Any) -> Failure:
     """The provider's own words from a parsed error body, whatever shape the host gives it.
 
-    Routers wrap the text of the provider behind them in ``error.metadata.raw``; Google wraps the body in a list.
+    Routers wrap the text of the provider behind them in ``error.metadata.raw``; Google wraps the body in a list; Xiaomi
+    says what is wrong in ``param``, which elsewhere is a path.
     """
     if isinstance(body, list) and len(body) == 1 and isinstance(body[0], dict):
         body = body[0]
@@ -114,6 +117,9 @@ def read_failure(status: int, body: Any) -> Failure:
         code = body.get("code", "") if isinstance(body, dict) else ""
         return Failure(words(error), status, code=words(code))
     message = words(error.get("message") or error.get("detail") or error)
+    param = error.get("param")
+    if isinstance(param, str) and " " in param.strip() and param not in message:
+        message = f"{message}: {param}"
     metadata = error.get("metadata")
     own = error.get("status_code") or error.get("code")
     return Failure(

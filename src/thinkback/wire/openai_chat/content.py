@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from thinkback.model import canonical
 from thinkback.model.deltas import Reclassified
-from thinkback.model.think_tags import Piece, TagSplitter
+from thinkback.model.think_tags import Piece, TagSplitter, Where
 from thinkback.wire.arrival import Arrival
 from thinkback.wire.openai_chat import listed
 from thinkback.wire.openai_chat.blocks import TextPart, ThoughtPart, UnknownPart
@@ -18,10 +18,10 @@ class Content:
 
     __slots__ = ("_arrival", "_echo", "_reasoning", "_tagged", "_tags")
 
-    def __init__(self, arrival: Arrival, reasoning: Reasoning) -> None:
+    def __init__(self, arrival: Arrival, reasoning: Reasoning, tags: Where = "start") -> None:
         self._arrival = arrival
         self._reasoning = reasoning
-        self._tags = TagSplitter()
+        self._tags = TagSplitter(tags)
         self._tagged = ThoughtPart("content")
         self._echo: _Echo | None = None
 

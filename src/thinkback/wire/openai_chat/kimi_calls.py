@@ -1,7 +1,7 @@
-"""Kimi's tool-call section inside reasoning text (seen when the server's own parser misses it).
+"""Kimi's tool-call section inside reasoning text, where the server's own parser misses it.
 
 ``<|tool_calls_section_begin|><|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{...}
-<|tool_call_end|><|tool_calls_section_end|>``: the section is cut out and becomes calls; a malformed one stays text.
+<|tool_call_end|><|tool_calls_section_end|>``. Must not: decide whether a section is a call or a quotation.
 """
 
 from __future__ import annotations
@@ -41,44 +41,38 @@ def _parse_call(piece: str) -> Call | None:
     return Call(id, name, arguments.strip()) if well_formed else None
 
 
-class SectionSplitter:
-    """Feed reasoning text; get (is_section, text) pieces. Holds back only a section, and what may be its mark."""
+def split_sections(text: str) -> list[tuple[bool, str]]:
+    """(is_section, text) pieces of a whole ``text``; the last section may lack its end mark."""
+    before, *rest = text.split(BEGIN)
+    pieces = [(False, before)]
+    for piece in rest:
+        section, mark, after = piece.partition(END)
+        pieces += [(True, f"{BEGIN}{section}{mark}"), (False, after)]
+    return [piece for piece in pieces if piece[1]]
 
-    __slots__ = ("_held", "_section")
+
+class Holder:
+    """Feed reasoning text; get what may be shown. From the first mark on all is held until ``release``."""
+
+    __slots__ = ("_held", "_is_holding")
 
     def __init__(self) -> None:
-        self._held = ""
-        self._section: list[str] | None = None
+        self._held: list[str] = []
+        self._is_holding = False
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is held back."""
-        return not self._held and self._section is None
+    def feed(self, text: str) -> str:
+        """What of ``text``, and of the beginning of a mark before it, is no section."""
+        if self._is_holding:
+            self._held.append(text)
+            return ""
+        text = self.release() + text
+        at, begins = split_at(text, 0, BEGIN)
+        self._is_holding = at >= 0
+        if begins < len(text):
+            self._held.append(text[begins:])
+        return text[:begins]
 
-    def feed(self, text: str) -> list[tuple[bool, str]]:
-        """The pieces that ``text`` completes."""
-        pieces: list[tuple[bool, str]] = []
-        text, self._held = self._held + text, ""
-        start = 0
-        while start < len(text):
-            mark = BEGIN if self._section is None else END
-            at, begins = split_at(text, start, mark)
-            if self._section is None:
-                if begins > start:
-                    pieces.append((False, text[start:begins]))
-                if at >= 0:
-                    self._section = [mark]
-            else:
-                self._section.append(text[start:begins])
-                if at >= 0:
-                    pieces.append((True, "".join([*self._section, mark])))
-                    self._section = None
-            start = at + len(mark) if at >= 0 else len(text)
-            self._held = "" if at >= 0 else text[begins:]
-        return pieces
-
-    def close(self) -> list[tuple[bool, str]]:
-        """What was held back; a section that only lacks its end mark is one."""
-        is_section, held = self._section is not None, "".join([*(self._section or ()), self._held])
-        self._section, self._held = None, ""
-        return [(is_section, held)] if held else []
+    def release(self) -> str:
+        """What is held; holding begins anew."""
+        held, self._held, self._is_holding = "".join(self._held), [], False
+        return held

@@ -13,23 +13,26 @@ from thinkback.wire.openai_chat.calls import Calls
 from thinkback.wire.openai_chat.content import Content
 from thinkback.wire.openai_chat.merge import Merged
 from thinkback.wire.openai_chat.reasoning import DETAILS, OPAQUE, Reasoning
+from thinkback.wire.result import AS_BUILT, ReadOptions
 
 
 class MessageBuilder:
     """Give it deltas or a whole message, ``take`` what to show, ``close`` it, then ask for ``blocks``.
 
     ``content`` says how the content field stood on the wire (in a stream null says nothing), ``repeats`` names the
-    fields that only repeated a block. With ``reasoning_field`` no other field is read as reasoning; all are kept.
+    fields that only repeated a block. With a ``reasoning_field`` no other field is read as reasoning; all are kept.
+    Where calls leak, they may stand in the reasoning.
     """
 
-    def __init__(self, response: str = "", reasoning_field: str = "") -> None:
+    def __init__(self, response: str = "", options: ReadOptions = AS_BUILT) -> None:
         self._arrival = Arrival(response)
         self.take = self._arrival.take
         self.parts = self._arrival.parts
         self._calls = Calls(self._arrival)
-        self._reasoning = Reasoning(self._arrival, self._calls, reasoning_field)
-        self._content = Content(self._arrival, self._reasoning)
-        self._reads_one_field = bool(reasoning_field)
+        leaks = options.leaked_calls != ""
+        self._reasoning = Reasoning(self._arrival, self._calls, options.reasoning_field, leaks=leaks)
+        self._content = Content(self._arrival, self._reasoning, options.tags)
+        self._reads_one_field = bool(options.reasoning_field)
         self._extra = Merged()
         self.content: Literal["absent", "null", "text"] = "absent"
         self.repeats: tuple[str, ...] = ()
@@ -52,11 +55,18 @@ class MessageBuilder:
             self._reasoning.say("reasoning_text", third)
         if delta.content is not None:
             self.content = "text"
-            self._content.add(delta.content)
+            self._say(delta.content)
         if delta.tool_calls or delta.refusal or delta.channel or details is not None:
             self._add_rest(delta)
 
+    def _say(self, text: str) -> None:
+        if not text.isspace() and text:
+            self._reasoning.answered()
+        self._content.add(text)
+
     def _add_rest(self, delta: chunks.ChatDelta) -> None:
+        if delta.tool_calls or delta.refusal:
+            self._reasoning.answered()
         for call in delta.tool_calls or ():
             function = call.function or chunks.NO_FUNCTION
             part = self._calls.add(call.index, call.id, function.name, function.arguments)
@@ -80,6 +90,8 @@ class MessageBuilder:
         if "content" in rest:
             self._take_content(rest, complete)
         calls = rest.pop("tool_calls", None)
+        if calls or rest.get("refusal"):
+            self._reasoning.answered()
         if isinstance(calls, list):
             for call in calls:
                 if isinstance(call, dict):
@@ -96,19 +108,21 @@ class MessageBuilder:
         content = rest.pop("content")
         if isinstance(content, str):
             self.content = "text"
-            self._content.add(content)
+            self._say(content)
         elif isinstance(content, list):
             self.content = "text"
+            if content:
+                self._reasoning.answered()
             self._content.add_list(content, complete)
         elif content is not None:
             rest["content"] = content
         elif complete:
             self.content = "null"
 
-    def close(self) -> None:
-        """The message has ended: release what was held back."""
+    def close(self, calls: bool = False) -> None:
+        """The message has ended: release what was held back. ``calls``: its finish reason fits calls."""
         self._content.close()
-        self.repeats += self._reasoning.close()
+        self.repeats += self._reasoning.close(calls)
 
     def blocks(self) -> list[Block]:
         """The blocks as far as they have come, in order of arrival."""

@@ -17,7 +17,7 @@ _HOLDERS = {
     b"thinking_blocks": frozenset({b"signature", b"data"}),
     b"content": frozenset({b"signature"}),
 }
-_DONE = re.compile(rb"(?:\A|(?<=[\r\n]))data: ?\[DONE\](?=[\r\n]|\Z)")
+_DONE = re.compile(rb"data:(?<![^\r\n]data:) ?\[DONE\](?=[\r\n]|\Z)")
 
 
 def rewrite(payload: bytes, change: Callable[[str], str]) -> bytes:

@@ -18,7 +18,7 @@ from thinkback.wire.choices import ChoicesReader, rest_of
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_chat import chunks
 from thinkback.wire.openai_chat.message import MessageBuilder
-from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.result import AS_BUILT, ReadOptions, ReadResult, Stop, outcome_of
 from thinkback.wire.values import source_of
 
 _STOPS: dict[str | None, Stop] = {
@@ -39,13 +39,14 @@ class Reader(ChoicesReader[chunks.Chunk]):
     ) -> None:
         super().__init__(origin, framing)
         self._decode = chunks.decode_chunk
-        self._message = MessageBuilder(response, options.reasoning_field if options else "")
+        self._message = MessageBuilder(response, options or AS_BUILT)
         self._take = self._message.take
         self._begun = self._message.parts
         self._logprobs: dict[str, list[Any]] = {}
 
     def _release(self) -> None:
-        self._message.close()
+        ended = self._error is None and self.finish is not None
+        self._message.close(ended and _STOPS.get(self.finish, "stop") in ("stop", "tool_calls"))
 
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""

@@ -24,16 +24,19 @@ _Lead: TypeAlias = Literal["", "string", "details", "both"]
 
 
 class Reasoning:
-    """The reasoning channel. ``only`` is the one field that is read; ``said`` is what was shown so far, in pieces."""
+    """The reasoning channel. ``only`` is the one field that is read; ``said`` is what was shown so far, in pieces.
 
-    __slots__ = ("_arrival", "_beside", "_calls", "_entries", "_field", "_lead", "_names", "_part", "_sections", "said")
+    With ``leaks`` the markers of calls in it are held back until it is known what they are (``answered``, ``close``).
+    """
 
-    def __init__(self, arrival: Arrival, calls: Calls, only: str = "") -> None:
+    __slots__ = ("_arrival", "_beside", "_calls", "_entries", "_field", "_holder", "_lead", "_names", "_part", "said")
+
+    def __init__(self, arrival: Arrival, calls: Calls, only: str = "", *, leaks: bool = False) -> None:
         self._arrival = arrival
         self._calls = calls
         self._names = (only,) if only else (*FIELD_ORDER, DETAILS)
         self._entries = Entries(arrival)
-        self._sections = kimi_calls.SectionSplitter()
+        self._holder = kimi_calls.Holder() if leaks else None
         self._lead: _Lead = ""
         self._field = ""
         self._part: ThoughtPart | None = None
@@ -106,10 +109,21 @@ class Reasoning:
             self._arrival.open(parts[0])
         parts[-1].opaque = joined_signature(parts[-1].opaque, value)
 
-    def close(self) -> tuple[str, ...]:
-        """Release what was held back; returns the names of the fields that only repeated a block."""
-        for is_section, text in self._sections.close():
-            self._take_section(is_section, text)
+    def answered(self) -> None:
+        """The message has an answer, or a call in its place: markers in its reasoning are a quotation, or a repeat."""
+        held, self._holder = self._holder, None
+        text = held.release() if held is not None else ""
+        if text:
+            self._append(text)
+
+    def close(self, calls: bool) -> tuple[str, ...]:
+        """Release what was held back, as ``calls`` if that may be; returns the names of the fields that only repeated
+        a block.
+        """
+        if calls and self._holder is not None:
+            for is_section, text in kimi_calls.split_sections(self._holder.release()):
+                self._take_section(is_section, text)
+        self.answered()
         leads = [part for part in self._arrival.parts if isinstance(part, ThoughtPart) and part.field == self._field]
         read = "".join(part.text() + part.closing for part in leads) if leads else self._entries.text()
         if leads:
@@ -133,11 +147,9 @@ class Reasoning:
                 self._arrival.show_reasoning(part, text)
 
     def _speak(self, text: str) -> None:
-        if self._sections.is_idle and "<" not in text:
-            self._append(text)
-            return
-        for is_section, piece in self._sections.feed(text):
-            self._take_section(is_section, piece)
+        shown = self._holder.feed(text) if self._holder is not None else text
+        if shown:
+            self._append(shown)
 
     def _append(self, text: str) -> None:
         arrival, part = self._arrival, self._part

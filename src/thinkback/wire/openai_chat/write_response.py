@@ -2,9 +2,9 @@
 
 Promises: readable reasoning is in ``reasoning_content``, each call has an id and arguments, counts are in OpenAI's
 meaning (output with reasoning, input with what was cached), and the gateway's state is one entry of
-``reasoning_details``. A refused response without words of refusal and one stopped by a filter end in
-``content_filter``; one that the provider would go on with ends in ``length``, because it is not whole. Must not: write
-what only another dialect understands.
+``reasoning_details``, which never stands behind what the model said: the last event of a stream is held back for it. A
+refused response without words of refusal and one stopped by a filter end in ``content_filter``; one that the provider
+would go on with ends in ``length``, because it is not whole. Must not: write what only another dialect understands.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class Writer:
         self._index = -1
         self._calls: dict[int, _Call] = {}
         self._waiting: deque[_Call] = deque()
+        # The last event so far: the state stands in it, and nothing behind it.
+        self._held = b""
 
     def begin(self) -> bytes:
         """The chunk with the role."""
@@ -75,7 +77,9 @@ class Writer:
     def show(self, deltas: Sequence[Delta]) -> bytes:
         """A chunk for each delta; text goes to ``content`` or, where its block is one, to ``refusal``."""
         events: list[bytes] = []
+        last = 0
         for delta in deltas:
+            before = len(events)
             if isinstance(delta, TextDelta):
                 if delta.index != self._index:
                     self._turn_to(delta.index)
@@ -84,22 +88,28 @@ class Writer:
                 if self._reasoning:
                     events += (self._reasoning, canonical.string(delta.text), _END)
             elif isinstance(delta, ToolCallDelta):
-                events.append(self._show_call(delta))
+                called = self._show_call(delta)
+                events += (called,) if called else ()
             elif isinstance(delta, Reclassified):
                 tag = closing_tag(delta, self._shown)
                 events += (self._content, canonical.string(tag), _END) if tag else ()
-        return b"".join(events)
+            last = before if len(events) > before else last
+        if not events:
+            return b""
+        shown = b"".join((self._held, *events[:last]))
+        self._held = b"".join(events[last:])
+        return shown
 
     def end(self, result: ReadResult) -> bytes:
         """Calls that were not shown, the state, why it ended, the usage, and the mark of the end."""
         problem = problem_in(result)
         if problem is not None:
             return self.fail(problem)
-        events = [self._rest_of_calls(result.blocks)]
-        rest = {"images": _images(result.blocks), "reasoning_details": _details(result.blocks, self._shown)}
-        if any(rest.values()):
-            found = {name: value for name, value in rest.items() if value}
-            events += (self._delta, canonical.source(found)[1:-1].encode(), _END)
+        calls, images = self._rest_of_calls(result.blocks), _images(result.blocks)
+        events = [self._held, calls, self._event({"images": images}) if images else b""]
+        details = _details(result.blocks, self._shown)
+        if details:
+            self._tell(details, events)
         finish = canonical.string(_finish(result))
         events += (self._head, b'{"index":0,"delta":{},"finish_reason":', finish, b"}]}\n\n")
         if self._shown.usage and result.usage is not None:
@@ -107,8 +117,20 @@ class Writer:
         return b"".join((*events, _DONE))
 
     def fail(self, problem: Problem) -> bytes:
-        """The error and the mark of the end."""
-        return b"data: %b\n\n%b" % (write_error(problem), _DONE)
+        """What was held back, the error and the mark of the end."""
+        return b"%bdata: %b\n\n%b" % (self._held, write_error(problem), _DONE)
+
+    def _event(self, members: dict[str, Any]) -> bytes:
+        return self._delta + canonical.source(members)[1:-1].encode() + _END
+
+    def _tell(self, details: list[dict[str, Any]], events: list[bytes]) -> None:
+        """The state beside what was said last; by itself where nothing was."""
+        told = self._event({"reasoning_details": details})
+        at = max((at for at, event in enumerate(events) if event), default=-1)
+        if at < 0:
+            events.append(told)
+        else:
+            events[at] = told.removesuffix(_END) + b"," + events[at].removeprefix(self._delta)
 
     def _turn_to(self, index: int) -> None:
         """The field of the text block at ``index``."""

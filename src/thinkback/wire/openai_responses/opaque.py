@@ -14,7 +14,11 @@ _OPAQUE = frozenset({b"encrypted_content", b"signature"})
 # What holds them: an item that begins or is done, or the output of a response, by itself or in its last event.
 _HOLDERS = frozenset({(b"item",), (b"output", b""), (b"response", b"output", b"")})
 _LAST = (b"response.completed", b"response.incomplete", b"response.failed")
-_END = re.compile(rb'(?:"type"\s*:\s*"|(?:\A|(?<=[\r\n]))event: ?)(?:%b)' % b"|".join(map(re.escape, _LAST)))
+_ANY = b"|".join(map(re.escape, _LAST))
+_ENDS = (
+    re.compile(rb'"type"\s*:\s*"(?:%b)' % _ANY),
+    re.compile(rb"event:(?<![^\r\n]event:) ?(?:%b)" % _ANY),
+)
 
 
 def rewrite(payload: bytes, change: Callable[[str], str]) -> bytes:
@@ -26,7 +30,7 @@ def rewrite(payload: bytes, change: Callable[[str], str]) -> bytes:
 
 def ends(piece: bytes) -> int:
     """Where the event that closes a response begins in a piece of a stream, -1 where it does not."""
-    return last_event(piece, _END) if any(name in piece for name in _LAST) else -1
+    return last_event(piece, *_ENDS) if any(name in piece for name in _LAST) else -1
 
 
 def _is_opaque(path: Sequence[bytes]) -> bool:

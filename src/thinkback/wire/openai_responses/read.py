@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from thinkback.model.blocks import Block, Origin
+from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
 from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
@@ -41,6 +41,7 @@ class Reader(BodyReader):
         self._output = Output(response)
         self._take = self._output.take
         self._begun = self._output.items
+        self._look_for_tags(options, response)
         self._body: dict[str, Any] = {}
         self._sources: dict[str, str] = {}
         self._status = ""
@@ -48,7 +49,7 @@ class Reader(BodyReader):
     def result(self) -> ReadResult:
         """The response as values; call after ``close``."""
         error = self._error or self._unfinished()
-        blocks: list[Block] = self._output.blocks()
+        blocks = self._split(self._output.blocks())
         usage = events.read_usage(self._body.get("usage"))
         stop = self._stop()
         response = Response(

@@ -30,6 +30,7 @@ _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _ONE_TEXT = '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}'
 # What a program, not a model, puts between the messages.
 _SETTINGS = frozenset({"configuration_update", "compaction_trigger"})
+_UPDATED = ("reasoning", "text")
 
 
 def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
@@ -48,7 +49,22 @@ def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin
         raise WireError("the request has no list of input items")
     read = _READ if told else _READ - {"instructions"}
     params = {key: value for key, value in body.items() if key not in read}
-    return ReadRequest(str(body.get("model") or ""), tuple(drafts), params)
+    amid = _settings(entries) if isinstance(entries, list | tuple) else {}
+    return ReadRequest(str(body.get("model") or ""), tuple(drafts), params, amid)
+
+
+def _settings(entries: Sequence[Any]) -> dict[str, Any]:
+    """What items between the messages say of the responses that follow, as parameters; each stays until the next."""
+    said: dict[str, Any] = {}
+    for entry in entries:
+        kind = entry.get("type") if isinstance(entry, Mapping) else None
+        if kind == "configuration_update":
+            for key in _UPDATED:
+                if isinstance(entry.get(key), Mapping):
+                    said[key] = {**said.get(key, {}), **entry[key]}
+        elif kind == "compaction_trigger":
+            said[kind] = True
+    return said
 
 
 def read_messages(
@@ -87,7 +103,9 @@ def _said_by_program(entry: Any, at: int, names: Mapping[str, str]) -> Draft | N
         if not isinstance(id, str):
             raise _bad(at, f"{kind} without call_id")
         return Draft("tool_result", _result(entry, id, names.get(id, "")))
-    if kind in _SETTINGS or (kind != "message" and role in ("system", "developer")):
+    if kind in _SETTINGS:  # no part of it can be told to anybody else
+        return Draft("system", Message("", (), canonical.source(dict(entry)), DIALECT))
+    if kind != "message" and role in ("system", "developer"):
         wire = canonical.source(dict(entry))
         return Draft("system", Message("", (Unknown(wire),), wire, DIALECT))
     if kind != "message" or role == "assistant":

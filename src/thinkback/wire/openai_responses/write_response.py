@@ -2,9 +2,9 @@
 
 Promises: an event is written when its delta comes; each block is an item, numbered as it begins. Reasoning is shown as
 the summary of its item, whose ``encrypted_content`` is the state of the block. The state of blocks that have no place
-for it goes into a reasoning item of its own: in front of the next item where it is known by then, else at the end of a
-stream, and never at the end of a whole response, because what ends in reasoning is not taken back. Must not: write an
-opaque value of the provider's.
+for it goes into a reasoning item of its own: in front of the next item of a stream if it is known by then, in front of
+the last one of a whole response, and never at the end: clients read the last item as the answer, and what ends in
+reasoning is not taken back. Must not: write an opaque value of the provider's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from thinkback.model.commits import Outcome, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from thinkback.wire.arrival import join
 from thinkback.wire.openai import write_error
+from thinkback.wire.openai_responses.repeated import repeated
 from thinkback.wire.openai_responses.shown_items import KEPT, Item, item_of, source_of
 from thinkback.wire.ordering import Begun, Ended, Kept, Order, Piece, Step
 from thinkback.wire.result import ReadResult
@@ -26,29 +27,6 @@ from thinkback.wire.writing import Problem, Shown, counts, problem_in
 __all__ = ["Writer", "write_error", "write_response"]
 
 _string = canonical.string
-# What a response repeats of its request, and what stands there where the request said nothing.
-_REPEATED: dict[str, object] = {
-    "background": False,
-    "instructions": None,
-    "max_output_tokens": None,
-    "max_tool_calls": None,
-    "metadata": {},
-    "parallel_tool_calls": True,
-    "previous_response_id": None,
-    "prompt_cache_key": None,
-    "reasoning": {"effort": None, "summary": None},
-    "safety_identifier": None,
-    "service_tier": "default",
-    "store": True,
-    "temperature": 1.0,
-    "text": {"format": {"type": "text"}},
-    "tool_choice": "auto",
-    "tools": [],
-    "top_logprobs": 0,
-    "top_p": 1.0,
-    "truncation": "disabled",
-    "user": None,
-}
 _INCOMPLETE: dict[Outcome, bytes] = {
     "max_tokens": b'{"reason":"max_output_tokens"}',
     "max_tokens_in_reasoning": b'{"reason":"max_output_tokens"}',
@@ -66,7 +44,7 @@ class Writer:
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
         self._order = Order(shown)
-        self._repeated = _repeated(shown)
+        self._repeated = repeated(shown.request)
         # The number of the next event.
         self._number = 0
         # Items that are done; the open one with its text so far, and what stands before a piece of it.
@@ -110,7 +88,7 @@ class Writer:
         if problem is not None:
             return self.fail(problem)
         events: list[bytes] = []
-        self._write(self._order.end(result.blocks), events, result.response.outcome in _CUT)
+        self._write(self._order.end_of_stream(result.blocks), events, result.response.outcome in _CUT)
         status, details = _status(result)
         usage = _usage(result.usage if self._shown.usage else None)
         response = self._response(status, incomplete=details, usage=usage)
@@ -214,26 +192,21 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
             case _:
                 assert_never(step)
     status, details = _status(result)
-    return _whole(shown, items, (status, b"null", details, _usage(result.usage)), _repeated(shown))
+    return _whole(shown, items, (status, b"null", details, _usage(result.usage)), repeated(shown.request))
 
 
 def _last_end(steps: Sequence[Step]) -> int:
     return max((at for at, step in enumerate(steps) if isinstance(step, Ended)), default=-1)
 
 
-def _whole(shown: Shown, items: Sequence[bytes], ending: tuple[bytes, bytes, bytes, bytes], repeated: bytes) -> bytes:
-    """The response object; ``ending`` are its status, error, ``incomplete_details`` and usage."""
+def _whole(shown: Shown, items: Sequence[bytes], ending: tuple[bytes, bytes, bytes, bytes], told: bytes) -> bytes:
+    """The response object; ``ending`` are its status, error, ``incomplete_details`` and usage, ``told`` is repeated."""
     status, error, incomplete, usage = ending
-    head = b'{"id":%b,"object":"response","created_at":%d,"status":"%b","error":%b,"incomplete_details":%b,"model":%b,'
-    said = head % (_string(shown.id), shown.created, status, error, incomplete, _string(shown.model))
-    return b'%b"output":[%b],"usage":%b,%b' % (said, b",".join(items), usage, repeated)
-
-
-def _repeated(shown: Shown) -> bytes:
-    """The members that a response repeats of its request, and the end of the object."""
-    asked = shown.request
-    told = {name: asked[name] if asked.get(name) is not None else usual for name, usual in _REPEATED.items()}
-    return canonical.raw(canonical.source(told))[1:]
+    completed = b"%d" % max(shown.created, shown.now()) if status == b"completed" else b"null"
+    head = b'{"id":%b,"object":"response","created_at":%d,"completed_at":%b,"status":"%b",'
+    said = head % (_string(shown.id), shown.created, completed, status)
+    ends = b'"error":%b,"incomplete_details":%b,"model":%b,' % (error, incomplete, _string(shown.model))
+    return b'%b%b"output":[%b],"usage":%b,%b}' % (said, ends, b",".join(items), usage, told)
 
 
 def _status(result: ReadResult) -> tuple[bytes, bytes]:

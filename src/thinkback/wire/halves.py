@@ -1,0 +1,52 @@
+"""Letters that a stream cuts into two surrogates, put together before anybody is shown one of them.
+
+Promises: all that was said is shown, a half that stays alone too, in the order in which it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta
+
+# How a surrogate stands in JSON, or in bytes that are no UTF-8 because of one.
+_MARKS = (b"\\ud", b"\\uD", b"\xed")
+
+
+def may_hold(payloads: Iterable[bytes]) -> bool:
+    """Whether there may be half a letter in what was read."""
+    return any(mark in payload for payload in payloads for mark in _MARKS)
+
+
+class Halves:
+    """Holds the first half of a letter back until its other one, or anything else, comes."""
+
+    def __init__(self) -> None:
+        self.held: TextDelta | ReasoningDelta | None = None
+
+    def joined(self, deltas: Sequence[Delta]) -> list[Delta]:
+        """``deltas`` without a first half at their end."""
+        result: list[Delta] = []
+        for delta in deltas:
+            held = self.held
+            if held is not None:
+                self.held = None
+                if isinstance(delta, type(held)) and delta.index == held.index:
+                    delta = msgspec.structs.replace(delta, text=canonical.whole(held.text + delta.text))
+                else:
+                    result.append(held)
+            if isinstance(delta, TextDelta | ReasoningDelta) and "\ud800" <= delta.text[-1:] <= "\udbff":
+                self.held = msgspec.structs.replace(delta, text=delta.text[-1])
+                delta = msgspec.structs.replace(delta, text=delta.text[:-1])
+                if not delta.text:
+                    continue
+            result.append(delta)
+        return result
+
+    def released(self) -> list[Delta]:
+        """The half that stays alone, if one is held."""
+        held, self.held = self.held, None
+        return [held] if held is not None else []

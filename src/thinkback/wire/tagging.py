@@ -1,0 +1,206 @@
+"""Reasoning between tags in the texts of a response, for dialects whose readers know each text as one block.
+
+Promises: the same slices whole and at any cut; what is shown while it comes has the indexes that the blocks have in
+the end. Tags are looked for in all texts of a message as a whole, as a model wrote it, but none reaches from one into
+another. Where reasoning comes in a place of its own, a closing tag alone is a slip of the model and stays text.
+Must not: know dialects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, assert_never
+
+import msgspec
+
+from thinkback.model.blocks import Block, Text, ThinkingBlock
+from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta
+from thinkback.model.slices import CONTENT, sliced
+from thinkback.model.think_tags import Piece, TagSplitter, Where, is_plain
+from thinkback.wire.arrival import join
+
+
+class _Begun(Protocol):
+    def block(self) -> Block: ...
+
+
+class _Slice:
+    """A slice of a text, or any other block: then it stays without pieces. ``thinks``: tags make it reasoning."""
+
+    __slots__ = ("at", "closed", "closing", "opening", "pieces", "thinks")
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.pieces: list[str] = []
+        self.thinks = self.closed = False
+        self.opening = self.closing = ""
+
+    def block(self) -> Text | ThinkingBlock:
+        if self.thinks:
+            return ThinkingBlock(join(self.pieces), source_field=CONTENT, opening=self.opening, closing=self.closing)
+        return Text(join(self.pieces))
+
+
+class Tagging:
+    """Give it the deltas of a response; ``begun`` are the parts that the reader has begun, by their indexes."""
+
+    def __init__(self, where: Where, begun: Sequence[_Begun], response: str = "") -> None:
+        self.where = where
+        self._tags = TagSplitter(where)
+        self._begun = begun
+        self._response = response
+        # The slices of each block that has begun, in order.
+        self._slices: list[list[_Slice]] = []
+        self._count = 0
+        self._text = -1
+        self._deltas: list[Delta] = []
+
+    def show(self, deltas: Sequence[Delta]) -> list[Delta]:
+        """``deltas`` as they are to be shown."""
+        shown: list[Delta] = []
+        self._deltas = shown
+        for delta in deltas:
+            assert not isinstance(delta, Status)  # of a turn, never of a response
+            index = delta.index
+            if index >= len(self._slices):
+                self._reach(index)
+            if type(delta) is TextDelta:
+                self._show_text(delta)
+            else:
+                self.end()
+                at = self._slices[index][-1].at
+                shown.append(delta if at == index else msgspec.structs.replace(delta, index=at))
+        return shown
+
+    def end(self) -> list[Delta]:
+        """The text under way has ended: what was held back of it is shown."""
+        index, self._text = self._text, -1
+        if index >= 0:
+            for piece in self._tags.close():
+                self._take(index, piece)
+        return self._deltas
+
+    def slices(self, index: int) -> list[_Slice]:
+        """What has come of the block at ``index``; its last slice is text."""
+        return self._slices[index]
+
+    @property
+    def finds(self) -> bool:
+        """Whether any text had reasoning in it."""
+        return any(part.thinks for slices in self._slices for part in slices)
+
+    def _show_text(self, delta: TextDelta) -> None:
+        index, text = delta.index, delta.text
+        if index != self._text:
+            self.end()
+            self._text = index
+        pieces = self._tags.feed(text)
+        if len(pieces) == 1:
+            last = self._slices[index][-1]
+            if pieces[0].kind == "text" and not last.closed and not last.thinks and last.at == index:
+                shown = pieces[0].text
+                last.pieces.append(shown)
+                self._deltas.append(delta if shown == text else TextDelta(shown, index, self._response))
+                return
+        for piece in pieces:
+            self._take(index, piece)
+
+    def _reach(self, index: int) -> None:
+        """The blocks up to ``index`` have begun; what ended in reasoning is ended by an empty text."""
+        self.end()
+        while len(self._slices) <= index:
+            self.finish()
+            self._slices.append([self._new()])
+
+    def finish(self) -> None:
+        """The last block has all it will have."""
+        if self._slices and self._slices[-1][-1].thinks:
+            self._slices[-1].append(self._new())
+
+    def _new(self) -> _Slice:
+        made = _Slice(self._count)
+        self._count += 1
+        return made
+
+    def _take(self, index: int, piece: Piece) -> None:
+        match piece.kind:
+            case "text":
+                part = self._visible(index)
+                part.pieces.append(piece.text)
+                self._deltas.append(TextDelta(piece.text, part.at, self._response))
+            case "open":
+                part = self._visible(index)
+                if part.pieces:
+                    part = self._add(index)
+                part.thinks, part.opening = True, piece.text
+            case "reasoning":
+                part = self._thought(index)
+                part.pieces.append(piece.text)
+                self._deltas.append(ReasoningDelta(piece.text, part.at, self._response))
+            case "close":
+                part = self._thought(index)
+                part.closing, part.closed = piece.text, True
+            case "lone_close":
+                self._reclassify(index, piece)
+            case _:
+                assert_never(piece.kind)
+
+    def _visible(self, index: int) -> _Slice:
+        part = self._slices[index][-1]
+        return self._add(index) if part.thinks else part
+
+    def _thought(self, index: int) -> _Slice:
+        """Where reasoning goes: it may have begun in the text before."""
+        part = self._slices[index][-1]
+        if part.closed or (part.pieces and not part.thinks):
+            part = self._add(index)
+        part.thinks = True
+        return part
+
+    def _add(self, index: int) -> _Slice:
+        self._slices[index].append(self._new())
+        return self._slices[index][-1]
+
+    def _reclassify(self, index: int, piece: Piece) -> None:
+        before = (self._begun[at].block() for at in range(index))
+        if any(isinstance(block, ThinkingBlock) for block in before):
+            self._take(index, Piece("text", piece.text))
+            return
+        last = self._visible(index)
+        for part in self._slices[index]:
+            part.thinks = part.closed = True
+            self._deltas.append(Reclassified("".join(part.pieces), part.at, self._response))
+        last.closing = piece.text
+
+
+def split(blocks: Sequence[Block], where: Where) -> list[Block]:
+    """``blocks`` with each text that has reasoning between tags in its slices."""
+    if where == "off" or all(map(_has_no_tag, blocks)):
+        return list(blocks)
+    tagging = Tagging(where, [_Known(block) for block in blocks])
+    for index, block in enumerate(blocks):
+        is_read = isinstance(block, Text) and block.source_field == CONTENT
+        tagging.show([TextDelta(block.text if isinstance(block, Text) and is_read else "", index)])
+    tagging.end()
+    tagging.finish()
+    found: list[Block] = []
+    for index, block in enumerate(blocks):
+        slices = tagging.slices(index)
+        found += (
+            sliced(block, [part.block() for part in slices]) if isinstance(block, Text) and len(slices) > 1 else [block]
+        )
+    return found
+
+
+class _Known:
+    __slots__ = ("_block",)
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+
+    def block(self) -> Block:
+        return self._block
+
+
+def _has_no_tag(block: Block) -> bool:
+    return not isinstance(block, Text) or is_plain(block.text)
