@@ -8,6 +8,8 @@ from importlib import resources
 import msgspec
 import pytest
 
+from thinkback.compile.guard import check as check_origin
+from thinkback.model.blocks import Origin
 from thinkback.model.rule import Endpoint
 from thinkback.rules import load_rulebook, normalise_url, packaged
 from thinkback.rules.files import NEVER_TAKEN, RuleFile, check
@@ -57,6 +59,67 @@ def test_no_row_repeats_what_it_takes_over(name: str) -> None:
 def test_no_shipped_row_leaves_like_behind() -> None:
     """``like`` is gone once a row is read."""
     assert not any("like" in row.__struct_fields__ for row in BOOK.rules())
+
+
+API = "https://api.anthropic.com/v1"
+VERTEX = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5"
+INVOKE = "https://bedrock-runtime.us-east-1.amazonaws.com"
+
+
+def minted(dialect: str, base_url: str, model: str) -> Origin:
+    """Where a block of ``model`` is from: an account at each host."""
+    return Origin(dialect, base_url, model, model, account="mine", account_known=True)
+
+
+@pytest.mark.parametrize("sonnet", ["sonnet-4-5", "sonnet-4-6", "opus-4-7", "sonnet-5"])
+def test_hosts_of_claude_read_each_other(sonnet: str) -> None:
+    """Up to Claude 5 what one host minted goes to the same model at every other; a compatible endpoint is no host."""
+    hosts = [
+        ("anthropic", API, f"claude-{sonnet}"),
+        ("vertex-claude", VERTEX, f"claude-{sonnet}@20260601"),
+        ("vertex-claude", VERTEX.replace("us-east5", "europe-west1"), f"claude-{sonnet}"),
+        ("bedrock-claude", INVOKE, f"us.anthropic.claude-{sonnet}-v1:0"),
+        ("bedrock-claude", INVOKE.replace("runtime", "runtime-fips"), f"anthropic.claude-{sonnet}"),
+    ]
+    origins = [minted("anthropic", base_url, model) for _, base_url, model in hosts]
+    tried = [
+        minted("anthropic", "https://openrouter.ai/api/v1", f"anthropic/claude-{sonnet}"),
+        minted("anthropic", "https://acme.services.ai.azure.com/anthropic/v1", f"claude-{sonnet}"),
+    ]
+    foreign = [
+        minted("anthropic", "https://api.deepseek.com/anthropic/v1", f"claude-{sonnet}"),
+        minted("bedrock", INVOKE, f"anthropic.claude-{sonnet}"),
+        minted("anthropic", API, "claude-opus-5-5"),
+        minted("anthropic", "https://openrouter.ai/api/v1", "anthropic/claude-opus-5.5"),
+    ]
+    for endpoint, base_url, model in hosts:
+        target = BOOK.target(endpoint, model, on="2026-11-20", base_url=base_url, account="mine", account_known=True)
+        assert not target.guessed
+        assert "OpenRouter and Azure" in target.rule.unconfirmed["guard.hosts"]
+        assert all(check_origin(origin, target).carriers for origin in (*origins, *tried))
+        assert not any(check_origin(origin, target).carriers for origin in foreign)
+
+
+def test_regions_of_converse_read_each_other() -> None:
+    """A block of one region goes to another; Nova is no Claude."""
+    target = BOOK.target("bedrock", "eu.anthropic.claude-sonnet-4-5-v1:0", on="2026-11-20", base_url=INVOKE)
+    there = INVOKE.replace("us-east-1", "eu-central-1")
+    assert check_origin(minted("bedrock", there, "us.anthropic.claude-sonnet-4-6"), target).carriers
+    assert not check_origin(minted("bedrock", there, "amazon.nova-2-lite"), target).carriers
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1"])
+def test_hosts_of_bound_claude_do_not_read_each_other(model: str) -> None:
+    """From 5.1 and 5.5 on a block is bound to an organisation, and each host has its own."""
+    for endpoint, base_url, name in (
+        ("anthropic", API, model),
+        ("vertex-claude", VERTEX, model),
+        ("bedrock-claude", INVOKE, f"anthropic.{model}"),
+        ("bedrock", INVOKE, f"anthropic.{model}"),
+    ):
+        target = BOOK.target(endpoint, name, on="2026-11-20", base_url=base_url)
+        origin = minted(target.endpoint.dialect, INVOKE.replace("us-east-1", "eu-central-1"), name)
+        assert not check_origin(origin, target).carriers
 
 
 def test_every_endpoint_has_rows() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from thinkback.errors import SettingError
 from thinkback.model.rule import Endpoint
 from thinkback.rules import load_rulebook, normalise_url
+from thinkback.rules.urls import server_of
 
 BOOK = load_rulebook()
 
@@ -114,3 +115,19 @@ def test_normalising_twice_changes_nothing(scheme: str, host: str, port: str, pa
 def test_own_url_means_the_endpoint(endpoint: Endpoint) -> None:
     """Every endpoint with hosts is recognised by its own base URL."""
     assert endpoint == BOOK.endpoint_for_url(endpoint.base_url)
+
+
+@pytest.mark.parametrize(
+    ("url", "server"),
+    [
+        ("https://API.example.com/v1?x=1", "https://api.example.com:443"),
+        ("http://localhost:8000", "http://localhost:8000"),
+        ("http://[::1]:80/", "http://::1:80"),
+        ("https://u:p@api.example.com", ""),
+        ("ftp://api.example.com", ""),
+        ("", ""),
+    ],
+)
+def test_a_server_is_scheme_host_and_port(url: str, server: str) -> None:
+    """In one spelling; what is no base URL has none."""
+    assert server == server_of(url)

@@ -201,7 +201,7 @@ MALFORMED = [
     ),
     (
         f'{RULE}missing = ["pray"]\n',
-        "rule[0].missing[0]: Invalid enum value 'pray', allowed: dummy, none, placeholder, thinking",
+        "rule[0].missing[0]: Invalid enum value 'pray', allowed: dummy, flatten-exchange-to-text, none",
         {},
     ),
     (f'{RULE}guard = {{ unknown_account = "x" }}\n', "unknown_account: Invalid enum value 'x', allowed: drop, try", {}),
@@ -257,6 +257,8 @@ MALFORMED = [
         "rule[2].like: 'mine' is like this row already",
         {},
     ),
+    (f'{RULE}unconfirmed.colour = "red"\n', "rule[0].unconfirmed.colour: name a key of the row", {}),
+    (f'{RULE}unconfirmed.later = ""\n', "rule[0].unconfirmed.later: name a key of the row", {}),
     (f'{RULE}colour = "red"\n{LIKE}', "rule[0].colour: is not a key of this table", {}),
     (LIKE.replace('"mine"', '"groq"') + 'later = "may"\n', 'rule[0].form: form "none" sends nothing', {}),
     (LIKE.replace('"mine"', '"groq"').replace('source = "you"\n', ""), "rule[0].source: is required", {}),

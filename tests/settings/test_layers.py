@@ -17,9 +17,11 @@ from thinkback.settings.registry import LARGEST, Value
 SAMPLES: dict[str, st.SearchStrategy[Value]] = {
     "boolean": st.booleans(),
     "integer": st.integers(1, LARGEST),
+    "names": st.sampled_from(["JAVA_HOME", "HTTPS_PROXY,NO_PROXY"]),
     "percentages": st.sampled_from(["1/2/3", "70/80/90"]),
     "rules": st.sampled_from(["shell=ask", "write(docs/*)=allow,mcp*=deny"]),
     "text": st.just("openai/gpt-5.5"),
+    "field": st.just("thought"),
 }
 
 
@@ -125,7 +127,15 @@ def test_keep_last_is_refused_in_an_app_and_taken_elsewhere() -> None:
 @pytest.mark.parametrize("key", KEYS.values(), ids=list(KEYS))
 def test_default_silences_the_weaker_layers_for_every_key(key: Key) -> None:
     """``/set KEY default``: the built-in value is in force, or none, whatever weaker layers say; it counts as said."""
-    weaker = {"boolean": not key.default, "integer": 7, "percentages": "1/2/3", "rules": "shell=ask", "text": "other"}
+    weaker = {
+        "boolean": not key.default,
+        "integer": 7,
+        "percentages": "1/2/3",
+        "rules": "shell=ask",
+        "text": "other",
+        "names": "A",
+        "field": "other",
+    }
     value = weaker.get(key.type, (*key.choices, "")[0])
     layers = Layers() if "user" in key.refused_in else Layers().set("user", key.name, value)
     silenced = layers.set("session", key.name, "default")
@@ -188,6 +198,8 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "reasoning.keepLast": "0",
         "reasoning.display": "summarized",
         "reasoning.strict": "true",
+        "reasoning.tags": "anywhere",
+        "reasoning.fieldName": "thought",
         "reasoning.budget": "90000",
         "reasoning.budgetAction": "step_down",
         "text.verbosity": "low",
@@ -203,6 +215,7 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         "display.language": "de",
         "permissions.mode": "read_only",
         "permissions.rules": "shell=ask,write(docs/*)=allow",
+        "shell.environment": "JAVA_HOME,CI",
         "turn.maxSteps": "7",
         "usage.log": "false",
         "usage.logContent": "true",
@@ -222,6 +235,8 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         format="native",
         strip_from_context="allButLast",
         foreign="summary",
+        tags="anywhere",
+        field_name="thought",
         keep_last=0,
         display="summarized",
         strict=True,
@@ -240,6 +255,7 @@ def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
         display_language="de",
         permissions_mode="read_only",
         permissions_rules="shell=ask,write(docs/*)=allow",
+        shell_environment="JAVA_HOME,CI",
         max_steps=7,
         usage_log=False,
         usage_log_content=True,

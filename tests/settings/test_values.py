@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from thinkback.errors import SettingError
 from thinkback.settings import KEYS, Key, complete, find, parse, percentages, to_text
 from thinkback.settings.registry import LARGEST, Value
+from thinkback.settings.values import PARSERS
 
 NAMES = st.sampled_from(sorted(KEYS))
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -23,7 +24,9 @@ def values_of(key: Key) -> st.SearchStrategy[Value]:
         return rising.map(lambda numbers: "/".join(map(str, numbers)))
     if key.type == "rules":
         return st.sampled_from(["shell=ask", "write(docs/*)=allow,mcp*=deny"])
-    if key.type == "text":
+    if key.type == "names":
+        return st.sampled_from(["JAVA_HOME", "HTTPS_PROXY,NO_PROXY"])
+    if key.type in ("text", "field"):
         return st.sampled_from(["gpt-5.5", "groq/openai/gpt-oss-120b"])
     return st.integers(key.smallest, LARGEST) if key.type == "integer" else st.sampled_from(key.choices)
 
@@ -196,3 +199,23 @@ def test_anything_at_all_is_either_a_value_or_a_setting_error(name: str, raw: ob
     except SettingError:
         return
     assert value == parse(name, to_text(value))
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("JAVA_HOME", "JAVA_HOME"),
+        (" A , B_2", "A,B_2"),
+        (["A", "B"], "A,B"),
+        ("", None),
+        ("A,", None),
+        ("A=b", None),
+        ("ä", None),
+        ([], None),
+        ([1], None),
+        (7, None),
+    ],
+)
+def test_names_of_variables_are_read_from_text_and_lists(raw: object, value: str | None) -> None:
+    """One spelling for each; what cannot be the name of a variable is refused."""
+    assert value == PARSERS["names"](KEYS["shell.environment"], raw)

@@ -19,14 +19,17 @@ from thinkback.model.rule import Auth, Endpoint, Forbidden, Guard, ModelInfo, Ru
 from thinkback.rules.urls import normalise_url
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+DISPLAYS = ("auto", "summarized", "updates", "omitted")
 WORDS = {
     "effort": EFFORTS,
     "effort_budgets": EFFORTS,
-    "display": ("auto", "summarized", "omitted"),
+    "display": DISPLAYS,
+    "display_with_tools": DISPLAYS,
+    "display_headers": DISPLAYS,
     "verbosity": ("low", "medium", "high"),
 }
 """The neutral words that the tables of ``controls`` have as keys."""
-NEVER_TAKEN = frozenset({"id", "model", "since", "source", "omits", "adds"})
+NEVER_TAKEN = frozenset({"id", "model", "since", "source", "unconfirmed", "omits", "adds"})
 """What a row says about itself alone, so that ``like`` leaves it out."""
 
 
@@ -211,6 +214,9 @@ def _rule_faults(row: Rule) -> Iterator[Fault]:
     for at, refused in enumerate(row.forbids):
         if not refused.path or not refused.reason:
             yield f"forbids[{at}]", "say what is refused, and why"
+    for key, text in row.unconfirmed.items():
+        if not text or key.partition(".")[0] not in Rule.__struct_fields__:
+            yield f"unconfirmed.{key}", "name a key of the row, and say what nobody has confirmed of it"
     for at, pattern in enumerate(row.refusals):
         try:
             re.compile(pattern)

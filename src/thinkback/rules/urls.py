@@ -34,6 +34,18 @@ def normalise_url(url: str) -> str:
     return f"{parts.scheme}://{host}{suffix}{parts.path.rstrip('/')}{query}"
 
 
+def server_of(url: str) -> str:
+    """Who gets what is sent to ``url``: scheme, host and port in one spelling; empty for what is no base URL.
+
+    Two names of one machine are two servers: what they lead to is not for us to say.
+    """
+    try:
+        parts = urlsplit(normalise_url(url))
+    except SettingError:
+        return ""
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or _DEFAULT_PORTS[parts.scheme]}"
+
+
 def split_address(url: str) -> tuple[str, str]:
     """``host[:port]`` and path of a normalised ``url``."""
     address = url.partition("://")[2].partition("?")[0]

@@ -30,7 +30,7 @@ class Key(msgspec.Struct, frozen=True):
 
     name: str
     field: str
-    type: Literal["boolean", "choice", "integer", "percentages", "rules", "text"]
+    type: Literal["boolean", "choice", "field", "integer", "names", "percentages", "rules", "text"]
     help: str
     default: Value | None = None
     choices: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ ROWS = (
         "choice",
         "What the provider shows of hidden reasoning; omitted leaves nothing that a search could find.",
         default="auto",
-        choices=("auto", "summarized", "omitted"),
+        choices=("auto", "summarized", "updates", "omitted"),
     ),
     Key(
         "reasoning.strict",
@@ -130,6 +130,23 @@ ROWS = (
         "boolean",
         "Send nothing about reasoning and accept none, for hosts that must not know of it.",
         default=False,
+    ),
+    Key(
+        "reasoning.tags",
+        "tags",
+        "choice",
+        "Where tags like <think> in an answer make reasoning of what is between them: at its start, anywhere outside "
+        "code, or nowhere; unset, as the rule says.",
+        choices=("start", "anywhere", "off"),
+        recorded=False,
+    ),
+    Key(
+        "reasoning.fieldName",
+        "field_name",
+        "field",
+        "The one message field that reasoning is read from and goes back in, at endpoints of chat completions; unset, "
+        "as the rule says.",
+        words="the name of a message field of its own, like reasoning_content",
     ),
     Key(
         "reasoning.budget",
@@ -298,6 +315,15 @@ ROWS = (
         "rules",
         "What is to happen with the calls of single tools, whatever the mode says of them.",
         words=permissions.WORDS,
+        recorded=False,
+    ),
+    Key(
+        "shell.environment",
+        "shell_environment",
+        "names",
+        "The variables that commands get besides those that programs need to run at all.",
+        words="names of variables, separated by commas",
+        refused_in=("app",),
         recorded=False,
     ),
     Key(

@@ -120,17 +120,33 @@ def _rules(_key: Key, raw: object) -> Value | None:
     return permissions.write_rules(rules) if rules else None
 
 
+def _names(_key: Key, raw: object) -> Value | None:
+    words = raw.split(",") if isinstance(raw, str) else raw
+    if not isinstance(words, list | tuple):
+        return None
+    names = [word.strip() if isinstance(word, str) else "" for word in words]
+    return ",".join(names) if names and all(name.isidentifier() and name.isascii() for name in names) else None
+
+
 def _text(_key: Key, raw: object) -> Value | None:
     word = raw.strip() if isinstance(raw, str) else ""
     return word if word.isprintable() and word and " " not in word else None
 
 
+def _field(key: Key, raw: object) -> Value | None:
+    return None if raw in _TAKEN else _text(key, raw)
+
+
+# Fields of a message that say something else, or say it in another form.
+_TAKEN = ("role", "content", "name", "refusal", "tool_calls", "tool_call_id", "function_call", "reasoning_details")
 _TIERS, _MOST_PERCENT = 3, 100
 _PERCENT = Key("", "", "integer", "", smallest=1)
 PARSERS = {
     "boolean": _boolean,
     "choice": _choice,
+    "field": _field,
     "integer": _integer,
+    "names": _names,
     "percentages": _percentages,
     "rules": _rules,
     "text": _text,
