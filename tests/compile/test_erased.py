@@ -121,6 +121,22 @@ def test_an_erased_edit_does_not_bring_the_original_back() -> None:
     assert ["b"] == build(erased(talk, "user")).texts
 
 
+def test_an_original_that_was_restored_goes_where_only_one_of_the_two_is_erased() -> None:
+    """What stands last decides: a restored original goes, without what it carried; an erased restoration does not."""
+    talk = Talk().user("a")
+    talk.edit(talk.commits[0].hash, Message("a")).user("c")
+    assert ["a", "c"] == build(erased(talk, "user")).texts
+    assert ["c"] == build(talk.erase(talk.commits[1].hash)).texts
+    talk = Talk().user("a")
+    talk.edit(talk.commits[0].hash, Message("a")).user("c")
+    assert ["c"] == build(talk.erase(talk.commits[1].hash)).texts
+    original = thought(ANTHROPIC, "t", "SIG")
+    talk = Talk(origin(ANTHROPIC)).user("a").reply(original, say("x")).end()
+    talk.edit(talk.hashes("reasoning")[0], original)
+    assert b"SIG" in build(talk, PLACE).body
+    assert b"SIG" not in build(erased(talk, "reasoning"), PLACE).body
+
+
 def test_what_was_made_before_the_erasing_was_made_behind_what_is_gone() -> None:
     """On a target that binds reasoning to its prefix it stays away; what was made since goes."""
     place = target(native(need_signature=("thinking",), prefix_bound=True, missing=("none",)), ANTHROPIC)

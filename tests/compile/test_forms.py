@@ -6,7 +6,23 @@ from typing import Any
 
 import pytest
 
-from tests.compile.build import ELSEWHERE, Talk, build, call, entry, rule, say, settings, signed_call, tagged, think
+from tests.compile.build import (
+    BEDROCK,
+    ELSEWHERE,
+    Talk,
+    build,
+    call,
+    entry,
+    native,
+    origin,
+    rule,
+    say,
+    settings,
+    signed_call,
+    tagged,
+    target,
+    think,
+)
 from thinkback.compile.forms import own_field
 from thinkback.model.blocks import Carrier
 
@@ -301,3 +317,11 @@ def test_a_piece_without_a_text_is_told_of_by_what_it_carries() -> None:
     built = build(Talk().turn("a", think("t"), think("", signature="SIG"), say("x")).user("b"))
     assert ["t"] == built.fields
     assert [("field", "reasoning"), ("drop", "signature")] == [(each.action, each.what) for each in built.decisions]
+
+
+def test_tags_of_a_text_go_back_in_it_where_reasoning_goes_in_its_place() -> None:
+    """The text goes out as it came."""
+    talk = Talk(origin(BEDROCK)).turn("a", tagged("one"), say("x")).user("b")
+    built = build(talk, target(native(), BEDROCK))
+    assert b'[{"text":"<think>one</think>"},{"text":"x"}]' in built.body
+    assert ["tags"] == built.actions

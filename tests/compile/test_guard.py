@@ -15,6 +15,7 @@ from tests.compile.build import (
     build,
     call,
     entry,
+    native,
     rule,
     say,
     settings,
@@ -40,7 +41,7 @@ def changed(**fields: Any) -> Any:
         (changed(requested_model="m2", served_model="m2-1"), "minted by model m2, target is m1"),
         (changed(requested_model="m2", served_model="m1"), ""),
         (changed(served_model="m1-2026"), ""),
-        (changed(account="beta"), ""),
+        (changed(account="beta", account_known=False), ""),
     ],
 )
 def test_differences(origin: Any, reason: str) -> None:
@@ -113,6 +114,16 @@ def test_accounts(mine: tuple[str, bool], theirs: tuple[str, bool], mode: Any, v
     verdict = check(changed(account=theirs[0], account_known=theirs[1]), to)
     assert valid is verdict.carriers
     assert verdict.reason == (VALID.reason if valid else "minted under another account")
+
+
+@pytest.mark.parametrize(("known", "valid"), [(True, False), (False, True)])
+def test_named_accounts_that_differ_are_different_under_any_rule(*, known: bool, valid: bool) -> None:
+    """Opaque values stay away; readable text is bound to no account unless the rule says so."""
+    verdict = check(changed(account="theirs", account_known=known), target(rule(), account="mine", account_known=True))
+    assert (valid, True) == (verdict.carriers, verdict.text)
+    talk = Talk(changed(account="theirs", account_known=known)).user("a").reply(signed_call("c1", "SIG")).result("c1")
+    to = target(rule(), account="mine", account_known=True)
+    assert valid is (b"SIG" in build(talk, to).body)
 
 
 def test_unknown_origin() -> None:
@@ -281,3 +292,18 @@ def test_prose_names_another_model_where_none_is_known() -> None:
     talk = Talk(changed(requested_model="", served_model="m2")).turn("a").user("b")
     built = build(talk, rule(form="none", later="never"), settings(foreign="text"))
     assert built.messages[1]["content"].startswith("(Earlier reasoning, by another model: on a)")
+
+
+@pytest.mark.parametrize("later", ["may", "never", "must-after-tools"])
+@pytest.mark.parametrize("made", [rule, native])
+def test_foreign_text_is_told_as_prose_where_no_reasoning_is_wanted(made: Any, later: Any) -> None:
+    """``reasoning.foreign=text`` alone is enough; what is the model's own stays away as before."""
+    row = made(open_turn="may", later=later)
+    talk = Talk(changed(endpoint="https://x.example")).turn("a").user("b").reply(think("mine"), say("x")).user("c")
+    own = Talk().turn("a").user("b")
+    wanted = settings(foreign="text")
+    built = build(talk, row, wanted)
+    assert "(Earlier reasoning, by m1: on a)" in str(built.messages[1]["content"])
+    assert "reasoning_content" not in built.messages[1]
+    assert {"text"} == set(built.actions)
+    assert {"drop"} == set(build(own, row, wanted).actions)

@@ -127,7 +127,7 @@ def test_unsigned_reasoning_goes_back_where_nobody_wants_signatures() -> None:
     talk = spoken(ANTHROPIC).user().reply(thought(ANTHROPIC), thought(ANTHROPIC, "bare"), call()).result()
     built = claude(talk, need_signature=())
     assert ["thinking", "tool_use"] == kinds(built)
-    assert ["empty reasoning is omitted", "native"] == [built.reasons[0], built.actions[1]]
+    assert ["nothing of it was kept", "native"] == [built.reasons[0], built.actions[1]]
 
 
 def test_an_item_id_alone_is_no_signature() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import msgspec
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.compile.build import (
@@ -26,6 +26,7 @@ from tests.compile.build import (
     settings,
     signed_call,
     target,
+    think,
     thought,
     tied,
     writer_of,
@@ -35,7 +36,7 @@ from tests.compile.test_laws import OPAQUE, REFUSALS, Outcome, outcome, states, 
 from thinkback.compile import fold
 from thinkback.compile.policy import Inputs
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Media, Text, Unknown, carriers_of
+from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, Unknown, carriers_of
 from thinkback.model.commits import Request, Response, Usage
 from thinkback.model.rule import Guard, Rule, ServerState
 from thinkback.rules import load_rulebook
@@ -248,24 +249,51 @@ def test_every_carrier_and_text_has_one_decision(case: Case) -> None:
     assert {decision.rule for decision in result.decisions} <= {wanted.target.rule.id}
 
 
+def edited_while_required() -> Case:
+    """Reasoning that the turn under way demands, and an edit of it, which does not hold until the turn ends."""
+    talk = Talk(origin(ANTHROPIC)).user("a").reply(thought(ANTHROPIC, " ", "OPQ1"), call("c1")).result("c1", "r")
+    talk.edit(talk.hashes()[0], think("other\n"))
+    return Case(talk, inputs(target(native(need_signature=("*",)), ANTHROPIC)))
+
+
+@example(edited_while_required())
 @given(cases())
 def test_decisions_point_at_their_messages(case: Case) -> None:
-    """What goes out stands in the message at its index; what is dropped, or kept by the provider, has none."""
+    """What goes out stands in the message at its index, as it is now or, where it says so, as it was made; what is
+    dropped, or kept by the provider, has none.
+    """
     talk, wanted = case
     result = outcome(wanted, talk.commits)
     assume(not result.refused)
     built = Built(fold.fold(wanted, talk.commits, writer_of(wanted)))
     messages = [canonical.source(each) for each in next(iter(built.sent.values()))]
     held = {commit.hash: content(talk, commit) for commit in talk.commits}
+    made = {commit.hash: stored(commit) for commit in talk.commits}
     for decision in result.decisions:
         assert (decision.message == -1) is (decision.action in ("drop", "server"))
         if decision.message < 0 or not decision.block:
             continue
-        block: Any = held[decision.block]
+        block: Any = (made if decision.reason.endswith("goes as it was made") else held)[decision.block]
         if decision.what not in ("reasoning", "text"):
             assert any(carrier.value in messages[decision.message] for carrier in carriers_of(block))
-        elif decision.action == "native" and decision.what == "reasoning":
+        elif decision.what == "reasoning" and decision.action in ("native", "tags", "text", "summary"):
             assert canonical.string(block.thought).decode()[1:-1] in messages[decision.message]
+            assert len(block.thought) == decision.characters
+
+
+@given(cases())
+def test_what_is_dropped_is_not_sent(case: Case) -> None:
+    """A reasoning text of which every decision says that it stays away, and nothing else says, is not in a body."""
+    talk, wanted = case
+    result = outcome(wanted, talk.commits)
+    assume(not result.refused)
+    went = {each.block for each in result.decisions if each.action != "drop"}
+    thoughts = {c.hash: c.value for c in talk.commits if isinstance(c.value, ThinkingBlock) and not c.edit}
+    for hash in {each.block for each in result.decisions if each.what == "reasoning"} & thoughts.keys() - went:
+        text = canonical.string(thoughts[hash].thought)[1:-1]
+        others = (commit.payload for commit in talk.commits if commit.hash != hash)
+        if len(text) > 6 and not any(text in payload for payload in others):
+            assert text not in result.body
 
 
 @given(cases(), wishes)

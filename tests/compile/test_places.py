@@ -227,3 +227,28 @@ def test_ids_that_differ_stay_as_they_are() -> None:
     assert ["a", "b"] == [each["id"] for each in build(talk).messages[1]["tool_calls"]]
     talk = Talk(origin(GEMINI)).user().reply(call(""), call("")).result("").result("")
     assert b'"call_' not in build(talk, target(native(), GEMINI)).body
+
+
+@pytest.mark.parametrize(("told", "expected"), [("Results end here.", ["Results end here."]), ("", [])])
+def test_a_word_may_stand_between_results_and_a_system_message(told: str, expected: list[str]) -> None:
+    """Where a model takes the one for a part of the other, it is told; a system message elsewhere needs none."""
+    here = target(native(system="late", after_results=told), ANTHROPIC)
+    talk = Talk(origin(ANTHROPIC)).system().user().reply(say("Hi."), call()).result().system("In French.")
+    messages = build(talk, here).messages
+    assert [*expected, "In French."] == [message["content"] for message in messages[3:]]
+    later = Talk(origin(ANTHROPIC)).system().user().reply(say("Hi.")).system("In French.")
+    assert ["In French."] == [message["content"] for message in build(later, here).messages[2:]]
+
+
+def test_what_is_a_parameter_elsewhere_is_no_message() -> None:
+    """An item by which one dialect changes settings goes out there, and is left out with a decision in another."""
+    setting = Message("", (), '{"type":"configuration_update","reasoning":{"effort":"low"}}', RESPONSES)
+    talk = Talk(origin(RESPONSES)).user().note("system", setting)
+    assert {"reasoning": {"effort": "low"}, "type": "configuration_update"} == build(
+        talk, target(native(), RESPONSES)
+    ).messages[-1]
+    built = build(talk, target(native(), ANTHROPIC))
+    assert (["user"], ["a setting of a request in openai-responses"]) == (
+        [message["role"] for message in built.messages],
+        built.reasons,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.compile.build import (
 )
 from thinkback.compile import fold
 from thinkback.errors import ContextRefused
+from thinkback.model.commits import Priority
 
 PLACE = target(native(prefix_bound=True, system="late", need_signature=("thinking",)), ANTHROPIC)
 
@@ -49,6 +51,35 @@ def test_a_size_that_all_fit_into_changes_nothing() -> None:
     talk = talk_of("a", "b").user("c")
     for size in (3, 9):
         assert build(talk).raw == build(talk, None, settings(context_size=size)).raw
+
+
+def test_what_is_pinned_stays() -> None:
+    """A user's message goes word for word before the turns that are left; not one that was taken away since."""
+    talk = talk_of("a", "b", "c").user("d")
+    talk.annotate(talk.hashes("user")[0], Priority.PINNED)
+    size = settings(context_size=2)
+    built = build(talk, None, size)
+    assert ["Be brief.", "a", "c", "re c", "d"] == built.texts
+    talk.reply(say("re d")).end().user("e")
+    assert ["Be brief.", "a", "d", "re d", "e"] == build(talk, None, size).texts
+    assert b'"a"' in build(talk, PLACE, size).body
+    talk.annotate(talk.hashes("user")[0], Priority.SKIP)
+    assert ["Be brief.", "d", "re d", "e"] == build(talk, None, size).texts
+
+
+@pytest.mark.parametrize("kind", ["response", "assistant", "reasoning"])
+def test_a_pinned_answer_stays_with_its_question(kind: Any) -> None:
+    """Of a turn that is left out; with results and what answers them where it called; not where it was taken away."""
+    talk = talk_of("a", "b", "c").user("d")
+    talk.annotate(talk.hashes(kind)[0], Priority.PINNED)
+    size = settings(context_size=2)
+    assert ["Be brief.", "a", "re a", "c", "re c", "d"] == build(talk, None, size).texts
+    assert [b'"a"' in part for part in (build(talk, PLACE, size).body, build(talk).body)] == [True, True]
+    talk.annotate(talk.hashes("response")[0], Priority.SKIP)
+    assert ["Be brief.", "c", "re c", "d"] == build(talk, None, size).texts
+    talk = Talk().system().loop("a").reply(say("x")).end().turn("b").turn("c").user("d")
+    talk.annotate(talk.hashes("tool_result")[0], Priority.PINNED)
+    assert ["Be brief.", "a", "c1", "42", "x", "c", "re c", "d"] == build(talk, None, size).texts
 
 
 def test_turns_in_which_nothing_is_said_do_not_count() -> None:

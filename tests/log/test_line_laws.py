@@ -90,14 +90,12 @@ def whole(line: Line) -> bool:
     return not is_torn(line.commits)
 
 
-@settings(max_examples=100)
 @given(deeds("user", "user", "pick"))
 def test_lines_that_only_append(done: list[Deed]) -> None:
     """Merges are clean and say every text once, picks keep responses whole; merging all into one has all."""
     all_in_one(play(done))
 
 
-@settings(max_examples=100)
 @given(deeds("rebase"))
 def test_lines_that_are_rebased(done: list[Deed]) -> None:
     """The same for rebases of whole turns: their copies are known by their responses."""

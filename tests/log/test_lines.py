@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.log.build import Line
 from thinkback.log.lines import OpenCall, common, end_of, holds, is_torn, open_calls, subjects, turn_start
+from thinkback.log.protocol import TASK_PURPOSE, SessionInfo
 from thinkback.model.blocks import Text, ToolCall
 from thinkback.model.commits import Commit, Head, Priority
-from thinkback.model.curation import curate
+from thinkback.model.curation import curate, matching
 
 
 def seqs(*histories: list[Commit]) -> list[int]:
@@ -104,3 +106,22 @@ def test_what_edits_and_annotations_are_about() -> None:
     second = line.edit(first, "three")
     near, mark = line.mark("", Priority.PINNED), line.mark(second, Priority.SKIP)
     assert {found.hash: said.hash for found in (first, second, near, mark)} == subjects(curate(line.commits))
+
+
+def test_commits_are_found_by_kind_and_tags() -> None:
+    """Of no kind means of any; all tags must be there."""
+    line = Line()
+    first, second = line.user("one"), line.user("two")
+    line.mark(first, tags=("red", "green"))
+    line.mark(second, tags=("red",))
+    assert [first, second] == matching(line.commits, ["user"], frozenset())
+    assert [first] == matching(line.commits, [], frozenset({"red", "green"}))
+
+
+def test_a_task_is_a_session_that_another_made_for_one() -> None:
+    """Neither a fork nor a session of that purpose alone is."""
+    task = SessionInfo("s", "main", 0, 0, 0, Head(), parent="p", purpose=f"{TASK_PURPOSE}look")
+    assert [True, False, False] == [
+        session.is_task
+        for session in (task, msgspec.structs.replace(task, parent=""), msgspec.structs.replace(task, purpose="fork"))
+    ]

@@ -168,18 +168,56 @@ def test_a_response_id_that_is_taken_is_replaced() -> None:
     assert {"response", "tool_call", "provider_usage", "tool_result"} == kinds
 
 
-def test_an_answered_call_keeps_its_result() -> None:
-    """Both lines ran the tool of a response that they share: a call has one result."""
+def answered_apart(there: str = "rainy") -> tuple[Line, Line]:
+    """Both lines ran the tool of a response that they share."""
     ours = Line()
     ours.user("q")
     response = ours.call("look")
     theirs = ours.fork()
     ours.result("look", "sunny", response)
     ours.answer("sun")
-    theirs.result("look", "rainy", response)
+    theirs.result("look", there, response)
     theirs.answer("rain")
-    ours.merge(theirs)
+    return ours, theirs
+
+
+def test_a_call_that_both_answered_alike_keeps_its_result() -> None:
+    """A call has one result."""
+    ours, theirs = answered_apart("sunny")
+    assert "clean" == ours.merge(theirs).kind
     assert ["q", "I need a tool", "look({})", "sunny", "hm", "sun", "hm", "rain"] == ours.texts
+
+
+def test_a_call_that_both_answered_otherwise_is_a_conflict() -> None:
+    """Nothing is stored, both results are shown, and before there was none."""
+    ours, theirs = answered_apart()
+    result = ours.merge(theirs)
+    found = only(result.conflicts)
+    assert ("conflicts", ()) == (result.kind, result.commits)
+    assert ("both_edit", ours.of("sunny").hash, theirs.of("rainy").hash) == (found.kind, found.target, found.there)
+    assert ("", "sunny", "rainy") == (found.before, found.ours.text, found.theirs.text)
+
+
+@pytest.mark.parametrize(("choice", "told"), [("ours", "sunny"), ("theirs", "rainy"), ("both", "both")])
+def test_a_call_that_both_answered_otherwise_is_settled(choice: str, told: str) -> None:
+    """By one result, which the call has from then on; an edit of the other line's is not lost with it."""
+    ours, theirs = answered_apart("grey")
+    theirs.edit(theirs.of("grey"), "rainy")
+    assert "clean" == ours.merge(theirs, resolutions={ours.of("sunny").hash: choice}).kind
+    assert ["q", "I need a tool", "look({})", told, "hm", "sun", "hm", "rain"] == ours.texts
+    assert "up_to_date" == ours.merge(theirs).kind
+    theirs.turn("more", "yes")
+    assert ("clean", ()) == ((again := ours.merge(theirs)).kind, again.conflicts)
+    assert () == theirs.merge(ours).conflicts
+    assert theirs.texts.count("yes") == 1
+
+
+def test_two_results_that_came_to_say_the_same_are_none() -> None:
+    """One was edited into the other."""
+    ours, theirs = answered_apart()
+    theirs.edit(theirs.of("rainy"), "sunny")
+    assert "clean" == ours.merge(theirs).kind
+    assert "sunny" in ours.texts
 
 
 def test_late_counts_of_a_shared_response_are_copied() -> None:

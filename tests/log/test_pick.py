@@ -191,6 +191,18 @@ def test_a_rebase_with_a_contradiction_is_refused() -> None:
         rebase(ours.commits, onto.commits, next(ours.clock), ids())
 
 
+def test_a_rebase_loses_no_result_of_a_call_that_both_answered() -> None:
+    """Which of the two it has, a merge settles."""
+    ours, _ = two()
+    response = ours.call("look")
+    onto = ours.fork()
+    onto.result("look", "sunny", response)
+    ours.result("look", "rainy", response)
+    ours.answer("rain")
+    with pytest.raises(MergeConflictError, match="1 commits were changed here and there"):
+        rebase(ours.commits, onto.commits, next(ours.clock), ids())
+
+
 def test_a_rebase_waits_for_the_turn() -> None:
     """On either side."""
     ours, onto = two()

@@ -6,14 +6,17 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.log.protocol import Seen
 from thinkback.log.recognising import CANDIDATES, Recognised, Search, recognise, sightings
 from thinkback.log.visible import Said, of_response, said
-from thinkback.model.blocks import Block, Origin, Text, ToolCall, ToolResult
+from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Head, Message, Response, block_draft
+from thinkback.model.think_tags import TagSplitter, Where
 
 SCOPE = b"scope of a test."
 
@@ -234,3 +237,43 @@ def test_nothing_is_found_that_is_not_surely_the_same(
     later = {at for at in places if at > found.through}
     assert later == {*found.restored, *(at for at, _ in found.missing)}
     assert len(found.restored) == len({seen.response for seen in found.restored.values()})
+
+
+def seen_by(content: str, where: Where) -> list[Draft]:
+    """A response of ``content`` as it is recorded when its tags are read so; with ``off`` as if there were none."""
+    pieces = TagSplitter(where)
+    blocks: list[Block] = [
+        ThinkingBlock(piece.text, source_field="content") if piece.kind == "reasoning" else Text(piece.text)
+        for piece in (*pieces.feed(content), *pieces.close())
+        if piece.kind in ("text", "reasoning")
+    ]
+    header = Draft("response", Response(Origin("", "", ""), blocks=len(blocks)), "recorded")
+    return [header, *(block_draft(block, "recorded", at) for at, block in enumerate(blocks))]
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("Hello <think>x</think> world", "anywhere"),
+        ("Answer. <think>one two and", "anywhere"),
+        ("<THINK>a</THINK>Hi", "start"),
+        ("<THINK>a</THINK>Hi", "off"),
+        ("Hello <think>x</think> world", "off"),
+    ],
+)
+def test_a_conversation_is_known_however_its_tags_were_read(content: str, where: Where) -> None:
+    """A client keeps the text with its tags; the second question goes on with it, and so does the third."""
+    book, first = Book(), [asks("one?"), answers(content)]
+    for at in (1, 3):
+        asked = [*first, asks("two?"), answers(content)][:at]
+        before = drafts(asked)
+        made = [msgspec.structs.replace(draft, response=f"r{at}") for draft in seen_by(content, where)]
+        for sighting in sightings(SCOPE, before, said(before), made):
+            seen = Seen(sighting.digest, "session", "main", Head(f"r{at}", 0), sighting.response)
+            book.rows.setdefault(sighting.digest, []).insert(0, seen)
+    line = [*first, asks("two?"), answers(content), asks("three?")]
+
+    for turns, expected in ((line[:3], ("r1", 1)), (line, ("r3", 3))):
+        found = recognise(said(drafts(turns)), book.lookup)
+        assert found.base is not None
+        assert expected == (found.base.response, found.through)

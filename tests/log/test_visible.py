@@ -157,6 +157,17 @@ def test_neighbours_of_one_speaker_are_one_message() -> None:
     assert [((0, 1), ()), ((2, 3, 4, 5), ("one", "two"))] == [(one.at, one.responses) for one in said(apart)]
 
 
+def test_neighbours_are_one_message_however_their_tags_are_read() -> None:
+    """Each reading of the one goes on with the same reading of the other, or with all it says."""
+    plain, tagged = response(Text("one"), id="1"), response(Text("two <think>x</think> three"), id="2")
+
+    assert [2, 2, 2] == [
+        len(set(one.others))
+        for pair in ((plain, tagged), (tagged, plain), (tagged, tagged))
+        for one in said([*pair[0], *pair[1]])
+    ]
+
+
 def test_what_a_person_wrote_down_for_the_model_is_a_message_too() -> None:
     """It belongs to no response."""
     by_hand = [Draft("assistant", Text("c")), Draft("assistant", Text("d"))]
@@ -274,8 +285,15 @@ def test_calls_without_an_id_are_not_looked_for() -> None:
 
 def test_text_is_without_tags_however_often_it_was_read() -> None:
     """Reading it once more changes nothing; a text of nothing but tags takes no longer than others."""
-    text = "a</think>b <think>c</think> d"
-    assert value_of(*response(Text(text))) == value_of(*response(Text(untagged(text))))
+    for text in (
+        "a</think>b <think>c</think> d",
+        "</think>" * 5,
+        "a</think>" * 40 + "x",
+        "<th" * 9 + "<think></think>ink>" * 9,
+    ):
+        assert untagged(text) == untagged(untagged(text))
+        assert value_of(*response(Text(text))) == value_of(*response(Text(untagged(text))))
+    assert "" == untagged("</think>" * 5)
     assert "x" in untagged("</think>" * 20_000 + "x")
 
 

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench.dialects import DIALECTS, FRAMINGS, stream_of
@@ -72,6 +72,7 @@ def test_a_response_of_any_dialect_is_known_from_any_client(upstream: str, name:
 
 
 @pytest.mark.parametrize("name", FRONTS)
+@example(blocks=[Text("</think>" * 5)], changes=set())
 @given(blocks=BLOCKS | st.lists(TAGGED, max_size=3), changes=st.sets(st.sampled_from(sorted(CHANGES))))
 def test_a_response_of_any_shape_is_known_from_any_client(name: str, blocks: list[Block], changes: set[str]) -> None:
     """Whatever blocks it has, and whatever the client does to it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
@@ -17,19 +18,22 @@ from tests.turn.playbook import (
     gives,
     interrupts,
     keeps,
+    rule,
     runs,
     said,
     says,
     sends,
     stored,
     stores,
+    target,
 )
 from thinkback.errors import SettingError
-from thinkback.model.blocks import ToolCall, ToolResult
-from thinkback.model.commits import Draft, PermissionDecision, Tool, TurnEnded
+from thinkback.model.blocks import Origin, ToolCall, ToolResult
+from thinkback.model.commits import Draft, Message, PermissionDecision, Response, Tool, TurnEnded
 from thinkback.settings.permissions import read_rules
-from thinkback.turn.calls import NOBODY
+from thinkback.turn.calls import LEAKED, NOBODY
 from thinkback.turn.permissions import Mode, Permissions, Verdict, decide
+from thinkback.turn.plan import Plan
 
 TOOLS = frozenset({"look", "go", "pay"})
 TWO = "request response reasoning tool_call tool_call"
@@ -70,6 +74,49 @@ def test_a_person_who_says_yes_lets_the_call_run() -> None:
     ] == decisions(play)
     play >> answers(said("42", "Hm.")) << keeps(ANSWER) << ends("completed")
     assert ["sending", "asking", "tool_started", "tool_finished", "sending"] == play.statuses
+
+
+@pytest.mark.parametrize("person", [True, False])
+def test_a_leaked_call_of_an_old_log_waits_for_a_person(person: bool) -> None:
+    """One that an earlier version found in reasoning and left open does not run by itself when the turn goes on."""
+    call = ToolCall("go-1", "go", "{}", source_field="reasoning_content")
+    header = Response(Origin("openai-chat", "https://house.example/v1", "thinker"), finish="stop", blocks=1)
+    log = [Draft("user", Message("Why?")), Draft("response", header, "r1"), Draft("tool_call", call, "r1", 0)]
+    play = Playbook(None, log=log, runnable=TOOLS, permit=permits("go=allow"), asks=person) >> begins
+    if person:
+        play << asks("go") >> says(True) << keeps("allowed") << runs("go")
+    else:
+        play << keeps("denied result:not_run denied") << ends("denied")
+    assert [LEAKED if person else f"{LEAKED}, and {NOBODY}"] == [decision.reason for decision in decisions(play)]
+
+
+SECTION = (
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.go:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    "<|tool_calls_section_end|>"
+)
+
+
+@pytest.mark.parametrize("leaked_calls", ["text", "ask", "pass"])
+@pytest.mark.parametrize("leaks", [True, False])
+def test_what_becomes_of_a_leaked_call_is_said_by_rule_and_plan(
+    leaked_calls: Literal["text", "ask", "pass"], leaks: bool
+) -> None:
+    """Reasoning, a call that a person decides before the caller gets it, or one for the caller at once."""
+    play = Playbook(at=target(rule(leaked_calls="kimi" if leaks else "")), asks=True, plan=lambda: plan(play))
+
+    def plan(play: Playbook) -> Plan:
+        made = play._plan()
+        made.leaked_calls = leaked_calls
+        return made
+
+    play >> begins << keeps("user") << sends >> answers(said("", SECTION))
+    if not leaks or leaked_calls == "text":
+        play << keeps("request response reasoning completed") << ends("completed")
+    elif leaked_calls == "ask":
+        play << keeps("request response reasoning tool_call") << asks("go") >> says(True)
+        play << keeps("allowed") << ends(None)
+    else:
+        play << keeps("request response reasoning tool_call") << ends(None)
 
 
 def test_a_person_is_told_what_and_why() -> None:

@@ -287,6 +287,43 @@ def test_what_is_not_shown_is_not_stored() -> None:
     assert "nothing readable will be stored" in resolved.controls[0].reason
 
 
+def test_display_beside_tools_may_be_another() -> None:
+    """A word that an endpoint cannot keep where tools are offered is said otherwise there, and that is reported."""
+    controls = Controls(
+        display={"auto": {"show": "yes"}, "summarized": {"show": "yes"}, "updates": {"show": "notes"}},
+        display_with_tools={"summarized": {"show": "no"}},
+        display_headers={"updates": {"beta": "notes"}},
+    )
+    asked = Settings(display="summarized", explicit=frozenset({"reasoning.display"}))
+    told = Control("reasoning.display", "summarized", "represented", "said as show=no where tools are offered")
+    assert ({"show": "no"}, [told]) == _read(Resolver(asked, target(controls), {}, tools=True))
+    assert {"show": "yes"} == Resolver(Settings(), target(controls), {}, tools=True).params
+    notes = resolve(target(controls), display="updates")
+    assert ({"show": "notes"}, {"beta": "notes"}) == (notes.params, notes.headers)
+    assert {} == resolve(target(controls), display="summarized").headers
+    assert {"reasoning.display": "unrepresentable"} == states(resolve(target(SHOWN), display="updates"))
+
+
+def test_display_does_not_overrule_what_is_off() -> None:
+    """Where its words would, none goes beside an effort of none."""
+    off = {"mode": "off"}
+    controls = Controls(off=off, effort={"none": off}, display={"auto": {"mode": "on"}}, off_hides=True)
+    assert off == resolve(target(controls), effort="none").params
+    assert {"mode": "on"} == resolve(target(controls)).params
+
+
+@pytest.mark.parametrize(("mode", "is_refused"), [("notes", True), ("full", False), (None, False)])
+def test_a_parameter_may_be_refused_beside_another_only(mode: str | None, is_refused: bool) -> None:
+    """Alone, or beside another value, it is taken."""
+    row = Forbidden("effort", "it needs thought", ("max",), when="always", beside={"mode": "notes"})
+    native = {"effort": "max", **({} if mode is None else {"mode": mode})}
+    if not is_refused:
+        assert native == resolve(target(forbids=(row,)), native).params
+        return
+    with pytest.raises(SettingError, match="it needs thought"):
+        resolve(target(forbids=(row,)), native)
+
+
 def test_display_stays_away_where_nothing_is_thought() -> None:
     """By the parameters of the request, by the setting, and where the request has words of its own."""
     asleep = target(SHOWN, thinks_when=({"effort": "high"},))

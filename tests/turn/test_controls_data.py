@@ -20,7 +20,7 @@ from thinkback.turn.controls import Resolver
 BOOK = load_rulebook()
 TODAY = "2026-11-20"
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-DISPLAYS = ("auto", "summarized", "omitted")
+DISPLAYS = ("auto", "summarized", "updates", "omitted")
 VERBOSITIES = ("low", "medium", "high")
 ANY = object()
 ABSENT = None
@@ -111,6 +111,7 @@ LMH = "low medium high"
 TO_MAX = f"{LMH} max"
 ALL5 = f"{LMH} xhigh max"
 SHOW = "summarized omitted"
+UPDATES = f"{SHOW} updates"
 
 FAMILIES = [
     # 1.1: no reasoning, so nothing about it
@@ -122,11 +123,14 @@ FAMILIES = [
     responses(f"{LMH} xhigh", "openai", "gpt-5.1-codex-max", "gpt-5.2-codex", "gpt-5.3-codex"),
     responses(f"none {LMH}", "openai", "gpt-5.1", "gpt-5.1-2025-11-13", on=False),
     responses(f"none {LMH} xhigh", "openai", "gpt-5.2", "gpt-5.3", "gpt-5.4", "gpt-5.4-nano", on=False),
-    responses(f"none {LMH} xhigh", "openai", "gpt-5.5", "gpt-5.6", "gpt-5.6-terra"),
+    responses(f"none {LMH} xhigh", "openai", "gpt-5.5"),
+    responses(f"none {ALL5}", "openai", "gpt-5.6", "gpt-5.6-terra"),
     responses("high", "openai", "gpt-5-pro"),
     responses("medium high xhigh", "openai", "gpt-5.2-pro", "gpt-5.4-pro", "gpt-5.5-pro"),
     responses(f"none {ALL5}", "openai", "gpt-6-sol", "gpt-6-luna", "gpt-6.1-terra"),
     responses(ALL5, "openai", "gpt-6-astra", "gpt-6.1-sol"),
+    # whether they take none is not known, so that it is not sent
+    responses(ALL5, "openai", "gpt-6.2-astra", "gpt-6.2-sol", "gpt-6-cyber", "gpt-6-rosalind"),
     # 9.2: a name that says what it is
     one("azure-openai", "gpt-4o", "our-gpt-4o-mini", "gpt-35-turbo", text__verbosity="medium"),
     responses(f"minimal {LMH}", "azure-openai", "gpt-5-mini"),
@@ -141,10 +145,12 @@ FAMILIES = [
     Family(
         "copilot",
         ("gpt-5.3-codex",),
-        {**INCLUDE, **SUMMARY, **words(("reasoning.effort", f"{LMH} xhigh")), "store": (False,)},
-        {**PLAIN_ON, "store": False},
+        {**SUMMARY, **words(("reasoning.effort", f"{LMH} xhigh")), "store": (False,)},
+        {"reasoning": {"summary": "auto"}, "store": False},
     ),
-    responses(f"none {LMH} xhigh", "bedrock-mantle-responses", "openai.gpt-5.5", "openai.gpt-5.6-luna"),
+    responses(f"none {LMH} xhigh", "bedrock-mantle-responses", "openai.gpt-5.5"),
+    responses(f"none {ALL5}", "bedrock-mantle-responses", "openai.gpt-5.6-luna"),
+    responses(f"minimal {ALL5}", "meta", "muse-spark-1.3", verbosity=False),
     one("bedrock-mantle-responses", "openai.gpt-oss-120b", reasoning__effort=LMH),
     one("deepseek-responses", "deepseek-v4-flash", reasoning__effort="none low high max"),
     one("open-responses", "openai/gpt-oss-20b", "qwen3-8b", reasoning__effort=LMH),
@@ -163,22 +169,31 @@ FAMILIES = [
     ),
     # 3.7
     Family("xai", ("grok-4", "grok-4.20-reasoning", "grok-code-fast-1", "grok-4-1-fast"), INCLUDE, PLAIN_OFF),
-    Family("xai", ("grok-3-mini",), {**INCLUDE, **words(("reasoning.effort", "low high"))}, PLAIN_OFF),
-    Family("xai", ("grok-4.3",), {**INCLUDE, **words(("reasoning.effort", f"none {LMH}"))}, PLAIN_OFF),
+    Family("xai", ("grok-3-mini",), {**INCLUDE, **words(("reasoning.effort", "none low high"))}, PLAIN_OFF),
+    Family(
+        "xai",
+        ("grok-4.3", "grok-3", "grok-4-0709", "grok-4-fast-non-reasoning", "grok-latest"),
+        {**INCLUDE, **words(("reasoning.effort", f"none {LMH}"))},
+        PLAIN_OFF,
+    ),
     Family("xai", ("grok-4.5",), {**INCLUDE, **words(("reasoning.effort", LMH))}, PLAIN_OFF),
-    Family("xai", ("grok-4.6",), {**INCLUDE, **words(("reasoning.effort", f"{LMH} xhigh"))}, PLAIN_OFF),
-    Family("xai", ("grok-3",), {}, {}),
-    Family("xai-chat", ("grok-4", "grok-code-fast-1", "grok-3", "grok-4.20-reasoning"), {}, {}),
-    one("xai-chat", "grok-3-mini", reasoning_effort="low high"),
-    one("xai-chat", "grok-4.3", reasoning_effort=f"none {LMH}"),
-    one("xai-chat", "grok-4.5", reasoning_effort=LMH),
+    Family("xai", ("grok-4.6",), {**INCLUDE, **words(("reasoning.effort", LMH))}, PLAIN_OFF),
+    Family("xai", ("grok-4.7",), {**INCLUDE, **words(("reasoning.effort", f"{LMH} xhigh"))}, PLAIN_OFF),
+    Family("xai", ("grok-2-1212",), {}, {}),
+    Family("xai-chat", ("grok-4", "grok-code-fast-1", "grok-4.20-reasoning"), {}, {}),
+    one("xai-chat", "grok-3-mini", reasoning_effort="none low high"),
+    one("xai-chat", "grok-4.3", "grok-3", "grok-4-1-fast-reasoning", reasoning_effort=f"none {LMH}"),
+    one("xai-chat", "grok-4.5", "grok-4.6", reasoning_effort=LMH),
+    one("xai-chat", "grok-4.7", reasoning_effort=f"{LMH} xhigh"),
     # 2
     Family("openai-chat", ("gpt-4o", "gpt-5-chat-latest"), {}, {}),
     one("openai-chat", "o3-mini", "o4-mini", reasoning_effort=LMH),
     one("openai-chat", "gpt-5", "gpt-5-mini", reasoning_effort=f"minimal {LMH}", verbosity=LMH),
     one("openai-chat", "gpt-5.1", reasoning_effort=f"none {LMH}", verbosity=LMH),
     one("openai-chat", "gpt-5.4", "gpt-5.5", reasoning_effort=f"none {LMH} xhigh", verbosity=LMH),
-    one("openai-chat", "gpt-6.1-sol", reasoning_effort=ALL5, verbosity=LMH),
+    # max is refused here, whatever the model takes elsewhere
+    one("openai-chat", "gpt-6.1-sol", "gpt-6.2-astra", reasoning_effort=f"{LMH} xhigh", verbosity=LMH),
+    one("openai-chat", "gpt-6-sol", "gpt-5.6-sol", reasoning_effort=f"none {LMH} xhigh", verbosity=LMH),
     Family("azure-openai-chat", ("gpt-4o",), {}, {}),
     one("azure-openai-chat", "gpt-5-mini", reasoning_effort=f"minimal {LMH}", verbosity=LMH),
     # 5.1
@@ -201,7 +216,7 @@ FAMILIES = [
         )
     ),
     *(
-        claude("adaptive disabled", ALL5, endpoint, *names, display=SHOW)
+        claude("adaptive disabled", ALL5, endpoint, *names, display=UPDATES)
         for endpoint, names in (
             ("anthropic", ("claude-opus-4-7", "claude-opus-4-8")),
             ("vertex-claude", ("claude-opus-4-7",)),
@@ -209,24 +224,27 @@ FAMILIES = [
         )
     ),
     *(
-        claude("adaptive disabled", ALL5, endpoint, *names, display=SHOW, on=True)
+        claude("adaptive disabled", ALL5, endpoint, *names, display=UPDATES, on=True)
         for endpoint, names in (
             ("anthropic", ("claude-opus-5", "claude-sonnet-5")),
             ("vertex-claude", ("claude-sonnet-5",)),
             ("bedrock-claude", ("global.anthropic.claude-opus-5",)),
+            ("anthropic", ("claude-haiku-5-5",)),
+            ("vertex-claude", ("claude-haiku-5-5",)),
+            ("bedrock-claude", ("us.anthropic.claude-haiku-5-5",)),
         )
     ),
     *(
-        claude("adaptive", ALL5, endpoint, *names, display=SHOW, on=True)
+        claude("adaptive", ALL5, endpoint, *names, display=UPDATES, on=True)
         for endpoint, names in (
-            ("anthropic", ("claude-opus-5-5", "claude-haiku-5-5", "claude-fable-5", "claude-fable-5-1")),
+            ("anthropic", ("claude-opus-5-5", "claude-fable-5", "claude-fable-5-1", "claude-mythos-5-1")),
             ("anthropic", ("claude-fable-5-2", "claude-mythos-5", "claude-mythos-5-2", "claude-mythos-preview")),
             ("vertex-claude", ("claude-opus-5-5", "claude-fable-5-1")),
-            ("bedrock-claude", ("us.anthropic.claude-opus-5-5", "us.anthropic.claude-haiku-5-5")),
+            ("bedrock-claude", ("us.anthropic.claude-opus-5-5",)),
         )
     ),
     *(
-        claude("adaptive between_tools", ALL5, endpoint, model, display=SHOW, on=True)
+        claude("adaptive between_tools", ALL5, endpoint, model, display=UPDATES, on=True)
         for endpoint, model in (
             ("anthropic", "claude-sonnet-5-5"),
             ("vertex-claude", "claude-sonnet-5-5"),
@@ -263,7 +281,27 @@ FAMILIES = [
     *gemini("", range(1, 24_577), "gemini-2.5-flash", "gemini-2.5-flash-preview-09-2025", off=True),
     *gemini("", range(128, 32_769), "gemini-2.5-pro", "gemini-2.5-pro-preview-06-05"),
     *gemini("", range(512, 24_577), "gemini-2.5-flash-lite", off=True, shown=False),
-    *gemini("LOW MEDIUM HIGH", range(128, 32_769), "gemini-3-pro-preview", "gemini-3.1-pro-preview"),
+    *gemini("LOW MEDIUM HIGH", range(128, 32_769), "gemini-3-pro-preview"),
+    Family(
+        "gemini",
+        ("gemini-3.1-pro-preview",),
+        {
+            f"{THINKING}.includeThoughts": (True, False),
+            f"{THINKING}.thinkingBudget": (range(128, 32_769), -1),
+            **words((f"{THINKING}.thinkingLevel", "LOW MEDIUM HIGH")),
+        },
+        SHOWN,
+    ),
+    Family(
+        "vertex",
+        ("gemini-3.1-pro-preview",),
+        {
+            f"{THINKING}.includeThoughts": (True, False),
+            f"{THINKING}.thinkingBudget": (range(128, 32_769), -1, 0),
+            **words((f"{THINKING}.thinkingLevel", "LOW MEDIUM HIGH")),
+        },
+        SHOWN,
+    ),
     *gemini("MINIMAL LOW MEDIUM HIGH", range(128, 24_577), "gemini-3-flash-preview", "gemini-3.1-flash-lite"),
     *gemini("MINIMAL LOW MEDIUM HIGH", None, "gemini-3.5-flash", "gemini-3.6-flash", "gemini-3.7-flash-lite"),
     *gemini("LOW MEDIUM HIGH", None, "gemini-3.7-flash", "gemini-3.8-flash", "gemini-flash-latest", "gemini-4-pro"),

@@ -95,9 +95,10 @@ def test_plan_says_that_it_cannot_be_built_again() -> None:
 def test_other_fields_that_may_repeat_it_are_left_out() -> None:
     """Reasoning also comes as items and fields that nobody knows, and as details with their verbatim entry."""
     details = [{"type": "reasoning.text", "text": SECRET, "signature": "opaque", "index": 0}]
-    unknown = [{"type": "thinking", "thinking": SECRET}]
+    unknown = [{"type": "thinking", "thoughts": SECRET}]
     for delta in (
         {"reasoning_details": details},
+        {"content": [{"type": "thinking", "thinking": SECRET}]},
         {"content": unknown},
         {"provider_specific_fields": {"thoughts": SECRET}, "content": "."},
         {"content": f"<think>{SECRET}</think>"},
@@ -107,7 +108,7 @@ def test_other_fields_that_may_repeat_it_are_left_out() -> None:
         kinds = "request response reasoning assistant completed"
         if "provider_specific_fields" in delta:
             kinds = "request response assistant completed"
-        elif isinstance(delta.get("content"), list):
+        elif delta.get("content") == unknown:
             kinds = "request response other assistant completed"
         play << keeps(kinds) << ends("completed")
         assert SECRET.encode() not in stored_bytes(play)

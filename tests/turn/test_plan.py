@@ -44,6 +44,24 @@ def test_url_is_base_and_path() -> None:
     assert "https://house.example/v1/chat/completions?api-version=2" == plan(target(endpoint=azure)).url
 
 
+def test_url_names_the_model_where_the_path_has_a_place_for_it() -> None:
+    """Spelled so that no name of a model leads elsewhere."""
+    own = msgspec.structs.replace(ENDPOINT, path="/models/{model}:ask")
+    here = target(endpoint=own)
+    assert "https://house.example/v1/models/a%3Fb:ask" == plan(msgspec.structs.replace(here, model="a?b")).url
+
+
+def test_another_name_for_thinking_does_not_contradict_that_it_is_off() -> None:
+    """Where tools are offered it must be off, whatever a caller's own parameter asks for."""
+    controls = Controls(aliases=("reasoning_effort",))
+    here = target(rule=rule(off_with_tools=True, thinking_off={"thinking": "off"}, controls=controls))
+    tools = Draft("tools", Tools((Tool("look", '{"type":"object"}'),)))
+    sent = json.loads(
+        bytes(History(commits_of([tools, *ASKED])).plan(here, Settings(), None, {"reasoning_effort": "high"}))
+    )
+    assert ("off", False) == (sent["thinking"], "reasoning_effort" in sent)
+
+
 def test_repr_tells_where_and_no_key() -> None:
     """What a debugger or a log shows."""
     assert "<Plan house thinker: 1 messages>" == repr(plan())

@@ -408,6 +408,15 @@ def test_a_row_says_how_sure_each_key_is() -> None:
     )
 
 
+def test_what_was_probed_is_confirmed() -> None:
+    """Doubts about keys that the probe showed are gone from the row; the others stay, also as it is written."""
+    known = strict(id="known", unconfirmed={"open_turn": "whether it is refused", "controls.effort": "its words"})
+    probed = row(Host({"open.without": REFUSAL}), known)
+    assert {"controls.effort": "its words"} == probed.rule.unconfirmed
+    (written,) = read("f", toml.rule_text(probed, "known"), RuleFile, lambda id: known).rule
+    assert probed.rule == written
+
+
 def test_differences_to_the_known_row_are_told() -> None:
     """A key that is otherwise there is a difference; a field that is left open there is none."""
     known = strict(open_turn="never", later="should", field="", placeholder="", missing=())

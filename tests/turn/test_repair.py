@@ -25,7 +25,7 @@ from tests.turn.playbook import (
 )
 from thinkback.errors import ProviderError
 from thinkback.model.blocks import Origin, Text, ThinkingBlock
-from thinkback.model.commits import Draft, Message, Repair, Response, TurnEnded
+from thinkback.model.commits import Content, Draft, Message, Repair, Response, TurnEnded
 from thinkback.model.rule import Guard, Rule, Switch
 from thinkback.model.target import Target
 from thinkback.turn.plan import History
@@ -109,19 +109,21 @@ def test_index_of_another_message_names_nothing() -> None:
 
 
 def test_each_repair_is_further_down_and_there_are_three() -> None:
-    """Block, older turns, all; then the provider's own text."""
+    """Block, older turns, and last the conversation as text; then the provider's own words."""
     play = playbook(turn("a"), turn("b"), at=target(READS))
     play >> refuses(400, FAULTY.format(1)) << keeps("request repair:block") << sends
     assert [" ", "Thought b."] == play.reasoning()
     play >> refuses(400, FAULTY.format(3)) << keeps("request repair:older_turns") << sends
     assert [" ", " "] == play.reasoning()
+    play >> refuses(400, FAULTY.format(3)) << keeps("request repair:flatten") << sends
+    assert ["user"] * 5 == [role for role, _ in play.texts]
     play >> refuses(400, FAULTY.format(3)) << keeps("request failed") << ends("failed", ProviderError)
     assert play.outcome is not None
     assert "Invalid signature in messages[3]" in str(play.outcome.error)
 
 
-def test_all_comes_last() -> None:
-    """Inside an open tool loop the older turns go first, then everything."""
+def test_conversation_as_text_comes_last() -> None:
+    """Inside an open tool loop the older turns go first, then everything is told, with the results of calls."""
     play = Playbook("Next?", log=turn("a"), at=target(READS), runnable=frozenset({"look"})) >> begins << keeps("user")
     play << sends >> answers(said("", "Loop.", "look-1")) << keeps("request response reasoning tool_call")
     play << runs("look") >> gives("look-1") << keeps("result") << sends
@@ -129,9 +131,44 @@ def test_all_comes_last() -> None:
     play >> refuses(400, MISSING) << keeps("request repair:restore") << sends
     play >> refuses(400, MISSING) << keeps("request repair:older_turns") << sends
     assert [" ", "Loop."] == play.reasoning()
-    play >> refuses(400, MISSING) << keeps("request repair:all") << sends
-    assert [" ", " "] == play.reasoning()
-    play >> refuses(400, MISSING) << keeps("request failed") << ends("failed", ProviderError)
+    play >> refuses(400, MISSING) << keeps("request repair:flatten") << sends
+    assert ["user"] * 4 == [role for role, _ in play.texts]
+    assert "look-1" not in str(play.texts)
+    assert "(It called look with {}, and the result was:)\ndone" in play.texts[-1][1]
+    play >> answers(said("43", "Hm.")) << keeps(ANSWER) << ends("completed")
+
+
+def test_what_was_said_after_the_last_repair_goes_as_it_is() -> None:
+    """Text stays text as long as the target is the same; what is answered from there on is not touched."""
+    play = playbook(turn("a")) >> refuses(400, "invalid signature") << keeps("request repair:older_turns") << sends
+    play >> refuses(400, "invalid signature") << keeps("request repair:flatten") << sends
+    play >> answers(said("42", "Hm.")) << keeps(ANSWER) << ends("completed")
+    again = Playbook("Again?", history=play.history, at=target(READS)) >> begins << keeps("user") << sends
+    assert ["user", "user", "user", "assistant", "user"] == [role for role, _ in again.texts]
+    assert ["Hm."] == again.reasoning()
+
+
+def test_older_turns_are_passed_over_where_the_refusal_names_the_turn_under_way() -> None:
+    """What helps is taken first: the fault is not in them."""
+    play = Playbook("Next?", log=turn("a"), at=target(READS), runnable=frozenset({"look"})) >> begins << keeps("user")
+    play << sends >> answers(said("", "Loop.", "look-1")) << keeps("request response reasoning tool_call")
+    play << runs("look") >> gives("look-1") << keeps("result") << sends
+    play >> refuses(400, FAULTY.format(3)) << keeps("request repair:block") << sends
+    play >> refuses(400, FAULTY.format(3)) << keeps("request repair:all") << sends
+    play >> refuses(400, FAULTY.format(3)) << keeps("request repair:flatten") << sends
+
+
+def test_words_of_a_person_in_the_assistants_mouth_are_told_too() -> None:
+    """Nobody can say that a refusal is not about them."""
+    by_hand = [
+        Draft("user", Message("a?")),
+        Draft("assistant", Text("By hand.")),
+        Draft("turn_ended", TurnEnded("completed")),
+    ]
+    content = Draft("content", Content("note", "Noted.", role="assistant"))
+    play = playbook([*by_hand, content]) >> refuses(400, MISSING) << keeps("request repair:restore") << sends
+    play >> refuses(400, MISSING) << keeps("request repair:flatten") << sends
+    assert {"user"} == {role for role, _ in play.texts}
 
 
 def test_three_repairs_are_the_limit() -> None:
@@ -139,7 +176,7 @@ def test_three_repairs_are_the_limit() -> None:
     play = playbook(turn("a"), turn("b"), at=target(DROPPABLE))
     play >> refuses(400, MISSING) << keeps("request repair:restore") << sends
     play >> refuses(400, MISSING) << keeps("request repair:server_drop") << sends
-    play >> refuses(400, FAULTY.format(1)) << keeps("request repair:block") << sends
+    play >> refuses(400, FAULTY.format(1)) << keeps("request repair:flatten") << sends
     play >> refuses(400, FAULTY.format(3)) << keeps("request failed") << ends("failed", ProviderError)
 
 
@@ -165,12 +202,13 @@ def test_nothing_to_touch_is_no_repair() -> None:
     assert play.outcome is not None
 
 
-def test_placeholders_are_not_dropped() -> None:
-    """A placeholder is not reasoning; when it is refused, the provider's text is told."""
+def test_refused_placeholders_lead_to_text() -> None:
+    """A placeholder is not reasoning that could be left out; without a message of the assistant none is demanded."""
     stranger = msgspec.structs.replace(HOME, endpoint="https://elsewhere.example/v1")
     play = playbook(turn("a", stranger), at=target())
     assert [" "] == play.reasoning()
-    play >> refuses(400, "invalid signature") << keeps("request failed") << ends("failed", ProviderError)
+    play >> refuses(400, "invalid signature") << keeps("request repair:flatten") << sends
+    assert ["user"] * 3 == [role for role, _ in play.texts]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +269,7 @@ def test_repairs_are_counted_across_turn_objects() -> None:
     ]
     log = [*turn("a"), Draft("user", Message("Next?")), *repaired]
     play = Playbook(None, log=log, at=target(READS)) >> begins << sends >> refuses(400, MISSING)
-    play << keeps("request repair:all") << sends
+    play << keeps("request repair:flatten") << sends
     elsewhere = msgspec.structs.replace(HOME, endpoint="https://elsewhere.example/v1")
     log[-1] = Draft("repair", Repair("all", (), MISSING, elsewhere.endpoint, "thinker"))
     (

@@ -97,14 +97,19 @@ def test_reasoning_that_was_not_counted_is_estimated() -> None:
     assert [TokenUse(None, None, None, 10, None, True)] == uses(*answer("r", None, "x" * 40))
 
 
+def test_an_estimate_is_no_more_than_all_that_was_counted() -> None:
+    """Reasoning is inside output unless the rule says otherwise."""
+    assert [TokenUse(1, None, 2, 2, None, True)] == uses(*answer("r", Usage(1, 2), "x" * 40))
+
+
 def test_only_what_was_asked_for_counts() -> None:
     """A copy of a response, one made by hand, and an edit have no request of their own."""
     by_hand = [Draft("response", Response(Origin("", "", "")), "h"), block_draft(Text("so"), "h", 0)]
     copied = answer("c", Usage(10, 20), "copied")[1:]
     edit = Draft("reasoning", ThinkingBlock("y" * 400), "r", 0, edit="0" * 64)
     refused = request("again")
-    assert [TokenUse(1, None, 2, 10, None, True)] == uses(
-        *by_hand, refused, *answer("r", Usage(1, 2), "x" * 40), edit, *copied
+    assert [TokenUse(1, None, 20, 10, None, True)] == uses(
+        *by_hand, refused, *answer("r", Usage(1, 20), "x" * 40), edit, *copied
     )
 
 

@@ -40,7 +40,8 @@ def test_counts_are_brought_to_one_meaning(usage: Usage, word: str, expected: To
         (None, "inside", 100),
         (Usage(10, 500), "inside", 100),
         (Usage(10, 40, 0), "inside", 40),
-        (Usage(10, 40), "unknown", 100),
+        (Usage(10, 40), "unknown", 40),
+        (Usage(10, 40), "added", 100),
         (Usage(10, 0), "inside", 100),
     ],
 )
@@ -63,3 +64,9 @@ def test_uses_are_summed() -> None:
     assert one == summed([one])
     assert TokenUse(20, None, 40, 12, True, True) == summed([one, TokenUse(10, None, 20, 7, True, True)])
     assert TokenUse(10, None, 20, 5, None) == summed([one, TokenUse(inside=False)])
+
+
+def test_a_number_below_zero_was_not_counted() -> None:
+    """No total gets smaller by it."""
+    said = Usage(input=-5, output=-3, reasoning=-2, cached=-1, cache_write=-9, counted=("cache_beside_input",))
+    assert TokenUse(inside=True) == token_use(said, (), "inside")

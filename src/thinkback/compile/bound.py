@@ -15,6 +15,8 @@ from thinkback.compile.units import ResponseUnit
 Link: TypeAlias = Literal["", "sent", "broken"]
 """What a response means for the chain: nothing, a block of it was sent, or one that belongs there was not."""
 
+OTHER_SYSTEM = "it is bound to its prefix, and the system prompt differs from the one it was made with"
+OTHER_TOOLS = "it is bound to its prefix, and the tools differ from those it was made with"
 _GAP = "reasoning behind it had to be dropped, and what is sent must not have a gap"
 
 
@@ -72,9 +74,9 @@ class Prefix:
         minted = unit.minted
         if minted is not None:
             if minted.system != self._system:
-                return "it is bound to its prefix, and the system prompt differs from the one it was made with"
+                return OTHER_SYSTEM
             if minted.tools != self._tools:
-                return "it is bound to its prefix, and the tools differ from those it was made with"
+                return OTHER_TOOLS
             if minted.messages != self._digest():
                 return f"it is bound to its prefix, and a message from index {self.known} on differs"
         elif unit.header.origin.request:

@@ -18,16 +18,19 @@ from thinkback.errors import ReplayRefused
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, carriers_of, opaque_values
 from thinkback.model.plan import NOTHING, Carry
 from thinkback.model.rule import Form
+from thinkback.model.slices import is_sliced, whole
 from thinkback.model.target import DecisionAction
 
 _REPEATS = "repeats another block of the response"
 _PLACEHOLDER, _DUMMY, _THINKING_OFF, _NONE = "placeholder", "dummy", "thinking-off-for-this-turn", "none"
+_FLATTEN = "flatten-exchange-to-text"
 
 
 class Choice(NamedTuple):
     """What compile decided for one response: what it takes along, its blocks to write, the ids of its calls.
 
-    ``off``: turn thinking off. ``link`` is what it means for a chain of reasoning that must not have a gap.
+    ``off``: turn thinking off. ``link`` is what it means for a chain of reasoning that must not have a gap. ``flat`` is
+    why it goes as text, empty where it goes as what it was.
     """
 
     carry: Carry
@@ -35,6 +38,7 @@ class Choice(NamedTuple):
     calls: tuple[str, ...] = ()
     off: bool = False
     link: Link = ""
+    flat: str = ""
 
 
 class Refused(NamedTuple):
@@ -152,13 +156,14 @@ def _decide_native(
     for hash, block in unit.thoughts:
         fault = faults.get(hash)
         if fault is None:
-            notes.native(hash, block, f"goes back as it came: {stance.why}")
+            _goes_native(hash, block, stance, notes)
         else:
             refused.append(Refused(hash, block, fault.reason, fault.lost, fault.foreign))
     untied = policy.rule.tied and link != "sent" and any(fault.reason != native.MARKER for fault in faults.values())
     blocks = others(unit, stance, policy, invalid, seen, notes, bound, untied=untied)
     blocks = tuple(block for block in blocks if not isinstance(block, ThinkingBlock) or id(block) in kept)
     blocks = _told(_refuse(refused, stance, policy, notes), unit, blocks)
+    blocks = whole(blocks)
     if policy.rule.calls_last:
         blocks = tuple(sorted(blocks, key=lambda block: isinstance(block, ToolCall)))
     notes.place(unit.thoughts, blocks)
@@ -170,7 +175,20 @@ def _decide_native(
         return choice
     foreign = not policy.verdict(unit.header.origin).carriers
     is_missing = policy.restored or foreign or any(item.lost for item in refused)
-    return _fill(refused, choice, stance, policy, notes) if is_missing else choice
+    if not is_missing:
+        return choice
+    filled = _fill(refused, choice, stance, policy, notes)
+    # An exchange that people changed, or somebody else's, is none that the endpoint could miss reasoning of.
+    away = unit.changes.away if unit.changes is not None else ()
+    is_known = not foreign and all(isinstance(gone.block, ThinkingBlock) for gone in away)
+    return filled if is_known else filled._replace(flat="")
+
+
+def _goes_native(hash: str, block: ThinkingBlock, stance: Stance, notes: Notes) -> None:
+    if block.source_field == forms.CONTENT and not block.wire:
+        notes.text("tags", hash, block, f"goes back as tags in its text: {stance.why}", "")
+    else:
+        notes.native(hash, block, f"goes back as it came: {stance.why}")
 
 
 def _decide_written(
@@ -204,7 +222,7 @@ def _decide_written(
         if unfit:
             refused = [*refused, *unfit]
             told = _refuse(unfit, stance, policy, notes)
-            if told and form == "field" and not carry.fields:
+            if told and form == "field" and not carry.fields and not stance.against:
                 fields = (forms.field_name(policy, ()), *policy.rule.also)
                 carry, told = Carry(fields=fields, text="\n".join(told)), []
             blocks = _told(told, unit, blocks)
@@ -213,10 +231,12 @@ def _decide_written(
         blocks = tuple([block for block in blocks if id(block) not in gone])
         if not carry.tagged and forms.CONTENT in [block.source_field for _, block in unit.thoughts]:
             blocks = _without_tags(blocks)
-    choice = Choice(carry, blocks)
+    choice = Choice(carry, whole(blocks) if is_sliced(blocks) else blocks)
     if stance.required and native.needs_dummy(unit, blocks, policy):
         return _fill(refused, choice, stance, policy, notes)
-    if stance.fill and not policy.rule.signed_calls and not (carry.fields or carry.tagged or carry.details is not None):
+    # Where the endpoint demands a field, tags in the content are none.
+    tagged = carry.tagged and policy.form != "field"
+    if stance.fill and not policy.rule.signed_calls and not (carry.fields or tagged or carry.details is not None):
         return _fill(refused, choice, stance, policy, notes)
     return choice
 
@@ -348,6 +368,8 @@ def _fill(refused: list[Refused], choice: Choice, stance: Stance, policy: Policy
         if step == _THINKING_OFF:
             notes.stand_in("drop", f"thinking is off for this turn: the endpoint demands reasoning; {why}", 0)
             return choice._replace(off=True)
+        if step == _FLATTEN:
+            return choice._replace(flat=f"the exchange goes as text: the endpoint demands its reasoning, and {why}")
         if step == _NONE:
             return choice
     if lost is None or not stance.required:

@@ -106,8 +106,8 @@ def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0, selection:
     holding = [repair for repair in repairs if _applies(repair, inputs)]
     return State(
         inputs=inputs,
-        policy=Policy(inputs, frozenset(repair.stage for repair in holding)),
-        invalid=frozenset(hash for repair in holding for hash in repair.blocks),
+        policy=Policy(inputs, frozenset(repair.stage for repair in holding), _named(holding, flat=True)),
+        invalid=_named(holding, flat=False),
         commits=Grown(),
         fragments=Grown(),
         bare=Grown(),
@@ -119,6 +119,12 @@ def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0, selection:
         selection=selection,
         floor=floor,
     )
+
+
+def _named(repairs: Sequence[Repair], *, flat: bool) -> frozenset[str]:
+    """What ``repairs`` name: the responses that go as text, or the blocks that must not go."""
+    named = (repair.blocks for repair in repairs if (repair.stage == "flatten") == flat)
+    return frozenset(hash for blocks in named for hash in blocks)
 
 
 def _applies(repair: Repair, inputs: Inputs) -> bool:
@@ -382,7 +388,8 @@ def added(policy: Policy, request: Request) -> Switch:
         return Switch()
     if policy.thinking and not request.off:
         switch = rule.keep_switch if policy.keeps_later() or request.lifts else rule.drop_switch
-        if switch is not None and (policy.asks or request.lifts or not switch.asked):
+        wanted = switch is not None and (policy.asks or request.lifts or not switch.asked)
+        if switch is not None and wanted and not policy.excludes(switch):
             switches.append(switch)
     if rule.server_drop is not None and "server_drop" in policy.repaired:
         switches.append(rule.server_drop)

@@ -17,6 +17,7 @@ class Verdict(NamedTuple):
     reason: str
 
 
+_ACCOUNT = "minted under another account"
 VALID = Verdict(True, True, "minted by this endpoint and model")
 NO_ORIGIN = Verdict(False, True, "its origin is not known: readable text may go back, opaque values may not")
 
@@ -28,7 +29,9 @@ def check(origin: Origin, target: Target, end_user: str = "") -> Verdict:
             return Verdict(False, True, "its origin is not known, and it was written in another dialect")
         return NO_ORIGIN
     difference = _difference(origin, target, end_user)
-    return Verdict(False, False, difference) if difference else VALID
+    if difference:
+        return Verdict(False, False, difference)
+    return Verdict(False, not target.rule.guard.account, _ACCOUNT) if _other_account(origin, target) else VALID
 
 
 def _difference(origin: Origin, target: Target, end_user: str) -> str:
@@ -40,13 +43,17 @@ def _difference(origin: Origin, target: Target, end_user: str) -> str:
         return f"minted by {origin.endpoint}, target is {target.base_url}"
     if not _reads(origin, target):
         return f"minted by model {origin.requested_model}, target is {target.model}"
-    if guard.end_user and origin.end_user != end_user:
-        return "minted for another end user"
+    return "minted for another end user" if guard.end_user and origin.end_user != end_user else ""
+
+
+def _other_account(origin: Origin, target: Target) -> bool:
+    """Whether the accounts differ: two that are known, or any two where the rule drops what is unknown."""
     # Accounts of two hosts cannot be compared; where hosts read each other, they say so themselves.
-    if not guard.account or elsewhere or origin.account == target.account:
-        return ""
+    if origin.endpoint != target.base_url or origin.account == target.account:
+        return False
+    guard = target.rule.guard
     known = origin.account_known and target.account_known
-    return "minted under another account" if known or guard.unknown_account == "drop" else ""
+    return known or (guard.account and guard.unknown_account == "drop")
 
 
 def _reads(origin: Origin, target: Target) -> bool:

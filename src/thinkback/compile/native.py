@@ -14,12 +14,23 @@ from thinkback.compile.bound import Link
 from thinkback.compile.guard import Verdict
 from thinkback.compile.policy import Policy, Stance
 from thinkback.compile.units import Changes, ResponseUnit
-from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, Unknown, carriers_of, opaque_values
+from thinkback.model.blocks import (
+    Block,
+    Carrier,
+    Text,
+    ThinkingBlock,
+    ToolCall,
+    Unknown,
+    carriers_of,
+    is_place,
+    opaque_values,
+)
 
 MARKER = "a placeholder of the provider, not reasoning"
 INVALID = "a refused request named it invalid for this target"
 SENT = "its opaque value goes out with an earlier block, and never twice"
 _EMPTY = "empty reasoning is omitted"
+_NOT_KEPT = "nothing of it was kept"
 _UNSIGNED = "without its opaque value it must not go back"
 _DANGLING = "nothing follows it in its response, and the endpoint refuses reasoning without a follower"
 
@@ -113,7 +124,7 @@ def _fault(
     if bound:
         return Fault(bound, lost=True, breaks=True)
     if not carriers and not block.thought:
-        return Fault(_EMPTY)
+        return Fault(_NOT_KEPT, lost=True, breaks=policy.rule.prefix_bound) if is_place(block) else Fault(_EMPTY)
     unsigned = not any(carrier.kind not in ("item_id", "phase") for carrier in carriers)
     if unsigned and any(fnmatch.fnmatchcase(block.source_field, kind) for kind in policy.rule.need_signature):
         return Fault(_UNSIGNED)
@@ -123,7 +134,9 @@ def _fault(
     if any(value in here for value in values):
         return Fault(SENT, repeats=True)
     # Mostly what is stripped stands before all that is sent; an annotation may ask for something before it.
-    return Fault(stance.against, breaks=policy.rule.prefix_bound) if stance.against else None
+    # What stood in a text is part of what stands before later blocks, and its absence is told from that.
+    breaks = policy.rule.prefix_bound and block.source_field != "content"
+    return Fault(stance.against, breaks=breaks) if stance.against else None
 
 
 def _opaque(carriers: Iterable[Carrier], policy: Policy) -> list[str]:

@@ -102,6 +102,10 @@ class Notes:
         if isinstance(block, Unknown | Media):
             self._add("drop", "text", hash, reason, len(block.wire))
 
+    def flat(self, hash: str, reason: str, characters: int) -> None:
+        """A response goes out as text in the user's words."""
+        self._add("text", "text", hash, reason, characters)
+
     def dummy(self, reason: str) -> None:
         """A documented stand-in for a signature goes out."""
         self._add("dummy", "thought_signature", "", reason)

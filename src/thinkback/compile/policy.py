@@ -8,7 +8,7 @@ import msgspec
 
 from thinkback.compile import guard
 from thinkback.model.blocks import Origin
-from thinkback.model.rule import Form, MissingStep, Rule
+from thinkback.model.rule import Form, MissingStep, Rule, Switch
 from thinkback.model.target import Settings, Target, lookup
 
 _STRIP = {"all": 0, "allButLast": 1, "none": None}
@@ -62,12 +62,16 @@ class Policy:
     """The answers that hold for a whole request, so that the fold asks each only once.
 
     ``repaired`` names the stages of repair that hold for this target; ``restore`` demands reasoning on every
-    assistant message, because the endpoint refused a request without it.
+    assistant message, because the endpoint refused a request without it. ``flat`` are the responses (commit hashes)
+    that go as text, because it refused them in any other form.
     """
 
-    def __init__(self, inputs: Inputs, repaired: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, inputs: Inputs, repaired: frozenset[str] = frozenset(), flat: frozenset[str] = frozenset()
+    ) -> None:
         rule = inputs.target.rule
         self.repaired = repaired
+        self.flat = flat
         self.target: Target = inputs.target
         self.rule: Rule = rule
         self.settings: Settings = inputs.settings
@@ -79,12 +83,13 @@ class Policy:
         # An endpoint that is said to take nothing, and demanded it, gets it under the name it came in.
         reluctant = self.restored and rule.form == "none"
         self.form: Form = "field" if reluctant else rule.form
-        self.field = "" if reluctant else rule.field
+        self.field = "" if reluctant else inputs.settings.field_name or rule.field
         self.missing: tuple[MissingStep, ...] = rule.missing
         if self.restored:  # the endpoint did refuse, whatever the rule says
             self.missing = tuple(step for step in rule.missing if step != "none") or _last_resort(rule)
         self.placeholder = rule.placeholder or " "
         self.everywhere = rule.placeholder_on == "all" or (rule.placeholder_on == "with-tools" and inputs.tools)
+        self._params = inputs.params
         self._kept_natively = bool(rule.keeps_when) and _holds(rule.keeps_when, inputs.params)
         self._asked = _INCLUDE in inputs.settings.explicit
         self.asks = self._asked and inputs.settings.include_in_context
@@ -93,6 +98,10 @@ class Policy:
         self._stances: dict[tuple[bool, ...], Stance] = {}
         self.server = rule.server_state if inputs.settings.server_state and not self.restarted else None
         self.binds = binds(rule, inputs.settings)
+
+    def excludes(self, switch: Switch) -> bool:
+        """Whether the request has a parameter that ``switch`` does not go with."""
+        return any(lookup(self._params, path) is not None for path in switch.unless)
 
     def conflicts(self, place: tuple[bool, ...]) -> bool:
         """Whether nothing may be sent where the endpoint demands it and takes nothing in its place."""
@@ -196,11 +205,11 @@ class Policy:
         return f"the endpoint does not need it, and {_INCLUDE} does not ask for it"
 
     def _tells(self, place: Place) -> bool:
-        """Prose is content, so an endpoint without any place for reasoning takes it too, where the user opted in."""
+        """Prose is content, so any endpoint takes it, also one that takes no reasoning here, if the user opted in."""
         settings = self.settings
         asked_not = self._asked and not settings.include_in_context
         opted_in = settings.enabled and settings.foreign != "drop" and not self.rule.forbid_foreign_text
-        return opted_in and self.form == "none" and not place.stripped and not asked_not
+        return opted_in and not place.stripped and not asked_not
 
     def _cost(self, place: Place) -> str:
         """What a setting costs that takes away what was sent before (DESIGN 3.9)."""

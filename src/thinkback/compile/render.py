@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+import msgspec
+
 from thinkback.compile import translate
 from thinkback.compile.bound import NO_CHAIN, Chain, Link, Prefix
 from thinkback.compile.counts import NO_REPORT, Report, Sizes, Tally, report_of, size_of
@@ -15,6 +17,7 @@ from thinkback.compile.reached import START, Reached
 from thinkback.compile.units import Changes, MessageUnit, ResponseUnit, Turn, says
 from thinkback.compile.written import Bare, Written, bare_bytes, without_thoughts
 from thinkback.errors import ReplayRefused, UnsupportedContent
+from thinkback.model.commits import Message
 from thinkback.model.plan import NOTHING, Writer
 from thinkback.model.target import Decision
 
@@ -22,13 +25,14 @@ from thinkback.model.target import Decision
 # before, why what is bound to a prefix must stay away, and why all of it must.
 Key: TypeAlias = tuple[tuple[bool, ...], int, tuple[str, ...], str, str]
 
+_REFUSED = "the exchange goes as text: the endpoint refused it in every other form"
 _ALONE = "its response says nothing else, and the dialect has no message for reasoning alone"
 
 
 class Rendition(NamedTuple):
     """What a response was rendered to: its message or items, and those of its results (none where it is withheld).
 
-    It holds as long as ``key`` does.
+    It holds as long as ``key`` does. ``flat``: the message is text in the user's words, with the results in it.
     """
 
     key: Key
@@ -42,6 +46,7 @@ class Rendition(NamedTuple):
     lifts: bool
     sizes: Sizes
     report: Report
+    flat: bool = False
 
 
 class Rendering:
@@ -95,22 +100,24 @@ class Rendering:
     def add(self, turn: Turn, *, is_open: bool, kept: Collection[str] | None, gone: str = "") -> None:
         """One more turn; ``kept`` are the responses that ``keepLast`` leaves their reasoning, ``None`` for all.
 
-        ``gone`` is why nothing of it goes but its system messages.
+        ``gone`` is why nothing of it goes but its system messages and what is pinned.
         """
         units = turn.units
+        pinned = turn.pinned if gone else frozenset[str]()
         used_tools = turn.used_tools
         last = units[-1]
         if is_open and self.open_at < 0:
             self.open_at = self.reached.messages
         for unit in units:
+            away = "" if unit.hash in pinned else gone
             if isinstance(unit, MessageUnit):
-                if unit.change is not None or gone:
-                    self._add_changed(unit, gone)
+                if unit.change is not None or away:
+                    self._add_changed(unit, away)
                 else:
                     self._add_message(unit, len(unit.message.text))
             else:
                 stripped = kept is not None and not is_open and unit.hash not in kept
-                self._add_response(unit, (is_open, used_tools, stripped, unit is not last, unit.calls != ()), gone)
+                self._add_response(unit, (is_open, used_tools, stripped, unit is not last, unit.calls != ()), away)
 
     def _add_changed(self, unit: MessageUnit, gone: str) -> None:
         """A message that people changed, or that is ``gone``."""
@@ -129,6 +136,7 @@ class Rendering:
         """The system messages on top, or that stand first, of ``turns`` of which ``cut`` are left out but for them."""
         found: list[bytes] = []
         began = self.reached.began
+        pinned = frozenset[str]().union(*(turn.pinned for turn in turns[:cut]))
         for at, unit in ((at, unit) for at, turn in enumerate(turns) for unit in turn.units):
             if began and self._on_top != "top":
                 break
@@ -138,7 +146,7 @@ class Rendering:
                 fragment, _, on_top = self._fragment(unit, leads=not began)
                 found += [fragment] if on_top or not began else []
             else:
-                began = began or at >= cut
+                began = began or at >= cut or unit.hash in pinned
         return found
 
     def change(self, at: int) -> None:
@@ -151,6 +159,10 @@ class Rendering:
         tally = self.tally
         tally.raw += stored
         tally.sent += len(unit.message.text)
+        foreign = unit.message.dialect not in ("", self._policy.target.endpoint.dialect)
+        if foreign and translate.is_setting(unit.message):
+            self.decisions.append(self._dropped(unit.hash, f"a setting of a request in {unit.message.dialect}"))
+            return
         leads = on_top = False
         role: Literal["system", "user"] = unit.role
         if role == "system":
@@ -164,6 +176,10 @@ class Rendering:
         if on_top:
             self.system.append(fragment)
             return
+        if role == "system" and self.reached.role == "tool" and self._policy.rule.after_results:
+            told = self._writer.message("user", Message(self._policy.rule.after_results))
+            self._put("user", (told,))
+            self._add_bare((told,))
         self._put(role, (fragment,))
         if leads:
             self.system.append(fragment)
@@ -174,7 +190,8 @@ class Rendering:
 
     def _fragment(self, unit: MessageUnit, *, leads: bool) -> tuple[bytes, Literal["system", "user"], bool]:
         """The bytes of a message, its role, and whether it stands on top; ``leads``: a system message that is first."""
-        on_top = unit.role == "system" and (self._on_top == "top" or (self._on_top == "late" and leads))
+        leads_on_top = self._on_top == "late" or (self._on_top == "lead" and self._writer.system_on_top)
+        on_top = unit.role == "system" and (self._on_top == "top" or (leads_on_top and leads))
         if on_top and not leads and unit.message.wire and unit.message.dialect == self._policy.target.endpoint.dialect:
             on_top = False  # a program of this very dialect has it among the messages
         role: Literal["system", "user"] = unit.role
@@ -193,6 +210,8 @@ class Rendering:
             endpoint = self._policy.target.endpoint
             message = translate.message(unit.message, endpoint.dialect)
             message = message if endpoint.developer else translate.as_system(message)
+            if role != unit.role:  # its own bytes say who it was
+                message = msgspec.structs.replace(message, wire="")
             unit.fragment = writer.top(message) if on_top else writer.message(role, message)
         except UnsupportedContent as error:
             unit.left_out = error.message
@@ -238,10 +257,10 @@ class Rendering:
         rendition = unit.memo
         if rendition is None or rendition.key != key:
             rendition = unit.memo = self._render(unit, key)
-        _, message, results, bare, decisions, opaque, link, off, lifts, sizes, report = rendition
-        is_kept = prefix is not None and self._is_kept(unit, place, prefix)
+        _, message, results, bare, decisions, opaque, link, off, lifts, sizes, report, flat = rendition
+        is_kept = prefix is not None and not flat and self._is_kept(unit, place, prefix)
         if message:
-            self._put("assistant", message)
+            self._put("user" if flat else "assistant", message)
             self._add_bare((bare,) if bare != b"" else ())
             if bare is not message[0]:
                 self.carried += message
@@ -254,8 +273,8 @@ class Rendering:
             self.chain = self.chain.add(number, link)
         reached.responses = number + 1
         if gone or not reached.first or unit.changes is not None:
-            self._reach(unit, place, gone, is_sent=message != ())
-        self.decisions += decisions
+            self._reach(unit, place, gone, is_sent=message != (), flat=flat)
+        self.decisions += self._placed(decisions) if flat else decisions
         if opaque:
             self.opaque.update(dict.fromkeys(opaque))
         if off:
@@ -264,7 +283,12 @@ class Rendering:
             self.lifts = True
         self.tally.add(sizes, report)
 
-    def _reach(self, unit: ResponseUnit, place: tuple[bool, ...], gone: str, *, is_sent: bool) -> None:
+    def _placed(self, decisions: Sequence[Decision]) -> list[Decision]:
+        """Decisions about what was put last: where it is told in the user's words, it may go on with a message."""
+        at = self.reached.messages - 1
+        return [each if each.message < 0 else msgspec.structs.replace(each, message=at) for each in decisions]
+
+    def _reach(self, unit: ResponseUnit, place: tuple[bool, ...], gone: str, *, is_sent: bool, flat: bool) -> None:
         """What a response means for what follows it: the first one, one that people changed, or one that is gone."""
         reached, changes = self.reached, unit.changes
         if changes is not None:
@@ -275,7 +299,7 @@ class Rendering:
             return
         reached.began = True
         if is_sent and not reached.first:
-            reached.first = "calls" if unit.calls else "assistant"
+            reached.first = "user" if flat else "calls" if unit.calls else "assistant"
 
     def _is_kept(self, unit: ResponseUnit, place: tuple[bool, ...], prefix: Prefix) -> bool:
         """Whether the provider keeps the conversation up to this response, and nothing that must stay away."""
@@ -317,7 +341,8 @@ class Rendering:
         if withheld:
             withhold(unit, withheld, notes)
             return Rendition(key, (), (), b"", notes.decisions, [], "", False, False, (raw, reasoning, 0, 0), report)
-        if policy.strict and policy.conflicts(place):
+        flat = _REFUSED if unit.hash in policy.flat else ""
+        if not flat and policy.strict and policy.conflicts(place):
             raise ReplayRefused(
                 f"reasoning.strict sends nothing, and {policy.target.endpoint.id} demands reasoning back",
                 details={"rule": policy.rule.id, "model": policy.target.model},
@@ -327,7 +352,11 @@ class Rendering:
         if unit.changes is not None:
             other = size_of(unit)[1]
             lifted = _lifted(unit.changes, stance, place, policy)
+        if flat:
+            return self._flatten(unit, key, flat, (raw, reasoning, 0, 0), report)
         choice = decide(unit, stance, policy, self._invalid, repeated, notes, bound, lifted)
+        if choice.flat:
+            return self._flatten(unit, key, choice.flat, (raw, reasoning, 0, 0), report)
         if len(unit.thoughts) + len(unit.others) > 1 or stored is not unit:
             notes.sort(unit)
         message = self._writer.assistant(unit.header, choice.blocks, choice.carry)
@@ -351,6 +380,19 @@ class Rendering:
         if lifted is not None and not place[0]:
             lifts = any(each.block and each.message >= 0 for each in notes.decisions)
         return Rendition(key, message, results, bare, notes.decisions, notes.opaque, link, off, lifts, sizes, report)
+
+    def _flatten(self, unit: ResponseUnit, key: Key, why: str, sizes: Sizes, report: Report) -> Rendition:
+        """A response as text in the user's words, which every endpoint takes; ``why`` it goes so."""
+        notes = Notes(self._policy, key[1])
+        withhold(unit, why, notes)
+        text = translate.flattened(unit)
+        message: tuple[bytes, ...] = ()
+        if text:
+            message = (self._writer.message("user", Message(text)),)
+            notes.flat(unit.hash, why, len(text))
+            sizes = sizes[0], sizes[1], len(text), 0
+        bare = message[0] if message else b""
+        return Rendition(key, message, (), bare, notes.decisions, [], "", False, False, sizes, report, True)
 
     def _unsaid(self, unit: ResponseUnit) -> str:
         """Why nothing stands for a response of reasoning alone that another model gave; empty where something does."""

@@ -105,7 +105,8 @@ class Selection:
             gone, at = said.why, max(said.at, at)
         if covered is not None:
             gone = _summarised_by(covered)
-        return MessageUnit(unit.role, message, unit.hash, Change(gone, stored, at))
+        pinned = said is not None and said.priority is Priority.PINNED
+        return MessageUnit(unit.role, message, unit.hash, Change(gone, stored, at, pinned=pinned))
 
     def _response(self, unit: ResponseUnit) -> ResponseUnit:
         touched = self._touched
@@ -148,6 +149,8 @@ class _Rewriting:
         self._unit = unit
         self._twin = twin
         self._header = selection.said.get(unit.hash)
+        said = (selection.said.get(hash) for hash in (unit.hash, *unit.hashes, *unit.answers))
+        self._pinned = any(each is not None and each.priority is Priority.PINNED for each in said)
         self._void = ""
         self._thinned = False
         self._skipped: dict[str, str] = {}
@@ -187,6 +190,7 @@ class _Rewriting:
             at=self._at,
             thought_at=self._thought_at,
             bare=bare,
+            pinned=self._pinned,
         )
 
     def _change(self, why: str, at: int) -> None:

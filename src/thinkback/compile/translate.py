@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, assert_never
 
 import msgspec
 
 from thinkback.compile.units import ResponseUnit
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Media, Text, ToolCall, ToolResult, Unknown
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Tool
 from thinkback.model.plan import Writer
 from thinkback.model.rule import SystemPlace
@@ -39,6 +39,11 @@ def message(message: Message, dialect: str) -> Message:
             )
     parts = tuple(msgspec.structs.replace(part, wire="", carriers=()) for part in message.parts)
     return Message(message.text, parts)
+
+
+def is_setting(message: Message) -> bool:
+    """Whether a message says nothing to the model: it is what its dialect puts a parameter into."""
+    return bool(message.wire) and not message.text and not message.parts
 
 
 def as_system(message: Message) -> Message:
@@ -98,6 +103,29 @@ def block(block: Block, same: bool) -> Block:
             return ToolCall(block.id, block.name, block.arguments, block.source_field)
         case _:
             return block
+
+
+def flattened(unit: ResponseUnit) -> str:
+    """What a response said and did, with the results of its calls, in plain words; empty where that is nothing."""
+    results = iter(answers_of(unit))
+    told = [_in_words(block, results) for block in unit.blocks]
+    said = "\n\n".join(text for text in told if text.strip())
+    return f"(What the assistant said and did here, as text.)\n\n{said}" if said else ""
+
+
+def _in_words(block: Block, results: Iterator[ToolResult]) -> str:
+    match block:
+        case Text():
+            return block.text
+        case ToolCall():
+            called = f"(It called {block.name} with {block.arguments or '{}'}, and the result was:)"
+            return f"{called}\n{_told(next(results))}"
+        case Media() | Unknown():
+            return _described(block)
+        case ThinkingBlock() | ToolResult():  # results are told with their calls
+            return ""
+        case _:
+            assert_never(block)
 
 
 def call_ids(unit: ResponseUnit, dialect: str, *, anew: bool = False) -> tuple[str, ...]:

@@ -36,12 +36,14 @@ class Minted(NamedTuple):
 class Change(NamedTuple):
     """What people made of a message. ``gone``: why it stays away; ``stored``: characters as they are in the log.
 
-    ``at`` is the ``seq`` of the commit that said so, -1 where it is so from the start.
+    ``at`` is the ``seq`` of the commit that said so, -1 where it is so from the start. ``pinned``: it goes also where
+    its turn is left out.
     """
 
     gone: str
     stored: int
     at: int
+    pinned: bool = False
 
 
 class Away(NamedTuple):
@@ -63,7 +65,7 @@ class Changes(NamedTuple):
     that it carries does. Of its reasoning, by commit hash and with the reason: ``skipped`` stays away and ``edited``
     goes in other words (here is what it was), unless it is required; ``lifted`` goes whatever the settings say;
     ``lost`` cannot go. ``at`` is the ``seq`` of the last commit that said so, ``thought_at`` that of the last that
-    skipped or edited reasoning; -1 where it is so from the start.
+    skipped or edited reasoning; -1 where it is so from the start. ``pinned``: it goes also where its turn is left out.
     """
 
     source: ResponseUnit
@@ -77,6 +79,7 @@ class Changes(NamedTuple):
     away: tuple[Away, ...] = ()
     at: int = -1
     thought_at: int = -1
+    pinned: bool = False
 
     def voided(self, *, required: bool) -> str:
         """Why no carrier of it goes; reasoning that is ``required`` goes as it was made, whatever was said of it."""
@@ -218,6 +221,23 @@ class Turn:
     def is_said(self) -> bool:
         """Whether anything in it is left of a conversation; system messages are none."""
         return any(not unit.is_gone and getattr(unit, "role", "") != "system" for unit in self.units)
+
+    @property
+    def pinned(self) -> frozenset[str]:
+        """The hashes of what goes also where the turn is left out: what is pinned; of a pinned response also what it
+        answers, and what answers the results of its calls, so that endpoints take it.
+        """
+        found: list[str] = []
+        asked: list[str] = []
+        goes_on = False
+        for unit in self.units:
+            if isinstance(unit, MessageUnit):
+                asked += [unit.hash] if unit.role == "user" else []
+                found += [unit.hash] if unit.change is not None and unit.change.pinned else []
+            elif not unit.withheld and (goes_on or (unit.changes is not None and unit.changes.pinned)):
+                found += [*asked, unit.hash]
+                goes_on = unit.calls != ()
+        return frozenset(found)
 
     @property
     def used_tools(self) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from thinkback.errors import NotFoundError, ThinkbackError, UnsupportedContent
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolResult, carriers_of
+from thinkback.model.blocks import THOUGHT_FORMATS, Block, Origin, Text, ThinkingBlock, ToolResult, carriers_of
 from thinkback.model.commits import (
     Annotation,
     BranchSummary,
@@ -61,12 +61,21 @@ def spoken(kind: str, text: str, response: str, thought: ThinkingBlock | None = 
 
 
 def thought(text: str, format: str) -> ThinkingBlock:
-    """Reasoning by hand; ``format`` says where it is from: parsed, raw, think_tags, anthropic, or a wire's field."""
+    """Reasoning by hand; ``format`` says where it is from."""
     if not text.strip():
         raise UnsupportedContent("the reasoning is empty", next_actions=("give its text",))
-    if not format:
-        raise ThinkbackError("reasoning needs a format", next_actions=("give format='parsed', or leave it out",))
     return ThinkingBlock(text, source_field=format)
+
+
+def known_format(format: str) -> str:
+    """``format`` where it is one of ``THOUGHT_FORMATS``. Raises ``UnsupportedContent``."""
+    if format not in THOUGHT_FORMATS:
+        raise UnsupportedContent(
+            f"reasoning cannot have the format {format!r:.80}",
+            details={"format": format, "allowed": THOUGHT_FORMATS},
+            next_actions=(f"give one of {', '.join(THOUGHT_FORMATS)}, or leave it out",),
+        )
+    return format
 
 
 def content(type: ContentType, text: str, data: Mapping[str, Any] | None) -> Draft:

@@ -6,6 +6,7 @@ nothing that anybody said. Must not: store anything.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, assert_never
 
@@ -33,11 +34,17 @@ from thinkback.model.commits import (
     surviving,
 )
 from thinkback.model.curation import curate
+from thinkback.model.target import lookup
 
 History: TypeAlias = Sequence[Commit]
 Rests: TypeAlias = dict[str, Payload | None]
 """By hash, what is left of each payload that is to go; ``None`` for nothing."""
 
+END_USER = "end_user"
+"""What the record of a request calls the end user in its ``target``, where the gateway was given one."""
+
+# Where requests of the dialects name an end user.
+_NAMED = ("user", "safety_identifier", "metadata.user_id", "labels.user_id", "labels.user")
 # What belongs to the conversation as a whole, not to who said something in it.
 _LASTING = frozenset({"system", "tools", "merge"})
 # What stands between turns or inside one without being part of it.
@@ -57,11 +64,15 @@ def tombstone(reason: str, time: int, rest: Payload | None = None) -> Erased:
 
 
 def of_end_user(told: Sequence[Told], end_user: str) -> set[str]:
-    """The commits of every turn that was answered for ``end_user``, and of what was said about them."""
+    """The commits of every turn that was asked or answered for ``end_user``, and of what was said about them.
+
+    A provider may have been told the SHA-256 of a name that is too long for it.
+    """
     picked: set[str] = set()
+    names = {end_user, hashlib.sha256(end_user.encode("utf-8", "surrogatepass")).hexdigest()}
     for _, history in told:
         for turn in _turns(history):
-            if any(_is_for(commit, end_user) for commit in turn):
+            if any(not names.isdisjoint(end_users(commit.value)) for commit in turn):
                 picked.update(c.hash for c in turn if c.kind not in _LASTING | _ABOUT and not c.edit)
     while more := set(about(told, picked)) - picked:
         picked |= more
@@ -104,7 +115,8 @@ def skeleton(value: Payload) -> Payload | None:
             origin = msgspec.structs.replace(value.origin, end_user="")
             return msgspec.structs.replace(value, origin=origin, id="", message="", envelope="", error=None)
         case Request():
-            return msgspec.structs.replace(value, params="{}")
+            target = {name: said for name, said in value.target.items() if name != END_USER}
+            return msgspec.structs.replace(value, target=target, params="{}")
         case Repair():
             return msgspec.structs.replace(value, refusal="")
         case PermissionDecision():
@@ -137,9 +149,19 @@ def _turns(history: History) -> Iterator[History]:
     yield history[start:]
 
 
-def _is_for(commit: Commit, end_user: str) -> bool:
-    value = surviving(commit.value)
-    return isinstance(value, Response) and value.origin.end_user == end_user
+def end_users(payload: Payload) -> Iterator[str]:
+    """The end users that a payload names: as minted for, as the record of a request says, or in its parameters."""
+    value = surviving(payload)
+    if isinstance(value, Response):
+        yield value.origin.end_user
+    elif isinstance(value, Request):
+        yield value.target.get(END_USER, "")
+        try:
+            params = canonical.decode(value.params)
+        except msgspec.DecodeError:  # of another program's making
+            return
+        if isinstance(params, dict):
+            yield from (named for path in _NAMED if isinstance(named := lookup(params, path), str))
 
 
 def about(told: Sequence[Told], picked: set[str]) -> Iterator[str]:

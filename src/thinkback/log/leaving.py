@@ -11,7 +11,7 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
-from thinkback.log.erasing import tombstone
+from thinkback.log.erasing import END_USER, end_users, tombstone
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
@@ -39,7 +39,7 @@ B = TypeVar("B", bound=Block)
 REASON = "left out of this export"
 _BLOTTED = "***"
 # Fields of a request's target that say who asked, or where, which may be named after who asked.
-_PRIVATE = frozenset({"account", "account_known", "base_url"})
+_PRIVATE = frozenset({"account", "account_known", "base_url", END_USER})
 
 
 class Sharing(msgspec.Struct, frozen=True):
@@ -183,7 +183,7 @@ def _accounts(value: Payload) -> Iterator[str]:
         origins = [value.origin]
     elif isinstance(value, Request):
         origins = []
-        yield from filter(None, [value.target.get("account", "")])
+        yield from filter(None, [value.target.get("account", ""), *end_users(value)])
     else:
         origins = [origin] if (origin := getattr(value, "origin", None)) is not None else []
     for origin in origins:

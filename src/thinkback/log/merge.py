@@ -1,7 +1,7 @@
 """Taking one line into another: where the two contradict each other, and the commits that result.
 
-A branch is a line, so a merge copies (ADR 0005). Promises: lines that only append never conflict; nothing that both
-have changed is decided silently; nothing comes twice.
+A branch is a line, so a merge copies (ADR 0005). Promises: lines that only append never conflict, unless both answered
+the same call; nothing that both have changed is decided silently; nothing comes twice.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from thinkback.log.copies import Copies, is_said
 from thinkback.log.lines import open_calls, subjects
 from thinkback.log.meet import Meeting, meet
 from thinkback.log.seal import head_of
+from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import Annotation, Commit, Draft, Head, Merge, Payload, Priority, surviving
 from thinkback.model.curation import Curation, curate
 from thinkback.model.texts import text_of
@@ -39,7 +40,8 @@ class Conflict(msgspec.Struct, frozen=True):
     """A commit that two lines contradict each other about. ``target`` is its hash in ours, ``there`` in theirs;
     ``before`` is its text when they last met.
 
-    ``both_edit``: both gave it another text. ``skip_vs_edit``: one wants it away, the other changed it.
+    ``both_edit``: both gave it a text of their own, also as the result of a call, of which there was nothing before
+    (``there`` is then another commit with another text). ``skip_vs_edit``: one wants it away, the other changed it.
     ``edit_plus_append``: one changed it, the other went on from what it said before.
     """
 
@@ -82,7 +84,10 @@ class _Said(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """A commit that both lines have and one of them spoke about; ``recent``: ours edited it since they last met."""
+    """A commit that both lines have and one of them spoke about, or a call's result that each has for itself.
+
+    ``recent``: ours edited it since they last met.
+    """
 
     commit: Commit
     there: str
@@ -186,9 +191,11 @@ def contradictions(met: Meeting) -> Spoken:
             spoken[target] = there.get(target, target)
             if commit.edit:
                 edited.add(target)
+    results = _results(met)
+    spoken |= {here: commit.hash for here, commit in results.items()}
     base = curate(met.base) if spoken else Curation()
     points = {
-        here: _point(met.ours[met.places[here]], hash, base, ours, theirs, here in edited)
+        here: _point(met.ours[met.places[here]], hash, results.get(here), base, ours, theirs, here in edited)
         for here, hash in sorted(spoken.items(), key=lambda pair: met.places[pair[0]])
     }
     fresh = {commit.hash for commit in met.fresh}
@@ -198,11 +205,23 @@ def contradictions(met: Meeting) -> Spoken:
     return Spoken(about, points, tuple(conflict for conflict in found if conflict is not None))
 
 
-def _point(commit: Commit, there: str, base: Curation, ours: Curation, theirs: Curation, recent: bool) -> _Point:
+def _results(met: Meeting) -> dict[str, Commit]:
+    """The results that theirs has of calls that ours answered in other words, by the hash of ours; what a merge has
+    settled before is in none."""
+    results = (c for c in met.theirs[met.shared :] if c.kind == "tool_result" and c.hash in met.found)
+    pairs = ((met.found[commit.hash], commit) for commit in results)
+    return {here: commit for here, commit in pairs if met.ours[met.places[here]].digest != commit.digest}
+
+
+def _point(
+    commit: Commit, there: str, result: Commit | None, base: Curation, ours: Curation, theirs: Curation, recent: bool
+) -> _Point:
     names = (commit.hash, there)
-    return _Point(
-        commit, there, _said(base, commit, names), _said(ours, commit, names), _said(theirs, commit, names), recent
-    )
+    mine, yours = _said(ours, commit, names), _said(theirs, result or commit, names)
+    before = _said(base, commit, names)
+    if result is not None and mine.digest != yours.digest:
+        before = _Said(ToolResult("", ""), "", None)
+    return _Point(commit, there, before, mine, yours, recent)
 
 
 def _said(curation: Curation, commit: Commit, names: tuple[str, str]) -> _Said:

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from thinkback.log.protocol import Seen, Sighting
-from thinkback.log.visible import WINDOW, Said, chain, of_call, of_response, said, window
+from thinkback.log.visible import WINDOW, Said, chain, of_call, of_response, readings, said, window
 from thinkback.model.commits import Draft
 
 CANDIDATES = 8
@@ -46,10 +46,11 @@ class Search:
 
     def __init__(self, messages: Sequence[Said], links: Sequence[bytes] = ()) -> None:
         self._messages = messages
-        self._values = [message.value for message in messages]
+        self._values, *self._others = readings(messages)
         self.links = links or chain(self._values)
+        self._other_links = [chain(values) for values in self._others]
         self._digests: dict[int, list[bytes]] = {}
-        self._windows: dict[int, bytes] = {}
+        self._windows: dict[int, list[bytes]] = {}
         self._waiting = [at for at, message in enumerate(messages) if message.speaker == "assistant"]
         self._behind: list[int] = []
         self._size = _FIRST
@@ -61,12 +62,12 @@ class Search:
         """The digests to look up next; none once everything is known that can be."""
         while self._base is None and self._waiting:
             batch = self._waiting[-self._size :]
-            digests = [digest for at in batch for digest in (self.links[at], *self._calls(at))]
+            digests = [digest for at in batch for digest in (*self._chains(at), *self._calls(at))]
             if asked := self._unasked(digests):
                 return asked
             self._settle(batch)
         left = [at for at in self._behind if self._by_calls(at) is None]
-        return self._unasked(digest for at in left for digest in (*self._calls(at), self._window(at)))
+        return self._unasked(digest for at in left for digest in (*self._calls(at), *self._windows_of(at)))
 
     def take(self, found: Iterable[Seen]) -> None:
         """What was found under the digests that were wanted; of one response the row that comes first counts."""
@@ -81,7 +82,7 @@ class Search:
         for at in sorted(self._behind):
             found = self._by_calls(at) or self._by_window(at)
             if found is None:
-                several = self._found[self._window(at)] or any(self._found[digest] for digest in self._calls(at))
+                several = any(self._found[digest] for digest in (*self._windows_of(at), *self._calls(at)))
                 missing.append((at, "ambiguous" if several else "unknown"))
             elif found.response in taken:
                 missing.append((at, "repeated"))
@@ -93,7 +94,7 @@ class Search:
     def _settle(self, batch: Sequence[int]) -> None:
         """Find the last of these messages, which were looked up, that ends a known beginning."""
         for at in reversed(batch):
-            candidates = self._found[self.links[at]]
+            candidates = self._all_found(self._chains(at))
             if len(candidates) > 1 and (called := self._by_calls(at)) is not None:
                 candidates = {id: seen for id, seen in candidates.items() if id == called.response}
             if len(candidates) == 1:
@@ -117,14 +118,24 @@ class Search:
             self._digests[at] = [of_call(call) for call in self._messages[at].calls]
         return self._digests[at]
 
-    def _window(self, at: int) -> bytes:
+    def _chains(self, at: int) -> list[bytes]:
+        return list(dict.fromkeys((self.links[at], *(links[at] for links in self._other_links))))
+
+    def _windows_of(self, at: int) -> list[bytes]:
         if at not in self._windows:
-            self._windows[at] = window(self._values[max(0, at - WINDOW + 1) : at + 1])
+            found = [window(values[max(0, at - WINDOW + 1) : at + 1]) for values in (self._values, *self._others)]
+            self._windows[at] = list(dict.fromkeys(found))
         return self._windows[at]
 
     def _by_window(self, at: int) -> Seen | None:
-        found = self._found.get(self._window(at), {})
+        found = self._all_found(self._windows_of(at))
         return next(iter(found.values())) if len(found) == 1 else None
+
+    def _all_found(self, digests: Sequence[bytes]) -> dict[str, Seen]:
+        """What answers to any of ``digests``."""
+        if len(digests) == 1:
+            return self._found.get(digests[0], {})
+        return {id: seen for digest in reversed(digests) for id, seen in self._found.get(digest, {}).items()}
 
     def _unasked(self, digests: Iterable[bytes]) -> list[bytes]:
         """The first of those that were not looked up yet; from now on they were."""
@@ -160,8 +171,8 @@ def sightings(
         answer = [*(asked[at] for at in before.pop().at), *answer]
     digests = [of_response(id)] if id else []
     for last in said(answer):
-        values = [message.value for message in before]
-        link = links[len(before) - 1] if links and before else b"".join(chain(values)[-1:])
-        digests += [chain([last.value], link)[0], window([*values[1 - WINDOW :], last.value])]
+        for at, values in enumerate(readings(before)):
+            link = links[len(before) - 1] if links and before and not at else b"".join(chain(values)[-1:])
+            digests += [chain([last.value], link)[0], window([*values[1 - WINDOW :], last.value])]
         digests += [of_call(call) for call in last.calls]
     return [Sighting(scope, digest, response) for digest in dict.fromkeys(digests)]

@@ -8,17 +8,18 @@ up.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Media, Text, ToolCall, ToolResult, Unknown
+from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, content_slice
 from thinkback.model.commits import Commit, Draft, Erased, Message, Response, surviving
-from thinkback.model.think_tags import untagged
+from thinkback.model.think_tags import is_plain, untagged
 from thinkback.model.waiting import Waiting
 
 Speaker: TypeAlias = Literal["user", "assistant", "tool"]
@@ -48,6 +49,8 @@ class Said(msgspec.Struct, frozen=True, gc=False):
 
     ``value`` is the digest of its normal form (16 bytes), ``at`` are the places of its drafts, ``responses`` the ids of
     the responses in it. ``calls`` are what ``of_call`` takes: each call with its id, as the id alone may be any host's.
+    ``others`` are its values where tags in it are read in other ways, if that makes a difference: a host may have been
+    said to think anywhere in an answer, and tags were once read in one case only.
     """
 
     speaker: Speaker
@@ -55,6 +58,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     calls: tuple[str, ...]
     at: tuple[int, ...]
     responses: tuple[str, ...]
+    others: tuple[bytes, ...] = ()
 
 
 def said(drafts: Sequence[Draft]) -> list[Said]:
@@ -65,21 +69,35 @@ def said(drafts: Sequence[Draft]) -> list[Said]:
     called: Sequence[ToolCall] = ()
     for run in _runs(_units(drafts)):
         calls: list[str] = []
+        others: tuple[bytes, ...] = ()
         if run.speaker == "assistant":
             called = run.calls
-            form: list[Any] = ["assistant", "".join(run.texts)]
+            made: list[Any] = []
             for call in called:
                 source = _arguments(call.arguments)
-                form.append([call.name, source])
+                made.append([call.name, source])
                 if call.id:
                     calls.append(f"{call.id}\n{call.name}\n{source}")
+            form: list[Any] = ["assistant", "".join(run.texts), *made]
+            if run.others:
+                read = ["".join(texts) for texts in zip(*run.others, strict=True)]
+                others = tuple(_digest(_VISIBLE, _encoded(["assistant", text, *made])) for text in read)
         elif run.speaker == "user":
             form = _user(run.values)
         else:
             form = _tool(run.values, called)
         value = _digest(_VISIBLE, _encoded(form))
-        messages.append(Said(run.speaker, value, tuple(calls), tuple(run.at), tuple(run.responses)))
+        messages.append(Said(run.speaker, value, tuple(calls), tuple(run.at), tuple(run.responses), others))
     return messages
+
+
+def readings(messages: Sequence[Said]) -> list[list[bytes]]:
+    """The values of ``messages`` as they are, and in each other way in which tags may have been read, if any does."""
+    values = [message.value for message in messages]
+    if not any(message.others for message in messages):
+        return [values]
+    others = [[message.others[at] if message.others else message.value for message in messages] for at in _WAYS]
+    return [values, *others]
 
 
 def drafts_of(commits: Iterable[Commit]) -> list[Draft]:
@@ -119,18 +137,23 @@ def of_response(id: str) -> bytes:
 class _Run:
     """A message under construction: what one speaker says before another does."""
 
-    __slots__ = ("at", "calls", "responses", "speaker", "texts", "values")
+    __slots__ = ("at", "calls", "others", "responses", "slices", "speaker", "texts", "values")
 
     def __init__(self, speaker: Speaker) -> None:
         self.speaker = speaker
         self.at: list[int] = []
         self.values: list[Any] = []
         self.texts: list[str] = []
+        self.slices: list[str] = []
+        self.others: list[tuple[str, ...]] = []
         self.calls: list[ToolCall] = []
         self.responses: list[str] = []
 
     def join(self, other: _Run) -> None:
         """Go on with what the same speaker says next."""
+        if self.others or other.others:
+            mine = self.others or [(text,) * _READINGS for text in self.texts]
+            self.others = [*mine, *(other.others or [(text,) * _READINGS for text in other.texts])]
         self.at += other.at
         self.values += other.values
         self.texts += other.texts
@@ -171,6 +194,9 @@ def _units(drafts: Sequence[Draft]) -> Iterable[_Run]:
             value = surviving(value)
         if type(value) is Text:
             unit.texts.append(value.text)
+            unit.slices.append(value.text)
+        elif type(value) is ThinkingBlock and value.source_field == "content" and not value.wire:
+            unit.slices.append(content_slice(value))
         elif type(value) is ToolCall:
             unit.calls.append(value)
     if unit is not None:
@@ -182,7 +208,11 @@ def _runs(units: Iterable[_Run]) -> Iterable[_Run]:
     run: _Run | None = None
     for unit in units:
         if unit.speaker == "assistant":
-            text = "".join(untagged("".join(unit.texts)).split())
+            text = _unspaced(untagged("".join(unit.texts), exact=True))
+            content = "".join(unit.slices)
+            if not is_plain(content):
+                others = tuple(_unspaced(read(content)) for read in _OTHERWISE)
+                unit.others = [others] if any(other != text for other in others) else []
             if not (text or unit.calls):
                 continue
             unit.texts = [text]
@@ -194,6 +224,20 @@ def _runs(units: Iterable[_Run]) -> Iterable[_Run]:
         run = unit
     if run is not None:
         yield run
+
+
+def _unspaced(text: str) -> str:
+    return "".join(text.split())
+
+
+# How else an answer may have been read when its response was recorded: as they all were once, and with tags anywhere.
+_OTHERWISE: tuple[Callable[[str], str], ...] = (
+    functools.partial(untagged, exact=True),
+    functools.partial(untagged, where="start"),
+    functools.partial(untagged, where="anywhere"),
+)
+_READINGS = len(_OTHERWISE)
+_WAYS = range(_READINGS)
 
 
 def _user(values: Iterable[object]) -> list[Any]:

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import msgspec
 
-from thinkback.model.blocks import ToolCall, ToolResult
+from thinkback.model.blocks import ToolCall, ToolResult, is_leaked
 from thinkback.model.commits import Draft, Effect, PermissionDecision
 from thinkback.model.deltas import Status
 from thinkback.turn import orphans
@@ -23,6 +23,7 @@ from thinkback.turn.permissions import PermissionAnswer, PermissionRequest, Verd
 from thinkback.turn.repeats import Repeats
 
 NOBODY = "nobody is there to say yes: the call was made without approve="
+LEAKED = "the call stood inside the model's reasoning, where it may be a quotation"
 _BESIDE = "This call was not run: another call of the same response was denied, and that ended the turn."
 
 
@@ -32,8 +33,10 @@ class Calls:
     def __init__(self, ask: Ask, ids: Callable[[], str]) -> None:
         self._ask = ask
         self._ids = ids
-        # In the order of the response: every call without a stored result. Those in no other collection run.
+        # In the order of the response: every call without a stored result. Those that neither wait nor are undecided
+        # run; ``_callers`` are those that the caller runs.
         self._open: dict[str, OpenCall] = {}
+        self._callers: set[str] = set()
         self._waiting: set[str] = set()
         self._undecided: list[str] = []
         self._results: dict[str, tuple[Draft, ...]] = {}
@@ -44,18 +47,22 @@ class Calls:
         self._decisions: list[Draft] = []
         self.denied = ""
 
-    def take(self, calls: Iterable[OpenCall], offered: Collection[str]) -> None:
+    def take(self, calls: Iterable[OpenCall], offered: Collection[str], *, asks: bool = True) -> None:
         """The calls of a response. What is ``offered`` without a function waits for the caller's results.
 
-        A name that nobody offered is run too: the model is told that there is no such tool.
+        A name that nobody offered is run too: the model is told that there is no such tool. ``asks``: a person decides
+        about calls that leaked into reasoning, whoever runs them.
         """
         self._repeats.next_response()
+        runnable = self._ask.runnable
         for open_call in calls:
-            id, name, runnable = self._ids(), open_call.call.name, self._ask.runnable
+            id, call = self._ids(), open_call.call
             self._open[id] = open_call
-            if name in runnable:
+            if call.name not in runnable and (not runnable or call.name in offered):
+                self._callers.add(id)
+            if call.name in runnable or (asks and is_leaked(call)):
                 self._undecided.append(id)
-            elif not runnable or name in offered:
+            elif id in self._callers:
                 self._waiting.add(id)
 
     @property
@@ -119,6 +126,8 @@ class Calls:
             verdict = self._ask.permit(call)
         except Exception as error:  # it reads files and settings: what cannot be read allows nothing
             return Verdict("deny", by="mode", reason=f"the permissions could not be read: {reason_of(error)}")
+        if verdict.action == "allow" and is_leaked(call):
+            verdict = msgspec.structs.replace(verdict, action="ask", by="mode", reason=LEAKED)
         if verdict.action == "ask" and not self._ask.asks:
             return msgspec.structs.replace(verdict, action="deny", reason=f"{verdict.reason}, and {NOBODY}")
         return verdict
@@ -126,6 +135,8 @@ class Calls:
     def _decided(self, id: str, verdict: Verdict, answer: PermissionAnswer | None = None) -> None:
         self._undecided.remove(id)
         self._effects[id] = verdict.effect
+        if id in self._callers:
+            self._waiting.add(id)
         self._record(id, verdict, answer)
 
     def _deny(self, id: str, verdict: Verdict, answer: PermissionAnswer | None = None) -> None:

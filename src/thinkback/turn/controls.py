@@ -21,14 +21,19 @@ _NO_WAY = "{} has no way to say it for {}"
 
 
 class Resolver:
-    """What one request says of the settings: ``params``, native parameters included, and ``controls``."""
+    """What one request says of the settings: ``params``, native parameters included, ``headers``, and ``controls``.
 
-    def __init__(self, settings: Settings, target: Target, native: dict[str, Any]) -> None:
+    ``tools``: the request offers some.
+    """
+
+    def __init__(self, settings: Settings, target: Target, native: dict[str, Any], *, tools: bool = False) -> None:
         self._settings = settings
+        self._tools = tools
         self._target = target
         self._native = native
         self._given = _folded(native)
         self.controls: list[Control] = []
+        self.headers: dict[str, str] = {}
         self.params: dict[str, Any] = _base(target, native, strict=settings.strict or target.endpoint.strict)
         if target.endpoint.id == UNKNOWN:
             for key, value in _asked(settings):
@@ -158,20 +163,26 @@ class Resolver:
     def _say_display(self) -> None:
         settings, rule = self._settings, self._target.rule
         key, asked = "reasoning.display", "reasoning.display" in settings.explicit
-        words = rule.controls.display.get(settings.display)
-        if not rule.controls.display:
+        usual = rule.controls.display.get(settings.display)
+        words = rule.controls.display_with_tools.get(settings.display, usual) if self._tools else usual
+        if words is None:
             if asked and settings.display != "auto":
                 self._say(key, settings.display, None)
             return
-        given = next((path for path in _leaves(words or {}) if self._has(path)), "")
-        is_off = not settings.enabled and bool(rule.controls.off)
+        given = next((path for path in _leaves(words) if self._has(path)), "")
+        silent = settings.effort == "none" and rule.controls.off_hides
+        is_off = bool(rule.controls.off) and (silent or not settings.enabled)
         if given or is_off or not thinks(rule, merge(self.params, self._native)):
             if asked:
                 reason = f"the request has {given} of its own" if given else "the model does not reason on this request"
                 self._note(key, settings.display, "suppressed", reason)
             return
-        self.params = merge(self.params, words or {})
-        if asked:
+        self.params = merge(self.params, words)
+        self.headers = dict(rule.controls.display_headers.get(settings.display, {}))
+        if asked and words != usual:
+            said = ", ".join(f"{path}={lookup(words, path)}" for path in _leaves(words))
+            self._note(key, settings.display, "represented", f"said as {said} where tools are offered")
+        elif asked:
             nothing = "nothing readable will be stored, and a search will find nothing"
             self._note(key, settings.display, "emitted", nothing if settings.display == "omitted" else "")
 
@@ -262,7 +273,7 @@ def _check_forbidden(params: dict[str, Any], target: Target) -> None:
     for row in target.rule.forbids:
         value = lookup(params, row.path)
         refused = value not in row.allowed and (not row.values or value in row.values)
-        if value is None or not refused or not _holds(row, is_thinking):
+        if value is None or not refused or not _holds(row, is_thinking, params):
             continue
         raise SettingError(
             f"{target.endpoint.id} refuses {row.path} = {value!r} for {target.model}: {row.reason}",
@@ -271,14 +282,21 @@ def _check_forbidden(params: dict[str, Any], target: Target) -> None:
         )
 
 
-def _holds(row: Forbidden, is_thinking: bool) -> bool:
+def _holds(row: Forbidden, is_thinking: bool, params: dict[str, Any]) -> bool:
+    if any(lookup(params, path) != value for path, value in row.beside.items()):
+        return False
     return row.when == "always" or (row.when == "thinking") == is_thinking
 
 
 def efforts(target: Target) -> list[str]:
-    """The efforts that can be said to the model, lowest first."""
+    """The efforts that can be said to the model, lowest first; of several that go out as the same, the lowest."""
     controls, taken = target.rule.controls, target.info.efforts or _ORDER
-    return [word for word in _ORDER if word in controls.effort_budgets or (controls.effort.get(word) and word in taken)]
+    found: list[str] = []
+    for word in _ORDER:
+        table = controls.effort.get(word) if word in taken else None
+        if word in controls.effort_budgets or (table and all(controls.effort.get(known) != table for known in found)):
+            found.append(word)
+    return found
 
 
 def effort_sent(target: Target, params: dict[str, Any]) -> str | None:

@@ -126,6 +126,14 @@ def dialect(name: str) -> Dialect:
     )
 
 
+class Signing(Protocol):
+    """Gives the reasoning of one response signatures where it has none: of a stream's whole events, or a document."""
+
+    def events(self, data: bytes) -> bytes: ...
+
+    def document(self, data: bytes) -> bytes: ...
+
+
 class Front(msgspec.Struct, frozen=True):
     """What a gateway needs to answer in one dialect.
 
@@ -136,7 +144,8 @@ class Front(msgspec.Struct, frozen=True):
     clients of the dialect can keep it. ``without_counts`` takes events out that only count tokens, in a dialect where
     clients must ask for them. ``as_asked`` takes a client's request and the planned one, and gives the latter with what
     the log cannot tell apart in the place where the client has it. ``reports`` is a parameter whose report, a member of
-    the same name, is for clients that sent it.
+    the same name, is for clients that sent it. ``signing`` takes what gives a signature, in a dialect whose clients
+    send reasoning back by one.
     """
 
     writer: Callable[[Shown], ResponseWriter]
@@ -149,6 +158,7 @@ class Front(msgspec.Struct, frozen=True):
     without_counts: Callable[[bytes], bytes] | None = None
     as_asked: Callable[[bytes, bytes], bytes] | None = None
     reports: str = ""
+    signing: Callable[[Callable[[], str]], Signing] | None = None
     closing: bytes = b""
     document_type: str = "application/json"
 
@@ -156,6 +166,7 @@ class Front(msgspec.Struct, frozen=True):
 _COUNTS_ON_DEMAND = frozenset({"openai-chat"})
 _REPORTS = {"anthropic": "context_management"}
 _HAS_TWO_PLACES = frozenset({"openai-responses"})
+_SIGNS = frozenset({"anthropic"})
 
 
 @functools.cache
@@ -170,6 +181,7 @@ def front(name: str) -> Front:
     opaque = import_module(f"thinkback.wire.{PACKAGES[name]}.opaque")
     counts = import_module(f"thinkback.wire.{PACKAGES[name]}.unasked") if name in _COUNTS_ON_DEMAND else None
     places = import_module(f"thinkback.wire.{PACKAGES[name]}.as_asked") if name in _HAS_TWO_PLACES else None
+    signing = import_module(f"thinkback.wire.{PACKAGES[name]}.unsigned") if name in _SIGNS else None
     return Front(
         writer=written.Writer,
         write_response=written.write_response,
@@ -182,4 +194,5 @@ def front(name: str) -> Front:
         reports=_REPORTS.get(name, ""),
         without_counts=counts.without_counts if counts is not None else None,
         as_asked=places.as_asked if places is not None else None,
+        signing=signing.Signing if signing is not None else None,
     )

@@ -18,7 +18,8 @@ from thinkback.wire.result import ReadResult
 
 # Longer texts are pages for browsers.
 _LONGEST_MESSAGE = 4_000
-STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
+_STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
+_SHOWN = "; the response came as a stream: what was shown of it, answer and reasoning, is refused with it"
 _ABOUT_KEYS = re.compile(r"api[ _-]?key|credential|unauthenticated|unauthorized", re.IGNORECASE)
 _ABOUT_MODELS = re.compile(
     r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)|(invalid|unknown|no such|not a valid) model\b",
@@ -67,7 +68,15 @@ def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
     if error is None or state == "interrupted":
         return None
     if error.type == "strict":
-        return ProviderError(STRICT, next_actions=("set reasoning.strict to false", "or use a model without reasoning"))
+        return ProviderError(
+            error.message,
+            details={"partial": partial},
+            next_actions=(
+                "set reasoning.strict to false",
+                "or use a model without reasoning",
+                "what arrived is in the log, marked incomplete, and goes into no request",
+            ),
+        )
     if state == "timed_out":
         return PhaseTimeout(error.message, details={"phase": error.code, "partial": partial}, next_actions=(_AGAIN,))
     kind = NetworkError if error.type in ("network", "truncated") else ProviderError
@@ -94,7 +103,7 @@ def told(result: ReadResult, plan: Plan) -> ReadResult:
         error = msgspec.structs.replace(error, message=plan.without_key(error.message))
         response = msgspec.structs.replace(response, error=error)
     elif plan.strict and any(isinstance(block, ThinkingBlock) for block in result.blocks):
-        error = Failure(STRICT, type="strict")
+        error = Failure(_STRICT + (_SHOWN if plan.streams else ""), type="strict")
         response = msgspec.structs.replace(response, complete=False, error=error, outcome="failed")
     return msgspec.structs.replace(result, response=response)
 

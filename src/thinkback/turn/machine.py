@@ -229,12 +229,13 @@ class Turn:
             return self._finish(state, failures.broken_off(result, state), why)
         calls = [OpenCall(block, self._sent.response) for block in result.blocks if isinstance(block, ToolCall)]
         # A response that only pauses is sent back as it is, and the model goes on.
-        return self._run_calls(calls, done.now) if calls else self._send(done.now)
+        passes = self._sent.plan.leaked_calls == "pass"
+        return self._run_calls(calls, done.now, leaked=not passes) if calls else self._send(done.now)
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
-    def _run_calls(self, calls: Iterable[OpenCall], now: int) -> list[Command]:
-        self._calls.take(calls, {tool.name for tool in self._history.tools})
+    def _run_calls(self, calls: Iterable[OpenCall], now: int, *, leaked: bool = True) -> list[Command]:
+        self._calls.take(calls, {tool.name for tool in self._history.tools}, asks=leaked)
         return self._decide_calls(now)
 
     def _decide_calls(self, now: int) -> list[Command]:

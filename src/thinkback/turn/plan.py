@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from typing import Any, SupportsBytes
+from typing import Any, Literal, SupportsBytes
 from urllib.parse import quote
 
 import msgspec
@@ -44,6 +44,8 @@ class Plan:
     ``added_headers`` go with what is sent; ``strict``: no reasoning must come back. ``held``: it may carry reasoning
     that is not in the log, so that it cannot be built a second time. ``wanted`` are the settings it was built by,
     ``remarks`` what its record says besides, by name.
+    ``leaked_calls``: where the rule says that calls leak into reasoning, they are text, or calls that a person is asked
+    about, or calls like any other for whoever runs them.
     ``budget`` says how much of ``reasoning.budget`` is spent, where that is worth saying.
     """
 
@@ -84,6 +86,7 @@ class Plan:
         self.held = False
         self.remarks: dict[str, str] = {}
         self.strict = False
+        self.leaked_calls: Literal["text", "ask", "pass"] = "text"
         self.budget = ""
         self.report = Report()
         self._commits: Sequence[Commit] = ()
@@ -304,12 +307,12 @@ class History:
 
     def plan(self, target: Target, settings: Settings, tools: Sequence[Tool] | None, params: dict[str, Any]) -> Plan:
         """The next request. ``tools=None`` takes those of the log. Raises ``ReplayRefused``."""
-        resolved = Resolver(settings, target, params)
         writer = dialect(target.endpoint.dialect).writer
         offered = self.tools if tools is None else tuple(tools)
         unwanted = not offered and target.rule.needs_tools and self._answered
         if unwanted:
             offered = self._offered_last or tuple(self._called.values())
+        resolved = Resolver(settings, target, params, tools=bool(offered))
         inputs = Inputs(target, settings, resolved.params, bool(offered))
         if binds(target.rule, settings):
             inputs = msgspec.structs.replace(inputs, prefix=("", fold.tools_digest(offered)))
@@ -332,7 +335,8 @@ class History:
             plan.controls += (Control("reasoning.enabled", "true", "suppressed", reason),)
         plan.wanted, plan.native, plan.held = settings, dict(params), bool(self._held)
         plan.strict = settings.strict or target.endpoint.strict
-        plan.added_headers = added.headers if plan.strict else merge_headers(target.rule.headers, added.headers)
+        said = merge_headers(resolved.headers, added.headers)
+        plan.added_headers = said if plan.strict else merge_headers(target.rule.headers, said)
         return plan
 
     def _fold(self, inputs: Inputs) -> fold.State:

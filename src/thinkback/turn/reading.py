@@ -30,7 +30,12 @@ def _reader(plan: Plan, response: str, content_type: str, start: bytes) -> Respo
     target = plan.target
     origin = msgspec.structs.replace(origin_of(plan), request=response)
     framing = guess_framing(content_type, start)
-    options = ReadOptions(target.rule.reasoning_field)
+    wanted, rule = plan.wanted, target.rule
+    options = ReadOptions(
+        wanted.field_name or rule.reasoning_field,
+        rule.leaked_calls if plan.leaked_calls != "text" else "",
+        wanted.tags or rule.tags,
+    )
     return dialect(target.endpoint.dialect).reader(origin, framing, options, response)
 
 

@@ -1,4 +1,8 @@
-"""Repair of a refused request: which reasoning to touch next, strictly further down each time (DESIGN 3.11)."""
+"""Repair of a refused request: which reasoning to touch next, strictly further down each time (DESIGN 3.11).
+
+Promise: the last attempt is a request that any endpoint takes, as far as reasoning goes: every response of the history
+as text in the user's words.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,13 @@ import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypeGuard
 
-from thinkback.model.blocks import Carrier
-from thinkback.model.commits import Commit, Failure, Repair, Response
+from thinkback.model.blocks import Carrier, Media, Text, ToolCall, Unknown
+from thinkback.model.commits import Commit, Content, Failure, Repair, Response
 from thinkback.model.target import Decision
 from thinkback.turn.plan import Plan
 
-Stage: TypeAlias = Literal["server_state", "restore", "server_drop", "block", "older_turns", "all"]
-STAGES: tuple[Stage, ...] = ("server_state", "restore", "server_drop", "block", "older_turns", "all")
+Stage: TypeAlias = Literal["server_state", "restore", "server_drop", "block", "older_turns", "all", "flatten"]
+STAGES: tuple[Stage, ...] = ("server_state", "restore", "server_drop", "block", "older_turns", "all", "flatten")
 MAX_REPAIRS = 3
 STATUSES = frozenset({400, 403, 422})
 # Stages that say something about the whole request: once they hold for a target, a second time changes nothing.
@@ -26,10 +30,12 @@ _MISSING = (
 _STORED = r"\brs_\w+"
 _BOUND = r"bound to a different conversation"
 _FORGOTTEN = r"\b(response|interaction)\b.{0,80}(not found|expired|does not exist|invalid)|previous_interaction_id"
+# A field of a message: a parameter of the request has a longer name, or one with a point in it.
+_FIELD = r"reasoning(_content|_details|_text|_opaque)?(?!\w|\.\w)"
 _COMMON = (
-    r"reasoning(_content|_details|_text)?['\"`]? is (unsupported|not supported|not permitted)",
-    r"(unknown|unrecognized|unexpected|extra)([^.]|\.(?=\S)){0,80}reasoning",
-    r"reasoning(_content|_details|_text)?\b[^.]{0,80}(extra|forbidden|not permitted|not allowed|unexpected|unknown)",
+    rf"{_FIELD}['\"`]? is (unsupported|not supported|not permitted)",
+    rf"(unknown|unrecognized|unexpected|extra)([^.]|\.(?=\S)){{0,80}}{_FIELD}",
+    rf"{_FIELD}[^.]{{0,80}}(extra|forbidden|not permitted|not allowed|unexpected|unknown)",
     r"invalid[^.]{0,20}(signature|encrypted_content)",
     r"could not (decrypt|be verified)",
     r"thought.?signature",
@@ -37,8 +43,9 @@ _COMMON = (
     _STORED,
     _BOUND,
 )
-_INDEX = re.compile(r"(?:(?:messages?|input|contents)(?:[.\[ ]+|\",\s*)|at index )(\d+)(?:\.content\.(\d+))?")
-_ITEM = re.compile(r"\b(?:rs|fc|msg|ws|ctc|item)_[\w-]*\w")
+_INDEX = re.compile(r"(?:(?:messages?|input|contents)(?:[.\[ ]+|\",\s*)|at index |\bstep )(\d+)(?:\.content\.(\d+))?")
+_ITEM = re.compile(r"\b(?:rs|fc|msg|ws|ctc|cmp|item)_[\w-]*\w")
+_PARAMETER = re.compile(r"(?:parameter|argument)s?(?: supplied)?\W+(\w+)", re.IGNORECASE)
 
 
 def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repair | None:
@@ -51,7 +58,8 @@ def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repa
     if len(made) >= MAX_REPAIRS:
         return None
     lasting = {commit.value.stage for commit in commits if _is_for(commit.value, plan)} & _LASTING
-    for stage in STAGES[STAGES.index(made[-1].stage) + 1 if made else 0 :]:
+    first = STAGES.index(made[-1].stage) + 1 if made else 0
+    for stage in STAGES[first:] if len(made) < MAX_REPAIRS - 1 else ("flatten",):
         if stage in lasting or not _can_help(stage, text, plan):
             continue
         blocks = _blocks(stage, text, plan, commits)
@@ -71,6 +79,9 @@ def _can_help(stage: Stage, text: str, plan: Plan) -> bool:
             rule = plan.target.rule
             is_bound = re.search(_BOUND, text, re.IGNORECASE) is not None
             return rule.server_drop is not None and (is_bound or not rule.prefix_bound)
+        case "older_turns":
+            named = _INDEX.search(text)
+            return named is None or int(named.group(1)) < plan.open_at
         case _:
             return True
 
@@ -79,12 +90,18 @@ def _is_known(text: str, status: int, plan: Plan) -> bool:
     """Whether the refusal is about reasoning; that an item or a response was not found comes as 404."""
     if plan.kept and status in (404, *STATUSES) and re.search(_FORGOTTEN, text, re.IGNORECASE):
         return True
-    if status == 404:
-        return re.search(_STORED, text, re.IGNORECASE) is not None
-    if status not in STATUSES:
-        return False
     patterns = (*plan.target.rule.refusals, _MISSING, *_COMMON)
+    if status == 404:
+        patterns = (*plan.target.rule.refusals, _STORED)
+    elif status not in STATUSES or _names_parameter(text, plan):
+        return False
     return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
+
+
+def _names_parameter(text: str, plan: Plan) -> bool:
+    """Whether the refusal is about a parameter of this very request, which no other history mends."""
+    named = _PARAMETER.search(text)
+    return named is not None and named.group(1) in plan.params and _INDEX.search(text) is None
 
 
 def _is_for(value: object, plan: Plan) -> TypeGuard[Repair]:
@@ -105,7 +122,9 @@ def _made_this_turn(plan: Plan, commits: Sequence[Commit]) -> list[Repair]:
 
 def _blocks(stage: Stage, text: str, plan: Plan, commits: Sequence[Commit]) -> tuple[str, ...]:
     """Hashes of the blocks a stage voids, among those that were sent with their own reasoning."""
-    own = [found for found in plan.decisions if found.message >= 0 and found.action != "placeholder"]
+    if stage == "flatten":
+        return _responses(plan, commits)
+    own = [found for found in plan.decisions if found.message >= 0 and found.block and found.what != "text"]
     match stage:
         case "block":
             chosen = _named(text, own, plan, commits)
@@ -116,6 +135,25 @@ def _blocks(stage: Stage, text: str, plan: Plan, commits: Sequence[Commit]) -> t
         case _:
             chosen = []
     return tuple(dict.fromkeys(decision.block for decision in chosen))
+
+
+def _responses(plan: Plan, commits: Sequence[Commit]) -> tuple[str, ...]:
+    """The responses that do not go as text yet; what a person put into the assistant's mouth is one of its own."""
+    flat = {
+        hash
+        for commit in commits
+        if _is_for(commit.value, plan) and commit.value.stage == "flatten"
+        for hash in commit.value.blocks
+    }
+    said = (commit for commit in commits if commit.kind == "response" or _is_by_hand(commit))
+    return tuple(dict.fromkeys(commit.hash for commit in said if commit.hash not in flat))
+
+
+def _is_by_hand(commit: Commit) -> bool:
+    value = commit.value
+    if isinstance(value, Content):
+        return value.role == "assistant"
+    return not commit.response and not commit.edit and isinstance(value, Text | ToolCall | Media | Unknown)
 
 
 def _named(text: str, own: list[Decision], plan: Plan, commits: Sequence[Commit]) -> list[Decision]:
@@ -133,7 +171,7 @@ def _named(text: str, own: list[Decision], plan: Plan, commits: Sequence[Commit]
     if re.search(_BOUND, text, re.IGNORECASE):
         return [found for found in own if found.message >= at]
     origins = _origins(commits)
-    home = (plan.target.base_url, plan.target.model)
+    home = (plan.target.base_url, plan.target.model, plan.target.account)
     strangers = {origins.get(found.block) for found in own if found.message == at} - {None, home}
     return [found for found in own if found.message == at or origins.get(found.block) in strangers]
 
@@ -148,13 +186,14 @@ def _value(carrier: Carrier) -> str:
     return carrier.value
 
 
-def _origins(commits: Sequence[Commit]) -> dict[str, tuple[str, str]]:
-    """Block hash to (endpoint, model) that minted it."""
-    minted: dict[str, tuple[str, str]] = {}
-    found: dict[str, tuple[str, str]] = {}
+def _origins(commits: Sequence[Commit]) -> dict[str, tuple[str, str, str]]:
+    """Block hash to (endpoint, model, account) that minted it."""
+    minted: dict[str, tuple[str, str, str]] = {}
+    found: dict[str, tuple[str, str, str]] = {}
     for commit in commits:
         if isinstance(commit.value, Response):
-            minted[commit.response] = (commit.value.origin.endpoint, commit.value.origin.requested_model)
+            origin = commit.value.origin
+            minted[commit.response] = (origin.endpoint, origin.requested_model, origin.account)
         elif commit.response in minted:
             found[commit.hash] = minted[commit.response]
     return found

@@ -113,7 +113,7 @@ def test_a_budget_where_there_are_none_still_asks_for_reasoning() -> None:
 def test_no_effort_is_off_where_only_that_can_be_said() -> None:
     """A model with a switch and no word for no effort is switched off."""
     done = translate(
-        "openai-responses", target("openai-chat", "kimi", "kimi-k2.6"), {"reasoning": {"effort": "none"}}, Settings()
+        "openai-responses", target("openai-chat", "kimi", "kimi-k2.5"), {"reasoning": {"effort": "none"}}, Settings()
     )
 
     assert (False, None) == (done.settings.enabled, done.settings.effort)

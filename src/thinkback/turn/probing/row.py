@@ -58,6 +58,7 @@ def conclude(found: Findings, like: Rule, id: str, endpoint: str, model: str, on
     shown: dict[str, list[str]] = {}
     for key in keys:
         shown.setdefault(key.evidence, []).append(key.name)
+    probed = {key.name for key in keys}
     told = "; ".join(f"{', '.join(names)}: {evidence}" for evidence, names in shown.items())
     rule = msgspec.structs.replace(
         like,
@@ -67,6 +68,7 @@ def conclude(found: Findings, like: Rule, id: str, endpoint: str, model: str, on
         since=on,
         source=f"probed on {on}: {told}",
         dialect="",
+        unconfirmed={key: text for key, text in like.unconfirmed.items() if key not in probed},
         omits=(),
         adds=(),
         **{key.name: key.value for key in keys},

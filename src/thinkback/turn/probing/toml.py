@@ -24,6 +24,8 @@ def rule_text(probed: Probed, like: str) -> str:
     values: dict[str, Any] = msgspec.to_builtins(probed.rule)
     said = {"id": probed.rule.id, **({"like": like} if like else {})} | {name: values[name] for name in _ALWAYS}
     said |= {key.name: values[key.name] for key in probed.keys}
+    if probed.rule.unconfirmed:  # a row never takes over the doubts of another
+        said["unconfirmed"] = values["unconfirmed"]
     if not like:
         said |= _lean(values, msgspec.to_builtins(Rule("", "", "", "")))
     return _table("rule", said)

@@ -6,8 +6,9 @@ the reason; nothing is lost silently. Must not: look at messages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from thinkback.errors import SettingError
 from thinkback.model.commits import Tool
@@ -33,15 +34,19 @@ class Translated(NamedTuple):
     left: tuple[str, ...]
 
 
-def translate(front: str, target: Target, params: Params, settings: Settings) -> Translated:
+def translate(
+    front: str, target: Target, params: Params, settings: Settings, amid: Mapping[str, Any] = MappingProxyType({})
+) -> Translated:
     """``params`` of a request of dialect ``front`` for ``target``. Of the same dialect they are what they were.
 
+    ``amid`` are those that stand among its messages; in another dialect they are parameters like the others.
     What the request says of reasoning becomes settings, which beat those given. How the response streams is not said:
     add ``dialect(...).options(...)``. Raises ``UnsupportedContent`` for what must not stay behind.
     """
     spoken = target.endpoint.dialect
     if front == spoken:
         return Translated(params, settings, ())
+    params = merge(params, dict(amid))
     params = google.camel(params) if front == "gemini" else params
     refuse(front, spoken, params)
     wishes = parameters.read(front, params)
