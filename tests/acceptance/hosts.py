@@ -44,6 +44,11 @@ def ask_and_call(session: Session, referee: Referee, thought: str = "I-must-look
     return session.chat("How is the weather?", tools=TOOLS)
 
 
+def readable(place: Place, thought: str) -> str:
+    """What of a thought can be read where tools are offered: the Interactions API is asked for no summaries there."""
+    return "" if place.dialect == "gemini-interactions" else thought
+
+
 def answer(session: Session, reply: Reply) -> Reply:
     """Go on with a result for each call of ``reply``."""
     return session.generate({call.id: "sunny" for call in reply.tool_calls})

@@ -193,14 +193,14 @@ def test_a_field_named_by_a_rule_is_the_only_one_read(referee: Referee) -> None:
 
 
 def test_calls_inside_the_reasoning_are_run_as_calls(store: SessionStore, referee: Referee) -> None:
-    """Kimi's section of calls leaves the thought and becomes a call of the response."""
+    """Where it is known to leak, Kimi's section leaves the thought and becomes a call, with a person's word."""
     section = (
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>"
         '{"city":"Oslo"}<|tool_call_end|><|tool_calls_section_end|>'
     )
     referee.push(Step(reasoning=f"I look it up. {section}"))
-    session = at(store, referee, "kimi", "kimi-k2.6")
-    reply = session.chat("Weather?", tools=TOOLS)
+    session = at(store, referee, "sglang", "kimi-k2.6", "kimi")
+    reply = session.chat("Weather?", tools=TOOLS, approve=lambda request: True)
     assert [("weather", '{"city":"Oslo"}')] == [(call.name, call.arguments) for call in reply.tool_calls]
     assert "I look it up." == str(reply.reasoning).strip()
 

@@ -135,6 +135,8 @@ def _other(name: str) -> str:
         return str(not key.default).lower()
     if key.type == "integer":
         return str(key.smallest + 2000)
+    if key.type == "field":
+        return "thoughts"
     return next(word for word in key.choices if word not in (key.default, "none"))
 
 

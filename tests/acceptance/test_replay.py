@@ -18,6 +18,7 @@ from tests.acceptance.hosts import (
     every_dialect,
     next_body,
     of_response,
+    readable,
     returned,
     statuses,
     talk,
@@ -144,7 +145,7 @@ def test_reasoning_of_a_capped_response_is_stored_and_not_replayed(
     referee.push(Step(reasoning="capped-thought", tool_calls=[LOOK]))
     session = talk(store, referee, place)
     assert "capped" == session.chat("Weather?", tools=[weather], max_steps=1).state
-    assert ["capped-thought"] == [block.thought for block in thoughts(session)]
+    assert [readable(place, "capped-thought")] == [block.thought for block in thoughts(session)]
     minted = opaque(session)
     assert "completed" == session.chat("Again?", tools=[]).state
     sent = referee.requests[-1].raw.decode()
@@ -196,7 +197,7 @@ def test_a_tool_that_ends_the_turn_keeps_the_rest_of_its_response(
     referee.push(Step(reasoning="before-the-end", tool_calls=[LOOK]))
     with pytest.raises(KeyboardInterrupt):
         session.chat("Weather?", tools=[weather])
-    assert ["before-the-end"] == [block.thought for block in thoughts(session)]
+    assert [readable(place, "before-the-end")] == [block.thought for block in thoughts(session)]
     referee.push(Step(text="All right."))
     assert "completed" == session.chat("Never mind.").state
     assert [200, 200] == statuses(referee)

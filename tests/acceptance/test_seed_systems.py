@@ -181,7 +181,7 @@ LLXPRT = (
         "Kimi's calls: only calls, several, malformed, white space",
         f"{CALLS}calls_inside_the_reasoning_become_calls",
         f"{CALLS}a_malformed_section_stays_text",
-        f"{CALLS}reasoning_around_other_blocks_and_sections",
+        f"{CALLS}markers_beside_an_answer_are_a_quotation",
     ),
     row("chat-9", "reasoning and calls in one message", f"{EDGES}ec_006_a_call_with_reasoning_and_no_text"),
     row("field-1", "an explicit name has no fallback", f"{FIELDS}an_explicit_field_name_is_the_only_one_read"),

@@ -45,7 +45,7 @@ def open_session(
     store: SessionStore, referee: Referee, host: str = "deepseek", name: str = "chat", **more: Any
 ) -> Session:
     """A session with a persona of the referee."""
-    given = {"model": PERSONAS[host], "api_key": KEY, **more}
+    given = {"model": PERSONAS.get(host), "api_key": KEY, **more}
     return store.session(name, endpoint=host, base_url=referee.base_url(host), **given)
 
 

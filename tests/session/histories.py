@@ -34,6 +34,7 @@ from thinkback.model.commits import (
     Usage,
     block_draft,
 )
+from thinkback.settings.registry import IMPORTED
 
 PLACE = {"endpoint": "e", "account": "acct-1", "base_url": "https://e"}
 RECORD = Request(PLACE, {}, ("r",), "{}", "", "", "", "", "", "", "", "{}")
@@ -74,7 +75,7 @@ def build(log: Store, sequence: list[Move]) -> None:
             case "switch":
                 log.refs.switch(info.id, branch.name)
             case "settings":
-                log.write_settings(info.id, {"reasoning.effort": text})
+                log.write_settings(info.id, {"reasoning.effort": ("low", "high")[len(text) % 2]})
             case "erase":
                 _erase(log, info, line, two, text)
             case _:
@@ -124,10 +125,14 @@ def _erase(log: Store, info: SessionInfo, line: list[Commit], two: int, text: st
 
 
 def shape(log: Store) -> list[Any]:
-    """All that a log says, whatever it is made of: sessions, branches, and every commit they reach."""
+    """All that a log says, whatever it is made of: sessions, branches, and every commit they reach; not that it came in
+    a file.
+    """
     return [
         (
-            msgspec.structs.replace(info, updated=0),
+            msgspec.structs.replace(
+                info, updated=0, settings={key: value for key, value in info.settings.items() if key != IMPORTED}
+            ),
             log.refs.list(info.id),
             {branch.name: log.read(info.id, branch=branch.name) for branch in log.refs.list(info.id)},
         )

@@ -243,9 +243,21 @@ class Merged:
         self._shared = ours[:shared]
         self._more, self._theirs_more = ours[shared:], theirs[shared:]
         self._base, self._ours, self._theirs = fold(self._shared), fold(ours), fold(theirs)
+        self._answers = self._answered()
         went_on, they_went_on = (any(map(_goes_on, more)) for more in (self._more, self._theirs_more))
         found = ((hash, self._conflict(hash, went_on, they_went_on)) for hash in self._base)
         self.conflicts = {hash: kind for hash, kind in found if kind}
+        for hash, there in self._answers.items():
+            if readable(self._ours[hash].body) != readable(self._theirs[there].body):
+                self.conflicts[hash] = "both_edit"
+
+    def _answered(self) -> dict[str, str]:
+        """The results of calls that each side answered for itself: ours to theirs."""
+        mine, yours = (
+            {(r.response, left(r.body).get("id")): r.hash for r in more if r.kind == "tool_result" and not r.edit}
+            for more in (self._more, self._theirs_more)
+        )
+        return {mine[call]: yours[call] for call in mine.keys() & yours.keys()}
 
     @property
     def is_simple(self) -> bool:
@@ -271,16 +283,21 @@ class Merged:
         for record in self._theirs_more:
             target = left(record.body).get("target", "") if record.kind == "annotation" else ""
             marks.setdefault(target, []).append(left(record.body))
+        both = {hash: hash for hash in self._base} | self._answers
         kept = [
-            item(said) if hash not in self._base else self._settled(hash, choices.get(hash, ""), marks.get(hash, []))
+            self._settled(hash, both[hash], choices.get(hash, ""), marks.get(both[hash], []))
+            if hash in both
+            else item(said)
             for hash, said in self._ours.items()
             if said.record.kind in SAID
         ]
-        new = (said for hash, said in self._theirs.items() if hash not in self._base and said.record.kind in SAID)
+        there = set(both.values())
+        new = (said for hash, said in self._theirs.items() if hash not in there and said.record.kind in SAID)
         return [*kept, *map(item, new)]
 
-    def _settled(self, hash: str, choice: str, marks: list[Body]) -> Item:
-        base, ours, theirs = (said[hash] for said in (self._base, self._ours, self._theirs))
+    def _settled(self, hash: str, there: str, choice: str, marks: list[Body]) -> Item:
+        ours, theirs = self._ours[hash], self._theirs[there]
+        base = self._base.get(hash) or Said(ours.record, ours.at, ours.versions[:1])
         kind = self.conflicts.get(hash, "")
         text, priority = readable(ours.body), ours.priority
         they_edited = readable(theirs.body) != readable(base.body)

@@ -1,8 +1,4 @@
-"""Reasoning that is not kept: not a byte of it in the file, whole for the turn under way, a placeholder afterwards.
-
-The stand-in is stricter than its provider: it knows what it said, and takes no placeholder for that. So what later
-turns send is looked at in the plan.
-"""
+"""Reasoning that is not kept: not a byte of it in the file, whole for the turn under way, a stand-in afterwards."""
 
 from __future__ import annotations
 
@@ -16,6 +12,7 @@ from typing import Any
 import pytest
 
 import thinkback
+from tests.conformance.moves import PLACES, TOOLS, Place, answered, options
 from tests.session.chats import DEFINITION, get_weather, kinds, messages, open_session, refusals
 from thinkback.errors import NotFoundError
 from thinkback.model.deltas import ReasoningDelta
@@ -47,6 +44,33 @@ def test_text_is_not_in_the_file(tmp_path: Path, referee: Referee, host: str, wa
     stored = bytes_of(tmp_path)
     for thought in ("I need get_weather before", "The tools returned", "Note to self", "Time to answer"):
         assert thought.encode() not in stored
+
+
+@pytest.mark.filterwarnings("ignore:readable reasoning is not kept")
+@pytest.mark.parametrize("way", ["store", "call"])
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
+def test_conversation_goes_on(tmp_path: Path, referee: Referee, place: Place, way: str) -> None:
+    """Every later question is answered at once: by a placeholder, as text, or without what is missing."""
+    with thinkback.open(tmp_path / "chats.db", commit_reasoning=way == "call") as store:
+        session = store.session("chat", **options(referee, place))
+        session.set("reasoning.effort", "high")
+        more: dict[str, Any] = {"reasoning": False} if way == "call" else {}
+        for question in (QUESTION, "Thank you.", "What are both the weather and the time in Rome?", "Thank you."):
+            reply = session.chat(question, tools=TOOLS, **more)
+            assert None is reply.reasoning_commit
+            answered(session)
+    assert [] == refusals(referee)
+
+
+@pytest.mark.filterwarnings("ignore:readable reasoning is not kept")
+@pytest.mark.parametrize(("host", "model"), [("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2-thinking")])
+def test_placeholder_is_taken(store: SessionStore, referee: Referee, host: str, model: str) -> None:
+    """The next question goes with a blank in the place of what is gone, and is accepted."""
+    session = open_session(store, referee, host, model=model)
+    session.chat(QUESTION, tools=[get_weather], reasoning=False)
+    assert "completed" == session.chat("Thank you.", tools=[get_weather], reasoning=False).state
+    assert " " == next(m["reasoning_content"] for m in messages(referee) if m.get("tool_calls"))
+    assert [] == refusals(referee)
 
 
 def test_text_is_not_in_the_payloads(store: SessionStore, referee: Referee) -> None:

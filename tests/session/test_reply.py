@@ -73,7 +73,7 @@ def test_readable_reasoning_is_said_once() -> None:
         ThinkingBlock("Thinking...", marker=True),
         ThinkingBlock("Yes."),
     ]
-    assert "Hm. Yes." == readable_reasoning(blocks)
+    assert "Hm. \n\nYes." == readable_reasoning(blocks)
     assert readable_reasoning([ThinkingBlock("", signature="opaque")]) is None
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+import thinkback
 from tests.session.chats import (
     DEFINITION,
     KEY,
@@ -18,7 +20,7 @@ from tests.session.chats import (
     statuses,
 )
 from thinkback.errors import CredentialError, NotFoundError, SettingError
-from thinkback.referee import Referee, code_word
+from thinkback.referee import Call, Referee, Step, code_word
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 
@@ -73,6 +75,20 @@ def test_within_an_open_tool_loop(store: SessionStore, referee: Referee) -> None
     assert [] == refusals(referee)
 
 
+@pytest.mark.parametrize(("endpoint", "model"), [("groq", "qwen/qwen3-32b"), ("deepseek", "deepseek-v4-pro")])
+def test_foreign_text_is_told_where_no_reasoning_is_wanted(store: SessionStore, endpoint: str, model: str) -> None:
+    """``reasoning.foreign=text`` alone does it, in turns without tools too."""
+    session = store.session("s", endpoint="kimi", model="kimi-k2.6", api_key="a key")
+    session.commit("Hello?")
+    session.wire.plan()
+    message = {"role": "assistant", "content": "Yes.", "reasoning_content": "They greet."}
+    session.wire.ingest(json.dumps({"id": "r", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}))
+    session.use(endpoint=endpoint, model=model)
+    assert "They greet." not in str(session.explain(next=True).messages)
+    session.set("reasoning.foreign", "text")
+    assert "They greet." in str(session.explain(next=True).messages)
+
+
 def test_models_that_read_each_other(store: SessionStore, referee: Referee) -> None:
     """Within a family the reasoning goes along."""
     session = open_session(store, referee)
@@ -80,6 +96,30 @@ def test_models_that_read_each_other(store: SessionStore, referee: Referee) -> N
     session.use(model="deepseek-v4-flash")
     assert code_word(FIRST) in session.chat(SECOND).text
     assert ("deepseek-v4-flash", "deepseek") == (session.target.model, session.target.endpoint.id)
+
+
+def test_claude_goes_on_at_another_host(referee: Referee) -> None:
+    """In the middle of a tool loop, and back: the strict stand-in gets the blocks that the other host minted."""
+    # The stand-ins are no hosts that a shipped row could name.
+    guard = f'{{ reads = ["*claude-*"], hosts = ["{referee.base_url("anthropic").rpartition(":")[0]}:*"] }}'
+    rows = "".join(
+        f'[[rule]]\nid = "{host}"\nendpoint = "{host}"\nlike = "{like}"\nmodel = ["claude-sonnet-4-5*"]\n'
+        f'since = "2026-01-01"\nsource = "here"\nguard = {guard}\n'
+        for host, like in (("anthropic", "claude-manual"), ("vertex-claude", "vertex-claude-manual"))
+    )
+    with thinkback.open(":memory:", rules={"here.toml": rows}) as store:
+        session = open_session(store, referee, "anthropic", model="claude-sonnet-4-5")
+        session.set("reasoning.effort", "high")
+        referee.push(Step("first", tool_calls=[Call("get_weather", {"city": "Oslo"})]))
+        reply = session.chat(FIRST, tools=[DEFINITION])
+        switch(session, referee, "vertex-claude", "claude-sonnet-4-5@20250929")
+        session.generate({call.id: "sun" for call in reply.tool_calls})
+        referee.push(Step("second", "Rain."))
+        session.chat(SECOND)
+        switch(session, referee, "anthropic", "claude-sonnet-4-5")
+        session.chat(THIRD)
+        sent = [part for message in messages(referee) for part in message["content"] if "signature" in part]
+        assert (["first", "second"], []) == ([part["thinking"] for part in sent], refusals(referee))
 
 
 def test_unknown_target_changes_nothing(store: SessionStore, referee: Referee) -> None:
@@ -129,7 +169,7 @@ def test_setting_of_another_endpoint_does_not_leak(store: SessionStore, referee:
     session = open_session(store, referee)
     session.set("reasoning.effort", "max")
     assert {"reasoning_effort": "max"}.items() <= session.explain(next=True).params.items()
-    switch(session, referee, "kimi")
+    switch(session, referee, "kimi", "kimi-k2-thinking")
     plan = session.explain(next=True)
     assert "reasoning_effort" not in plan.params
     assert ["reasoning.effort"] == [dropped.key for dropped in plan.dropped]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +25,7 @@ from tests.session.chats import (
 )
 from tests.session.test_aio import _bare_log
 from thinkback.errors import CredentialError, NetworkError, ProviderError, ThinkbackError, WireError
-from thinkback.model.commits import Repair
+from thinkback.model.commits import Repair, Response
 from thinkback.referee import ErrorInStream, HttpError, Referee, Step
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
@@ -225,8 +226,10 @@ def test_refused_reasoning_is_repaired_step_by_step(store: SessionStore, referee
             stages.append([c.value.stage for c in session.log() if isinstance(c.value, Repair)][-1])
             before, plan = plan, session.wire.plan()
             assert len(stages) == 1 or bytes(before) != bytes(plan)
-    assert ["restore", "older_turns"] == stages
-    assert "failed" == kinds(session)[-1]
+    assert ["restore", "older_turns", "flatten"] == stages
+    with pytest.raises(ProviderError) as caught:
+        session.wire.ingest(refusal, 400)
+    assert (False, "failed") == (caught.value.details["repaired"], kinds(session)[-1])
 
 
 @pytest.mark.parametrize("arrived", [True, False])
@@ -450,3 +453,61 @@ def test_statuses_of_the_referee_are_all_good(store: SessionStore, referee: Refe
     converse(session, "And in Bergen?", 50)
     assert {200} == set(statuses(referee))
     assert [] == store.fsck()
+
+
+def test_changed_tools_that_take_bound_reasoning_away_are_told_once(store: SessionStore) -> None:
+    """At the first request that it happens to, and again after it was mended; not by a look at the next request."""
+    session = store.session("s", endpoint="anthropic", model="claude-opus-5-5", api_key="a key")
+
+    def ask(text: str, *names: str) -> list[str]:
+        offered = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in names]
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            session.wire.plan(text, tools=offered, stream=False)
+            session.explain(next=True)
+        thought = {"type": "thinking", "thinking": "t", "signature": f"SIG{text}"}
+        message = {"type": "message", "role": "assistant", "id": f"m{text}", "stop_reason": "end_turn"}
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        content = [thought, {"type": "text", "text": "x"}]
+        session.wire.ingest(json.dumps({**message, "model": "claude-opus-5-5", "content": content, "usage": usage}))
+        return [str(warning.message) for warning in told]
+
+    assert [] == ask("a", "look") == ask("b", "look")
+    assert [
+        "the tools changed, and earlier reasoning is bound to what it was before: 2 blocks are not sent; "
+        "a fork from before the change sends them"
+    ] == ask("c", "see")
+    assert [] == ask("d", "see")
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_strict_refusal_says_that_a_stream_was_shown(store: SessionStore, *, streams: bool) -> None:
+    """What was shown of the response is refused with it; it is in the log, and in no request."""
+    session = store.session("s", endpoint="lmstudio", model="qwen3")
+    session.set("reasoning.strict", True)
+    session.wire.plan("a", stream=streams)
+    message = {"role": "assistant", "content": "Shown.", "reasoning_content": "Hm."}
+    choice = {"index": 0, "delta" if streams else "message": message, "finish_reason": "stop"}
+    body = json.dumps({"id": "r", "choices": [choice]})
+    with pytest.raises(ProviderError, match=r"reasoning\.strict refuses it") as refused:
+        session.wire.ingest(f"data: {body}\n\ndata: [DONE]\n\n" if streams else body)
+    assert streams is ("what was shown of it" in refused.value.message)
+    assert "Shown." in str(session.log())
+    assert "Shown." not in str(session.explain(next=True).messages)
+
+
+def test_reasoning_of_a_fallback_is_the_served_models(store: SessionStore) -> None:
+    """Where another model answered than was asked, its thinking goes back to it, and the origin names it."""
+    session = store.session("chat", endpoint="anthropic", model="claude-fable-5-2", api_key="sk-1")
+    session.wire.plan("Hello?", stream=False)
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "SIG"}
+    boundary = {"type": "fallback", "from": "claude-fable-5-2", "to": "claude-opus-5", "trigger": "overloaded"}
+    content = [boundary, thought, {"type": "text", "text": "Yes."}]
+    usage = {"input_tokens": 1, "output_tokens": 2}
+    body = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5", "content": content}
+    session.wire.ingest(json.dumps({**body, "stop_reason": "end_turn", "usage": usage}))
+    header = next(commit.value for commit in session.log() if isinstance(commit.value, Response))
+    assert ("claude-fable-5-2", "claude-opus-5") == (header.origin.requested_model, header.origin.served_model)
+    session.use(model="claude-opus-5")
+    sent = json.loads(bytes(session.wire.plan("Go on.", stream=False)))["messages"][1]["content"]
+    assert [boundary, thought] == sent[:2]

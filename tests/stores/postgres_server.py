@@ -65,6 +65,25 @@ class Server:
             connection.execute(f'CREATE DATABASE "{name}"')
         return self.url(name)
 
+    def dump(self, database: str) -> str:
+        """All of one database as SQL, without commands of psql's own."""
+        command = [
+            str(self._binaries / "pg_dump"),
+            "--inserts",
+            "--rows-per-insert=200",
+            "--no-owner",
+            "--no-privileges",
+        ]
+        done = subprocess.run(
+            [*command, "--dbname", self.url(database)],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            cwd=self.place,
+            **self._user,
+        )
+        return "".join(line for line in done.stdout.splitlines(keepends=True) if not line.startswith("\\"))
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         self._run("pg_ctl", "start", "--wait", "--silent", "--pgdata", self._data, "--log", str(self.place / "log"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import Effort
 from tests.stores.disk import Connection, Disk
 from tests.stores.life import Looks, change, looks
 from thinkback.errors import StoreError
@@ -17,31 +18,14 @@ CHANGES = 25
 LONGEST = 560  # operations of the longest runs that are not cut
 
 
-@pytest.fixture
-def seeds() -> random.Random:
-    """Seeds, printed so that a failure can be run again."""
-    seed = random.randrange(2**32)
-    print(f"seeds from {seed}")
-    return random.Random(seed)
-
-
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_power_cut_leaves_a_whole_prefix(tmp_path: Path, seeds: random.Random, durability: Durability) -> None:
+def test_a_power_cut_leaves_a_whole_prefix(tmp_path: Path, effort: Effort, durability: Durability) -> None:
     """Whatever the disk kept, appends, branches, forks, erasures and collections are whole and in order.
 
     With ``full``, all that were acknowledged are there. The log goes on from it.
     """
-    for run in range(12):
-        _cut_and_check(tmp_path / f"{run}", durability, seeds.randrange(2**32))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_power_cut_leaves_a_whole_prefix_for_long(
-    tmp_path: Path, seeds: random.Random, durability: Durability
-) -> None:
-    """The same, two hundred times."""
-    for run in range(200):
+    seeds = effort.chance
+    for run in range(effort.rounds(12, 200)):
         _cut_and_check(tmp_path / f"{run}", durability, seeds.randrange(2**32))
 
 

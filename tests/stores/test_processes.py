@@ -12,6 +12,7 @@ import time
 import psycopg
 import pytest
 
+from tests.effort import Effort
 from tests.stores.life import DIGESTS, SCOPE, change, looks, recorded
 from tests.stores.postgres_server import Server
 from tests.stores.samples import put, response_step, user_step
@@ -29,7 +30,7 @@ def _process(module: str, *arguments: object, stderr: int | None = None) -> subp
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment)
 
 
-@pytest.mark.parametrize(("writers", "count"), [(2, 30), pytest.param(16, 60, marks=pytest.mark.soak), (16, 4)])
+@pytest.mark.parametrize(("writers", "count"), [(2, 10), pytest.param(16, 60, marks=pytest.mark.soak), (6, 4)])
 def test_writers_and_readers_lose_nothing(place: str, writers: int, count: int) -> None:
     """Processes append to one branch, to branches of one session and to forks of it, while threads read and follow.
 
@@ -105,31 +106,16 @@ def test_importing_the_stores_loads_no_database() -> None:
 
 
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_killed_writer_leaves_whole_changes(place: str, durability: str) -> None:
+def test_a_killed_writer_leaves_whole_changes(place: str, durability: str, effort: Effort) -> None:
     """kill -9 at a random point, again and again: every change that returned is there, the last one whole or not."""
-    _kill_again_and_again(place, durability, times=8, seed=random.randrange(2**32))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_killed_writer_leaves_whole_changes_for_long(place: str, durability: str) -> None:
-    """The same, two hundred times."""
-    _kill_again_and_again(place, durability, times=200, seed=random.randrange(2**32))
+    _kill_again_and_again(place, durability, times=effort.rounds(3, 200), seed=effort.seed)
 
 
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_killed_server_leaves_whole_changes(durability: str) -> None:
+def test_a_killed_server_leaves_whole_changes(durability: str, effort: Effort) -> None:
     """An immediate stop at a random point; with ``normal`` the last changes may be gone, whole and from the end."""
     with Server() as server:
-        _kill_again_and_again(server.url(), durability, times=4, seed=random.randrange(2**32), server=server)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("durability", ["full", "normal"])
-def test_a_killed_server_leaves_whole_changes_for_long(durability: str) -> None:
-    """The same, two hundred times."""
-    with Server() as server:
-        _kill_again_and_again(server.url(), durability, times=200, seed=random.randrange(2**32), server=server)
+        _kill_again_and_again(server.url(), durability, times=effort.rounds(2, 200), seed=effort.seed, server=server)
 
 
 def _kill_again_and_again(place: str, durability: str, times: int, seed: int, server: Server | None = None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stores.life import TOMB, change, looks
@@ -84,7 +84,6 @@ calls = st.one_of(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(calls, max_size=25))
 def test_every_store_answers_alike(postgres: Server, sequence: list[tuple[str, *tuple[object, ...]]]) -> None:
     """Any sequence of calls is answered by a SQLite file and by PostgreSQL as by the memory, errors included."""

@@ -199,6 +199,24 @@ def test_a_branch_that_goes_on_elsewhere_is_named(store: Store) -> None:
     assert MAIN == store.recognition.lookup(SCOPE, [digest("1")])[0].branch
 
 
+def test_every_store_names_the_same_of_several_branches(store: Store) -> None:
+    """The one that ends first in the response's segment, else the first by name, however long the others are."""
+    first = entry("1")
+    store.recognition.record(first)
+    at = head_of(first.commits)
+    for name in ("c", "b"):
+        store.refs.create("s", name, at, MAIN)
+    assert "b" == store.recognition.lookup(SCOPE, [digest("1")])[0].branch
+    last = entry("2", expected=at)
+    store.recognition.record(last)
+    long = entry("3", expected=at, branch="b")
+    store.recognition.record(long)
+    store.recognition.record(entry("4", expected=head_of(long.commits), branch="b"))
+    store.recognition.record(entry("5", expected=at, branch="c"))
+    store.refs.move("s", MAIN, head_of(last.commits), EMPTY)
+    assert "b" == store.recognition.lookup(SCOPE, [digest("1")])[0].branch
+
+
 def test_what_was_erased_is_not_found_again(store: Store) -> None:
     """A conversation of which something was erased is not the one that its client holds; others are."""
     first = entry("1")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stores.postgres_server import Server
@@ -413,7 +413,6 @@ queries = st.builds(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.sampled_from("st"), steps, st.integers(0, 3)), max_size=12), st.lists(queries, max_size=6))
 def test_every_store_finds_the_same(postgres: Server, log: list[tuple[str, Step, int]], asked: list[Query]) -> None:
     """Any text, log and query is answered by a SQLite file and by PostgreSQL as by looking at every commit."""

@@ -99,15 +99,15 @@ def test_what_is_erased_before_it_is_taken_in_is_never_found(store: SqliteStore,
     """Also where a filling had read it before, and wanted to store it after."""
     commits = fill(store, "s", [said("zeppelin one"), said("mandolin two")])
     between = [lambda: overwrite(store, commits[0].hash, GONE)]
-    read = store._file.write
+    read = store._file.write_index
 
     def interrupted():  # type: ignore[no-untyped-def]
-        store._file.write = read  # type: ignore[method-assign]
+        store._file.write_index = read  # type: ignore[method-assign]
         between.pop()()
         return read()
 
     store.search.rebuild()
-    store._file.write = interrupted  # type: ignore[method-assign]
+    store._file.write_index = interrupted  # type: ignore[method-assign]
     catch_up(store)
     assert [] == between
     assert b"zeppelin" not in bytes_of(store, log)

@@ -63,7 +63,7 @@ class AsyncCalls:
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> AsyncReplyStream:
         """Ask and yield deltas (``async for``)."""
-        return AsyncReplyStream(self._session, requests.message(prompt), requests.read_options(options))
+        return AsyncReplyStream(self._session, self._session._said(prompt), requests.read_options(options))
 
 
 class AsyncReplyStream:

@@ -147,12 +147,16 @@ def asks_for_summaries(session: Session, options: Options) -> bool:
     return session._place.is_complete and session._effective(options.settings).compaction_strategy == "model"
 
 
+# What stands in for reasoning that is not kept, by the step of the rule's ``missing`` list.
+_INSTEAD = {"placeholder": "a placeholder will go", "flatten-exchange-to-text": "the exchange will go as text"}
+
+
 def _keeps_text(session: Session, options: Options) -> bool:
     keep = session._store.commit_reasoning and options.reasoning
     target = session.target
     if not keep and not session._text_warned and target.rule.later in ("must", "must-after-tools"):
         session._text_warned = True
-        instead = "a placeholder will go" if "placeholder" in target.rule.missing else "it will be missing"
+        instead = next((told for step, told in _INSTEAD.items() if step in target.rule.missing), "it will be missing")
         warnings.warn(
             f"readable reasoning is not kept, and {target.endpoint.id} wants it back in later turns: {instead} instead",
             stacklevel=outside(),

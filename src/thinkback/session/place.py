@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
@@ -15,11 +16,13 @@ from thinkback.drive.http import Timeouts
 from thinkback.errors import CredentialError, NotFoundError, SettingError
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import Target
+from thinkback.rules.urls import server_of
 from thinkback.session import config
 from thinkback.session.config import keys
 from thinkback.turn.credentials import Authenticator
 
-# What belongs to one host and must not reach another by accident.
+_WILD = re.compile(r"[*?[]")
+# What belongs to one server and must not reach another by accident.
 _HOST_BOUND: dict[str, Any] = {"api_key": None, "key_env": "", "headers_given": {}, "account": ""}
 
 
@@ -67,8 +70,8 @@ class Place(msgspec.Struct, frozen=True):
     def changed(self, rulebook: Rulebook, **options: Any) -> Place:
         """This place with ``options`` changed, those that are ``None`` aside.
 
-        Another endpoint forgets the base URL of the old one; another endpoint or host forgets key, headers and
-        account. Raises ``NotFoundError``, and ``TypeError`` for an option that does not exist.
+        Another endpoint forgets the base URL of the old one; another endpoint, scheme, host or port forgets key,
+        headers and account. Raises ``NotFoundError``, and ``TypeError`` for an option that does not exist.
         """
         given = {key: value for key, value in options.items() if value is not None}
         if "headers" in given:
@@ -77,8 +80,9 @@ class Place(msgspec.Struct, frozen=True):
             given = {"api_key": None, **given}
         if given.get("endpoint", self.endpoint) != self.endpoint:
             given = {**_HOST_BOUND, "base_url": "", **given}
-        elif "base_url" in given and _host(given["base_url"] or self._own(rulebook)) != _host(self.address(rulebook)):
-            given = {**_HOST_BOUND, **given}
+        elif "base_url" in given:
+            there = given["base_url"] or self._own(rulebook)
+            given = given if same_server(there, self.address(rulebook)) else {**_HOST_BOUND, **given}
         place = msgspec.structs.replace(self, **given)
         place.resolved(rulebook)
         return place
@@ -174,8 +178,20 @@ class Place(msgspec.Struct, frozen=True):
         return f"<Place {self.endpoint or self.base_url} {self.model}>"
 
 
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.lower()
+def same_server(one: str, other: str) -> bool:
+    """Whether a key for the base URL ``one`` may go to ``other``: scheme, host and port are the same."""
+    return server_of(one) == server_of(other) != "" or one == other
+
+
+def is_home(url: str, endpoint: Endpoint, *own: str) -> bool:
+    """Whether a key for ``endpoint`` may go to ``url``, which others wrote down: it is an address of the endpoint's own
+    data, or one of the person's ``own``. A host that is only matched by a pattern may be anybody's.
+    """
+    scheme = endpoint.base_url.partition("://")[0] or "https"
+    named = (pattern.partition("/")[0] for pattern in endpoint.hosts)
+    whole = (f"{scheme}://{host}" for host in named if not _WILD.search(host))
+    server = server_of(url)
+    return server != "" and server in map(server_of, (endpoint.base_url, *whole, *own))
 
 
 def _check(headers: Mapping[str, str]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
+from thinkback.compile.bound import OTHER_SYSTEM, OTHER_TOOLS
 from thinkback.model.target import Settings, Target, merge_headers
 from thinkback.session import requests
+from thinkback.session.fresh import outside
 from thinkback.session.requests import Options
 from thinkback.settings import snapshot
 from thinkback.turn.budget import Bounded, bounded
@@ -32,7 +35,27 @@ def plan_of(session: Session, options: Options, *, with_key: bool = False) -> Pl
     plan.headers = merge_headers(headers, plan.added_headers)
     if with_key:
         plan.authenticator = place.authenticator(book)
+        if target.rule.prefix_bound:
+            _warn_of_changes(session, plan)
     return plan
+
+
+_CHANGED = {OTHER_TOOLS: "the tools changed", OTHER_SYSTEM: "the system prompt changed"}
+
+
+def _warn_of_changes(session: Session, plan: Plan) -> None:
+    """Say that a change of the session's own takes bound reasoning away, at the first request it does that to."""
+    dropped = [each for each in plan.decisions if each.action == "drop" and each.what != "reasoning"]
+    told = {}
+    for cause, what in _CHANGED.items():
+        blocks = {decision.block for decision in dropped if cause in decision.reason}
+        if blocks:
+            told[cause] = (
+                f"{what}, and earlier reasoning is bound to what it was before: {len(blocks)} blocks are not sent"
+            )
+    for text in (text for cause, text in told.items() if cause not in session._changes_told):
+        warnings.warn(f"{text}; a fork from before the change sends them", stacklevel=outside())
+    session._changes_told = frozenset(told)
 
 
 def within_budget(session: Session, settings: Settings, target: Target, params: dict[str, Any]) -> Bounded:

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, is_place
 from thinkback.model.commits import Commit, Outcome, TurnState, Usage
 from thinkback.model.target import Decision
+from thinkback.model.texts import thoughts_of
 from thinkback.turn import events
 from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import Plan
@@ -65,8 +66,10 @@ class Reply:
 
     @property
     def reasoning_commit(self) -> Commit | None:
-        """The first reasoning commit of the last response."""
-        return self._last("reasoning")
+        """The first reasoning commit of the last response; ``None`` too where reasoning is not kept."""
+        found = self._last("reasoning")
+        is_kept = found is not None and isinstance(found.value, ThinkingBlock) and not is_place(found.value)
+        return found if is_kept else None
 
     @property
     def commit_info(self) -> Commit | None:
@@ -115,7 +118,9 @@ class Reply:
     @property
     def is_reasoning_only(self) -> bool:
         """Whether the model reasoned and said nothing."""
-        return bool(self.steps) and not self.text.strip() and not self.tool_calls and bool(self.reasoning_commit)
+        return (
+            bool(self.steps) and not self.text.strip() and not self.tool_calls and self._last("reasoning") is not None
+        )
 
     def _last(self, kind: str) -> Commit | None:
         commits = self.steps[-1].commits if self.steps else ()
@@ -142,7 +147,5 @@ def visible_text(blocks: Sequence[Block]) -> str:
 
 
 def readable_reasoning(blocks: Sequence[Block]) -> str | None:
-    """Reasoning a person can read: no markers, nothing that only repeats."""
-    thoughts = [b for b in blocks if isinstance(b, ThinkingBlock) and not b.is_hidden and not b.marker]
-    text = "".join(block.thought for block in thoughts)
-    return text if text.strip() else None
+    """Reasoning a person can read; ``None`` where there is none."""
+    return thoughts_of(blocks) or None

@@ -20,6 +20,7 @@ from thinkback.errors import (
     SettingError,
     ThinkbackError,
     UnsupportedContent,
+    WireError,
 )
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ToolResult, Unknown
@@ -35,8 +36,12 @@ from thinkback.turn.plan import REMARKS, History, Plan
 from thinkback.turn.reports import report_of
 from thinkback.wire.result import WantedOptions
 
+Part: TypeAlias = Text | Media | Unknown
 Prompt: TypeAlias = str | Sequence[str | Media | Mapping[str, Any]]
 CHAT = "openai-chat"
+# A user message in the dialects, and where its parts stand; those of a text that a model is told.
+_ENVELOPES = (({"role": "user"}, "content"), ({"role": "user"}, "parts"), ({"type": "user_input"}, "content"))
+_SAID = ("type", "text")
 
 # What an option may be, and in words.
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -117,10 +122,16 @@ def read_options(given: Mapping[str, Any]) -> Options:
     return Options(**said)
 
 
-def message(prompt: Prompt | object) -> Message:
-    """A user message from text, or from parts: texts, ``Media``, and content parts in the form of chat completions.
+def has_parts(prompt: Prompt | object) -> bool:
+    """Whether a prompt has content parts, which are read for the dialect that the next request is written in."""
+    return isinstance(prompt, list | tuple) and any(isinstance(piece, Mapping) for piece in prompt)
 
-    Raises ``TypeError`` for anything else, ``UnsupportedContent`` for a message that says nothing.
+
+def message(prompt: Prompt | object, speech: str = CHAT) -> Message:
+    """A user message from text, or from parts: texts, ``Media``, and content parts.
+
+    A part in the form of ``speech``, the target's dialect, goes as it is; one in the form of chat completions is
+    translated. Raises ``TypeError`` for anything else, ``UnsupportedContent`` for a message that says nothing.
     """
     if isinstance(prompt, str):
         if not prompt.strip():
@@ -135,21 +146,56 @@ def message(prompt: Prompt | object) -> Message:
             raise TypeError("a part of a message has no role: session.wire.adopt takes a history of messages over")
     if not prompt:
         raise UnsupportedContent("the message is empty", next_actions=("say something",))
-    parts = tuple(part for piece in prompt for part in _parts(piece))
+    pieces = [_part(piece, speech) for piece in prompt]
+    written = {said for part, said in pieces if part.wire}
+    if len(written) > 1:
+        # One message is of one dialect: what chat completions said of the others is translated here.
+        pieces = [
+            (part, said)
+            if said == speech
+            else (translate.message(Message("", (part,), dialect=said), speech).parts[0], "")
+            for part, said in pieces
+        ]
+        written = {speech}
+    parts = tuple(part for part, _ in pieces)
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    return Message(text, parts, dialect=CHAT if any(part.wire for part in parts) else "")
+    return Message(text, parts, dialect=written.pop() if written else "")
 
 
-def _parts(piece: str | Media | Mapping[str, Any]) -> tuple[Text | Media | Unknown, ...]:
+def _part(piece: str | Media | Mapping[str, Any], speech: str) -> tuple[Part, str]:
+    """A part, and the dialect it is in."""
     if isinstance(piece, str):
-        return (Text(_whole(piece)),)
+        return Text(_whole(piece)), ""
     if isinstance(piece, Media):
         _check_media(piece)
-        return (piece,)
-    drafts = dialect(CHAT).read_messages([{"role": "user", "content": [piece]}], str)
-    value = drafts[0].value
-    assert isinstance(value, Message)
-    return value.parts
+        return piece, ""
+    plain = _read_part(piece, CHAT)
+    native = _read_part(piece, speech) if speech != CHAT else None
+    if native is not None and (isinstance(plain, Unknown) or not _is_plain(piece, native, speech)):
+        return native, speech
+    return plain or Unknown(canonical.source(dict(piece))), CHAT
+
+
+def _is_plain(piece: Mapping[str, Any], native: Part, speech: str) -> bool:
+    """Whether a part that chat completions know is none of ``speech`` in spite of what its reader makes of it."""
+    if isinstance(native, Unknown):
+        return True
+    said = {name: value for name, value in piece.items() if name in _SAID}
+    bare = _read_part(said, speech) if isinstance(native, Text) and native.wire else None
+    return bare is not None and bare.wire != ""
+
+
+def _read_part(piece: Mapping[str, Any], speech: str) -> Part | None:
+    """``piece`` as a reader of ``speech`` has it; ``None`` where it is no part of a user message there."""
+    for rest, name in _ENVELOPES:
+        try:
+            drafts = dialect(speech).read_messages([{**rest, name: [piece]}], str)
+        except WireError:
+            continue
+        value = drafts[0].value if len(drafts) == 1 else None
+        if isinstance(value, Message) and (len(value.parts) == 1 or value.text):
+            return value.parts[0] if value.parts else Text(value.text)
+    return None
 
 
 def _check_media(media: Media) -> None:

@@ -13,7 +13,7 @@ from thinkback.drive.sync import now
 from thinkback.drive.tools import PythonTool
 from thinkback.log.drafting import Void
 from thinkback.log.protocol import SessionInfo
-from thinkback.model.commits import Commit, Draft, Payload, Priority, Step
+from thinkback.model.commits import Commit, Draft, Message, Payload, Priority, Step
 from thinkback.model.curation import matching
 from thinkback.model.target import Decision, Settings, Target
 from thinkback.session import apps, asking, requests
@@ -63,6 +63,7 @@ class Session:
         self._functions: dict[str, PythonTool] = {}
         self._call = Options()
         self._text_warned = False
+        self._changes_told: frozenset[str] = frozenset()
         self._spent: Spent | None = None
         self._planned: Planned | None = None
         self._last_turn = LastTurn()
@@ -160,7 +161,8 @@ class Session:
     ) -> Commit:
         """Add reasoning by hand, for people, search and ``compile(include_reasoning=True)``; no provider is sent it.
 
-        ``format`` says where it is from: parsed, raw, think_tags, anthropic, or the name of a wire's field.
+        ``format`` says where it is from: parsed, raw, think_tags, anthropic, or a field that a dialect has
+        it in. Raises ``UnsupportedContent`` for any other, and for reasoning that says nothing.
         """
         return stored(self, by_hand(self).reasoning(text, format, message, metadata, tags))
 
@@ -265,7 +267,11 @@ class Session:
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> ReplyStream:
         """Ask and yield deltas as they arrive; ``.reply`` is there afterwards. Closing it early interrupts."""
-        return ReplyStream(self, requests.message(prompt), requests.read_options(options))
+        return ReplyStream(self, self._said(prompt), requests.read_options(options))
+
+    def _said(self, prompt: Prompt) -> Message:
+        """A prompt as a message; its content parts are read for the place of the next request."""
+        return requests.message(prompt, self.target.endpoint.dialect if requests.has_parts(prompt) else requests.CHAT)
 
     @property
     def wire(self) -> Wire:

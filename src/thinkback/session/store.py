@@ -52,6 +52,7 @@ def open(
     log = open_store(path, durability, tenant, connections)
     store = SessionStore(log, commit_reasoning, rules, settings, tenant, usage_log)
     place = os.fspath(path)
+    store.place = "" if place == ":memory:" else place
     store.file = "" if place == ":memory:" or "://" in place else os.path.abspath(place)
     return store
 
@@ -70,7 +71,8 @@ class SessionStore:
     ) -> None:
         self.log = log
         self.tenant = tenant
-        # The log's own file, where it is one.
+        # Its path or address, and its own file, where it is one.
+        self.place = ""
         self.file = ""
         self.commit_reasoning = commit_reasoning
         self.content_types: dict[str, ContentType] = {}
@@ -275,11 +277,9 @@ class SessionStore:
 
         Raises ``ExportFileError`` with the line that was changed or is missing, ``FormatVersionError``.
         """
-        from thinkback.session.exchange.importing import import_file, mark
+        from thinkback.session.exchange.importing import import_file
 
-        done = import_file(self.log, source)
-        mark(self.log, done)
-        return done
+        return import_file(self.log, source)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """A whole copy of the log as of now, while others go on writing. Raises ``StoreError`` if ``path`` exists."""
@@ -290,7 +290,7 @@ class SessionStore:
         """``delete_session``, ``purge`` and ``redact``."""
         from thinkback.session.history.erasing import StoreCare
 
-        return StoreCare(self.log, self.tenant)
+        return StoreCare(self.log, self.tenant, self.place)
 
     @property
     def executor(self) -> ThreadPoolExecutor:

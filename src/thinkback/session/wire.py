@@ -54,7 +54,7 @@ class Wire:
         """
         session = self._session
         read = requests.read_options(options)
-        said = requests.message(prompt) if prompt is not None else None
+        said = session._said(prompt) if prompt is not None else None
         asking.preflight(session, read, said).prepare()
         session._last_turn.settle()
         session._refresh()

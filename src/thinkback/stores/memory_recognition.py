@@ -71,12 +71,12 @@ class MemoryRecognition:
 
 
 def _branch(place: Place) -> str:
-    """A branch of its session that stands on a place: one that ends in its segment before others."""
+    """A branch of its session that stands on a place: the first that ends in its segment, else the first by name."""
     found: list[tuple[bool, int, str]] = []
     for name, tip in place.segment.session.branches.items():
         at = tip
         while at is not None and at.segment is not place.segment:
             at = at.segment.parent
         if at is not None and tip is not None and at.position >= place.position:
-            found.append((at is not tip, tip.position, name))
+            found.append((at is not tip, at.position if at is tip else 0, name))
     return min(found, default=(False, 0, ""))[2]

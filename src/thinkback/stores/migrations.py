@@ -55,6 +55,14 @@ def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:
                 _apply(connection, path, schema, number)
 
 
+def is_newest(connection: Connection, path: str, schema: Schema = NEWEST) -> bool:
+    """Whether the file has the format of ``schema``. Raises as ``migrate``."""
+    version = _version(connection, path, schema)
+    if version > len(schema.names):
+        raise too_new(path, version, schema)
+    return version == len(schema.names)
+
+
 def check(connection: Connection, schema: Schema = NEWEST) -> Iterator[str]:
     """What is wrong with the recorded migrations and with what they promise."""
     rows = connection.execute("SELECT version, name, checksum FROM migrations").fetchall()

@@ -47,6 +47,9 @@ class SqliteStore:
         """Make the session ``name``; an existing one of that name is returned as it is."""
         check_text("session id", id)
         check_text("session name", name)
+        known = self.find_session(name)
+        if known is not None and known.name == name:
+            return known
         with self._file.write() as db:
             if db.execute("SELECT 1 FROM sessions WHERE name = ?", (name,)).fetchone() is None:
                 add_session(db, id, name, time, origin)

@@ -24,18 +24,18 @@ from thinkback.stores.sqlite_sessions import add_session
 # The last column: whether the branch ends where a segment of its own session ends.
 _HEAD = """
 SELECT s.session, b.segment, b.position, g.base + b.position, c.hash,
-       EXISTS (SELECT 1 FROM steps AS t WHERE t.session = s.session AND t.id = ?2),
+       EXISTS (SELECT 1 FROM steps AS t WHERE t.session = s.session AND t.id = ?),
        g.session = s.session
        AND NOT EXISTS (SELECT 1 FROM commits AS n WHERE n.segment = b.segment AND n.position = b.position + 1)
 FROM sessions AS s
-JOIN branches AS b ON b.session = s.session AND b.name = ?3
+JOIN branches AS b ON b.session = s.session AND b.name = ?
 JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
-WHERE s.id = ?1
+WHERE s.id = ?
 """
 _IS_THERE = """
-SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1 AND name IS NOT NULL),
-       EXISTS (SELECT 1 FROM sessions WHERE name = ?2)
+SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ? AND name IS NOT NULL),
+       EXISTS (SELECT 1 FROM sessions WHERE name = ?)
 """
 _IS_KNOWN = "SELECT 1 FROM steps WHERE session = ? AND id = ?"
 _ADD_SEGMENT = """
@@ -154,7 +154,7 @@ def _attempt(db: Connection, item: _Append, alone: bool) -> bool | Exception:
 
 
 def _add_step(db: Connection, item: _Append) -> bool:
-    found = db.execute(_HEAD, (item.session, item.step, item.branch)).fetchone()
+    found = db.execute(_HEAD, (item.step, item.branch, item.session)).fetchone()
     if found is None:
         return _without_branch(db, item) if item.entry is None else _open(db, item, item.entry)
     session, segment, position, seq, hash, is_known, is_end = found

@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 
-from thinkback.errors import StoreError
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Head
 from thinkback.stores.rows import pack
@@ -133,19 +132,12 @@ class SqliteCare:
             log.backup(copy)
 
     def _sweep(self) -> None:
-        """Bring what was overwritten into the database, and empty the write-ahead log, which holds the old bytes."""
+        """Bring what was overwritten into the database, also what an old format left in unused space."""
         with self._file.writer() as db, naming_errors(self._file.path):
             if db.execute(_UNSWEPT).fetchone()[0]:
                 db.execute("VACUUM")
                 db.execute(_SWEPT)
-            ((busy, _, _),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        if busy:
-            path = self._file.path
-            raise StoreError(
-                f"what was erased from the log {path} is still in {path}-wal, which another program is reading",
-                details={"path": path},
-                next_actions=("end that program: it goes when everybody has closed the log, or with the next erasure",),
-            )
+        self._file.empty_journal()
 
 
 def _bury(db: Connection) -> None:

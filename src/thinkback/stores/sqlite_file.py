@@ -6,33 +6,78 @@ Must not: know tables.
 
 from __future__ import annotations
 
+import os
+import shutil
+import sqlite3
+import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from thinkback.errors import StoreError
 from thinkback.stores import Durability, migrations
-from thinkback.stores.sqlite_open import Connect, Connection, configure, naming_errors, transaction
+from thinkback.stores.sqlite_open import (
+    Connect,
+    Connection,
+    configure,
+    connect,
+    connect_read_only,
+    is_read_only,
+    named,
+    naming_errors,
+    transaction,
+)
 
 IDLE_READERS = 8
 
 
 class LogFile:
-    """The file ``path``, made and brought to ``schema`` where needed."""
+    """The file ``path``, made and brought to ``schema`` where needed; one that may only be read is left as it is."""
 
-    def __init__(self, path: str, durability: Durability, connect: Connect, schema: migrations.Schema) -> None:
-        self.path, self.schema, self._connect = path, schema, connect
+    def __init__(self, path: str, durability: Durability, connects: Connect, schema: migrations.Schema) -> None:
+        self.path, self.schema, self._connect = path, schema, connects
         self._idle: list[Connection] = []
         self._closed = False
         self._lock = threading.Lock()
+        self._at = path
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._read_only = is_read_only(path)
+        self._writer: Connection
         with naming_errors(path):
-            self._writer = connect(path)
-            try:
-                configure(self._writer, durability)
-                migrations.migrate(self._writer, path, schema)
-            except BaseException:
-                self._writer.close()
-                raise
+            if not self._read_only:
+                self._open(durability)
+            elif _is_whole(path, schema):
+                self._connect = connect_read_only
+                self._writer = connect_read_only(path)
+            else:
+                self._connect = connect
+                self._go_on_in_copy()
+
+    def _open(self, durability: Durability) -> None:
+        self._writer = self._connect(self._at)
+        try:
+            configure(self._writer, durability)
+            migrations.migrate(self._writer, self.path, self.schema)
+        except BaseException:
+            self._writer.close()
+            raise
+
+    def _go_on_in_copy(self) -> None:
+        """Use a copy in a temporary directory, of the newest format: nothing is written where the file is."""
+        self._copy = tempfile.TemporaryDirectory(prefix="thinkback-")
+        self._at = os.path.join(self._copy.name, "log.db")
+        self._connect = connect
+        try:
+            for ending in ("", "-wal"):
+                if os.path.exists(self.path + ending):
+                    shutil.copyfile(self.path + ending, self._at + ending)
+            self._open("normal")
+        except OSError as error:
+            raise StoreError(
+                f"the log {self.path} may only be read, and the copy to read it from cannot be made ({error.strerror})",
+                details={"path": self.path},
+                next_actions=("name a directory with room in TMPDIR, or copy the log to where it may be written",),
+            ) from error
 
     @contextmanager
     def writer(self) -> Iterator[Connection]:
@@ -43,7 +88,20 @@ class LogFile:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """The writing connection in a transaction."""
+        """The writing connection in a transaction. Raises ``StoreError`` for a log that may only be read."""
+        if self._read_only:
+            raise named(sqlite3.OperationalError("it is read-only here"), self.path, sqlite3.SQLITE_READONLY)
+        with self.writer() as connection, naming_errors(self.path), transaction(connection):
+            yield connection
+
+    @contextmanager
+    def write_index(self) -> Iterator[Connection]:
+        """The same for what is made from the log again at any time; of a log that may only be read, in a copy."""
+        if self._read_only and self._copy is None:
+            with self._lock, naming_errors(self.path):
+                self._writer.close()
+                self._close_idle()
+                self._go_on_in_copy()
         with self.writer() as connection, naming_errors(self.path), transaction(connection):
             yield connection
 
@@ -55,7 +113,7 @@ class LogFile:
             try:
                 connection = self._idle.pop()
             except IndexError:
-                connection = self._connect(self.path)
+                connection = self._connect(self._at)
             try:
                 connection.execute("BEGIN")
                 yield connection
@@ -69,12 +127,26 @@ class LogFile:
                 if self._closed:  # while this call read
                     self._close_idle()
 
+    def empty_journal(self) -> None:
+        """Bring what was overwritten into the database, and empty the write-ahead log, which holds the old bytes."""
+        with self.writer() as db, naming_errors(self.path):
+            ((busy, _, _),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if busy:
+            path = self.path
+            raise StoreError(
+                f"what was erased from the log {path} is still in {path}-wal, which another program is reading",
+                details={"path": path},
+                next_actions=("end that program: it goes when everybody has closed the log, or with the next erasure",),
+            )
+
     def close(self) -> None:
         """Close every connection; later calls raise ``StoreError``. Waits for the one who writes."""
         with self._lock:
             self._closed = True
             self._writer.close()
         self._close_idle()
+        if self._copy is not None:
+            self._copy.cleanup()
 
     def _close_idle(self) -> None:
         while self._idle:
@@ -86,3 +158,14 @@ class LogFile:
             raise StoreError(
                 f"the log {self.path} was closed", details={"path": self.path}, next_actions=("open it again",)
             )
+
+
+def _is_whole(path: str, schema: migrations.Schema) -> bool:
+    """Whether the file can be read as it stands: of the newest format, with nothing in its write-ahead log."""
+    try:
+        if os.path.getsize(f"{path}-wal"):
+            return False
+    except OSError:
+        pass
+    with closing(connect_read_only(path)) as db:
+        return migrations.is_newest(db, path, schema)

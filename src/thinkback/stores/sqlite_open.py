@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from thinkback.errors import CorruptLogError, StoreError
 from thinkback.stores import Durability
@@ -52,6 +53,21 @@ def connect(path: str) -> sqlite3.Connection:
     """A connection in autocommit mode, usable from any thread, one at a time."""
     _make_private(path)
     return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def is_read_only(path: str) -> bool:
+    """Whether there is a file at ``path`` that this user may not write, or beside which no other file can be made."""
+    if not os.path.exists(path):
+        return False
+    effective = os.access in os.supports_effective_ids
+    places = (path, os.path.dirname(os.path.abspath(path)))
+    return not all(os.access(place, os.W_OK, effective_ids=effective) for place in places)
+
+
+def connect_read_only(path: str) -> sqlite3.Connection:
+    """A connection to a file that nobody changes: nothing is made beside it."""
+    address = f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
 
 
 def configure(connection: Connection, durability: Durability) -> None:

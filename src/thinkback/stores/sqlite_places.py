@@ -36,7 +36,7 @@ LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 WHERE s.name IS NOT NULL
 """
 _LIST = _INFO + "ORDER BY 4 DESC, s.session DESC"
-_FIND = _INFO + "AND (s.name = ?1 OR s.id = ?1) ORDER BY s.name = ?1 DESC LIMIT 1"
+_FIND = _INFO + "AND (s.name = ? OR s.id = ?) ORDER BY s.name = ? DESC LIMIT 1"
 _KEY = "SELECT session, family, id FROM sessions WHERE id = ? AND name IS NOT NULL"
 _POINTER = "SELECT segment, position FROM branches WHERE session = ? AND name = ?"
 _NAMES = "SELECT name FROM branches WHERE session = ?"
@@ -45,12 +45,12 @@ _RANGE = f"SELECT {COLUMNS} FROM commits WHERE segment = ? AND position BETWEEN 
 _HASH = "SELECT hash FROM commits WHERE segment = ? AND position = ?"
 
 # A hash is looked for in the slim index; only rows that have it are joined.
-_HASHED = "SELECT arrival FROM commits INDEXED BY commits_by_arrival WHERE hash BETWEEN ?1 AND ?2"
+_HASHED = "SELECT arrival FROM commits INDEXED BY commits_by_arrival WHERE hash BETWEEN ? AND ?"
 _PREFIX = f"""
 SELECT c.hash, min(c.arrival) FROM commits AS c
 JOIN segments AS g ON g.segment = c.segment
 JOIN sessions AS s ON s.session = g.session
-WHERE c.arrival IN ({_HASHED}) AND (?3 IS NULL OR s.family = ?3)
+WHERE c.arrival IN ({_HASHED}) AND s.family = coalesce(?, s.family)
 GROUP BY c.hash LIMIT 100
 """
 _TIP = """
@@ -63,8 +63,8 @@ _PLACES = f"""
 SELECT c.segment, c.position FROM commits AS c
 JOIN segments AS g ON g.segment = c.segment
 JOIN sessions AS s ON s.session = g.session
-WHERE c.arrival IN ({_HASHED}) AND s.family = ?3
-ORDER BY g.session <> ?4, c.arrival LIMIT 1
+WHERE c.arrival IN ({_HASHED}) AND s.family = ?
+ORDER BY g.session <> ?, c.arrival LIMIT 1
 """
 _ARRIVED = f"""
 SELECT g.base, {", ".join("c." + column for column in COLUMNS.split(", "))}
@@ -119,7 +119,7 @@ def infos(db: Connection) -> list[SessionInfo]:
 
 def info(db: Connection, name: str) -> SessionInfo | None:
     """The session of that name or id."""
-    row = db.execute(_FIND, (name,)).fetchone()
+    row = db.execute(_FIND, (name, name, name)).fetchone()
     return None if row is None else _info(row)
 
 

@@ -35,23 +35,23 @@ WHERE c.segment = ? AND c.position = ? AND c.response <> ''
 """
 _SIZE = "SELECT count(*), coalesce(sum(length(payload)), 0) FROM commits WHERE segment = ? AND position > ?"
 _IS_NEEDED = """
-SELECT EXISTS (SELECT 1 FROM branches WHERE segment = ?1 AND position > ?2)
-OR EXISTS (SELECT 1 FROM segments WHERE parent_segment = ?1 AND parent_position > ?2)
-OR EXISTS (SELECT 1 FROM commits WHERE segment = ?1 AND position > ?2 AND time >= ?3)
+SELECT EXISTS (SELECT 1 FROM branches WHERE segment = ? AND position > ?)
+OR EXISTS (SELECT 1 FROM segments WHERE parent_segment = ? AND parent_position > ?)
+OR EXISTS (SELECT 1 FROM commits WHERE segment = ? AND position > ? AND time >= ?)
 """
 _ARRIVALS = "SELECT arrival FROM commits WHERE segment = ? AND position > ?"
 _TRUNCATE = (
     """
-    DELETE FROM sightings WHERE head IN (SELECT arrival FROM commits WHERE segment = ?1 AND position > ?2)
+    DELETE FROM sightings WHERE head IN (SELECT arrival FROM commits WHERE segment = ? AND position > ?)
     """,
-    "DELETE FROM commits WHERE segment = ?1 AND position > ?2",
+    "DELETE FROM commits WHERE segment = ? AND position > ?",
     """
-    DELETE FROM steps WHERE session = (SELECT session FROM segments WHERE segment = ?1)
-    AND segment = ?1 AND position > ?2 AND commits > 0
+    DELETE FROM steps WHERE session = (SELECT session FROM segments WHERE segment = ?)
+    AND segment = ? AND position > ? AND commits > 0
     """,
     """
-    UPDATE steps SET commits = ?2 + 1 - position WHERE session = (SELECT session FROM segments WHERE segment = ?1)
-    AND segment = ?1 AND position + commits > ?2 + 1 AND commits > 0
+    UPDATE steps SET commits = ? + 1 - position WHERE session = (SELECT session FROM segments WHERE segment = ?)
+    AND segment = ? AND position + commits > ? + 1 AND commits > 0
     """,
 )
 _REMOVE = (
@@ -61,12 +61,12 @@ _REMOVE = (
         SELECT b.segment, b.position + 1 FROM sessions AS s
         JOIN branches AS b ON b.session = s.session AND b.name = s.branch WHERE s.session = steps.session
     )
-    WHERE segment = ?1 AND session IN (
+    WHERE segment = ? AND session IN (
         SELECT s.session FROM segments AS g JOIN sessions AS o ON o.session = g.session
-        JOIN sessions AS s ON s.family = o.family WHERE g.segment = ?1
+        JOIN sessions AS s ON s.family = o.family WHERE g.segment = ?
     )
     """,
-    "DELETE FROM segments WHERE segment = ?1",
+    "DELETE FROM segments WHERE segment = ?",
 )
 _CHUNK = 500
 
@@ -110,16 +110,20 @@ def cut(db: Connection, where: Cut, older_than: int | None = None) -> Removed:
     """Take that out, if it is still spare; what was taken out."""
     segment, last = where
     after = -1 if last is None else last
-    ((needed,),) = db.execute(_IS_NEEDED, (segment, -2 if last is None else after, older_than)).fetchall()
+    kept = segment, -2 if last is None else after
+    ((needed,),) = db.execute(_IS_NEEDED, (*kept, *kept, *kept, older_than)).fetchall()
     if needed:
         return Removed(0, 0)
     removed = _size(db, segment, after)
     with changing(db, [arrival for (arrival,) in db.execute(_ARRIVALS, (segment, after))]):
-        for sql in _TRUNCATE:
-            db.execute(sql, (segment, after))
+        behind = segment, after
+        for sql, parameters in zip(
+            _TRUNCATE, (behind, behind, (segment, *behind), (after, segment, *behind)), strict=True
+        ):
+            db.execute(sql, parameters)
     if last is None:
-        for sql in _REMOVE:
-            db.execute(sql, (segment,))
+        for sql, parameters in zip(_REMOVE, ((segment, segment), (segment,)), strict=True):
+            db.execute(sql, parameters)
     return removed
 
 

@@ -18,13 +18,14 @@ _FIND = "SELECT head, response FROM sightings WHERE scope = ? AND digest = ? ORD
 _SEEN = """
 SELECT n.id, g.base + c.position, c.hash, r.response, c.segment, c.position, (
     SELECT b.name FROM branches AS b
-    WHERE b.session = g.session AND b.segment = c.segment AND b.position >= c.position ORDER BY b.position LIMIT 1
+    WHERE b.session = g.session AND b.segment = c.segment AND b.position >= c.position
+    ORDER BY b.position, b.name LIMIT 1
 )
 FROM commits AS c
-JOIN commits AS r ON r.arrival = ?2
+JOIN commits AS r ON r.arrival = ?
 JOIN segments AS g ON g.segment = c.segment
 JOIN sessions AS n ON n.session = g.session AND n.name IS NOT NULL
-WHERE c.arrival = ?1
+WHERE c.arrival = ?
 """
 # A branch of the session that goes on from there in another segment; several may.
 _BEHIND = """
@@ -58,7 +59,8 @@ class SqliteRecognition:
 
 def _seen(db: Connection, digest: bytes, place: tuple[int, int]) -> Iterator[Seen]:
     """The response at (last commit, response), if it is there."""
-    for id, seq, hash, response, segment, position, branch in db.execute(_SEEN, place).fetchall():
+    last, response_at = place
+    for id, seq, hash, response, segment, position, branch in db.execute(_SEEN, (response_at, last)).fetchall():
         name = _behind(db, segment, position, id) if branch is None else branch
         yield Seen(digest, id, name, head(hash, seq), response)
 

@@ -64,7 +64,7 @@ _LABEL = "SELECT label FROM search_labels WHERE kind = ? AND models = ? AND tool
 # A name in JSON is in the JSON of a list as it is, or not at all.
 _LABELS = """
 SELECT label FROM search_labels
-WHERE (?1 = '[]' OR kind IN (SELECT value FROM json_each(?1))) AND instr(models, ?2) AND instr(tools, ?3)
+WHERE (? = '[]' OR kind IN (SELECT value FROM json_each(?))) AND instr(models, ?) AND instr(tools, ?)
 """
 _ADD_ENTRY = "INSERT INTO search_entries (arrival, label, tokens, priority) VALUES (?, ?, ?, ?)"
 _ENTRY = f"""
@@ -72,7 +72,7 @@ SELECT l.models, l.tools, e.tokens, e.priority, {_COLUMNS} {_FROM}
 JOIN search_entries AS e ON e.arrival = c.arrival JOIN search_labels AS l ON l.label = e.label WHERE c.arrival = ?
 """
 _ADD_TIME = """
-INSERT INTO search_times (zone, first, last) VALUES (?1, ?2, ?2)
+INSERT INTO search_times (zone, first, last) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)
 """
 _ZONES = "SELECT min(zone), max(zone) FROM search_times WHERE last >= ? AND first < ?"
@@ -123,7 +123,7 @@ class SqliteSearch:
 
     def rebuild(self) -> None:
         """Empty the index."""
-        with self._file.write() as db:
+        with self._file.write_index() as db:
             _empty(db)
 
     def _fill(self, limit: int) -> int:
@@ -138,7 +138,7 @@ class SqliteSearch:
                 return 0
             reading = searching.read(piece.placed)
             new = [_to_index(entry, piece.segments[entry.arrival]) for entry in reading.entries]
-            with self._file.write() as db:
+            with self._file.write_index() as db:
                 # Whoever filled or erased meanwhile made this piece worthless.
                 if db.execute(_STATE).fetchone() == state:
                     _add(db, new)
@@ -276,7 +276,7 @@ def _add(db: Connection, new: list[_Indexed]) -> None:
         times[entry.arrival // ZONE] = min(first, entry.time), max(last, entry.time)
     db.executemany(_ADD_ENTRY, rows)
     db.executemany(_ADD_WORDS, words)
-    db.executemany(_ADD_TIME, [(zone, time) for zone, span in times.items() for time in span])
+    db.executemany(_ADD_TIME, [(zone, time, time) for zone, span in times.items() for time in span])
 
 
 def _drop(db: Connection, old: Iterable[_Indexed]) -> None:
@@ -367,7 +367,8 @@ def _labels(db: Connection, query: Query) -> list[int] | None:
     if not (query.model or query.tool):
         return None
     model, tool = (canonical.string(name).decode() if name else "" for name in (query.model, query.tool))
-    rows = db.execute(_LABELS, (canonical.encode(query.kinds).decode(), model, tool))
+    kinds = canonical.encode(query.kinds).decode()
+    rows = db.execute(_LABELS, (kinds, kinds, model, tool))
     return [label for (label,) in rows]
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.drive.workspace.calls import failure, told
@@ -139,7 +139,6 @@ def test_the_root_of_all_is_a_workspace(inside: Path) -> None:
     assert inside.resolve().parts[1:] == parts
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.sampled_from(["..", ".", "src", "door", "a.txt", "/", "work", "~", ""]), max_size=8))
 def test_no_path_leads_out(inside: Path, pieces: list[str]) -> None:
     """Whatever a path is made of, what is resolved lies within or is refused."""

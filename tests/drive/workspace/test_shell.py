@@ -127,34 +127,44 @@ def test_an_interrupted_turn_ends_its_command(tmp_path: Path, commands: Commands
 
 
 SECRETS = """
-    OPENAI_API_KEY ANTHROPIC_AUTH_TOKEN AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID GITHUB_TOKEN APIKEY PGPASSWORD
-    OPENAI_API_KEY_WORK SECRET_KEY_BASE TOKEN_GITHUB PROXY_AUTHORIZATION API_KEY_2_OLD
-    MYSQL_PWD GOOGLE_APPLICATION_CREDENTIALS CLIENT_SECRET azure_client_secret SENTRY_DSN NPM_PAT
+    OPENAI_API_KEY AWS_SECRET_ACCESS_KEY GITHUB_TOKEN PGPASSWORD DATABASE_URL SSHPASS PGPASS LDAP_BINDPW NPM_AUTH JWT
+    SLACK_WEBHOOK KEYBOARD VIRTUAL_ENV JAVA_HOME HTTPS_PROXY SSH_AUTH_SOCK BASH_FUNC_x%% BASH_ENV LD_PRELOAD XPATH
 """
 
 
 @pytest.mark.parametrize("name", SECRETS.split())
-def test_variables_named_like_secrets_are_taken_out(name: str) -> None:
-    """Whoever they are for."""
+def test_commands_get_no_variable_that_nobody_named(name: str) -> None:
+    """What it is called says nothing of what it holds; a person who names it says that it may be there."""
     assert name not in environment({name: "value"})
+    assert "value" == environment({name: "value"}, [name])[name]
 
 
-def test_other_variables_stay() -> None:
-    """Save those that the caller names, URLs that hold a password, and functions of a shell."""
-    given = {
-        "PATH": "/bin",
-        "PWD": "/x",
-        "HOME": "/home/me",
-        "LANG": "C",
-        "KEYBOARD": "us",
-        "TOKENIZERS_PARALLELISM": "false",
-        "OURS": "k",
-        "DATABASE_URL": "postgres://me:hidden@host/db",
-        "PROXY": "http://host:80",
-        "BASH_FUNC_x%%": "() { :; }",
-    }
-    kept = environment(given, {"OURS"})
-    assert {"PATH", "PWD", "HOME", "LANG", "KEYBOARD", "TOKENIZERS_PARALLELISM", "PROXY"} == kept.keys() & given.keys()
+def test_commands_get_what_programs_need() -> None:
+    """Where things are, who it is, the language."""
+    given = {"PATH": "/bin", "PWD": "/x", "HOME": "/home/me", "LANG": "C", "LC_ALL": "C", "TMPDIR": "/tmp", "TZ": "UTC"}
+    assert given == {name: environment(given)[name] for name in given}
+
+
+LACKING = [
+    ("echo $JAVA_HOME; exit 1", ["JAVA_HOME"]),
+    ("echo 'java: command not found'; exit 127", ["JAVA_HOME"]),
+    ("echo \"No module named 'x'\"; exit 1", ["VIRTUAL_ENV"]),
+    ("echo 'git@host: Permission denied (publickey).'; exit 128", ["SSH_AUTH_SOCK"]),
+    ("echo 'curl: (6) Could not resolve host: x'; exit 6", ["HTTPS_PROXY", "NO_PROXY"]),
+    ("echo something else; exit 1", []),
+    ("echo $JAVA_HOME", []),
+]
+
+
+@pytest.mark.parametrize(("command", "names"), LACKING)
+def test_a_command_that_fails_for_want_of_a_variable_is_told_its_name(
+    tmp_path: Path, command: str, names: list[str]
+) -> None:
+    """Only of those that are set here; a command that succeeds is told nothing."""
+    withheld = {"JAVA_HOME", "VIRTUAL_ENV", "SSH_AUTH_SOCK", "HTTPS_PROXY", "NO_PROXY"}
+    text, _ = told(Commands(workspace_at(tmp_path), 1000, environment(os.environ), withheld).shell, command=command)
+    assert bool(names) == ("shell.environment" in text)
+    assert all(name in text.splitlines()[-1] for name in names)
 
 
 def test_a_command_does_not_see_our_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,11 +175,30 @@ async def cancelled(chat: Session, tools: list[PythonTool], file: Path) -> None:
         await asking
 
 
-def test_the_log_is_closed_to_its_own_tools(referee: Referee, tmp_path: Path) -> None:
-    """A model that writes over the log would take the conversation away."""
-    referee.push(Step(tool_calls=[Call("write", {"path": "chats.db", "content": "x"})]), Step(text="done"))
-    with thinkback.open(tmp_path / "chats.db") as store:
+@pytest.mark.parametrize("end", ["", "-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("opened", ["chats.db", "link.db"])
+def test_the_log_is_closed_to_its_own_tools(referee: Referee, tmp_path: Path, opened: str, end: str) -> None:
+    """A model that writes over the log, or puts a journal beside it, would take the conversation away."""
+    (tmp_path / "link.db").symlink_to("chats.db")
+    referee.push(Step(tool_calls=[Call("write", {"path": f"chats.db{end}", "content": "x"})]), Step(text="done"))
+    with thinkback.open(tmp_path / opened) as store:
         chat = open_session(store, referee)
         with toolbox(chat, ["write"], workspace=tmp_path) as tools:
             chat.chat("Go", tools=tools)
-        assert ["chats.db belongs to thinkback itself: tools do not touch it"] == results(chat)
+        assert [f"chats.db{end} belongs to thinkback itself: tools do not touch it"] == results(chat)
+
+
+def test_commands_get_the_variables_that_the_setting_names(
+    store: SessionStore, referee: Referee, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No others: not those that an endpoint reads its key from, and not those whose names say nothing."""
+    for name in ("OURS", "ALSO_OURS", "SLACK_WEBHOOK", "DEEPSEEK_API_KEY"):
+        monkeypatch.setenv(name, f"value of {name}")
+    referee.push(Step(tool_calls=[Call("shell", {"command": "env"})]), Step(text="done"))
+    chat = open_session(store, referee)
+    chat.set("shell.environment", "OURS, ALSO_OURS")
+    with toolbox(chat, ["shell"], workspace=tmp_path) as tools:
+        chat.chat("Go", tools=tools)
+    assert ["ALSO_OURS", "OURS"] == sorted(
+        line.partition("=")[0] for line in results(chat)[0].splitlines() if "=value of " in line
+    )

@@ -6,7 +6,7 @@ import io
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from tests.session.histories import Move, build, moves, shape
 from tests.stores.samples import put, user_step
@@ -33,7 +33,6 @@ def imported(log: Store, file: bytes) -> Imported:
     return import_lines(log, io.BytesIO(file))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(moves)
 def test_what_comes_in_is_what_went_out(sequence: list[Move]) -> None:
     """Any log, whole or for sharing: the same sessions, families, branches, settings and hashes, and the same file."""
@@ -52,7 +51,7 @@ def test_what_comes_in_is_what_went_out(sequence: list[Move]) -> None:
     assert [] == list(shared.fsck()) == list(copy.fsck())
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(moves)
 def test_one_session_brings_what_it_stands_on(sequence: list[Move]) -> None:
     """Each session by itself, through a SQLite file: its branches and commits, its parents as far as it needs them."""
@@ -74,7 +73,6 @@ def test_one_session_brings_what_it_stands_on(sequence: list[Move]) -> None:
                 copy.close()
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(moves)
 def test_nothing_opaque_is_in_what_is_shared(sequence: list[Move]) -> None:
     """Of any log: no carrier, signature, verbatim object, thought, account or end user, in whatever is left."""

@@ -38,7 +38,7 @@ def test_messages_by_hand(session: Session) -> None:
 
 @pytest.mark.parametrize(
     ("format", "expected"),
-    [("parsed", "parsed"), ("anthropic", "anthropic"), ("reasoning_content", "reasoning_content")],
+    [("parsed", "parsed"), ("anthropic", "anthropic"), ("reasoning_content", "reasoning_content"), ("thought",) * 2],
 )
 def test_reasoning_by_hand(session: Session, format: str, expected: str) -> None:
     """Its text and where it is from, with a note, metadata and tags."""
@@ -48,7 +48,7 @@ def test_reasoning_by_hand(session: Session, format: str, expected: str) -> None
     assert ("why", {"step": 1}, ["plan"]) == (mark.message, json.loads(mark.metadata), sorted(mark.tags))
 
 
-@pytest.mark.parametrize(("text", "format"), [("", "parsed"), (" \n", "parsed"), ("a", "")])
+@pytest.mark.parametrize(("text", "format"), [("", "parsed"), (" \n", "parsed"), ("a", ""), ("a", "bogus!!")])
 def test_reasoning_that_says_nothing_is_refused(session: Session, text: str, format: str) -> None:
     """Nothing is stored."""
     with pytest.raises(ThinkbackError):

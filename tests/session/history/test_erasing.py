@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,10 +18,11 @@ from tests.conformance.moves import PLACES, TOOLS, Place
 from tests.stores.postgres_server import Server
 from thinkback import Priority
 from thinkback.errors import ErasedError, NotFoundError, StoreError, ThinkbackError
+from thinkback.log.erasing import end_users
 from thinkback.log.protocol import Origin, Query
 from thinkback.log.seal import seal
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
-from thinkback.model.commits import Compaction, Draft, Erased, Head, Merge, Message, Step, surviving
+from thinkback.model.commits import Compaction, Draft, Erased, Head, Merge, Message, Request, Step, surviving
 from thinkback.referee import Referee
 from thinkback.referee import Step as Scripted
 from thinkback.session.history.children import collapse, spawn
@@ -68,6 +70,30 @@ def two_people(store: SessionStore, referee: Referee) -> Session:
         referee.push(Scripted(reasoning=f"{person}-thought", text=f"{person}-answer"))
         session.chat(f"{person}-question", params={"metadata": {"user_id": f"user-{person}"}})
     return session
+
+
+DEEPSEEK = next(place for place in PLACES if place.dialect == "openai-chat")
+
+
+@pytest.mark.parametrize(
+    "named", [{"user": "xenia"}, {"safety_identifier": "xenia"}, {"metadata": {"user_id": "xenia"}}]
+)
+def test_a_person_is_found_where_no_rule_guards(kept: SessionStore, referee: Referee, named: dict[str, Any]) -> None:
+    """By the parameters of the request alone, as in logs of old."""
+    session = talk(kept, referee, DEEPSEEK)
+    session.chat("xenia-question", params=named)
+    session.chat("yorick-question", params={"prompt_cache_key": "xenia"})
+    done = kept.care.purge(end_user="xenia")
+    assert (True, False) == ("yorick-question" in said(kept), "xenia-question" in said(kept))
+    assert {"user", "request", "reasoning", "assistant"} <= {gone.kind for gone in done.commits}
+    assert () == kept.care.purge(end_user="xenia").commits
+
+
+@pytest.mark.parametrize("params", ["", "[]", '{"user": 7}', '{"user": null}'])
+def test_a_record_of_another_program_names_nobody(params: str) -> None:
+    """Parameters may be anything in a file that was imported."""
+    record = Request({}, {}, (), params, "", "", "", "", "", "", "")
+    assert [""] == list(end_users(record))
 
 
 def test_a_person_is_forgotten(kept: SessionStore, referee: Referee, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thinkback
@@ -171,7 +171,6 @@ odd = st.sampled_from(
 hostile = st.lists(odd | st.text(st.characters(), min_size=1, max_size=8), min_size=1, max_size=4).map("".join)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(hostile, min_size=4, max_size=4))
 def test_no_text_breaks_out_of_the_page(texts: list[str]) -> None:
     """Whatever is said, named or called: the page has the elements and attributes that it has for plain words."""
@@ -185,7 +184,7 @@ def test_text_is_shown_as_it_is() -> None:
     assert "<b>&amp;</b>\n\ufffd[2J ? \ufffd" in shown
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(moves)
 def test_any_log_can_be_read(sequence: list[Move]) -> None:
     """In every format, with and without what was there before."""
@@ -236,7 +235,7 @@ def test_parquet_says_what_holds_now(tmp_path: Path) -> None:
     assert "left out of this export" == rows(tmp_path / "now.parquet", "erased")[2][0]
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10)
 @given(moves)
 def test_parquet_has_each_commit_once(sequence: list[Move]) -> None:
     """Of every branch of every session of a family."""

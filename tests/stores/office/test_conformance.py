@@ -11,7 +11,7 @@ from functools import partial
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinkback.errors import StoreError
@@ -74,7 +74,7 @@ def test_what_a_key_may_do_can_be_changed(office: Office) -> None:
     assert row(1, terms=b"{}", expires=50) == office.keys.find(row(1).digest)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["total", "2026-11"]), st.integers(0, 2**40))))
 def test_spending_adds_up(office: Office, uses: list[tuple[str, str, int]]) -> None:
     """Whatever is added in whatever order, the sum of each key and period is what was added to it."""
@@ -178,7 +178,7 @@ def test_a_slot_is_claimed_by_one_of_many_processes(place: str) -> None:
     office.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(max_examples=20)
 @given(st.dictionaries(st.text(st.characters()), st.binary(max_size=100)))
 def test_carriers_come_back_by_their_responses(office: Office, sealed: dict[str, bytes]) -> None:
     """Any id that a provider may send and any bytes; later ones take the place of earlier ones."""

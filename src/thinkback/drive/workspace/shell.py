@@ -1,6 +1,7 @@
 """Commands in the workspace: each in a process group of its own, bounded in time and output, ended with its children.
 
-A command gets no input, and none of the variables that are named like secrets. It is not confined to the workspace.
+A command gets no input, and of the program's variables those that programs need and those that the person named. It is
+not confined to the workspace.
 """
 
 from __future__ import annotations
@@ -33,15 +34,25 @@ _TICK_SECONDS = 0.05
 _PIECE = 65_536
 # What is about to be ended may start others.
 _ROUNDS = 3
-_SECRET = re.compile(
-    r"(^|_)(\w*KEY|KEYS|\w*TOKENS?|\w*SECRETS?|\w*PASSWORD|PASSWD|PASS|PASSPHRASE|PWD|CREDENTIALS?|\w*COOKIE|PAT|DSN)"
-    r"(_(ID|JSON|FILE|BASE64|\d+))?$"
-    r"|(^|_)(API_?KEY|ACCESS_?KEY|(SECRET|PRIVATE|MASTER)_KEY|SECRET|TOKEN|PASSWORD|AUTHORIZATION|BEARER)(_|$)",
-    re.IGNORECASE,
+# What programs need to run at all. Anything else may hold a secret, whatever it is called.
+_PASSED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|HOSTNAME|PWD|OLDPWD|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TMP|TEMP|XDG_(CACHE|CONFIG|DATA|STATE)_HOME"
+    r"|NO_COLOR|CI|EDITOR|VISUAL"
 )
-_NO_SECRETS = frozenset({"PWD", "OLDPWD"})
-# A URL that says user and password.
-_SIGNED_URL = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+# What the failure of a command says where it lacked one of these variables.
+_LACKS = tuple(
+    (re.compile(said, re.IGNORECASE), names.split())
+    for said, names in (
+        (r"no module named|externally-managed|(python|pip)[\d.]*: .*not found", "VIRTUAL_ENV"),
+        (r"(java|javac|mvn|gradle): .*not found|java runtime", "JAVA_HOME"),
+        (r"permission denied \(publickey|connection to your authentication agent", "SSH_AUTH_SOCK"),
+        (
+            r"could not resolve|name resolution|connection (timed out|refused)|network is unreachable|proxy",
+            "HTTPS_PROXY HTTP_PROXY ALL_PROXY NO_PROXY https_proxy http_proxy all_proxy no_proxy",
+        ),
+    )
+)
+_NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _MARK = "THINKBACK_COMMAND"
 _PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 # What a repository may not have git do: start a program to watch files, be one without a .git.
@@ -63,12 +74,17 @@ class Ran(NamedTuple):
 
 
 class Commands:
-    """The tools of one workspace that start processes. ``environment`` is what commands get of the program's own."""
+    """The tools of one workspace that start processes. ``environment`` is what commands get of the program's own,
+    ``withheld`` the names of those variables of it that they do not get.
+    """
 
-    def __init__(self, workspace: Workspace, tokens: int, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, workspace: Workspace, tokens: int, environment: Mapping[str, str], withheld: Collection[str] = ()
+    ) -> None:
         self._workspace = workspace
         self._tokens = tokens
         self._environment = environment
+        self._withheld = withheld
 
     def shell(self, command: str, timeout: Annotated[int, Meta(ge=1, le=LONGEST_SECONDS)] = 120) -> ToolOutput:
         """Run a command with bash and give its output. Every command begins in the workspace anew and gets no input, so
@@ -77,9 +93,10 @@ class Commands:
         if "\0" in command:
             raise ToolFailed("the command holds a NUL character, which no command can")
         ran = self._run((_shell(), "-c", command), timeout)
-        note = _note(ran, timeout)
-        output = ran.output.rstrip("\n")
-        return ToolOutput("\n".join(filter(None, (output, note))) or "[no output]", ran.code != 0 or bool(ran.ended))
+        output, is_failed = ran.output.rstrip("\n"), ran.code != 0 or bool(ran.ended)
+        lacks = lacking(f"{command}\n{output}", self._withheld) if is_failed else []
+        told = (output, _note(ran, timeout), _hint(lacks))
+        return ToolOutput("\n".join(filter(None, told)) or "[no output]", is_failed)
 
     def search(self, pattern: str, path: str = ".", glob: str = "") -> str:
         """Search the workspace's text files for an extended regular expression, line by line; glob narrows the names
@@ -110,22 +127,22 @@ class Commands:
             raise ToolFailed(f"{argv[0]} could not be started: {error}") from None
 
 
-def environment(given: Mapping[str, str], secret: Collection[str] = ()) -> dict[str, str]:
-    """``given`` without what is named like a secret, is one of ``secret``, or is a URL with a password in it.
+def environment(given: Mapping[str, str], added: Collection[str] = ()) -> dict[str, str]:
+    """What commands get of ``given``: what programs need to run at all, and the variables ``added``.
 
     Programs are found where ``PATH`` names them whole: a workspace's ``ls`` is not taken for the system's.
     """
-    kept = {
-        name: value
-        for name, value in given.items()
-        if name not in secret
-        and (name in _NO_SECRETS or not _SECRET.search(name))
-        and not _SIGNED_URL.search(value)
-        and not name.startswith("BASH_FUNC_")
-    }
+    kept = {name: value for name, value in given.items() if name in added or _PASSED.fullmatch(name)}
     if "PATH" in kept:
         kept["PATH"] = os.pathsep.join(filter(os.path.isabs, kept["PATH"].split(os.pathsep)))
     return kept | _PLAIN | _GIT
+
+
+def lacking(said: str, withheld: Collection[str]) -> list[str]:
+    """Those of the variables ``withheld`` that a command named, or that what it ``said`` when it failed points to."""
+    named = {*_NAME.findall(said)}
+    named.update(name for pattern, names in _LACKS if pattern.search(said) for name in names)
+    return sorted(named.intersection(withheld))
 
 
 def run(argv: Sequence[str], cwd: str, environment: Mapping[str, str], seconds: float, limit: int) -> Ran:
@@ -264,3 +281,10 @@ def _note(ran: Ran, timeout: int) -> str:
     if ran.code < 0:
         return f"[ended by signal {-ran.code}]"
     return f"[exit code {ran.code}]" if ran.code else ""
+
+
+def _hint(lacks: Sequence[str]) -> str:
+    if not lacks:
+        return ""
+    are = "is set, but not for commands" if len(lacks) == 1 else "are set, but not for commands"
+    return f"[{', '.join(lacks)} {are}: a person can add to shell.environment what they need]"

@@ -41,7 +41,9 @@ class Permitting:
         rules = rules_of(settings)
         for new, asked in self._added:
             rules = rules if new in rules else with_rule(rules, new, asked)
-        return decide(Permissions(settings.permissions_mode, rules), call, self.functions[call.name].effect)
+        function = self.functions.get(call.name)
+        effect = function.effect if function is not None else "runs"
+        return decide(Permissions(settings.permissions_mode, rules), call, effect)
 
     def remember(self, request: PermissionRequest) -> None:
         """Keep the rule in the settings of the session, behind the one that asked."""

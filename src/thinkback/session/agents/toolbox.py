@@ -9,7 +9,7 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,11 +19,10 @@ from thinkback.drive.tools import PythonTool, python_tool
 from thinkback.drive.workspace.files import Buffers, Files
 from thinkback.drive.workspace.paths import Workspace, workspace_at
 from thinkback.drive.workspace.shell import Commands, environment
-from thinkback.errors import SettingError, ThinkbackError
+from thinkback.errors import SettingError
 from thinkback.session import config
 from thinkback.session.agents.noting import COMMIT_REASONING, commit_reasoning
 from thinkback.session.agents.subagents import TASK, task_tool
-from thinkback.session.profiles import files as profiles
 from thinkback.settings.apps import BUILTIN_TOOLS, MCP, Server
 from thinkback.turn.permissions import Effect
 
@@ -145,7 +144,8 @@ def _workspace_tools(
     session: Session, names: Sequence[str], workspace: Workspace, tokens: int, buffers: Buffers | None
 ) -> list[PythonTool]:
     files = Files(workspace, tokens, buffers)
-    commands = Commands(workspace, tokens, environment(os.environ, _keys(session)))
+    passed = environment(os.environ, (session.settings.shell_environment or "").split(","))
+    commands = Commands(workspace, tokens, passed, os.environ.keys() - passed.keys())
     return [
         python_tool(_WORKSPACE[name][0](files, commands), name=name, effect=_WORKSPACE[name][1])
         for name in names
@@ -162,13 +162,6 @@ def _own_tools(session: Session, names: Sequence[str], tokens: int) -> list[Pyth
 def _closed(session: Session) -> list[str]:
     """What file tools leave alone: the person's configuration, the log, and what SQLite has beside it."""
     log = session._store.file
-    return [str(config.config_dir()), *([log, f"{log}-wal", f"{log}-shm"] if log else [])]
-
-
-def _keys(session: Session) -> set[str]:
-    """The variables that endpoints, profiles and this session read their keys from, whatever they are called."""
-    named = {session._place.key_env}
-    for profile in profiles.listed():
-        with suppress(ThinkbackError):  # one that cannot be read names nothing that is used
-            named.add(profiles.read(profile).key_env)
-    return named | {name for endpoint in session._store.rulebook.endpoints() for name in endpoint.auth.env}
+    logs = {log, os.path.realpath(log)} if log else set()
+    beside = [f"{name}{end}" for name in sorted(logs) for end in ("", "-journal", "-wal", "-shm")]
+    return [str(config.config_dir()), *beside]

@@ -24,6 +24,7 @@ from thinkback.log.lines import common
 from thinkback.log.protocol import MAIN, SessionInfo, Store
 from thinkback.log.transcript import Entry, transcript
 from thinkback.model.commits import Commit, Head
+from thinkback.settings.registry import IMPORTED
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
 FORMATS = ("jsonl", "markdown", "html", "parquet")
@@ -129,7 +130,7 @@ def _header(log: Store, chosen: Chosen, sharing: Sharing, number: int, of: int) 
         purpose=info.purpose if chosen.parent else "",
         branch=info.branch if fork is None else MAIN,
         branches=tuple(_tips(log, info)) if fork is None else (Tip(MAIN, fork.hash, fork.seq),),
-        settings=info.settings if fork is None else {},
+        settings={key: value for key, value in info.settings.items() if key != IMPORTED} if fork is None else {},
         left_out=sharing.left_out,
         number=number,
         of=of,

@@ -2,37 +2,43 @@
 
 Promises: what is there already is not stored again; a response is stored whole or not at all; nothing of what is there
 is overwritten: what went another way here gets a branch of its own, and a name that is taken gets a number behind it.
-A few hundred commits are held at a time.
+A session that a file made or added to is marked as somebody else's before its first commit is there, and what a file
+sets can neither permit anything nor keep the session from being used. A few hundred commits are held at a time.
 """
 
 from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
 import msgspec
 
-from thinkback.errors import IdTakenError, NotFoundError
+from thinkback.errors import ExportFileError, IdTakenError, NotFoundError, SettingError
 from thinkback.log import exchange
 from thinkback.log.exchange import Header, Line
 from thinkback.log.lines import holds
 from thinkback.log.protocol import MAIN, Origin, SessionInfo, Store
 from thinkback.model.commits import Commit, Head
 from thinkback.session.fresh import new_id
-from thinkback.settings.registry import IMPORTED
+from thinkback.session.profiles.files import SETTING, listed
+from thinkback.settings import Layers
+from thinkback.settings.profiles import names_in
+from thinkback.settings.registry import DEFAULT, IMPORTED
 
 BATCH = 500
 BATCH_BYTES = 4_000_000
 EMPTY = Head()
-_PERMITTING = "permissions."
+_PERMITTING = ("permissions.", "shell.")
 
 
 class ImportedSession(msgspec.Struct, frozen=True):
     """What became of one session of the file. ``commits`` were added; ``made``: it was not there before.
 
-    ``elsewhere`` are branches that stand at another commit here: they went on, or another way.
+    ``elsewhere`` are branches that stand at another commit here: they went on, or another way. ``left_out`` are
+    settings of the file that mean nothing here: keys or values that this version does not know, profiles that are not
+    here.
     """
 
     id: str
@@ -40,6 +46,7 @@ class ImportedSession(msgspec.Struct, frozen=True):
     commits: int
     made: bool
     elsewhere: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -64,19 +71,10 @@ def import_file(log: Store, source: str | os.PathLike[str] | Iterable[bytes]) ->
         return import_lines(log, file)
 
 
-def mark(log: Store, done: Imported) -> None:
-    """Let sessions that a file has added to go on as somebody else's: what the file permits is not permitted here, and
-    its addresses are not gone on with.
-    """
-    added = {session.id: session.made for session in done.sessions if session.made or session.commits}
-    for info in log.list_sessions():
-        if info.id in added:
-            own = {key: value for key, value in info.settings.items() if not key.startswith(_PERMITTING)}
-            log.write_settings(info.id, {**(own if added[info.id] else info.settings), IMPORTED: "true"})
-
-
 def import_lines(log: Store, lines: Iterable[bytes]) -> Imported:
-    """Store what ``lines`` hold. Raises ``ExportFileError``, ``FormatVersionError``; what came before stays stored."""
+    """Store what ``lines`` hold. Raises ``ExportFileError``, also where they hold no session, and
+    ``FormatVersionError``; what came before stays stored.
+    """
     done: list[ImportedSession] = []
     ids: dict[str, str] = {}
     arriving: _Arriving | None = None
@@ -95,17 +93,23 @@ def import_lines(log: Store, lines: Iterable[bytes]) -> Imported:
             done.append(arriving.end())
     except ValueError as error:
         raise exchange.broken(number, str(error)) from None
+    if not done:
+        raise ExportFileError(
+            "nothing was imported: there is no session in it",
+            next_actions=("`thinkback export FILE.jsonl` writes what can be imported",),
+        )
     return Imported(tuple(done))
 
 
 class _Arriving:
     """A session whose commits are coming in, one branch after the other."""
 
-    def __init__(self, log: Store, info: SessionInfo, header: Header, made: bool) -> None:
+    def __init__(self, log: Store, info: SessionInfo, header: Header, made: bool, left_out: tuple[str, ...]) -> None:
         self._log = log
         self._info = info
         self._header = header
         self._made = made
+        self._left_out = left_out
         self._heads = {tip.name: Head(tip.head, tip.seq) for tip in header.branches}
         self._added = 0
         self._batch: list[Commit] = []
@@ -132,7 +136,7 @@ class _Arriving:
             self._log.refs.switch(self._info.id, self._header.branch)
             if MAIN not in self._heads:
                 self._log.refs.delete(self._info.id, MAIN, self._branches()[MAIN])
-        return ImportedSession(self._info.id, self._info.name, self._added, self._made, elsewhere)
+        return ImportedSession(self._info.id, self._info.name, self._added, self._made, elsewhere, self._left_out)
 
     def _begin(self, line: Line) -> None:
         commit = line.commit
@@ -151,6 +155,8 @@ class _Arriving:
             if not batch:
                 return
             self._branch = self._branch_at(_above(batch[0]))
+        if not (self._made or self._added):
+            self._log.write_settings(self._info.id, {**self._info.settings, IMPORTED: "true"})
         self._log.append(self._info.id, new_id(), batch, _above(batch[0]), self._branch)
         self._added += len(batch)
 
@@ -206,10 +212,27 @@ def _open(log: Store, header: Header, ids: dict[str, str]) -> _Arriving:
             info = _make(log, id, header, origin)
         if info is not None:
             ids[header.id] = info.id
-            if made and header.settings:
-                log.write_settings(info.id, header.settings)
-            return _Arriving(log, info, header, made)
+            own = _holding(header.settings) if made else {}
+            if made:
+                log.write_settings(info.id, {**own, IMPORTED: "true"})
+            unknown = (key for key in header.settings if made and key not in own and not key.startswith(_PERMITTING))
+            return _Arriving(log, info, header, made, tuple(unknown))
     raise AssertionError("numbers do not end")
+
+
+def _holding(settings: Mapping[str, str]) -> dict[str, str]:
+    """What of a file's ``settings`` holds here: it permits nothing, and names no profile that is not here."""
+    own: dict[str, str] = {}
+    for key, value in settings.items():
+        is_gone = key == SETTING and value != DEFAULT and not {*names_in(value)} <= {*listed()}
+        if is_gone or key.startswith(_PERMITTING):
+            continue
+        try:
+            Layers().set("session", key, value)
+        except SettingError:
+            continue
+        own[key] = value
+    return own
 
 
 def _with_id(log: Store, id: str) -> SessionInfo | None:

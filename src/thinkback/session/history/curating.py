@@ -56,7 +56,8 @@ class Curator:
         self, text: str, format: str, message: str, metadata: Mapping[str, Any] | None, tags: Iterable[str]
     ) -> tuple[Draft, ...]:
         """Reasoning by hand."""
-        return (Draft("reasoning", drafting.thought(text, format)), *_notes(message, metadata, tags))
+        said = drafting.thought(text, drafting.known_format(format))
+        return (Draft("reasoning", said), *_notes(message, metadata, tags))
 
     def annotate(self, name: str, priority: Priority | str | None, **said: Any) -> tuple[Draft, ...]:
         """A mark on a commit."""

@@ -7,7 +7,9 @@ before. A session that is open goes on with what it has read: open it again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 
 import msgspec
 
@@ -20,6 +22,7 @@ from thinkback.log.redacting import redacted
 from thinkback.model import canonical
 from thinkback.model.commits import Commit
 from thinkback.session.times import Time, microseconds
+from thinkback.stores.office import office_beside
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -46,9 +49,10 @@ class Erasure(msgspec.Struct, frozen=True):
 class StoreCare:
     """Erasing in one log."""
 
-    def __init__(self, log: Store, tenant: str) -> None:
+    def __init__(self, log: Store, tenant: str, place: str = "") -> None:
         self._log = log
         self._tenant = tenant
+        self._place = place
 
     def delete_session(self, name: str, *, dry_run: bool = False) -> Erasure:
         """Forget a session with its branches, and every commit that no other session stands on.
@@ -64,6 +68,7 @@ class StoreCare:
         gone = tuple(_gone(info, commit, True) for hash, commit in own.items() if hash not in held)
         if not dry_run:
             self._log.care.delete_session(info.id)
+            self._forget(own[each.hash] for each in gone)
         return Erasure(gone, (info.name,), dry_run)
 
     def purge(
@@ -133,6 +138,7 @@ class StoreCare:
             time = now()
             stones = {hash: erasing.tombstone(reason, time, rest) for hash, rest in rests.items()}
             self._log.care.erase(family[0].id, {hash: canonical.encode(stone) for hash, stone in stones.items()})
+            self._forget(commit for commit in _by_hash(told).values() if commit.hash in rests)
         names = {info.id: info for info in family}
         losing: dict[str, str] = {}
         gone: dict[str, Gone] = {}
@@ -145,6 +151,14 @@ class StoreCare:
                         gone[commit.hash] = _gone(info, commit, rests[commit.hash] is None)
         return Erasure(tuple(gone.values()), tuple(losing.values()), dry_run)
 
+    def _forget(self, commits: Iterable[Commit]) -> None:
+        """Have a gateway give back nothing of what was erased: its kept answers and sealed responses go, too."""
+        office = office_beside(self._place) if self._place else None
+        if office is not None:
+            tenant = self._tenant if "://" in self._place else Path(self._place).stem
+            with closing(office):
+                office.forget(tenant, {commit.response for commit in commits if commit.response})
+
     def _delete_all(self, dry_run: bool) -> Erasure:
         """Every session; what forks share goes with the last of them."""
         erasures = []
@@ -153,6 +167,7 @@ class StoreCare:
             if not dry_run:
                 for info in family:
                     self._log.care.delete_session(info.id)
+                self._forget(commits.values())
             gone = tuple(_gone(family[0], commit, True) for commit in commits.values())
             erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run))
         return _joined(erasures, dry_run)

@@ -130,7 +130,9 @@ def planned(session: Session, options: Options) -> Plan:
         followed.rotation.begin(session, followed.rotating, is_new=False)  # the profile came in the middle of the turn
     while True:
         try:
-            return plan_of(session, options, with_key=True)
+            plan = plan_of(session, options, with_key=True)
+            plan.leaked_calls = "ask"
+            return plan
         except (ContextRefused, CredentialError, ReplayRefused, SettingError, UnsupportedContent) as error:
             if not followed.rotation.tried or not fail_over(session, error.message):
                 raise

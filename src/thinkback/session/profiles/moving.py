@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 
-from thinkback.session.place import Place, Rulebook
+from thinkback.session.place import Place, Rulebook, same_server
 from thinkback.settings.profiles import Profile
 
 
@@ -49,12 +48,8 @@ def filled(place: Place, book: Rulebook, spot: Spot) -> Place:
             account=place.account,
         )
     theirs = Place(spot.model, spot.endpoint or place.endpoint, spot.base_url)
-    is_same_host = _host(place.address(book)) == _host(theirs.address(book))
+    is_same_host = same_server(place.address(book), theirs.address(book))
     if place.endpoint != theirs.endpoint or not (place.endpoint or is_same_host):
         return place
     key_env = spot.key_env if is_same_host and place.api_key is None else ""
     return msgspec.structs.replace(place, model=place.model or spot.model, key_env=place.key_env or key_env)
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.lower()

@@ -40,6 +40,16 @@ def open_office(place: str | os.PathLike[str], durability: Durability = "full", 
     return SqliteOffice(str(directory / FILE), durability)
 
 
+def office_beside(log: str) -> Office | None:
+    """The office of a gateway whose tenant's log is at ``log``; ``None`` where no gateway keeps anything there."""
+    if log.startswith(SERVER):
+        from thinkback.stores.office.postgres import is_in
+
+        return _on_server(log, "full", 1) if is_in(log) else None
+    directory = Path(log).absolute().parent
+    return open_office(directory) if (directory / FILE).exists() else None
+
+
 def _on_server(url: str, durability: Durability, connections: int) -> Office:
     try:
         from thinkback.stores.office.postgres import PostgresOffice

@@ -6,6 +6,7 @@ Promises and limits as those of SQLite's; its tables are in the schema ``thinkba
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from thinkback.errors import StoreError
 from thinkback.stores import Durability
 from thinkback.stores.migrations import Schema
-from thinkback.stores.office.protocol import Claim, Claimed, KeyRow, Slot, Spent, Use, short
+from thinkback.stores.office.protocol import LABELLED, Claim, Claimed, KeyRow, Slot, Spent, Use, concerns, short
 from thinkback.stores.office.sqlite import check_key, held, key_taken
 from thinkback.stores.postgres.connections import Connection, Pool, transaction
 from thinkback.stores.postgres.schema import migrate
@@ -23,6 +24,12 @@ NEWEST = Schema(
 )
 LOOKS = 20
 
+_ANSWERS = """
+SELECT slot, substring(answer FROM 1 FOR %s) FROM thinkback_gateway.replays
+WHERE tenant = %s AND answer IS NOT NULL ORDER BY slot
+"""
+_DROP_ANSWERS = "DELETE FROM thinkback_gateway.replays WHERE tenant = %s AND slot = ANY(%s)"
+_DROP_CARRIERS = "DELETE FROM thinkback_gateway.carriers WHERE tenant = %s AND response = ANY(%s)"
 _KEY = "SELECT id, digest, ending, tenant, name, terms, created, expires, revoked FROM thinkback_gateway.keys"
 _ADD_KEY = """
 INSERT INTO thinkback_gateway.keys (id, digest, ending, tenant, name, terms, created, expires, revoked)
@@ -59,6 +66,12 @@ WHERE tenant = %s AND scope = %s AND response = ANY(%s) AND until > %s
 """
 
 
+def is_in(url: str) -> bool:
+    """Whether a gateway keeps anything in the database at ``url``."""
+    with closing(Pool(url, "full", 1)) as pool:
+        return pool.run(lambda db: db.execute("SELECT to_regclass('thinkback_gateway.replays')").fetchone()) != (None,)
+
+
 class PostgresOffice:
     """The office in the database at ``url``, made where needed. ``connections`` is how many may be open at once."""
 
@@ -80,6 +93,19 @@ class PostgresOffice:
         """Remove answers and carriers that have run out."""
         sql = "DELETE FROM thinkback_gateway.{} WHERE until <= %s"
         return sum(_change(self._pool, sql.format(table), now) for table in ("replays", "carriers"))
+
+    def forget(self, tenant: str, responses: Iterable[str]) -> int:
+        """Remove the answers and carriers of responses."""
+        wanted = {short(response) for response in responses}
+
+        def forget(db: Connection) -> int:
+            with transaction(db):
+                kept = db.execute(_ANSWERS, (LABELLED, tenant)).fetchall()
+                slots = [slot for slot, answer in kept if concerns(answer, wanted)]
+                gone = db.execute(_DROP_ANSWERS, (tenant, slots)).rowcount
+                return gone + db.execute(_DROP_CARRIERS, (tenant, list(wanted))).rowcount
+
+        return self._pool.run(forget)
 
     def close(self) -> None:
         """Close every connection."""

@@ -7,7 +7,7 @@ few seconds. What is sealed is opaque here. All offices pass one conformance sui
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -176,9 +176,37 @@ class Office(Protocol):
         """Remove answers and carriers that have run out; returns how many."""
         ...
 
+    def forget(self, tenant: str, responses: Iterable[str]) -> int:
+        """Remove the answers and carriers of responses whose content was erased, and the answers of the tenant that
+        do not say which response they are of; returns how many. The bytes are in no file of the office afterwards.
+        """
+        ...
+
     def close(self) -> None:
         """Close every connection; later calls raise ``StoreError``. Twice is no error."""
         ...
+
+
+_LABEL = b"tb-of:"
+
+
+def labelled(sealed: bytes, response: str) -> bytes:
+    """A sealed answer that says which response it is of, so that it can be found without being opened."""
+    return _LABEL + short(response) + sealed
+
+
+def without_label(answer: bytes) -> bytes:
+    """The sealed answer."""
+    return answer[len(_LABEL) + 16 :] if answer.startswith(_LABEL) else answer
+
+
+LABELLED = len(_LABEL) + 16
+"""Bytes of an answer that tell what ``concerns`` looks at."""
+
+
+def concerns(answer: bytes, responses: Collection[bytes]) -> bool:
+    """Whether an answer may be of one of the responses (as ``short`` has them): older ones do not say."""
+    return not answer.startswith(_LABEL) or answer[len(_LABEL) : LABELLED] in responses
 
 
 def short(response: str) -> bytes:

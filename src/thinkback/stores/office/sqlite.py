@@ -15,6 +15,7 @@ from thinkback.errors import StoreError
 from thinkback.stores import Durability
 from thinkback.stores.migrations import Schema
 from thinkback.stores.office.protocol import (
+    LABELLED,
     Answered,
     Claim,
     Claimed,
@@ -24,6 +25,7 @@ from thinkback.stores.office.protocol import (
     Spent,
     UnderWay,
     Use,
+    concerns,
     short,
 )
 from thinkback.stores.sealed import check_text
@@ -61,6 +63,9 @@ _PUT = """
 INSERT INTO carriers (tenant, scope, response, sealed, until) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (tenant, scope, response) DO UPDATE SET sealed = excluded.sealed, until = excluded.until
 """
+_ANSWERS = "SELECT slot, substr(answer, 1, ?) FROM replays WHERE tenant = ? AND answer IS NOT NULL"
+_DROP_ANSWER = "DELETE FROM replays WHERE tenant = ? AND slot = ? RETURNING 1"
+_DROP_CARRIERS = "DELETE FROM carriers WHERE tenant = ? AND response = ? RETURNING 1"
 _GET = "SELECT sealed FROM carriers WHERE tenant = ? AND scope = ? AND response = ? AND until > ?"
 
 
@@ -83,6 +88,17 @@ class SqliteOffice:
                 len(db.execute(f"DELETE FROM {table} WHERE until <= ? RETURNING 1", (now,)).fetchall())
                 for table in ("replays", "carriers")
             )
+
+    def forget(self, tenant: str, responses: Iterable[str]) -> int:
+        """Remove the answers and carriers of responses."""
+        wanted = {short(response) for response in responses}
+        with self._file.write() as db:
+            kept = db.execute(_ANSWERS, (LABELLED, tenant)).fetchall()
+            slots = [slot for slot, answer in kept if concerns(answer, wanted)]
+            gone = sum(len(db.execute(_DROP_ANSWER, (tenant, slot)).fetchall()) for slot in slots)
+            gone += sum(len(db.execute(_DROP_CARRIERS, (tenant, response)).fetchall()) for response in wanted)
+        self._file.empty_journal()
+        return gone
 
     def close(self) -> None:
         """Close every connection."""

@@ -33,7 +33,7 @@ SELECT c.segment, c.position, r.position, n.id, g.base + c.position, c.hash, r.r
     SELECT b.name FROM thinkback.branches AS b
     WHERE b.tenant = c.tenant AND b.family = c.family AND b.session = g.session AND b.segment = c.segment
       AND b.position >= c.position
-    ORDER BY b.position LIMIT 1
+    ORDER BY b.position, b.name LIMIT 1
 )
 FROM thinkback.commits AS c
 JOIN thinkback.commits AS r ON r.tenant = c.tenant AND r.family = c.family AND r.segment = c.segment
