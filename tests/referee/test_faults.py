@@ -145,6 +145,7 @@ def test_genuine_reasoning_can_be_rejected(referee: Referee) -> None:
     referee.push(Step(fault=RejectCarrier()))
     first, second = (post(referee, "deepseek", body("deepseek-v4-pro", *messages)) for _ in range(2))
     assert (400, "rejected as scripted", 200) == (first.status, first.headers["x-referee"], second.status)
+    assert None is first.headers.get("x-referee-wording")
     assert "must be passed back" in str(first.json["error"])
 
 

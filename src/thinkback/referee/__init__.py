@@ -12,6 +12,7 @@ from .chat.profiles import PROFILES, Host, Profile, profile_for
 from .credentials import BAD_KEY
 from .house import KNOWN, LOST, code_word
 from .personas import HOSTS, models_of
+from .played import read_script
 from .script import (
     Call,
     CutAfterBytes,
@@ -60,6 +61,7 @@ __all__ = [
     "judge",
     "models_of",
     "profile_for",
+    "read_script",
     "required_indices",
     "serve",
 ]

@@ -1,9 +1,10 @@
 """The house script: a model that plays a multi-turn tool user with any tools, and proves that it got its notes back.
 
-Its answers follow from the request and the seed alone. In the first thought of a turn it notes a code word derived
-from the user's words; later it can name the code word only by reading it in reasoning that the client returned and
-that the provider would show the model. So "code word amber-417 still known" in an answer proves the replay, and
-"I have lost my notes" proves its absence.
+Its answers follow from the request and the seed alone. In the first thought of a turn it notes a code word derived from
+the user's words; later it can name the code word only by reading it in reasoning that the client returned and that the
+provider would show the model. So "code word amber-417 still known" in an answer proves the replay, and "I have lost my
+notes" proves its absence. It never calls a tool that may execute, write, fetch or spawn: an agent would do what it
+says, with words of the prompt.
 """
 
 from __future__ import annotations
@@ -23,6 +24,19 @@ _THINGS = ("amber", "birch", "cobalt", "dune", "ember", "fern", "garnet", "heron
 _NOTE = re.compile(r"the code word is ([a-z]+-\d{3})")
 _PARALLEL = frozenset({"both", "parallel"})
 _EXCERPT = 200
+# Words of a tool's name, of its parameters' names and of its description that say it does more than look something up.
+_ACTS = frozenset(
+    {
+        "agent", "apply", "bash", "browse", "browser", "click", "cmd", "code", "command", "commands", "create",
+        "creates", "curl", "delegate", "delete", "deletes", "deploy", "download", "downloads", "edit", "edits", "eval",
+        "exec", "execute", "executes", "fetch", "fetches", "http", "install", "interpreter", "kill", "launch",
+        "launches", "modify", "move", "mutate", "navigate", "notebook", "open", "patch", "post", "process", "push",
+        "python", "remove", "removes", "rename", "replace", "request", "run", "runs", "save", "script", "send", "sends",
+        "shell", "spawn", "spawns", "sql", "start", "stdin", "subagent", "submit", "task", "terminal", "update",
+        "updates", "upload", "uri", "url", "urls", "web", "write", "writes",
+    }
+)  # fmt: skip
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def house_step(view: View, seed: int = 0) -> Step:
@@ -38,9 +52,17 @@ def code_word(text: str, seed: int = 0) -> str:
 
 
 def _rounds_wanted(view: View) -> int:
-    if not view.tools or view.choice == "none":
+    tools = [tool for tool in view.tools if not acts(tool)]
+    if not tools or view.choice == "none":
         return 0
-    return 2 if "then" in words_of(view.asked) and len(view.tools) > 1 else 1
+    return 2 if "then" in words_of(view.asked) and len(tools) > 1 else 1
+
+
+def acts(tool: OfferedTool) -> bool:
+    """Whether a tool may do more than look something up, as far as its words say."""
+    properties = tool.parameters.get("properties")
+    told = " ".join((tool.name, tool.description, *(properties if isinstance(properties, dict) else ())))
+    return not _ACTS.isdisjoint(part.lower() for part in _PART.findall(told))
 
 
 def _call_tools(view: View, seed: int) -> Step:
@@ -53,7 +75,7 @@ def _call_tools(view: View, seed: int) -> Step:
     calls = [Call(tool.name, fill_arguments(tool.parameters, about)) for tool, about in chosen]
     names = " and ".join(dict.fromkeys(call.name for call in calls))
     thought = f'The user asks: "{_short(view.asked)}". I need {names} before I can answer.'
-    return Step(reasoning=_think(view, seed, view.rounds, thought), tool_calls=calls)
+    return Step(reasoning=think(view, seed, view.rounds, thought), tool_calls=calls)
 
 
 def _conclude(view: View, seed: int) -> Step:
@@ -64,23 +86,24 @@ def _conclude(view: View, seed: int) -> Step:
     else:
         thought = f'The user says: "{_short(view.asked)}". No tool is needed, I can answer at once.'
     answer = f"Here is what I found: {results}" if results else f'You said: "{_short(view.asked)}"'
-    memory = _memory(view, seed, notes)
+    known = memory(view, seed)
     return Step(
-        reasoning=_think(view, seed, view.steps, thought),
-        text="; ".join(part for part in (answer, memory) if part) + ".",
+        reasoning=think(view, seed, view.steps, thought),
+        text="; ".join(part for part in (answer, known) if part) + ".",
     )
 
 
-def _think(view: View, seed: int, step: int, thought: str) -> str:
-    """The thought with its place in the conversation, so that no two are alike; the first of a turn makes the note."""
+def think(view: View, seed: int, step: int, thought: str) -> str:
+    """A thought with its place in the conversation, so that no two are alike; the first of a turn makes the note."""
     if not view.thinks:
         return ""
     note = "" if step else f" Note to self: the code word is {code_word(view.asked, seed)}."
     return f"Turn {view.turn}, step {step + 1}. {thought}{note}"
 
 
-def _memory(view: View, seed: int, notes: Sequence[str]) -> str:
+def memory(view: View, seed: int) -> str:
     """What the model says about its notes; nothing when it cannot have any."""
+    notes = _notes(view)
     if not view.readable:
         return ""
     if not notes or (view.began and code_word(view.asked, seed) not in notes):
@@ -101,7 +124,7 @@ def _ranked(view: View) -> list[OfferedTool]:
         described = words_of(f"{tool.name.replace('_', ' ')} {tool.description}")
         return tool.name != view.choice, -len(asked_words & set(described))
 
-    return sorted(view.tools, key=rank)
+    return sorted((tool for tool in view.tools if not acts(tool)), key=rank)
 
 
 def _parallel(tools: Sequence[OfferedTool], subjects: Sequence[str]) -> list[tuple[OfferedTool, str]]:

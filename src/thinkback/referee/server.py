@@ -21,10 +21,12 @@ from .house import house_step
 from .jsons import JsonObject, as_object, as_text, compact, strict_loads
 from .persona import Asked, Persona
 from .personas import by_host, make_personas
+from .played import fitted
 from .script import HttpError, RejectCarrier, Script, Step
 from .transmission import Action, Write, transmit_stream, transmit_whole
 from .transport import Connections, Incoming, Reply
 from .verdict import Verdict
+from .wording import is_own
 
 # A server that runs for days must not keep everything it ever saw.
 _KEPT_REQUESTS = 10_000
@@ -57,7 +59,7 @@ class Referee:
 
     ``script`` is consumed one step per accepted request; after it the house script answers. ``pace`` is the pause
     between stream events in seconds. ``seed`` varies code words and ids. ``report`` is called with every exchange,
-    from the thread that serves it.
+    from the thread that serves it. ``drives``: the script is for agents, with patterns for names of tools (``played``).
     """
 
     def __init__(
@@ -68,7 +70,9 @@ class Referee:
         *,
         address: tuple[str, int] = ("127.0.0.1", 0),
         report: Callable[[Exchange], None] | None = None,
+        drives: bool = False,
     ) -> None:
+        self._drives = drives
         self._personas = make_personas()
         self._by_host = by_host(self._personas)
         self._script = deque(script or ())
@@ -192,7 +196,7 @@ class Referee:
         return reply, _exchange(host, incoming, asked.body, verdict, reply.status, asked.model, step)
 
     def _answer(self, persona: Persona, asked: Asked) -> tuple[Reply, Step]:
-        step = self._script.popleft() if self._script else house_step(persona.view(asked), self._seed)
+        step = self._step(persona, asked)
         if isinstance(step.fault, HttpError):
             return _http_error(step.fault), step
         if isinstance(step.fault, RejectCarrier):
@@ -202,6 +206,15 @@ class Referee:
             actions = transmit_stream(rendered, step, self._pace, persona.broken)
             return Reply.stream(actions, rendered.content_type), step
         return Reply(200, {"content-type": rendered.whole_type}, transmit_whole(rendered.whole, step)), step
+
+    def _step(self, persona: Persona, asked: Asked) -> Step:
+        """What the model says: the next step of the script, unless it waits for tools, else the house's."""
+        if self._script and not self._drives:
+            return self._script.popleft()
+        view = persona.view(asked)
+        if self._script and view.tools:
+            return fitted(self._script.popleft(), view, self._seed)
+        return house_step(view, self._seed)
 
     def _digest(self, asked: Asked, step: Step) -> str:
         said = replace(step, fault=None, pace=None, split_every=0)
@@ -216,12 +229,13 @@ def serve(
     pace: float = 0.0,
     seed: int = 0,
     script: Script | None = None,
+    drives: bool = False,
     report: Callable[[Exchange], None] | None = None,
     ready: Callable[[Referee], None] | None = None,
     stop: threading.Event | None = None,
 ) -> None:
     """Serve until ``stop`` is set or the user interrupts; ``ready`` is called once with the serving referee."""
-    with Referee(script, pace, seed, address=(host, port), report=report) as referee:
+    with Referee(script, pace, seed, address=(host, port), report=report, drives=drives) as referee:
         if ready is not None:
             ready(referee)
         try:
@@ -249,6 +263,8 @@ def _at_once(verdict: Verdict) -> Reply:
     # a header has no line breaks and no control characters
     reason = "".join(letter if letter.isprintable() else " " for letter in said)
     named = {"x-referee": reason} if reason else {}
+    if is_own(verdict.message):
+        named["x-referee-wording"] = "own"
     return Reply.json(verdict.status, {} if verdict.body is None else verdict.body, {**verdict.headers, **named})
 
 

@@ -50,7 +50,7 @@ def conversation(model: str, config: JsonObject, steps: list[Step]) -> Talk | No
 
 
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(config=st.sampled_from(_CONFIGS), steps=_STEPS)
 def test_a_faithful_client_is_never_refused(model: str, config: JsonObject, steps: list[Step]) -> None:
     """Whatever a model says, the same thing is accepted when it goes back."""
@@ -58,7 +58,6 @@ def test_a_faithful_client_is_never_refused(model: str, config: JsonObject, step
     assert one is None or (200, "") == one.verdict()
 
 
-@settings(deadline=None)
 @given(model=st.sampled_from(list(MODELS)), config=st.sampled_from(_CONFIGS), steps=_STEPS, data=st.data())
 def test_an_altered_carrier_is_always_refused(
     model: str, config: JsonObject, steps: list[Step], data: st.DataObject
@@ -82,7 +81,6 @@ def test_an_altered_carrier_is_always_refused(
         assert (400, True) == (status, f"messages.{number}.content.{place}" in text)
 
 
-@settings(deadline=None)
 @given(model=st.sampled_from(list(MODELS)), config=st.sampled_from(_CONFIGS[:2]), steps=_STEPS, data=st.data())
 def test_a_thought_taken_out_of_an_open_turn_is_always_missed(
     model: str, config: JsonObject, steps: list[Step], data: st.DataObject

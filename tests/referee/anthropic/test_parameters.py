@@ -133,12 +133,14 @@ def test_opus_5_caps_the_effort_without_thinking() -> None:
 
 @pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "get_weather"}])
 def test_forced_calls_and_thinking_exclude_each_other(choice: JsonObject) -> None:
-    """A forced call is refused while thinking, and on always-thinking models in their own words."""
+    """A forced call is refused beside a budget, and by the models of preserved thinking in their own words."""
     forced: JsonObject = {"tools": [WEATHER], "tool_choice": choice}
     assert (400, FORCED) == verdict("claude-sonnet-4-5", **forced, **MANUAL)
-    assert (400, FORCED) == verdict("claude-opus-4-8", **forced, **ADAPTIVE)
+    for model in ("claude-opus-4-8", "claude-opus-5", "claude-sonnet-5", "claude-haiku-5-5"):
+        assert (200, "") == verdict(model, **forced, **ADAPTIVE)
+    assert (200, "") == verdict("claude-fable-5", **forced)
     assert (200, "") == verdict("claude-sonnet-4-5", **forced)
-    for model in (*ALWAYS, "claude-sonnet-5-5"):
+    for model in {*ALWAYS, "claude-sonnet-5-5"} - {"claude-fable-5"}:
         assert (400, NEVER_FORCED) == verdict(model, **forced)
     assert (200, "") == verdict("claude-haiku-5-5", **forced, **OFF)
 

@@ -206,7 +206,7 @@ def test_redacted_thoughts_follow_the_same_rules() -> None:
 
 
 def test_another_account_did_not_mint_it() -> None:
-    """Before preserved thinking a block of another organisation or host has an invalid signature."""
+    """Before preserved thinking a block of another organisation has an invalid signature."""
     one = talk()
     one.loop(CALLING)
     one.headers["x-api-key"] = "org.second-key"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.referee.anthropic.talk import altered
@@ -322,7 +322,6 @@ def test_a_scripted_refusal_of_a_carrier_is_wrapped() -> None:
     assert list(as_list(one.messages[1]["content"]))
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     chosen=st.sampled_from([(SONNET, MANUAL), (OPUS, ADAPTIVE), (GPT, {}), ("us.deepseek.r1-v1:0", {})]),
     thoughts=st.lists(st.sampled_from(["", "one", f"{REDACTED} two"]), min_size=1, max_size=4),

@@ -112,6 +112,7 @@ def test_a_client_that_leaves_out_a_thought_is_refused(referee: Referee) -> None
     lacking = [step for step in client.steps if step["type"] != "thought"]
     got = post(referee, {"input": [*lacking, said(BERGEN)], "store": False})
     assert (400, "missing at input[1]") == (got.status, got.headers["x-referee"])
+    assert "own" == got.headers["x-referee-wording"]
 
 
 def test_a_history_of_another_making_has_no_notes(referee: Referee) -> None:

@@ -150,7 +150,7 @@ def test_usage_counts_reasoning_within_the_output_and_finds_prefixes() -> None:
     assert (5, {"reasoning_tokens": 3}) == (first["output_tokens"], first["output_tokens_details"])
     items = client.items(THOUGHT, HI)
     later = as_object(client.answer(Step(text="x", usage={"output_tokens": 9}), HI, *items, user("on"))["usage"])
-    assert ({"cached_tokens": 2}, 9) == (later["input_tokens_details"], later["output_tokens"])
+    assert ({"cached_tokens": 2, "cache_write_tokens": 0}, 9) == (later["input_tokens_details"], later["output_tokens"])
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

@@ -89,7 +89,7 @@ def _choice_faults(request: Request) -> Iterator[Verdict]:
         yield refuse(f"tool_choice: Input tag '{kind}' found using 'type' does not match any tag", "unknown choice")
     if kind == "tool" and choice.get("name") not in _names(request):
         yield refuse(f"Tool '{choice.get('name')}' not found in provided tools", "choice of an unknown tool")
-    if kind in _FORCED and (request.thinking_on or request.profile.always_unforced):
+    if kind in _FORCED and (request.mode == MANUAL or request.profile.always_unforced):
         yield refuse(request.profile.forced, "forced call")
 
 

@@ -69,7 +69,7 @@ class Profile:
     """Preserved thinking: its blocks are bound to the conversation, and it checks those that it is given."""
     forced: str = "Thinking may not be enabled when tool_choice forces tool use."
     always_unforced: bool = False
-    """Forced calls are refused whatever the request says about thinking."""
+    """Forced calls are refused whatever the request says about thinking; else only with a budget."""
     pinned: str = "`temperature` may only be set to 1 when thinking is enabled"
     sampling: bool = True
     """Takes temperature, top_p and top_k without thinking."""
@@ -114,7 +114,8 @@ KNOWN_BETAS = frozenset(
 _ADAPTIVE_PINNED = "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode"
 _NEVER_FORCED = "tool_choice forces tool use is not compatible with this model"
 # Which older models read each other's blocks is unconfirmed: here they all do, as no check was made before binding.
-_UNBOUND = frozenset(
+# What one platform minted works on another (platform.claude.com/docs/en/build-with-claude/thinking).
+UNBOUND = frozenset(
     {
         "claude-3-7-sonnet",
         "claude-sonnet-4",
@@ -135,7 +136,7 @@ _UNBOUND = frozenset(
 
 
 def _manual(model: str, date: str, keeps: int = LAST_TURN, efforts: tuple[str, ...] = ()) -> Profile:
-    return Profile(model, f"{model}-{date}", keeps=keeps, efforts=efforts, reads=_UNBOUND)
+    return Profile(model, f"{model}-{date}", keeps=keeps, efforts=efforts, reads=UNBOUND)
 
 
 def _mixed(model: str, *, keeps: int = EVERY_TURN, leads_blank: bool = False) -> Profile:
@@ -144,7 +145,7 @@ def _mixed(model: str, *, keeps: int = EVERY_TURN, leads_blank: bool = False) ->
         types=frozenset({MANUAL, ADAPTIVE, DISABLED}),
         efforts=_TO_MAX,
         keeps=keeps,
-        reads=_UNBOUND,
+        reads=UNBOUND,
         prefill=False,
         counts=True,
         leads_blank=leads_blank,
@@ -157,7 +158,7 @@ def _adaptive(model: str, **fields: object) -> Profile:
         types=frozenset({ADAPTIVE, DISABLED}),
         display="omitted",
         efforts=EFFORTS,
-        reads=_UNBOUND,
+        reads=UNBOUND,
         pinned=_ADAPTIVE_PINNED,
         sampling=False,
         prefill=False,
@@ -167,14 +168,15 @@ def _adaptive(model: str, **fields: object) -> Profile:
 
 
 def _always(model: str, **fields: object) -> Profile:
-    row = _adaptive(model, types=frozenset({ADAPTIVE}), default=ADAPTIVE, forced=_NEVER_FORCED, always_unforced=True)
+    row = _adaptive(model, types=frozenset({ADAPTIVE}), default=ADAPTIVE)
     return dataclasses.replace(row, **fields)  # type: ignore[arg-type]
 
 
 def _preserved(model: str, *reads: str, **fields: object) -> Profile:
     # Blocks of Haiku 5.5 replay on the others.
     readable = frozenset({*reads, "claude-haiku-5-5"})
-    return _always(model, **{"bound": True, "late_system": True, "reads": readable, **fields})
+    row = _always(model, bound=True, late_system=True, reads=readable, forced=_NEVER_FORCED, always_unforced=True)
+    return dataclasses.replace(row, **fields)  # type: ignore[arg-type]
 
 
 _ROWS = (
@@ -201,15 +203,20 @@ _ROWS = (
         # the tail of this text is unconfirmed
         hints={DISABLED: 'To turn thinking off on this model, send "thinking": {"type": "between_tools"}.'},
     ),
-    # That it takes `disabled` and forced calls, and not `enabled`, is unconfirmed. It reads nobody else's blocks.
+    # It takes `disabled`, with efforts up to high, and forced calls. It reads nobody else's blocks.
     _preserved(
-        "claude-haiku-5-5", types=frozenset({ADAPTIVE, DISABLED}), always_unforced=False, reads=frozenset[str]()
+        "claude-haiku-5-5",
+        types=frozenset({ADAPTIVE, DISABLED}),
+        capped={DISABLED: _LEVELS},
+        always_unforced=False,
+        reads=frozenset[str](),
     ),
-    # Of a release note against many reports: that it refuses forced calls as its successors do.
+    # Forced calls were answered by 200, unlike those of its successors.
     _always("claude-fable-5"),
     _preserved("claude-fable-5-1", "claude-opus-5", reads_on_api=frozenset({"claude-opus-5-5"})),
     _preserved("claude-fable-5-2"),
-    _preserved("claude-mythos-5-1"),
+    # As Fable 5.1, but that it does not check what stands before a block.
+    _preserved("claude-mythos-5-1", "claude-opus-5", reads_on_api=frozenset({"claude-opus-5-5"}), bound=False),
     _preserved("claude-mythos-5-2", "claude-fable-5-2"),
 )
 MODELS: MappingProxyType[str, Profile] = MappingProxyType({row.model: row for row in _ROWS})

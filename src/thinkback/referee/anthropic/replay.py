@@ -12,7 +12,7 @@ from .parameters import NO_PREFILL
 from .profiles import MANUAL
 from .refusals import refuse
 from .request import THINKING, Block, Message, Request
-from .trace import PREFIX, Fate, Trace
+from .trace import PREFIX, Fate, Trace, may_read
 
 EXPECTED_THINKING = (
     "messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{kind}`. When `thinking` "
@@ -37,9 +37,9 @@ _NEEDS_BETA = " That setting requires the `thinking-binding-controls-2026-08-01`
 _DIFFERS = {
     "system": " The `system` prompt differs from the one this block was created with.",
     "tools": " The `tools` list differs from the one this block was created with.",
-    # text of the last two unconfirmed
+    # text unconfirmed
     "messages": " The messages before it differ from those this block was created with.",
-    "chain": " An earlier thinking block that it was created with is missing.",
+    "chain": " The `thinking` block that preceded this one when it was created is missing from this request.",
 }
 
 
@@ -93,8 +93,7 @@ def _fault(request: Request, ledger: Ledger, message: Message, block: Block, see
     if answer is not None and answer.calls and not set(answer.calls) & set(message.calls):
         return "moved"
     # Preserved thinking drops what another organisation minted; of older models only "Invalid signature" is known.
-    here = (seal.host, seal.account) == (request.caller.host.name, request.caller.account)
-    return "" if here or request.profile.bound else "foreign carrier"
+    return "" if request.profile.bound or may_read(request, seal) else "foreign carrier"
 
 
 def _invalid(block: Block) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..jsons import JsonObject
 from .ledger import Ledger, Seal
-from .profiles import MODELS
+from .profiles import MODELS, UNBOUND
 from .request import Block, Message, Request
 from .trail import Trail, system_digest, tools_digest
 
@@ -71,6 +71,14 @@ def trace(request: Request, ledger: Ledger) -> Trace:
     return Trace(tuple(fate for message in request.messages for fate in walk.read(message)))
 
 
+def may_read(request: Request, seal: Seal) -> bool:
+    """Whether a block comes from the caller's organisation, or from another platform and is bound to none."""
+    caller = request.caller
+    if seal.host == caller.host.name:
+        return seal.account == caller.account
+    return {seal.model, request.profile.model} <= UNBOUND
+
+
 class _Walk:
     def __init__(self, request: Request, ledger: Ledger) -> None:
         self._request = request
@@ -104,7 +112,8 @@ class _Walk:
         for minted in self._ledger.answers(message):
             chain = list(before)
             for seal in minted.seals:
-                if seal.opaque not in there:
+                # What another platform minted is not known to be missing.
+                if seal.opaque not in there and seal.host == self._request.caller.host.name:
                     yield Fate(message, seal, None, *self._misfit(seal, trails, chain))
                 chain.append(seal.opaque)
 
@@ -113,7 +122,7 @@ class _Walk:
         also = profile.reads_on_api if request.caller.host.api else frozenset()
         if seal.model not in {profile.model, *profile.reads, *also}:
             return MODEL, ""
-        if (seal.host, seal.account) != (request.caller.host.name, request.caller.account):
+        if not may_read(request, seal):
             return ORGANIZATION, ""
         if not profile.bound or not MODELS[seal.model].bound:
             return "", ""

@@ -88,7 +88,8 @@ class Profile:
     switch: Switch = Switch.FIXED
     thinks: bool = True
     """Whether it thinks when the request does not say."""
-    blank_is_missing: bool = False
+    placeholders: tuple[str, ...] = ()
+    """What is taken where reasoning is required, in its place."""
     forbids: frozenset[str] = frozenset()
     forbidden_text: str = ""
     tools_refused: str = ""
@@ -174,6 +175,8 @@ OPENAI = Host(
 _HOSTS = (DEEPSEEK, KIMI, GROQ, MISTRAL, OPENAI)
 HOSTS: MappingProxyType[str, Host] = MappingProxyType({host.name: host for host in _HOSTS})
 
+# Reports differ about the empty text: one gateway saw it refused, a later live test saw it taken.
+_BLANKS = (" ", "")
 _NO_FORCED_CALL = "Thinking mode does not support this tool_choice"
 _NO_FORCED_CALL_KIMI = "tool_choice '{kind}' is incompatible with thinking enabled"
 
@@ -188,6 +191,7 @@ def _deepseek_v4(model: str, *, served: str = "", thinks: bool = True) -> Profil
         model=model,
         served=served,
         requires=Requires.TOOL_TURNS,
+        placeholders=_BLANKS,
         keeps=Keeps.TOOL_TURNS,
         switch=Switch.THINKING,
         thinks=thinks,
@@ -202,7 +206,8 @@ def _kimi(model: str, keeps: Keeps, switch: Switch, *kinds: str, unknown: frozen
         requires=Requires.CALLS,
         keeps=keeps,
         switch=switch,
-        blank_is_missing=True,
+        # Reported: litellm sends a blank.
+        placeholders=(" ",),
         choices_refused=_choices(_NO_FORCED_CALL_KIMI, *kinds),
         temperature=1,
         unknown_parameters=unknown,
@@ -268,6 +273,7 @@ _ROWS = (
         host=DEEPSEEK,
         model="deepseek-v3.2",
         requires=Requires.OPEN_TURN_CALLS,
+        placeholders=_BLANKS,
         switch=Switch.THINKING,
         choices_refused=_choices(_NO_FORCED_CALL, "required", "specified"),
     ),
@@ -278,6 +284,7 @@ _ROWS = (
     _deepseek_v4("deepseek-reasoner", served="deepseek-v4-flash"),
     _kimi("kimi-k2-thinking", Keeps.OPEN_TURN, Switch.FIXED, "required", "specified"),
     _kimi("kimi-k2.6", Keeps.ON_REQUEST, Switch.THINKING, "required", "specified"),
+    _kimi("kimi-k2.7-code", Keeps.ON_REQUEST, Switch.FIXED, "required", "specified"),
     # K3 takes no `thinking` object, so nothing can ask it to keep: that it keeps everything is unconfirmed.
     _kimi("kimi-k3", Keeps.EVERYTHING, Switch.FIXED, "specified", unknown=frozenset({"thinking"})),
     _groq("openai/gpt-oss-120b"),
@@ -300,9 +307,10 @@ _ROWS = (
     _openai("gpt-5.1", "none", "high", thinks=False),
     _openai("gpt-5.4", "none", "xhigh", thinks=False, tools=False),
     _openai("gpt-5.5", "none", "xhigh", tools=False),
-    _openai("gpt-5.6-sol", "none", "max", tools=False),
-    _openai("gpt-6-sol", "none", "max", tools=False),
-    _openai("gpt-6-astra", "low", "max", tools=False),
+    # max is refused here on every model, whatever it takes elsewhere
+    _openai("gpt-5.6-sol", "none", "xhigh", tools=False),
+    _openai("gpt-6-sol", "none", "xhigh", tools=False),
+    _openai("gpt-6-astra", "low", "xhigh", tools=False),
 )
 PROFILES: MappingProxyType[tuple[str, str], Profile] = MappingProxyType(
     {(row.host.name, row.model): row for row in _ROWS}

@@ -1,8 +1,8 @@
 """The rules about reasoning that comes back: required, forbidden, unaltered, its own, and only once.
 
-*Missing* is the provider's rule. *Changed*, *foreign* and *repeated* are stricter than the providers, which cannot
-tell; the ledger can. A message that the ledger does not know was made by the client, or minted elsewhere, and may
-carry any text or a placeholder.
+*Missing* is the provider's rule, and so is the placeholder that is taken instead: providers cannot tell what was lost.
+*Changed*, *foreign* and *repeated* are stricter than they are; the ledger can tell. A message that the ledger does not
+know was made by the client, or minted elsewhere, and may carry any text.
 """
 
 from __future__ import annotations
@@ -30,18 +30,16 @@ class Returned:
 
 
 def missing(request: Request, ledger: Ledger) -> Verdict | None:
-    """Refuse a required reasoning that is absent, null, or a placeholder for one that was minted and is still read."""
+    """Refuse a required reasoning that is absent, null, or blank where no such placeholder is known to be taken."""
     profile = request.profile
     for back in _returned(request, ledger):
         index = back.message.index
         if index not in request.required:
             continue
         value = back.message.reasoning(profile.field)
-        absent = value is None or (profile.blank_is_missing and not value)
+        absent = value is None or not (value.strip() or value in profile.placeholders)
         if absent and not _had_none_to_return(back):
             return _must_be_passed_back(request, index, "missing")
-        if not absent and not (value or "").strip() and index in request.owed and _lost(back):
-            return _must_be_passed_back(request, index, "changed")
     return None
 
 
@@ -95,11 +93,6 @@ def _had_none_to_return(back: Returned) -> bool:
     # Recorded and accepted: an answer for which the model had not thought came back without the field although the
     # request offered tools. Nothing of the kind is recorded for messages with calls.
     return not back.message.calls and any(not mint.reasoning for mint in back.mints)
-
-
-def _lost(back: Returned) -> bool:
-    # Two hosts may give the same short answer; then a placeholder may stand for the other one's.
-    return bool(back.mints) and not back.foreign and all(mint.reasoning and not mint.tagged for mint in back.mints)
 
 
 def _must_be_passed_back(request: Request, index: int, what: str) -> Verdict:

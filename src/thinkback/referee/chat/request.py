@@ -111,11 +111,6 @@ class Request:
         return _REQUIRED[self.profile.requires](self) if self.thinks else frozenset()
 
     @cached_property
-    def owed(self) -> frozenset[int]:
-        """Those of them that must carry the very reasoning they were minted with; others may hold a placeholder."""
-        return self.required & _in_tool_turns(self) if self.profile.requires is Requires.TOOL_TURNS else self.required
-
-    @cached_property
     def visible(self) -> frozenset[int]:
         """Indices of the assistant messages whose reasoning the model gets to read."""
         return _VISIBLE[self.profile.keeps](self) if self.thinks else frozenset()

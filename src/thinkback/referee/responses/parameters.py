@@ -17,7 +17,8 @@ from .request import Request
 
 _KNOWN = frozenset(
     {
-        "background", "context_management", "conversation", "frequency_penalty", "include", "input", "instructions",
+        "background", "client_metadata", "context_management", "conversation", "frequency_penalty", "include", "input",
+        "instructions",
         "max_output_tokens", "max_tool_calls", "metadata", "model", "moderation", "parallel_tool_calls",
         "presence_penalty", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options",
         "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "stop", "store", "stream",

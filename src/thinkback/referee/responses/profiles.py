@@ -88,7 +88,6 @@ def _late(host: str) -> tuple[Profile, ...]:
         Profile(played, "gpt-5.4", efforts=_XHIGH, effort="none", contexts=_BOTH, modes=("standard",), phase=True),
         Profile(played, "gpt-5.5", efforts=_XHIGH, contexts=_BOTH, phase=True),
         *(reading(model, _MAX) for model in ("gpt-5.6", "gpt-5.6-sol", "gpt-5.6-terra", "gpt-5.6-luna")),
-        # Whether these reason by default is unconfirmed.
         *(reading(model, _MAX) for model in ("gpt-6-sol", "gpt-6-luna", "gpt-6.1-terra")),
         *(reading(model, _MAX[1:]) for model in ("gpt-6-astra", "gpt-6.1-sol")),
     )
@@ -120,10 +119,12 @@ _PROFILES = (
     *_late("azure"),
     *_late("codex"),
     *_late("copilot"),
-    _grok("grok-3-mini", ("low", "high"), "low", served="grok-4.3"),
+    _grok("grok-3-mini", ("none", "low", "high"), "low", served="grok-4.3"),
     _grok("grok-4.3", ("none", *_LOW), "medium"),
     _grok("grok-4.5", _LOW, "high"),
-    _grok("grok-4.6", (*_LOW, "xhigh"), "high"),
+    _grok("grok-3", ("none", *_LOW), "medium", served="grok-4.3"),
+    _grok("grok-4.6", _LOW, "high"),
+    _grok("grok-4.7", (*_LOW, "xhigh"), "high"),
     _grok("grok-4.20-reasoning", (), "high"),
     _routed("openai/gpt-6-sol", "openai-responses-v1"),
     _routed("google/gemini-3-flash-preview", "google-gemini-v1"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from ..jsons import JsonObject, as_list, compact
+from ..jsons import JsonObject, as_list, as_object, compact
 from ..persona import Rendered
 from ..streams import CREATED, derived, pieces, slices, sse
 from .answer import ADDED, DELTAS, DONE, WHOLE, Answer, Output, part_of
@@ -96,10 +96,11 @@ def _message(answer: Answer, output: Output) -> Iterator[JsonObject]:
     field = "refusal" if output.refusal else "text"
     said = output.refusal or output.text
     full = part_of(output)
+    beside: JsonObject = {"content_index": 0} if output.refusal else {"content_index": 0, "logprobs": []}
     yield {"type": "response.content_part.added", "content_index": 0, "part": {**full, field: ""}}
     for piece in pieces(said):
-        yield {"type": f"response.{name}.delta", "content_index": 0, "delta": piece}
-    yield {"type": f"response.{name}.done", "content_index": 0, field: said}
+        yield {"type": f"response.{name}.delta", **beside, "delta": piece}
+    yield {"type": f"response.{name}.done", **beside, field: said}
     yield {"type": "response.content_part.done", "content_index": 0, "part": full}
 
 
@@ -124,6 +125,7 @@ def _response(answer: Answer, status: str, output: list[JsonObject]) -> JsonObje
         "background": False,
         "completed_at": CREATED + 1 if status == "completed" else None,
         "error": error,
+        "frequency_penalty": 0.0,
         "incomplete_details": {"reason": answer.incomplete} if ended and answer.incomplete else None,
         "instructions": body.get("instructions"),
         "max_output_tokens": body.get("max_output_tokens"),
@@ -131,6 +133,7 @@ def _response(answer: Answer, status: str, output: list[JsonObject]) -> JsonObje
         "model": request.profile.reported,
         "output": output,
         "parallel_tool_calls": True,
+        "presence_penalty": 0.0,
         "previous_response_id": body.get("previous_response_id"),
         "prompt_cache_key": body.get("prompt_cache_key"),
         "reasoning": _echo(request),
@@ -138,9 +141,9 @@ def _response(answer: Answer, status: str, output: list[JsonObject]) -> JsonObje
         "service_tier": "default",
         "store": request.store,
         "temperature": 1.0,
-        "text": body.get("text") or {"format": {"type": "text"}, "verbosity": "medium"},
+        "text": _text(as_object(body.get("text"))),
         "tool_choice": body.get("tool_choice") or "auto",
-        "tools": as_list(body.get("tools")),
+        "tools": [_tool(as_object(tool)) for tool in as_list(body.get("tools"))],
         "top_logprobs": 0,
         "top_p": 1.0,
         "truncation": "disabled",
@@ -150,6 +153,20 @@ def _response(answer: Answer, status: str, output: list[JsonObject]) -> JsonObje
     }
     removed = transformations(request)
     return {**found, "input_transformations": removed} if removed else found
+
+
+def _text(text: Mapping[str, object]) -> JsonObject:
+    """How the text was asked for, in full."""
+    found: JsonObject = {"format": {"type": "text"}, "verbosity": "medium", **text}
+    format = as_object(found["format"])
+    is_schema = format.get("type") == "json_schema"
+    return {**found, "format": {"description": None, "strict": False, **format} if is_schema else found["format"]}
+
+
+def _tool(tool: Mapping[str, object]) -> JsonObject:
+    """A tool as it was offered, in full: a function is strict unless the request says otherwise."""
+    usual = {"description": None, "parameters": None, "strict": True} if tool.get("type") == "function" else {}
+    return {**usual, **tool}
 
 
 def _echo(request: Request) -> JsonObject:

@@ -110,8 +110,9 @@ class Request:
     @cached_property
     def effort(self) -> str:
         """The effort in force: the last update's, else the parameter, else the model's own."""
-        updates = [item for item in self.items if item.kind == "configuration_update"]
-        updated = as_text(as_object(updates[-1].raw.get("reasoning")).get("effort")) if updates else ""
+        updates = (item.raw.get("reasoning") for item in self.items if item.kind == "configuration_update")
+        said = [effort for update in updates if (effort := as_text(as_object(update).get("effort")))]
+        updated = said[-1] if said else ""
         return updated or as_text(self.reasoning.get("effort")) or self.profile.effort
 
     @property

@@ -17,9 +17,11 @@ _FIELDS: MappingProxyType[str, frozenset[str]] = MappingProxyType(
         "function_call": frozenset({"type", "id", "call_id", "name", "arguments", "status", "namespace", "caller"}),
         "function_call_output": frozenset({"type", "id", "call_id", "output", "status", "caller"}),
         "item_reference": frozenset({"type", "id"}),
-        "configuration_update": frozenset({"type", "id", "reasoning"}),
+        "configuration_update": frozenset({"type", "id", "reasoning", "text"}),
     }
 )
+# What Codex puts on any item, and OpenAI takes.
+_ON_ANY_ITEM = frozenset({"internal_chat_message_metadata_passthrough"})
 # Their insides are not looked at.
 _OTHER_TYPES = frozenset(
     {
@@ -128,7 +130,7 @@ def _faults(request: Request, item: Item) -> Iterator[Verdict]:
             message = f"Invalid value: '{item.kind}'. Supported values are: {', '.join(map(repr, _FIELDS))}."
             yield invalid_value(host, f"{place}.type", message)
         return
-    extra = host.extra_fields if item.kind == "reasoning" else frozenset[str]()
+    extra = _ON_ANY_ITEM | (host.extra_fields if item.kind == "reasoning" else frozenset[str]())
     for name in item.raw:
         if name not in fields | extra:
             yield unknown_parameter(host, f"{place}.{name}")
@@ -187,6 +189,9 @@ def _update(request: Request, item: Item, place: str) -> Iterator[Verdict]:
     for name in as_object(item.raw.get("reasoning")):
         if name != "effort":
             yield unknown_parameter(request.profile.host, f"{place}.reasoning.{name}")
+    for name in as_object(item.raw.get("text")):
+        if name != "format":
+            yield unknown_parameter(request.profile.host, f"{place}.text.{name}")
 
 
 _CHECKS: Mapping[str, Callable[[Request, Item, str], Iterator[Verdict]]] = MappingProxyType(

@@ -29,7 +29,7 @@ def count_usage(step: Step, prompt: int, hit: int) -> JsonObject:
     output = reasoning + sum(len(text.split()) for unit in units for text in _said(unit))
     counted: JsonObject = {
         "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": hit},
+        "input_tokens_details": {"cached_tokens": hit, "cache_write_tokens": 0},
         "output_tokens": output,
         "output_tokens_details": {"reasoning_tokens": reasoning},
         "total_tokens": prompt + output,
