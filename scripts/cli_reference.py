@@ -24,7 +24,15 @@ def page() -> str:
 
 
 def _help(command: click.Command, path: str, parent: click.Context | None) -> list[str]:
-    context = click.Context(command, info_name=path.split()[-1], parent=parent, terminal_width=80, max_content_width=80)
+    # With the settings of a call: a command keeps the help option that it is first asked for.
+    context = click.Context(
+        command,
+        info_name=path.split()[-1],
+        parent=parent,
+        terminal_width=80,
+        max_content_width=80,
+        **command.context_settings,
+    )
     pieces = [f"## `{path}`\n\n```text\n{command.get_help(context).rstrip()}\n```\n"]
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

@@ -9,7 +9,10 @@ import pytest
 
 import thinkback
 from tests.cli.command import KEY, PLACE, Command
+from thinkback.cli.chat.drawing.look import Look
+from thinkback.cli.run import Screen
 from thinkback.model.commits import TurnEnded
+from thinkback.model.deltas import ReasoningDelta, Status
 from thinkback.referee import BAD_KEY, Call, CutAfterBytes, Referee, Stall, Step
 
 
@@ -29,6 +32,20 @@ def test_the_answer_goes_to_standard_output_and_the_reasoning_to_standard_error(
     assert (0, "Then I speak.\n") == (done.code, done.out)
     assert done.err.startswith("First I think.\n")
     assert "\x1b" not in done.err
+
+
+def test_reasoning_that_only_a_closing_tag_ends_goes_to_standard_error(command: Command, referee: Referee) -> None:
+    """A pipe gets the answer alone, and the other stream what the tag made reasoning, once; hidden, nothing."""
+    referee.push(*[Step(text="I weigh it.</think>It is so.")] * 2)
+
+    done = command("run", "Hi", *place(referee))
+    command("settings", "set", "reasoning.includeInResponse", "false")
+    hidden = command("run", "Hi", *place(referee))
+
+    assert (0, "It is so.\n") == (done.code, done.out)
+    assert done.err.startswith("I weigh it.\n")
+    assert 1 == done.err.count("I weigh it.")
+    assert ("It is so.\n", False) == (hidden.out, "weigh" in hidden.err)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +125,18 @@ def test_what_was_thought_before_and_after_a_tool_stands_apart(command: Command,
 
     assert (0, "Done.\n") == (done.code, done.out)
     assert done.err.startswith("I look.\nI see.\n")
+
+
+def test_the_thoughts_of_one_response_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    """A blank line between two of them, also in a file, wherever their pieces end; those of the next one as above."""
+    screen = Screen(Look())
+    for text, index in (("First ", 0), ("thought.", 0), ("", 2), ("Second", 2), (" one.", 2)):
+        screen.show(ReasoningDelta(text, index, "r1"))
+    screen.show(Status("sending"))
+    screen.show(ReasoningDelta("Next.", 0, "r2"))
+    screen.end()
+
+    assert "First thought.\n\nSecond one.\nNext.\n" == capsys.readouterr().err
 
 
 def test_a_denied_turn_says_what_would_let_it_run_and_fails(command: Command, referee: Referee) -> None:

@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "compile": "history.compile",
         "compact": "history.compact",
         "annotate": "history.curate",
+        "reasoning": "history.curate",
         "edit": "history.curate",
         "restore": "history.curate",
         "doctor": "config.doctor",

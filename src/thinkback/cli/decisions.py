@@ -10,6 +10,7 @@ from thinkback.cli import terminal
 
 if TYPE_CHECKING:
     from thinkback.model.plan import Control
+    from thinkback.model.target import Target
     from thinkback.turn.plan import Plan
 
 # How a decision looks: what goes, what stands in, what the provider has anyway, what stays away.
@@ -17,6 +18,20 @@ _STYLES: Mapping[str, terminal.Style] = {"drop": "yellow", "placeholder": "cyan"
 _SAID = {"emitted": "sent", "represented": "sent another way"}
 _HEADINGS = ("block", "kind", "action", "message", "characters", "rule")
 _RIGHT = (3, 4)
+
+
+def rule_text(target: Target) -> str:
+    """The rule row of a target, with a mark where it was guessed or says what nobody has confirmed."""
+    guessed = " (guessed)" if target.guessed else ""
+    return f"rule {target.rule.id}{guessed}" + (", in part unconfirmed" if target.rule.unconfirmed else "")
+
+
+def unconfirmed_lines(target: Target) -> list[str]:
+    """What the rule row of a target says that nobody has confirmed, and how to find out."""
+    if not target.rule.unconfirmed:
+        return []
+    told = [terminal.wrap(f"unconfirmed: {key}: {text}", 2) for key, text in target.rule.unconfirmed.items()]
+    return [*told, f"  to find out: thinkback probe {target.endpoint.id} --model {target.model}"]
 
 
 def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:
@@ -94,6 +109,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "model": target.model,
         "rule": target.rule.id,
         "guessed": target.guessed,
+        "unconfirmed": target.rule.unconfirmed,
         "messages": len(plan.messages),
         "decisions": [msgspec.structs.asdict(decision) for decision in plan.decisions],
         "counts": msgspec.structs.asdict(plan.counts),

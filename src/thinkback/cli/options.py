@@ -6,7 +6,6 @@ What is not given is taken from the last request of the session.
 from __future__ import annotations
 
 import os
-import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from thinkback.cli.places import MAKERS
-from thinkback.errors import NotFoundError
+from thinkback.errors import NotFoundError, ThinkbackError
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_WILD = re.compile(r"[*?[]")
-_HERE = ("localhost", "127.0.0.1")
 DIALECTS = "\b\n" + textwrap.fill(f"Dialects: {', '.join(MAKERS)}.", 76, break_on_hyphens=False)
 """A paragraph for help that names the wire formats."""
 
@@ -183,18 +180,21 @@ def _is_imported(store: SessionStore, info: SessionInfo) -> bool:
 
 
 def _is_known(store: SessionStore, place: Place) -> bool:
-    """Whether an address is this machine's, or one that its endpoint names whole, where nobody else has a place."""
-    from thinkback.rules.urls import host_matches, split_address
+    """Whether an address is the endpoint's own, or stands in a profile of this machine."""
+    from thinkback.session.place import is_home
+    from thinkback.session.profiles import files
 
-    host, path = split_address(place.base_url)
-    if host.partition(":")[0] in _HERE:
-        return True
     try:
         endpoint = store.rulebook.endpoint(place.endpoint)
     except NotFoundError:
         return False
-    whole = (pattern for pattern in endpoint.hosts if not _WILD.search(pattern.partition("/")[0]))
-    return any(host_matches(pattern, host, path) for pattern in whole)
+    own = []
+    for name in files.listed():
+        try:
+            own.append(files.read(name).base_url)
+        except ThinkbackError:  # a profile that cannot be read names no address
+            continue
+    return is_home(place.base_url, endpoint, *own)
 
 
 def place_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,7 @@ import click
 from thinkback.cli import terminal
 
 if TYPE_CHECKING:
-    from thinkback.referee import Exchange, Referee
+    from thinkback.referee import Exchange, Referee, Step
 
 
 @click.command("referee", short_help="Serve a strict stand-in for providers.")
@@ -33,24 +34,50 @@ if TYPE_CHECKING:
     show_default=True,
     help="Pause between the pieces of a stream.",
 )
-def referee_command(host: str, port: int, pace: float) -> None:
+@click.option(
+    "--script",
+    "script",
+    metavar="FILE",
+    type=click.Path(),
+    help="Play the steps of a JSON file to clients that offer tools.",
+)
+def referee_command(host: str, port: int, pace: float, script: str | None) -> None:
     """Serve a strict stand-in for reasoning providers, which enforces their replay rules with their own error texts.
 
     Any key but `bad-key` will do. Each request is reported with its verdict; Ctrl-C ends it.
+
+    By itself the model never calls tools that execute, write, fetch or spawn. An agent that is driven with --script
+    does what the file says: run it where that does no harm.
     """
     from thinkback.errors import NetworkError
     from thinkback.referee import serve
 
+    steps = _steps(script) if script else None
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore SIGINT until told otherwise
         signal.signal(number, lambda *_: stop.set())
     try:
-        serve(host, port, pace=pace, report=_report, ready=_announce, stop=stop)
+        serve(host, port, pace=pace, script=steps, drives=True, report=_report, ready=_announce, stop=stop)
     except OSError as error:
         raise NetworkError(
             f"cannot listen on {host}:{port}: {error.strerror}", next_actions=("choose another one with --port",)
         ) from None
     terminal.out("referee: ended")
+
+
+def _steps(file: str) -> list[Step]:
+    """The script in ``file``. Raises ``SettingError``."""
+    from thinkback.errors import SettingError
+    from thinkback.referee import read_script
+
+    try:
+        return read_script(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise SettingError(
+            f"the script {file} cannot be played: {reason}",
+            next_actions=('write steps such as [{"calls": [{"tool": "read*", "arguments": {"path": "a.txt"}}]}]',),
+        ) from None
 
 
 def _announce(referee: Referee) -> None:

@@ -36,7 +36,7 @@ from thinkback.cli.options import (
 if TYPE_CHECKING:
     from thinkback.cli.chat.drawing.look import Look
     from thinkback.cli.chat.drawing.thinking import Thinking
-    from thinkback.model.deltas import Delta, ReasoningDelta
+    from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified
     from thinkback.session.continuing import ContinuedStream
     from thinkback.session.reply import Reply
     from thinkback.session.session import Session
@@ -172,6 +172,7 @@ def _print_answer(text: str) -> None:
 class Screen:
     """Deltas as they arrive: reasoning on standard error, the answer on standard output if ``live``.
 
+    Text that turns out to be reasoning is shown as such where it was not shown yet: where the answer is not ``live``.
     On a terminal reasoning looks as in the chat; elsewhere it is the text alone.
     """
 
@@ -185,23 +186,26 @@ class Screen:
         self._thinking: Thinking | None = None
         self._open = ""
         self._ends_line = True
+        # The block that was thought last, of the response under way.
+        self._thought = -1
 
     def show(self, delta: Delta) -> None:
         """One delta."""
         from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta
 
         match delta:
-            case ReasoningDelta() if self._surface.draws:
-                self._think(delta)
-            case ReasoningDelta() if self._look.mode != "hidden":
-                self._write(sys.stderr, "reasoning", delta.text)
             case TextDelta() if self.live:
                 self._write(sys.stdout, "answer", delta.text)
             case Reclassified() if self.live:
                 self.end()
                 terminal.note("(what stands above was reasoning)")
+            case ReasoningDelta() | Reclassified() if self._surface.draws and delta.text:
+                self._think(delta)
+            case ReasoningDelta() | Reclassified() if self._look.mode != "hidden":
+                self._think_aloud(delta)
             case Status(state="sending"):
                 self.end()
+                self._thought = -1
             case Status(state="branched"):
                 self.end()
                 terminal.note(terminal.BRANCHED.format(delta.detail))
@@ -222,7 +226,7 @@ class Screen:
             stream.flush()
         self._open, self._ends_line = "", True
 
-    def _think(self, delta: ReasoningDelta) -> None:
+    def _think(self, delta: ReasoningDelta | Reclassified) -> None:
         from thinkback.cli.chat.drawing.look import words_for
         from thinkback.cli.chat.drawing.thinking import Thinking
 
@@ -231,6 +235,18 @@ class Screen:
             self.end()
             self._thinking = Thinking(self._surface, self._look.mode, words_for(self._look), now)
         self._thinking.feed(delta.text, delta.index, now)
+
+    def _think_aloud(self, delta: ReasoningDelta | Reclassified) -> None:
+        """Without a terminal: the text alone, a blank line between thoughts."""
+        from thinkback.model.texts import BETWEEN_THOUGHTS
+
+        text = delta.text
+        if not text:
+            return
+        if self._thought not in (-1, delta.index) and self._open == "reasoning":
+            text = BETWEEN_THOUGHTS + text.lstrip()
+        self._thought = delta.index
+        self._write(sys.stderr, "reasoning", text)
 
     def _write(self, stream: TextIO, what: str, text: str) -> None:
         if self._thinking is not None or self._open != what:

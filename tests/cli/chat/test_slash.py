@@ -10,6 +10,7 @@ from tests.cli.chat.talks import asked, messages, open_chat, say
 from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.table import completions, table
+from thinkback.model.blocks import ThinkingBlock
 from thinkback.referee import Referee, Step
 
 Caught = pytest.CaptureFixture[str]
@@ -34,6 +35,17 @@ def test_an_unknown_command_names_its_neighbours(chat: Chat, capsys: Caught) -> 
 
     assert "there is no command /modle: did you mean /model?" in capsys.readouterr().err
     assert "deepseek-v4-pro" == chat.session.target.model
+
+
+def test_reasoning_by_hand_is_kept_and_sent_to_nobody(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """``/reasoning TEXT`` adds to the log; without a text it says how it is used."""
+    say(chat, "One.", "/reasoning It is the linker's fault.", "Two.", "/reasoning")
+
+    said = capsys.readouterr().err
+    assert ("kept as reasoning" in said, "usage: /reasoning TEXT" in said) == (True, True)
+    thoughts = [commit.value for commit in chat.session.log(kinds=["reasoning"]) if not commit.response]
+    assert [ThinkingBlock("It is the linker's fault.", source_field="parsed")] == thoughts
+    assert "linker" not in str(referee.requests[-1].body)
 
 
 @pytest.mark.parametrize("name", table())

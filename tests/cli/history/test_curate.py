@@ -6,6 +6,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import Command
+from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Commit, Message, Priority
 from thinkback.model.curation import curate
 
@@ -75,3 +76,19 @@ def test_bad_use_is_told(talked: Command) -> None:
     assert 2 == talked("annotate", said, "loud").code
     assert 5 == talked("edit", of_kind(talked, "tool_call").hash, "x").code
     assert before == history(talked)
+
+
+def test_reasoning_by_hand(talked: Command) -> None:
+    """Added to the branch with a note and a tag, from an argument or standard input; no other format is taken."""
+    made = talked("reasoning", "The rain will stop.", "--message", "mine", "--tag", "hunch", "--json").json
+    assert 0 == talked("reasoning", "-", "--format", "thinking", stdin=b"Or not.").code
+    refused = talked("reasoning", "x", "--format", "bogus!!")
+    assert (5, True) == (refused.code, "reasoning cannot have the format 'bogus!!'" in refused.err)
+    thoughts = [
+        (commit.value.thought, commit.value.source_field)
+        for commit in history(talked)
+        if isinstance(commit.value, ThinkingBlock) and not commit.response
+    ]
+    assert [("The rain will stop.", "parsed"), ("Or not.", "thinking")] == thoughts
+    mark = curate(history(talked)).mark(made["hash"])
+    assert ("mine", ["hunch"]) == (mark.message, sorted(mark.tags))

@@ -31,9 +31,16 @@ def test_words_are_taken_out(talked: Command) -> None:
 def test_everything_before_a_time_is_purged(talked: Command) -> None:
     """Nothing where nothing is that old; a time that is none, or no wish at all, is refused."""
     assert "0 commits" in talked("purge", "--before", "2001-01-01").out
-    assert 0 == talked("purge", "--before", "2101-01-01", "--yes").code
+    done = talked("purge", "--before", "2101-01-01", "--yes")
+    assert (0, True) == (done.code, "the names of sessions stay" in done.err)
     assert "Oslo" not in talked("log", "--json").out
     assert 0 == talked("fsck").code
     assert 2 == talked("purge", "--before", "soon").code
     assert 1 == talked("purge").code
-    assert "0 commits" in talked("purge", "--end-user", "nobody").out
+
+
+def test_a_purge_that_matches_nobody_fails(talked: Command) -> None:
+    """It says so, also where it only looks: whoever asked for it would think that all is gone."""
+    for options in ((), ("--dry-run",), ("--yes", "--json")):
+        done = talked("purge", "--end-user", "nobody", *options)
+        assert (2, True) == (done.code, "no turn for the end user 'nobody'" in done.err)

@@ -48,6 +48,18 @@ def test_the_next_request_may_go_elsewhere(talked: Command) -> None:
     assert "drop" in talked("why", "--next", *place).out
 
 
+def test_what_nobody_has_confirmed_of_a_row_is_told(talked: Command) -> None:
+    """The row's doubts stand under it, with the command that settles them; a row without any says nothing."""
+    place = ("--endpoint", "gemini-interactions", "--model", "gemini-3.5-flash")
+    doubt = "that a missing step is refused"
+    told = " ".join(talked("why", "--next", *place).out.split())
+
+    assert f"rule gemini-interactions, in part unconfirmed unconfirmed: open_turn: {doubt}" in told
+    assert "thinkback probe gemini-interactions --model gemini-3.5-flash" in told
+    assert doubt == talked("why", "--next", *place, "--json").json["unconfirmed"]["open_turn"]
+    assert "unconfirmed" not in talked("why", "--next").out
+
+
 def test_a_control_that_cannot_be_sent_is_told(talked: Command) -> None:
     """A setting that the endpoint has no words for is listed with the reason."""
     with thinkback.open(talked.db) as store:

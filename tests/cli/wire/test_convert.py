@@ -134,6 +134,28 @@ def test_an_effort_is_said_in_the_words_of_the_target() -> None:
     assert [("reasoning.effort", "emitted")] == [(c.key, c.state) for c in done.plan.controls]
 
 
+def test_settings_among_the_items_are_settings_of_the_request() -> None:
+    """The last effort among them is that of the request, a trigger is named, and neither is a message."""
+    body = {
+        "model": "gpt-6-sol",
+        "input": [
+            {"role": "user", "content": "Hello?"},
+            {"type": "configuration_update", "reasoning": {"effort": "low"}},
+            {"type": "compaction_trigger"},
+            {"role": "user", "content": "And?"},
+        ],
+    }
+    done = convert(body, Way("openai-responses", "anthropic", model="claude-opus-5"), BOOK, DAY, Settings())
+    sent = json.loads(bytes(done.plan))
+    assert {"effort": "low"} == sent["output_config"]
+    assert ["user", "user"] == [message["role"] for message in sent["messages"]]
+    assert "system" not in sent
+    assert ["compaction_trigger: anthropic has no name for it"] == [
+        left for left in done.left if left.startswith("compaction_trigger")
+    ]
+    assert ["a setting of a request in openai-responses"] * 2 == [it.reason for it in done.plan.decisions]
+
+
 def test_a_parameter_that_the_target_refuses_stays_behind() -> None:
     """A refusal that is known before the network costs the parameter, not the request."""
     done = converted("anthropic", "openai-responses")

@@ -15,6 +15,7 @@ from thinkback.log.transcript import pieces_of
 from thinkback.model.blocks import Media, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Commit, Message
 from thinkback.model.curation import curate
+from thinkback.model.texts import BETWEEN_THOUGHTS
 from thinkback.session.requests import Prompt
 from thinkback.settings.apps import Server
 
@@ -64,6 +65,7 @@ def replayed(commits: Sequence[Commit], workspace: str, *, thoughts: bool) -> It
     """A history as the editor would have seen it: what holds now, in order; ``thoughts`` among it or not."""
     curation = curate(commits)
     known: dict[tuple[str, str], ToolCall] = {}
+    thinking = ""
     answered = {(commit.response, commit.value.id) for commit in commits if isinstance(commit.value, ToolResult)}
     for commit in commits:
         if commit.edit:
@@ -73,7 +75,9 @@ def replayed(commits: Sequence[Commit], workspace: str, *, thoughts: bool) -> It
                 yield from _message(message)
             case ThinkingBlock() as block:
                 if thoughts and block.thought and not (block.is_hidden or block.marker):
-                    yield acp.update_agent_thought_text(block.thought)
+                    goes_on = commit.response != "" and commit.response == thinking
+                    thinking = commit.response
+                    yield acp.update_agent_thought_text(f"{BETWEEN_THOUGHTS if goes_on else ''}{block.thought}")
             case ToolCall() as call:
                 known[commit.response, call.id] = call
                 is_open = (commit.response, call.id) not in answered

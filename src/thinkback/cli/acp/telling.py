@@ -19,6 +19,7 @@ from thinkback.cli.acp.calls import Update
 from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Commit
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
+from thinkback.model.texts import BETWEEN_THOUGHTS
 
 # What a turn does besides, and is worth a note among the thoughts.
 _NOTED = ("continuing", "retrying", "failing_over", "repairing", "compacting", "filling", "budget")
@@ -29,6 +30,8 @@ class Telling:
 
     def __init__(self, client: Any, id: str, workspace: str) -> None:
         self.thoughts = True
+        # The response and the block that was thought last.
+        self._thought = ("", -1)
         self._client = client
         self._id = id
         self._workspace = workspace
@@ -67,7 +70,12 @@ class Telling:
         match delta:
             case ReasoningDelta():
                 if self.thoughts and delta.text:
-                    self._outbox.put_nowait(acp.update_agent_thought_text(delta.text))
+                    goes_on = (
+                        self._thought in (None, (delta.response, delta.index)) or self._thought[0] != delta.response
+                    )
+                    self._thought = delta.response, delta.index
+                    text = delta.text if goes_on else BETWEEN_THOUGHTS + delta.text
+                    self._outbox.put_nowait(acp.update_agent_thought_text(text))
             case TextDelta():
                 if delta.text:
                     self._outbox.put_nowait(acp.update_agent_message_text(delta.text))

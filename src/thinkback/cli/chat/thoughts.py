@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from thinkback.cli import terminal
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Request, Response, surviving
+from thinkback.model.texts import thoughts_of
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
@@ -36,12 +38,14 @@ def of(session: Session) -> list[Thought]:
     used = {commit.response: uses[commit.hash] for commit in commits if commit.hash in uses}
     took = _durations(commits)
     found: dict[str, Thought] = {}
+    told: dict[str, list[ThinkingBlock]] = defaultdict(list)
     for commit in commits:
         block = surviving(commit.value)
         if not isinstance(block, ThinkingBlock) or block.is_hidden or block.marker:
             continue
         before = found.get(commit.response)
-        text = f"{before.text}\n\n{block.thought}" if before is not None and before.text else block.thought
+        told[commit.response].append(block)
+        text = thoughts_of(told[commit.response]) if commit.response else block.thought
         use = used.get(commit.response)
         tokens = (use.reasoning or 0) if use is not None else 0
         share = tokens / use.output if use is not None and use.output else 1.0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import exits, terminal
+from thinkback.cli.decisions import rule_text, unconfirmed_lines
 from thinkback.cli.options import (
     DIALECTS,
     check_place,
@@ -87,9 +88,10 @@ def _write(log: Store, info: SessionInfo, commits: Sequence[Commit], found: Exam
 def _print(session: Session, found: Examination) -> None:
     pen = terminal.pen(sys.stdout)
     target = session.target
-    guessed = " (guessed)" if target.guessed else ""
     terminal.out(pen(f"session {session.name}, next request: {target.endpoint.id} {target.model}", "bold"))
-    terminal.out(pen(f"{target.base_url}, rule {target.rule.id}{guessed}", "dim"))
+    terminal.out(pen(f"{target.base_url}, {rule_text(target)}", "dim"))
+    for line in unconfirmed_lines(target):
+        terminal.out(pen(line, "dim"))
     for finding in found.findings:
         _print_finding(finding, pen)
     if not any(finding.wrong for finding in found.findings):
@@ -114,6 +116,7 @@ def _as_json(session: Session, found: Examination, mended: bool) -> dict[str, An
         "model": target.model,
         "rule": target.rule.id,
         "guessed": target.guessed,
+        "unconfirmed": target.rule.unconfirmed,
         "findings": [{**msgspec.structs.asdict(finding), "wrong": finding.wrong} for finding in found.findings],
         "wrong": any(finding.wrong for finding in found.findings),
         "mended": mended,

@@ -1,4 +1,6 @@
-"""``annotate``, ``edit`` and ``restore``: what is wanted of a commit, and what it is to say. Nothing is overwritten."""
+"""``annotate``, ``reasoning``, ``edit`` and ``restore``: what is wanted of a commit, what was thought besides, and what
+a commit is to say. Nothing is overwritten.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +68,30 @@ def annotate_command(
             )
         )
     _tell(commit, as_json, "annotated")
+
+
+@click.command("reasoning", short_help="Add reasoning by hand.")
+@click.argument("text")
+@click.option("--format", default="parsed", show_default=True, help="Where it is from; another word lists them.")
+@click.option("--message", default="", help="A note for people.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Add a tag; may be repeated.")
+@session_option
+@db_option
+@json_option
+def reasoning_command(
+    text: str, format: str, message: str, tags: tuple[str, ...], session: str, db: str, as_json: bool
+) -> None:
+    """Add TEXT (`-` reads standard input) to the current branch as reasoning, for people and for search.
+
+    No provider is sent it. `thinkback compile --with-reasoning` shows it among the messages.
+    """
+    words = sys.stdin.read() if text == "-" else text
+    with open_line(db, session) as found:
+        commit = found.reasoning(words, format=format, message=message, tags=tags)
+    if as_json:
+        terminal.print_json({"hash": commit.hash, "kind": commit.kind})
+        return
+    terminal.out(f"reasoning {terminal.short(commit.hash)}")
 
 
 @click.command("edit", short_help="Let a commit say something else.")

@@ -9,6 +9,7 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.options import db_option, existing_log, json_option
+from thinkback.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +59,8 @@ def purge_command(
             dry_run,
             yes,
             as_json,
+            f"no turn for the end user {end_user!r} is in this log: nothing was erased" if end_user else "",
+            names_stay=not tenant or bool(end_user or before),
         )
 
 
@@ -83,8 +86,18 @@ def redact_command(
         )
 
 
-def _do(erase: Callable[[bool], Erasure], dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Say what goes, ask, and erase it: there is no way back."""
+def _do(
+    erase: Callable[[bool], Erasure],
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    nobody: str = "",
+    *,
+    names_stay: bool = False,
+) -> None:
+    """Say what goes, ask, and erase it: there is no way back. Raises ``NotFoundError`` that says ``nobody``, if given,
+    where there is nothing.
+    """
     erasure = erase(True)
     if not dry_run and erasure.commits:
         if not yes:
@@ -94,6 +107,8 @@ def _do(erase: Callable[[bool], Erasure], dry_run: bool, yes: bool, as_json: boo
         erasure = erase(False)
     elif not dry_run:
         erasure = erase(False)
+    if not erasure.commits and nobody:
+        raise NotFoundError(nobody, next_actions=("a name counts as it was given, letter by letter",))
     if as_json:
         import msgspec
 
@@ -104,6 +119,8 @@ def _do(erase: Callable[[bool], Erasure], dry_run: bool, yes: bool, as_json: boo
     terminal.out(terminal.clean(f"{terminal.plural(len(erasure.commits), 'commit')}{where} {would}"))
     if dry_run:
         _tell(erasure)
+    if names_stay and erasure.sessions:
+        terminal.note("the names of sessions stay: `thinkback delete` removes a session with its name")
 
 
 def _tell(erasure: Erasure) -> None:

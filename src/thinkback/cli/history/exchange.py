@@ -94,3 +94,7 @@ def import_command(file: str, db: str, as_json: bool) -> None:
         elsewhere = f", its own way here: {', '.join(session.elsewhere)}" if session.elsewhere else ""
         told = f"{session.name}: {terminal.plural(session.commits, 'commit')} added, {made}{elsewhere}"
         terminal.out(terminal.clean(told))
+        if session.left_out:
+            terminal.note(
+                terminal.clean(f"{session.name}: settings that mean nothing here: {', '.join(session.left_out)}")
+            )

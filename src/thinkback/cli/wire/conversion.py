@@ -55,7 +55,7 @@ def convert(body: Mapping[str, Any], way: Way, book: Rulebook, on: str, settings
     target = _target(way, book, on, read.model)
     asked = settings.explicit | {"reasoning.includeInContext"}
     settings = msgspec.structs.replace(settings, include_in_context=True, explicit=asked)
-    done = translate(way.source, target, read.params, settings)
+    done = translate(way.source, target, read.params, settings, read.amid)
     params, left = done.params, done.left
     if way.source != way.target and read.params.get("stream"):
         endpoint = target.endpoint

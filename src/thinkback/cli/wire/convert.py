@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.decisions import control_line
+from thinkback.cli.decisions import control_line, rule_text
 from thinkback.cli.options import DIALECTS, json_option
 from thinkback.cli.wire.decode import read_file
 from thinkback.errors import WireError
@@ -84,9 +84,8 @@ def _body(data: bytes) -> dict[str, Any]:
 
 def _report(converted: Converted) -> list[str]:
     plan = converted.plan
-    guessed = " (guessed)" if plan.target.guessed else ""
     return [
-        f"for {plan.target.endpoint.id} {plan.target.model}, rule {plan.target.rule.id}{guessed}",
+        f"for {plan.target.endpoint.id} {plan.target.model}, {rule_text(plan.target)}",
         *(f"{decision.action} {decision.what}: {decision.reason}" for decision in plan.decisions),
         *map(control_line, plan.controls),
         *(f"not carried over: {left}" for left in converted.left),

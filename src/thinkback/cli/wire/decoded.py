@@ -10,6 +10,7 @@ from typing import Any
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.commits import Failure, Usage
+from thinkback.model.slices import ENDS
 from thinkback.wire.result import ReadResult
 
 Json = dict[str, Any]
@@ -116,6 +117,8 @@ def _order(dialect: str, blocks: Sequence[Block]) -> list[str]:
         name = _name(block)
         hidden = isinstance(block, ThinkingBlock) and block.is_hidden
         blank = isinstance(block, Text) and not block.text.strip() and dialect in _BLANKS_BETWEEN
+        # The end of a text that reasoning takes up to its end, because the tag is never closed.
+        blank = blank or (isinstance(block, Text) and not block.text and block.source_field == ENDS)
         if not hidden and not blank and order[-1:] != [name]:
             order.append(name)
     return order

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pyte
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.cli.chat.drawing.answer import Answer
@@ -56,14 +56,12 @@ def drawn(text: str, size: int, rows: int, columns: int = 30) -> list[str]:
     return lines
 
 
-@settings(max_examples=60)
 @given(texts, st.integers(1, 9))
 def test_it_is_the_same_however_it_was_cut(text: str, size: int) -> None:
     """On a screen with room, pieces leave what the whole leaves."""
     assert drawn(text, len(text) + 1, 100) == drawn(text, size, 100)
 
 
-@settings(max_examples=60)
 @given(texts, st.integers(1, 9), st.integers(3, 8))
 def test_a_low_screen_loses_nothing_and_says_nothing_twice(text: str, size: int, rows: int) -> None:
     """Whatever scrolls away while a block is under way, each letter stands there once."""

@@ -7,7 +7,7 @@ import unicodedata
 
 import pyte
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.cli.chat.drawing.markdown import render
@@ -67,7 +67,6 @@ def test_no_entity_brings_back_what_was_taken_out(entity: str, place: str) -> No
     assert clean(said) == said
 
 
-@settings(max_examples=300)
 @given(st.text("ab#*_`~<>[]()!|-+1.:\\&;\n\t \u202e\x1b語", max_size=80) | st.text(max_size=80))
 def test_no_text_breaks_it_or_the_terminal(text: str) -> None:
     """Any text comes out as rows that fit, with colours as the only escape codes."""
@@ -89,7 +88,6 @@ def letters(said: str) -> list[str]:
 LINES = ("- a", "  - b", "    - c", "> d", ">> e", "| abcdefghij | b |", "|---|---|", "# f", "g h", "", "![a](b", "<a>")
 
 
-@settings(max_examples=200)
 @given(st.text("abc#*`<>[]|- \n", max_size=60) | st.lists(st.sampled_from(LINES)).map("\n".join), st.integers(8, 60))
 def test_no_letter_is_lost(text: str, columns: int) -> None:
     """Marks may go, letters stay, however narrow the terminal."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from thinkback.cli.chat.drawing.column import Column
 from thinkback.cli.chat.drawing.look import Mode
 from thinkback.cli.chat.drawing.surface import Surface
+from thinkback.model.texts import BETWEEN_THOUGHTS
 from thinkback.session.transcripts.ink import Cleaner
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Thinking:
         self._characters += len(text)
         text = self._clean(text)
         if self._index not in (None, index):
-            text = f"\n\n{text.lstrip()}"
+            text = f"{BETWEEN_THOUGHTS}{text.lstrip()}"
         self._index = index
         if self._mode == "full":
             self._write(text)

@@ -1,4 +1,4 @@
-"""``/compact`` and ``/export``: say a long history in fewer words, and take it elsewhere."""
+"""``/compact``, ``/export`` and ``/reasoning``: say a long history in fewer words, take it elsewhere, add a thought."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COMPACT = "compact [--dry-run] [--tail N] [STRATEGY]"
 EXPORT = "export FILE [--format FORMAT] [--with-reasoning] [--complete]"
+REASONING = "reasoning TEXT"
 _STRATEGIES = ("deterministic", "model", "sliding_window", "tool_results", "middle_out")
 
 
@@ -82,6 +83,15 @@ def export(chat: Chat, rest: str) -> None:
     print_exported(done, terminal.clean(file))
 
 
+def reasoning(chat: Chat, rest: str) -> None:
+    """Add reasoning by hand."""
+    text = rest.strip()
+    if not text:
+        raise click.UsageError(f"usage: /{REASONING}")
+    commit = chat.session.reasoning(text)
+    terminal.note(f"kept as reasoning {terminal.short(commit.hash)}; no provider is sent it")
+
+
 def _compact(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
     return [word for word in ("--dry-run", "--tail", *_STRATEGIES) if word not in before]
 
@@ -115,5 +125,6 @@ def _is_one_word(name: str) -> bool:
 
 ROWS = (
     Slash("compact", COMPACT, "Say the earlier part in fewer words; nothing is deleted.", compact, _compact),
+    Slash("reasoning", REASONING, "Add reasoning of your own to the log; no provider is sent it.", reasoning),
     Slash("export", EXPORT, "Write this session to a file.", export, _export, _file),
 )

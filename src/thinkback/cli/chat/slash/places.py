@@ -10,6 +10,7 @@ import click
 from thinkback.cli import terminal
 from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.cli.config import endpoints
+from thinkback.cli.decisions import rule_text
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
@@ -67,8 +68,7 @@ def _tell(chat: Chat) -> None:
         terminal.out(f"{where}, {place.model or 'no model yet: /model NAME'}")
         return
     target = chat.session.target
-    guessed = ", rule guessed" if target.guessed else ""
-    terminal.out(f"{target.endpoint.id} {target.model} ({target.base_url}, rule {target.rule.id}{guessed})")
+    terminal.out(f"{target.endpoint.id} {target.model} ({target.base_url}, {rule_text(target)})")
 
 
 def _known_models(chat: Chat) -> Iterable[str]:
