@@ -89,17 +89,12 @@ def _text(output: Any) -> str:
     return output if isinstance(output, str) else str(output.model_dump_json())
 
 
-_MOVES = (
-    "it puts reasoning that came without a signature into messages of the user, before the answer that it belongs to; "
-    "an answer without a call is not recognised behind them"
-)
 _MODES = (SYNC, ASYNC, STREAMED, ASYNC_STREAMED, STRUCTURED)
 
 
 def _script(name: str, front: str, make: Callable[[Job], Any], lines: str) -> Script:
     shapes = "claude" if front == "anthropic" else ""
-    unserved = {"DeepSeek Messages": _MOVES} if front == "anthropic" else {}
-    return Script(name, front, ("pydantic-ai-slim",), _MODES, partial(_hold, make), lines, unserved, shapes)
+    return Script(name, front, ("pydantic-ai-slim",), _MODES, partial(_hold, make), lines, shapes=shapes)
 
 
 CHAT = _script(

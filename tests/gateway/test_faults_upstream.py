@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -107,6 +108,19 @@ class Odd:
         yield head(length=len(said), kind="application/json")
         for at in range(0, len(said), PIECE):
             yield said[at : at + PIECE]
+
+    def line(self, server: Server, pieces: int) -> Iterator[bytes]:
+        """A line of so many megabytes."""
+        yield head() + b'data: {"id": "c", "choices": [{"index": 0, "delta": {"content": "'
+        for _ in range(pieces):
+            yield b"a" * MIB
+
+    def comments(self, server: Server, pieces: int) -> Iterator[bytes]:
+        """So many megabytes of comments, packed."""
+        packer = zlib.compressobj(wbits=31)
+        yield head().replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
+        for _ in range(pieces):
+            yield packer.compress(b": wait\n\n" * (MIB // 8))
 
     def stream(self, server: Server, pieces: int) -> Iterator[bytes]:
         """So many large events, and the end."""
@@ -215,9 +229,21 @@ def test_endless_stream_is_ended(house: House) -> None:
     """A response that nobody could keep: its client is told, and the upstream's connection is closed."""
     reply = house.talk(["stream 100000"])
 
-    assert "broke off" in told(reply)
+    assert "more than 67108864 bytes" in told(reply)
     assert memory(house, "VmHWM") < 600 * MIB
     assert house.talk(["stream 1"]).is_acknowledged
+
+
+@pytest.mark.parametrize("words", ["line 1000", "comments 1000"])
+def test_a_line_without_end_is_ended_and_leaves_nothing_behind(house: House, words: str) -> None:
+    """A megabyte for each of the words' number: its client is told why, and memory is given back."""
+    assert house.talk(["stream 1"]).is_acknowledged
+    before = memory(house, "VmRSS")
+    reply = house.talk([words])
+
+    assert "more than 67108864 bytes" in told(reply)
+    assert house.talk(["stream 1"]).is_acknowledged
+    assert memory(house, "VmRSS") - before < 128 * MIB
 
 
 def test_slow_client_slows_its_upstream(house: House, odd: Odd) -> None:

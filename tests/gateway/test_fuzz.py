@@ -129,7 +129,7 @@ def _ask_anything(house: House, seed: int, logged: Callable[[], str]) -> None:
     _check(house, reply, spoken, logged(), way)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(seed=SEEDS)
 def test_no_request_breaks_the_gateway(house: House, capfd: pytest.CaptureFixture[str], seed: int) -> None:
     """Bodies of real clients with anything in them, at upstreams that fail in any way."""
@@ -150,7 +150,7 @@ def test_many_requests_break_nothing_and_leave_nothing(house: House, capfd: pyte
 
 
 @schema.parametrize()
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
 def test_every_operation_is_for_who_has_a_key(case: Any, house: House, capfd: pytest.CaptureFixture[str]) -> None:
     """With a key there is no failure of the gateway's own; without one nothing is answered but what is for all."""
     if isinstance(case.body, dict) and "model" in case.body:
@@ -254,7 +254,7 @@ def test_chunks_with_extensions_and_trailers_are_a_body(house: House) -> None:
     assert b"trailer" not in got
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(seed=SEEDS)
 def test_noise_inside_a_request_breaks_nothing(house: House, capfd: pytest.CaptureFixture[str], seed: int) -> None:
     """Bytes changed, doubled and taken away in head and body."""
@@ -292,7 +292,7 @@ def alone() -> Any:
     return made
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(seed=SEEDS)
 def test_no_body_breaks_the_engine(alone: Any, seed: int) -> None:
     """From every dialect to every dialect: what it cannot use, it says so. Anything else would be raised here."""
@@ -308,7 +308,6 @@ def test_no_body_breaks_the_engine(alone: Any, seed: int) -> None:
     assert kept.ended
 
 
-@settings(max_examples=200, deadline=None)
 @given(seed=SEEDS, value=st.sampled_from(["", "tb1.", "tb1.AAAA", "tb1." + "A" * 64]))
 def test_what_reads_requests_refuses_in_its_own_words(seed: int, value: str) -> None:
     """Each part for itself raises errors of ours, or gives something that the next can take."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.gateway.harness.crowd import FRONTS, MODELS, Person, Said, Talk, Upstream, asks, reasoning_in
@@ -192,7 +192,7 @@ def test_two_engines_on_one_log_keep_people_apart(rounds: Sequence[Sequence[Any]
                 each.close()
 
 
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5)
 @given(rounds=ROUNDS)
 def test_tenants_in_one_database_are_kept_apart(postgres: Server, rounds: Sequence[Sequence[Any]]) -> None:
     """Two engines, all tenants in the same tables."""

@@ -39,7 +39,8 @@ def told(error: BaseException) -> Told:
     """What a client reads of ``error``."""
     match error:
         case Refused():
-            return Told(Problem(error.status, error.message, code=error.code), error.retry_after)
+            param = str(error.details.get("param", ""))
+            return Told(Problem(error.status, error.message, code=error.code, param=param), error.retry_after)
         case ProviderError():
             return _of_provider(error)
         case PhaseTimeout():
@@ -47,6 +48,8 @@ def told(error: BaseException) -> Told:
         case NetworkError() if "retry_after" in error.details:
             wait = float(str(error.details["retry_after"]))
             return Told(Problem(503, error.message, code="upstream_resting"), wait)
+        case NetworkError() if "largest" in error.details:
+            return Told(Problem(502, error.message, code="upstream_too_large"))
         case NetworkError():
             return Told(Problem(502, "the upstream cannot be reached, or broke off", code="upstream_unreachable"))
         case CredentialError():

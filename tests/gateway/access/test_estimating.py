@@ -49,3 +49,10 @@ def test_what_was_said_goes_before_what_is_guessed(
         assert (input or 0, output or 0, reasoning or 0) == used[1:]
     else:
         assert guessed == used
+
+
+def test_a_number_below_zero_gives_no_budget_back() -> None:
+    """It says nothing."""
+    assert Use(1, 25, 12, 2) == use_of((-7, -1, -1), Use(1, 25, 12, 2))
+    assert Use(1, 0, 5, 0) == use_of((-7, 5, -1), None)
+    assert Use(1, 25, 10, 0) == estimate(step(Text("x" * 40), usage=Usage(-77, -500, -300)), 100)

@@ -68,7 +68,8 @@ class Gateway:
 
     def __init__(self, place: Path, blind: bool = False) -> None:
         self.office, self.clock, self.pauses = Troubled(place), Clock(), list[float]()
-        self.held = asyncio.Event()
+        self.held, self.resumed = asyncio.Event(), asyncio.Event()
+        self.resumed.set()
         self.once = Idempotency(
             self.office, Sealer(SECRET), keep_for=3600, blind=blind, now=self.clock.micros, pause=self._pause
         )
@@ -78,6 +79,7 @@ class Gateway:
         if seconds == LEASE / 3:
             await self.held.wait()
             self.held.clear()
+        await self.resumed.wait()
         await asyncio.sleep(0)
 
     async def ask(self, engine: Engine, sink: Client | None = None, **changes: Any) -> Client:
@@ -164,11 +166,16 @@ def test_who_asks_meanwhile_gets_the_same_answer(tmp_path: Path) -> None:
         engine.wait = asyncio.Event()
         first = asyncio.ensure_future(gateway.ask(engine))
         await engine.began.wait()
+        for each in (gateway, other):
+            each.resumed.clear()
         others = [asyncio.ensure_future(each.ask(engine)) for each in (gateway, other) for _ in range(4)]
-        while len(gateway.pauses) < 5 or not other.pauses:
+        while len(gateway.pauses) + len(other.pauses) < len(others):
             await asyncio.sleep(0)
         engine.wait.set()
-        assert {b"answer 1"} == {client.body for client in await asyncio.gather(first, *others)}
+        answered = await first
+        for each in (gateway, other):
+            each.resumed.set()
+        assert {b"answer 1"} == {client.body for client in [answered, *await asyncio.gather(*others)]}
         assert 1 == engine.answered
 
     asyncio.run(run())

@@ -153,6 +153,34 @@ def test_what_is_not_safe_is_not_started(command: Command, options: tuple[str, .
     assert "secret@" not in done.err
 
 
+def test_the_start_says_which_upstreams_have_no_key(command: Command) -> None:
+    """With the variable that is not set; those that have one are not named."""
+    file = command.place / "gateway.toml"
+    ways = "".join(
+        f'[upstreams.{name}]\nbase_url = "http://127.0.0.1:1/v1"\nkey_env = "{name.upper()}_KEY"\n'
+        for name in ("house", "yard")
+    )
+    file.write_text(f'[store]\npath = "{command.place / "store"}"\n{ways}')
+    process = subprocess.Popen(
+        command.line("gateway", "--no-auth", "--port", "0", "--config", str(file)),
+        env={**command.environment, "YARD_KEY": "a-key"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(4)]
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+
+    assert "  upstream house: there is no key HOUSE_KEY; set HOUSE_KEY in the environment\n" == said[3]
+    assert "" == rest
+
+
 def test_without_any_configuration_it_serves_and_ends(command: Command, referee: Referee) -> None:
     """Keys of providers from the environment, a log in the user's data directory, Ctrl-C with exit code 0."""
     (rules := command.config / "rules.toml").parent.mkdir()

@@ -70,6 +70,16 @@ def test_reasoning_in_a_token_that_stands_last_comes_before_what_it_led_to() -> 
     assert [HIDDEN, Text("hello"), Text("")] == [draft.value for draft in drafts[2:-1]]
 
 
+def test_text_that_a_client_keeps_in_pieces_is_one_again() -> None:
+    """Clients of Gemini make a part of each event; the last one has the token."""
+    said = Text("hello you", carriers=(Carrier("thought_signature", "sig"),))
+    token = keeper().blocks([HIDDEN, said])
+    pieces = [Text("hel"), Text("lo "), Text("you", carriers=(Carrier("thought_signature", token),))]
+    drafts = reopened(echo(ThinkingBlock("why"), *pieces))
+
+    assert [HIDDEN, said] == [draft.value for draft in drafts[2:-1]]
+
+
 @pytest.mark.parametrize("scope", [OTHER, b""])
 def test_a_token_of_another_scope_is_taken_away(scope: bytes) -> None:
     """With the reasoning that it stood for; text and calls stay."""

@@ -286,3 +286,22 @@ def look(city: str) -> dict[str, str]:
 
 def _with(message: Any, finish: str) -> bytes:
     return json.dumps({"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": finish}]}).encode()
+
+
+def test_tools_that_stay_behind_are_named_in_a_stable_order(referee: Referee) -> None:
+    """However the client orders what it asks for, the header is one."""
+    mine = [{"type": "web_search"}, {"type": "image_generation"}]
+    asked = {"truncation": "auto", "max_tool_calls": 3}
+    left = [
+        ask(
+            engine(Fresh(), referee),
+            "openai-responses",
+            {"model": DEEPSEEK, "input": "Hi.", "tools": tools, **dict(params)},
+        ).headers["thinkback-left-out"]
+        for tools, params in ((mine, [*asked.items()]), (mine[::-1], [*asked.items()][::-1]))
+    ]
+
+    assert left[0] == left[1]
+    assert ["max_tool_calls", "tool image_generation", "tool web_search"] == [
+        each.partition(":")[0] for each in left[0].split("; ") if not each.startswith("truncation")
+    ]

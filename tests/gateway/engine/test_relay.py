@@ -9,6 +9,7 @@ import pytest
 
 from tests.gateway.harness.engines import (
     DEEPSEEK,
+    GRANT,
     JSON,
     KEY,
     PLACES,
@@ -23,6 +24,7 @@ from tests.gateway.harness.engines import (
     question,
 )
 from thinkback.errors import NetworkError
+from thinkback.gateway.grant import OPEN
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Response, TurnEnded
 
@@ -175,3 +177,15 @@ def test_a_client_of_messages_sees_the_thinking_that_it_asks_for(stream: bool) -
 
 def _answer(stream: bool) -> bytes:
     return chunks("Hm.", "Forty-two.") if stream else chat("Forty-two.", "Hm.")
+
+
+def test_who_asks_without_a_key_is_told_which_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On loopback it is theirs to set; with keys of the gateway it is nobody else's business."""
+    monkeypatch.delenv("THINKBACK_TEST_KEY")
+    found = [
+        ask(engine(Plays(lambda _: (200, JSON, [chat("Hi.")])), PLACES), "openai-chat", question(), grant=grant)
+        for grant in (OPEN, GRANT)
+    ]
+
+    assert [502, 502] == [kept.status for kept in found]
+    assert [True, False] == ["THINKBACK_TEST_KEY" in kept.json["error"]["message"] for kept in found]

@@ -67,7 +67,7 @@ def engine_of(settings: Json | None = None) -> tuple[Engine, Plays]:
 def place(made: Engine, exchange: Json, name: str) -> None:
     """Let requests for the model ``name`` go where those of ``exchange`` went."""
     target = target_of(exchange, BOOK)
-    upstream = Upstream(target.endpoint.id, target.base_url, key_env="THINKBACK_TEST_KEY")
+    upstream = Upstream(target.endpoint.id, target.base_url, key_env="THINKBACK_TEST_KEY", stored="pass")
     alias = Alias((To("recorded", target.model),))
     made.configure(msgspec.structs.replace(made.config, upstreams={"recorded": upstream}, models={name: alias}))
 

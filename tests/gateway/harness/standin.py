@@ -14,7 +14,7 @@ from thinkback.gateway.access.keys import missing, unknown
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.grant import OPEN, Grant
 from thinkback.gateway.http.behind import Health, Listed
-from thinkback.gateway.incoming import ClientGone, Incoming, Sink
+from thinkback.gateway.incoming import ClientGone, Front, Incoming, Sink
 from thinkback.gateway.refusals import Refused
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import Metrics
@@ -129,7 +129,7 @@ class Standin:
             await sink.write(EVENT)
         raise StoreError("/home/me/secret.db is locked") if body.get("store") else KeyError("sk-secret")
 
-    def models(self, grant: Grant) -> list[Listed]:
+    def models(self, grant: Grant, front: Front, asked: str = "") -> list[Listed]:
         """Two models."""
         return [Listed("fast", "house"), Listed("deepseek/deepseek-v4-pro", "deepseek", 1_790_000_000, 1000, 100)]
 

@@ -9,12 +9,13 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gateway.harness.running import Running, read_all, read_until, request, running
 from tests.gateway.harness.standin import EVENT, KEY, PIECE
 from thinkback.gateway.http.body import DEEPEST, too_deep
+from thinkback.gateway.http.connections import IDLE
 
 KEEP = {"header_timeout": 0.3, "body_timeout": 0.3, "max_body": 4096, "write_timeout": 0.5}
 
@@ -213,7 +214,6 @@ def test_too_many_connections_are_told_to_come_again() -> None:
                 connection.close()
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 400))
 def test_no_bytes_break_the_server(house: Running, data: bytes, cut: int) -> None:
     """Noise in place of a request, inside one, and behind a part of one."""
@@ -272,3 +272,15 @@ def test_open_files_do_not_grow(house: Running) -> None:
     house.chat()
 
     assert files() <= before + 4
+
+
+def test_no_address_holds_all_connections_idle() -> None:
+    """The oldest that does nothing ends; others that came later are served."""
+    with running(server={"max_connections": 100, "header_timeout": 20}) as gateway:
+        held = [gateway.connect() for _ in range(IDLE + 1)]
+        try:
+            assert b"" == read_all(held[0])
+            assert 200 == gateway.chat().status
+        finally:
+            for connection in held:
+                connection.close()

@@ -184,8 +184,8 @@ BODY = json.dumps({"do": "echo", "text": "\u00e9" * 500}).encode()
 @pytest.mark.parametrize(
     ("encoding", "packed"),
     [
-        ("gzip", gzip.compress(BODY)),
-        ("GZIP", gzip.compress(BODY)),
+        ("gzip", gzip.compress(BODY, mtime=0)),
+        ("GZIP", gzip.compress(BODY, mtime=0)),
         ("deflate", zlib.compress(BODY)),
         ("deflate", zlib.compress(BODY, wbits=-15)),
         ("identity", BODY),
@@ -199,7 +199,9 @@ def test_a_packed_body_is_unpacked(house: Running, encoding: str, packed: bytes)
     assert BODY == house.behind.incoming[before].body
 
 
-@pytest.mark.parametrize("packed", [gzip.compress(BODY)[:-9], gzip.compress(BODY) + b"x", b"no gzip", b"", BODY[:20]])
+@pytest.mark.parametrize(
+    "packed", [gzip.compress(BODY, mtime=0)[:-9], gzip.compress(BODY, mtime=0) + b"x", b"no gzip", b"", BODY[:20]]
+)
 def test_a_broken_packing_is_refused(house: Running, packed: bytes) -> None:
     """Cut short, with something behind it, or no gzip at all."""
     assert 400 == house.ask("/v1/chat/completions", packed, headers={"content-encoding": "gzip"}).status
@@ -304,3 +306,48 @@ def test_without_keys_everybody_here_comes_in() -> None:
     with running(server={"no_auth": True}) as house:
         assert 200 == house.ask("/v1/chat/completions", {}, key=None).status
         assert 200 == house.ask("/v1/chat/completions", {}, key="sk-anything").status
+
+
+def test_two_credentials_are_refused(house: Running) -> None:
+    """Which of them counts would be for each part on the way to say."""
+    lines = f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\nAuthorization: Bearer x\r\n"
+    got = house.raw(f"{lines}Connection: close\r\n\r\n".encode())
+
+    assert got.startswith(b"HTTP/1.1 400")
+    assert b"two Authorization headers" in got
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/responses"])
+def test_a_websocket_is_refused_at_once(house: Running, path: str) -> None:
+    """With the status that makes a client go on over HTTP."""
+    sent = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13", "sec-websocket-key": "eA=="}
+    reply = house.ask(path, headers=sent)
+
+    assert (426, "HTTP/1.1") == (reply.status, reply.headers["upgrade"])
+    assert 405 == house.ask(path).status
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/v1/models", *dict(PATHS)])
+def test_head_and_options_are_answered_everywhere(house: Running, path: str) -> None:
+    """HEAD has no body, OPTIONS says the methods."""
+    head, options = house.ask(path, method="HEAD"), house.ask(path, method="OPTIONS", key=None)
+
+    assert (200, b"", 204) == (head.status, head.body, options.status)
+    assert "OPTIONS" in options.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    ("path", "page", "status"),
+    [("/none", "root", 404), ("/v1/none", "root", 404), ("/healthz", "health", 200), ("/v1/models", "models", 200)],
+)
+def test_every_request_has_a_line_in_the_log(
+    capfd: pytest.CaptureFixture[str], path: str, page: str, status: int
+) -> None:
+    """Also where nothing is: the path is told then."""
+    with running(logs={"level": "info", "format": "json"}) as house:
+        id = house.ask(path).headers["x-request-id"]
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    told = [line for line in lines if line["event"] == "request"]
+
+    assert [(id, "GET", page, status)] == [(line["id"], line["method"], line["page"], line["status"]) for line in told]
+    assert (path if status == 404 else None) == told[0].get("path")

@@ -82,3 +82,29 @@ def test_name_of_another_keys_response_is_not_known(referee: Referee) -> None:
 
     assert 400 == ask(made, "openai-responses", body, grant=Grant("k2")).status
     assert 200 == ask(made, "openai-responses", body).status
+
+
+CALLED = (
+    {"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c1", "output": "7 degrees"},
+)
+ANSWERED = ({"role": "assistant", "content": "Hm."}, {"role": "user", "content": "And what did you think?"})
+
+
+@pytest.mark.parametrize("recording", ["full", "off"])
+@pytest.mark.parametrize("behind", [(), CALLED, ANSWERED])
+def test_name_of_another_keys_reasoning_stays_away_from_the_shared_account(
+    referee: Referee, behind: tuple[dict[str, Any], ...], recording: Any
+) -> None:
+    """The account holds what all keys asked there, so the upstream would know it: no place of it goes on."""
+    made = engine(Fresh(), referee)
+    first = ask(made, "openai-responses", {"model": OPENAI, "input": "Why is the sky blue?"})
+    thought = next(item for item in first.json["output"] if item["type"] == "reasoning")
+    items = [{"role": "user", "content": "Hm."}, named(thought), *behind]
+    before = len(referee.requests)
+    body = {"model": OPENAI, "input": items, "tools": [TOOL]}
+    kept = ask(made, "openai-responses", body, grant=Grant("k2", recording=recording))
+    sent = json.dumps([seen.body for seen in referee.requests[before:]])
+
+    assert 200 == kept.status
+    assert thought["id"] not in sent

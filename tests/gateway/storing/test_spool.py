@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.gateway.harness.steps import SECRET, Recorder, entries
@@ -72,7 +72,7 @@ def test_what_was_kept_is_stored_as_it_was(tmp_path: Path, store: Store, recorde
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4), st.text(max_size=20))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 def test_any_step_comes_back(tmp_path: Path, texts: list[str], tenant: str) -> None:
     """Whatever is said in it, and to whomever it belongs."""
     step = Step("id", tuple(Draft("user", Message(text)) for text in texts), 5)
@@ -190,7 +190,6 @@ def test_a_file_that_was_cut_off_gives_all_before_the_cut(tmp_path: Path) -> Non
         assert [] == list(directory.glob("*.spool"))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_record_hinders_no_other(tmp_path_factory: pytest.TempPathFactory, draw: st.DataObject) -> None:
     """One byte changed anywhere, often in a head: at most the step that it is of is lost, and put aside."""

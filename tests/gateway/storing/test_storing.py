@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.gateway.harness.offices import Clock
@@ -58,7 +58,7 @@ def test_a_step_goes_into_the_log_or_into_the_spool(tmp_path: Path, store: Store
     storing.close()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(["step", "trouble", "well", "drain", "restart", "wait"]), max_size=40))
 def test_whatever_happens_every_step_is_stored_once_and_in_order(
     tmp_path_factory: pytest.TempPathFactory, acts: list[str]

@@ -29,12 +29,17 @@ def estimate(step: Step, asked: int) -> Use | None:
     if not is_response:
         return None
     reasoning = max(usage.reasoning or 0, _tokens(reasoned))
-    return Use(1, usage.input or _tokens(asked), max(usage.output or 0, _tokens(said) + reasoning), reasoning)
+    return Use(
+        1, max(usage.input or 0, 0) or _tokens(asked), max(usage.output or 0, _tokens(said) + reasoning), reasoning
+    )
 
 
 def use_of(said: tuple[int | None, int | None, int | None], guessed: Use | None) -> Use:
-    """One request, with the input, output and reasoning tokens that were said, else with those that are guessed."""
-    input, output, reasoning = said
+    """One request, with the input, output and reasoning tokens that were said, else with those that are guessed.
+
+    A number below zero says nothing: it would give a budget back.
+    """
+    input, output, reasoning = (None if count is not None and count < 0 else count for count in said)
     if output is None and guessed is not None:
         return guessed
     return Use(1, input or 0, output or 0, reasoning or 0)

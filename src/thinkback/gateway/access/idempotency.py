@@ -22,7 +22,16 @@ from thinkback.errors import StoreError
 from thinkback.gateway.incoming import Incoming, Notes, Sink
 from thinkback.gateway.refusals import Refused
 from thinkback.gateway.secrets.sealing import Sealer
-from thinkback.stores.office.protocol import Answered, Claimed, Office, Otherwise, Slot, UnderWay
+from thinkback.stores.office.protocol import (
+    Answered,
+    Claimed,
+    Office,
+    Otherwise,
+    Slot,
+    UnderWay,
+    labelled,
+    without_label,
+)
 from thinkback.wire.writing import Problem
 
 T = TypeVar("T")
@@ -30,6 +39,7 @@ Respond = Callable[[Incoming, Sink], Awaitable[None]]
 
 HEADER = "idempotency-key"
 SETTINGS = "thinkback-set"
+RESPONSE = "thinkback-response"
 LONGEST_KEY = 255
 LARGEST = 8 << 20
 """Bytes of an answer that is kept; of a larger one it is kept that there was one."""
@@ -130,8 +140,10 @@ class Idempotency:
         async def keep(kept: _Kept) -> None:
             sealed = self._sealer.seal_bytes(msgspec.msgpack.encode(kept), _scope(slot))
             until = self._now() + _micros(self._keep_for)
+            response = kept.headers.get(RESPONSE, "")
+            answer = labelled(sealed, response) if response else sealed
             try:
-                await self._run(self._office.replays.finish, slot, owner, sealed, until)
+                await self._run(self._office.replays.finish, slot, owner, answer, until)
             except StoreError:
                 # the client gets its answer all the same; who asks again meanwhile waits for the claim to end
                 sink.notes.degraded = "store"
@@ -161,7 +173,7 @@ class Idempotency:
             return  # it ends by itself
 
     def _opened(self, slot: Slot, sealed: bytes) -> _Kept:
-        data = self._sealer.open_bytes(sealed, _scope(slot))
+        data = self._sealer.open_bytes(without_label(sealed), _scope(slot))
         if data is None:
             raise Refused(409, "idempotency_lost", "what was answered before cannot be read any more")
         kept = msgspec.msgpack.decode(data, type=_Kept)

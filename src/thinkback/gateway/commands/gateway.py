@@ -119,8 +119,12 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
 def _serve(start: Start, config: Config) -> int:
     from thinkback.gateway.http.listening import address_of, bind
     from thinkback.gateway.running import server, workers
+    from thinkback.gateway.upstreams.routing import without_key
+    from thinkback.rules import load_rulebook
+    from thinkback.session.config import user_rule_files
 
     advice = _check_keys(config)
+    keyless = without_key(config, load_rulebook(user_rule_files()))
     sock = bind(config.server)
     url = address_of(sock)
 
@@ -129,6 +133,8 @@ def _serve(start: Start, config: Config) -> int:
         click.echo(f"  OpenAI clients: {url}/v1   Anthropic and Gemini clients: {url}")
         if advice:
             click.echo(advice)
+        for name, error in keyless.items():
+            click.echo(f"  upstream {name}: {'; '.join((error.message, *error.next_actions[:1]))}")
 
     if config.server.workers > 1:
         return workers.supervise(start, config, sock, ready)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from thinkback.errors import NotFoundError, SettingError
+from thinkback.gateway.config import naming
 from thinkback.gateway.config.schema import Alias, Config, Server, Store, Upstream
 from thinkback.gateway.headers import CREDENTIALS, HOP_BY_HOP, is_name, is_value
+from thinkback.gateway.incoming import Front
 from thinkback.rules import Rulebook
 from thinkback.rules.urls import normalise_url
 from thinkback.settings.values import flatten, parse
@@ -53,6 +55,8 @@ def check(config: Config) -> Iterator[Fault]:
         yield from _upstream(f"upstreams.{quoted(name)}", upstream)
     for name, alias in config.models.items():
         yield from _alias(f"models.{quoted(name)}", name, alias, config)
+    for front in config.routing.defaults.keys() - set(get_args(Front)):
+        yield Fault(f"routing.defaults.{quoted(front)}", "", f"is no front; use one of: {', '.join(get_args(Front))}")
     yield from _settings("settings", config.settings)
 
 
@@ -66,6 +70,10 @@ def check_places(config: Config, rulebook: Rulebook) -> Iterator[Fault]:
             if target.upstream not in config.upstreams:
                 where = f"models.{quoted(name)}.targets[{at}].upstream"
                 yield from _place(where, target.upstream, rulebook, "upstream of this file and no endpoint")
+    for front, usual in config.routing.defaults.items():
+        if usual not in config.upstreams:
+            where = f"routing.defaults.{front}"
+            yield from _place(where, usual, rulebook, "upstream of this file and no endpoint")
 
 
 def _place(path: str, name: str, rulebook: Rulebook, what: str) -> Iterator[Fault]:
@@ -175,6 +183,8 @@ def _alias(path: str, name: str, alias: Alias, config: Config) -> Iterator[Fault
             yield Fault(f"{path}.fallbacks[{at}]", "", "there is no alias of this name under [models]")
         elif name in _reached(fallback, config.models):
             yield Fault(f"{path}.fallbacks[{at}]", "", "leads back to this alias")
+    for behind, reason in naming.faults(name, alias):
+        yield Fault(f"{path}{behind}", "", reason)
     yield from _settings(f"{path}.settings", alias.settings)
 
 

@@ -75,7 +75,12 @@ class Timeouts(msgspec.Struct, frozen=True):
 
 
 class Upstream(msgspec.Struct, frozen=True):
-    """A place to send requests to: an endpoint of the catalogue, an address of one's own, or both."""
+    """A place to send requests to: an endpoint of the catalogue, an address of one's own, or both.
+
+    ``stored``: what becomes of requests of keys that name what the account there keeps (files, conversations).
+    ``leaked_calls``: what becomes of calls that leak into reasoning, where the rule knows of it: they stay text, or are
+    passed to the client as calls.
+    """
 
     endpoint: str = ""
     base_url: str = ""
@@ -84,6 +89,8 @@ class Upstream(msgspec.Struct, frozen=True):
     account: str = ""
     headers: Mapping[str, str] = {}
     proxy: str = ""
+    stored: Literal["refuse", "pass"] = "refuse"
+    leaked_calls: Literal["text", "pass"] = "text"
 
 
 class To(msgspec.Struct, frozen=True):
@@ -103,9 +110,13 @@ class Alias(msgspec.Struct, frozen=True):
 
 
 class Routing(msgspec.Struct, frozen=True):
-    """``allow_catalogue``: clients may ask for ``endpoint/model`` without an alias."""
+    """``allow_catalogue``: clients may ask for ``endpoint/model`` without an alias.
+
+    ``defaults`` has the upstream for each front that is asked for names which mean nothing else.
+    """
 
     allow_catalogue: bool = True
+    defaults: Mapping[str, str] = {}
     breaker_failures: Count = 5
     breaker_cooldown: Seconds = 30
 

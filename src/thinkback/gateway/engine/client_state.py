@@ -41,7 +41,9 @@ class Minted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one token holds: ``value`` is the provider's own opaque value, or ``blocks`` are neutral ones."""
+    """What one token holds: ``value`` is the provider's own opaque value, or ``blocks`` are neutral ones. With neither
+    it stands for a signature that the provider did not give.
+    """
 
     origin: Origin
     response: str
@@ -55,10 +57,6 @@ class _Kept(NamedTuple):
 
     place: int
     blocks: tuple[Block, ...]
-
-
-_ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(State)
 
 
 class Keeper:
@@ -80,6 +78,13 @@ class Keeper:
             known = self._sealed[value] = self._token(State(self._origin, self._response, value, minted=self._minted))
         return known
 
+    def unsigned(self) -> str:
+        """The token for reasoning that came without a signature: it says whose it is, and nothing more."""
+        known = self._sealed.get("")
+        if known is None:
+            known = self._sealed[""] = self._token(State(self._origin, self._response, minted=self._minted))
+        return known
+
     def blocks(self, blocks: Sequence[Block]) -> str:
         """The token for blocks that the client's dialect has no place for; empty where nothing of them goes back."""
         if not any(carriers_of(block) or isinstance(block, ThinkingBlock) for block in blocks):
@@ -87,7 +92,7 @@ class Keeper:
         return self._token(State(self._origin, self._response, blocks=tuple(blocks), minted=self._minted))
 
     def _token(self, state: State) -> str:
-        return self._seal(_ENCODER.encode(state))
+        return self._seal(canonical.encode(state))
 
 
 def holds_tokens(body: bytes) -> bool:
@@ -160,7 +165,16 @@ def _opened_response(group: list[Draft], open: Open, bare: Callable[[str], str])
             blocks.append(block)
     if not found and len(blocks) == len(rest):
         return [header, *(block_draft(block, header.response, at) for at, block in enumerate(blocks))]
-    return _drafts(header, _merged(blocks, kept), found)
+    return _drafts(header, _merged(_plain(header, blocks, found), kept), found)
+
+
+def _plain(header: Draft, blocks: list[Block], found: Sequence[State]) -> list[Block]:
+    """``blocks`` as the client wrote them, without wire objects that are not of the dialect they were minted in."""
+    value = header.value
+    assert isinstance(value, Response)
+    if not found or found[0].origin.dialect == value.origin.dialect:
+        return blocks
+    return [msgspec.structs.replace(block, wire="") if isinstance(block, Text) else block for block in blocks]
 
 
 def _drafts(header: Draft, blocks: Sequence[Block], found: Sequence[State]) -> list[Draft]:
@@ -183,7 +197,7 @@ def _drafts(header: Draft, blocks: Sequence[Block], found: Sequence[State]) -> l
 
 def _replaced(block: Block, carrier: Carrier, state: State | None) -> Block | None:
     """``block`` with the value that the token stands for, else without; ``None`` where nothing of it is left."""
-    if state is not None and state.value:
+    if state is not None and (state.value or (carrier.kind == "signature" and not state.blocks)):
         return _with_value(block, carrier, state.value)
     return None if isinstance(block, ThinkingBlock) else _with_value(block, carrier, None)
 
@@ -193,7 +207,8 @@ def _with_value(block: Block, carrier: Carrier, value: str | None) -> Block:
     if value is None:
         left = tuple(kept for kept in block.carriers if kept != carrier)
         return msgspec.structs.replace(block, carriers=left, wire="")
-    carriers = tuple(Carrier(kept.kind, value) if kept == carrier else kept for kept in block.carriers)
+    changed = (Carrier(kept.kind, value) if kept == carrier else kept for kept in block.carriers)
+    carriers = tuple(kept for kept in changed if kept.value)
     wire = block.wire.replace(carrier.value, value)
     if isinstance(block, ThinkingBlock) and block.signature == carrier.value:
         return msgspec.structs.replace(block, carriers=carriers, wire=wire, signature=value)
@@ -214,14 +229,17 @@ def _merged(blocks: Sequence[Block], kept: Sequence[_Kept]) -> list[Block]:
         merged = [None if is_told else block for is_told, block in zip(told, blocks, strict=True)]
     taken: set[int] = set()
     for place, opened in reversed(kept):
-        echoed = (_echo(merged, block, taken, place) for block in opened)
-        at = min(place, next((echo for echo in echoed if echo is not None), place))
+        at = min(place, next((at for block in opened for at in _begins(merged, block, taken, place)), place))
         for block in opened:
             echo = _echo(merged, block, taken, place)
             if echo is not None:
                 merged[echo] = block
                 taken.add(id(block))
                 at = echo + 1
+            elif (run := _run(merged, block, taken)) is not None:
+                merged[run.start : run.stop] = [block, *[None] * (len(run) - 1)]
+                taken.add(id(block))
+                at = run.stop
             elif not isinstance(block, Text | ToolCall) or (isinstance(block, Text) and not block.text.strip()):
                 # Behind the last text rather than in front: a token does not stand last.
                 is_last = isinstance(block, Text) and at == place == len(merged) - 1
@@ -229,6 +247,30 @@ def _merged(blocks: Sequence[Block], kept: Sequence[_Kept]) -> list[Block]:
                 merged.insert(at, block)
                 at += 1
     return [block for block in merged if block is not None]
+
+
+def _begins(merged: Sequence[Block | None], kept: Block, taken: Set[int], place: int) -> Iterator[int]:
+    """Where the client's own words for ``kept`` begin, if it has any."""
+    echo = _echo(merged, kept, taken, place)
+    run = _run(merged, kept, taken) if echo is None else None
+    if echo is not None:
+        yield echo
+    elif run is not None:
+        yield run.start
+
+
+def _run(merged: Sequence[Block | None], kept: Block, taken: Set[int]) -> range | None:
+    """The texts in a row that are a text in pieces, as a client keeps it that makes a part of each event."""
+    said = kept.text.strip() if isinstance(kept, Text) else ""
+    start, text = 0, ""
+    for at, block in enumerate(merged if said else ()):
+        if not isinstance(block, Text) or id(block) in taken:
+            start, text = at + 1, ""
+            continue
+        text += block.text
+        if text.strip() == said:
+            return range(start, at + 1)
+    return None
 
 
 def _echo(merged: Sequence[Block | None], kept: Block, taken: Set[int], place: int) -> int | None:
@@ -278,7 +320,7 @@ def _read(data: bytes | None) -> State | None:
     if data is None:
         return None
     try:
-        return _DECODER.decode(data)
+        return canonical.decode(data, State)
     except msgspec.DecodeError:
         return None
 

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Protocol, assert_never
 
 from thinkback.drive.agenda import Agenda
@@ -17,6 +18,7 @@ from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.sync import net_error, now
 from thinkback.errors import NetworkError, StoreError
+from thinkback.gateway.engine.apart import Apart
 from thinkback.model.commits import Commit, Step
 from thinkback.model.deltas import Delta
 from thinkback.turn import events
@@ -24,7 +26,9 @@ from thinkback.turn.machine import Turn
 from thinkback.turn.plan import Plan
 
 LARGEST = 64 * 2**20
-"""Bytes that one response may have: it is held in memory until it is stored."""
+"""Bytes that one response may have, so also one line of it: it is held in memory until it is stored."""
+PIECE = 64 * 1024
+"""Bytes that are read in one go; then whoever else waits for the loop has a turn."""
 
 
 class Relay(Protocol):
@@ -38,15 +42,16 @@ class Relay(Protocol):
         """A piece of its body, before it is read."""
         ...
 
-    async def deltas(self, deltas: Sequence[Delta]) -> None:
-        """What was read of it."""
+    async def deltas(self, deltas: Sequence[Delta], size: int = 0) -> None:
+        """What was read of it, out of ``size`` bytes."""
         ...
 
 
 class Driver:
     """One exchange. Cancelling ``run`` ends it as interrupted; what arrived is stored.
 
-    ``phases`` gets the seconds to the first byte of the last attempt, and from there to its end.
+    ``phases`` gets the seconds to the first byte of the last attempt, and from there to its end. ``received`` counts
+    the bytes of its body; ``refused`` says why no more of them are taken.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Driver:
         executor: Executor,
         body_of: Callable[[Plan], bytes],
         phases: dict[str, float],
+        apart: Apart,
     ) -> None:
         self._agenda = Agenda(turn)
         self._relay = relay
@@ -68,7 +74,11 @@ class Driver:
         self._executor = executor
         self._body_of = body_of
         self._phases = phases
-        self._received = 0
+        self._apart = apart
+        self.received = 0
+        self.refused: NetworkError | None = None
+        # Bytes that were read since something came of them.
+        self._unread = 0
         # Nobody reads any more; what is left is to be stored.
         self._is_over = False
 
@@ -81,7 +91,7 @@ class Driver:
         except BaseException as cause:  # the client left, or a fault of ours: what arrived is stored
             if not isinstance(cause, StoreError) and agenda.outcome is None:
                 self._is_over = True
-                agenda.interrupt(now())
+                await self._apart(self.received, partial(agenda.interrupt, now()))
                 await self._perform_all()
             raise
         assert agenda.outcome is not None
@@ -116,12 +126,15 @@ class Driver:
 
     async def _store(self, command: events.Append) -> None:
         commits = await self._append(command.step)
-        self._agenda.tell(events.Appended(command.id, tuple(commits), now()))
+        await self._tell(events.Appended(command.id, tuple(commits), now()))
         self._agenda.done()
+
+    async def _tell(self, event: events.Event) -> None:
+        await self._apart(self.received, partial(self._agenda.tell, event))
 
     async def _send(self, command: events.Send) -> None:
         agenda, relay, plan = self._agenda, self._relay, command.plan
-        self._received = 0
+        self.received = self._unread = 0
         body = self._body_of(plan)
         began, first = time.monotonic(), 0.0
         try:
@@ -137,20 +150,30 @@ class Driver:
                 async for piece in response.body:
                     first = first or time.monotonic()
                     self._count(piece)
-                    if answers:
-                        await relay.piece(piece)
-                    deltas = agenda.feed(events.Bytes(command.id, piece, now()))
-                    if deltas:
-                        await relay.deltas(deltas)
-            agenda.tell(events.Closed(command.id, now()))
+                    for at in range(0, len(piece), PIECE):
+                        await self._take(command, piece[at : at + PIECE], answers)
+            await self._tell(events.Closed(command.id, now()))
         except NetworkError as error:
             agenda.tell(net_error(command.id, error))
         if first:
             self._phases["first_byte"], self._phases["stream"] = first - began, time.monotonic() - first
 
+    async def _take(self, command: events.Send, piece: bytes, answers: bool) -> None:
+        """Pass a piece on and read it; what comes without a pause leaves the loop to others in between."""
+        before, self._unread = self._unread, self._unread + len(piece)
+        if answers:
+            await self._relay.piece(piece)
+        size = self._unread
+        deltas = await self._apart(size, partial(self._agenda.feed, events.Bytes(command.id, piece, now())))
+        if deltas:
+            self._unread = 0
+            await self._relay.deltas(deltas, size)
+        if before // PIECE != size // PIECE:
+            await asyncio.sleep(0)
+
     def _count(self, piece: bytes) -> None:
-        self._received += len(piece)
-        if self._received > LARGEST:
-            raise NetworkError(
-                f"the response has more than {LARGEST} bytes", details={"phase": "network", "permanent": True}
-            )
+        self.received += len(piece)
+        if self.received > LARGEST:
+            details = {"phase": "network", "permanent": True, "largest": LARGEST}
+            self.refused = NetworkError(f"the response of the upstream has more than {LARGEST} bytes", details=details)
+            raise self.refused

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from thinkback.drive.http import AsyncTransport
 from thinkback.gateway.config.schema import Config
+from thinkback.gateway.engine.apart import Apart
 from thinkback.gateway.engine.settings import Effective
 from thinkback.gateway.recognition.histories import Histories
 from thinkback.gateway.recognition.withheld import Withheld
@@ -52,6 +53,7 @@ class Engine:
         self.effective = Effective()
         self.histories = Histories()
         self.executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-store")
+        self.apart = Apart()
         self._writing = Writing(logs.of, self.executor)
 
     def configure(self, config: Config) -> None:
@@ -72,6 +74,7 @@ class Engine:
 
     async def close(self) -> None:
         """Close the logs, after what is being stored."""
+        await asyncio.to_thread(self.apart.close)
         await asyncio.to_thread(self.executor.shutdown)
         self.storing.close()
         self.logs.close()

@@ -13,11 +13,13 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import msgspec
+
 from thinkback.drive.http import Timeouts
 from thinkback.drive.sync import now
 from thinkback.errors import CredentialError, NetworkError, ProviderError, ThinkbackError
 from thinkback.gateway.access.estimating import estimate
-from thinkback.gateway.engine import planning, showing
+from thinkback.gateway.engine import naming, planning, showing
 from thinkback.gateway.engine.asked import Asked, check_length, read
 from thinkback.gateway.engine.driver import Driver
 from thinkback.gateway.engine.engine import Engine
@@ -25,11 +27,13 @@ from thinkback.gateway.engine.facts import read_body, read_facts
 from thinkback.gateway.engine.relay import Relay
 from thinkback.gateway.engine.showing import Showing, shown_as
 from thinkback.gateway.engine.taking_up import TakenUp, take_up
+from thinkback.gateway.grant import OPEN
 from thinkback.gateway.incoming import ClientGone, Incoming, Notes, Sink
 from thinkback.gateway.problems import told
-from thinkback.gateway.recognition import conversation
+from thinkback.gateway.recognition import conversation, references
 from thinkback.gateway.upstreams.breakers import is_of_the_place
 from thinkback.gateway.upstreams.routing import Choice
+from thinkback.log.protocol import Entry
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Step
 from thinkback.session.fresh import new_id
@@ -55,6 +59,8 @@ class _Exchange:
     _taken: TakenUp
     _showing: Showing
     _choice: Choice
+    _driver: Driver
+    _kept_there: tuple[str, ...]
 
     def __init__(self, engine: Engine, incoming: Incoming, sink: Sink) -> None:
         self._engine = engine
@@ -72,7 +78,9 @@ class _Exchange:
             native=lambda plan: self._showing.is_native(plan),
             shown=lambda plan: self._showing.shown(plan),
             seal=lambda plan: self._showing.keeper(plan).value,
+            sign=lambda plan: self._showing.keeper(plan).unsigned,
             headers=self._headers,
+            apart=engine.apart,
         )
 
     async def run(self) -> None:
@@ -103,6 +111,10 @@ class _Exchange:
         self._notes.failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
         self._notes.reason = error.message if isinstance(error, CredentialError | NetworkError) else ""
         problem, retry_after = told(error)
+        if isinstance(error, CredentialError) and self._incoming.grant.key == OPEN.key:
+            # who asks without a key, on loopback, is who has to set it
+            remedy = "; ".join((error.message, *error.next_actions))
+            problem = msgspec.structs.replace(problem, message=f"{problem.message}: {remedy}")
         await self._relay.fail(problem, retry_after, is_told=isinstance(error, ProviderError))
 
     def _read(self) -> None:
@@ -111,6 +123,8 @@ class _Exchange:
         facts = read_facts(incoming.front, body, model=incoming.model, streams=incoming.streams)
         check_length(facts, self._config.limits.max_messages)
         self._notes.model = facts.model
+        naming.check_models(incoming.grant, incoming.front, body)
+        self._kept_there = naming.kept(incoming.grant, incoming.front, body)
         self._relay.streams, self._relay.hides_counts = facts.streams, facts.hides_counts
         self._asked = read(incoming, body, facts, self._engine.sealer)
         report = front(incoming.front).reports
@@ -121,7 +135,9 @@ class _Exchange:
     async def _send(self) -> None:
         facts, history = self._asked.facts, self._taken.history
         origins = conversation.last_origins(history)
-        choice = self._engine.router.choose(facts.model, self._incoming.grant, origins, facts.end_user)
+        choice = self._engine.router.choose(
+            facts.model, self._incoming.grant, origins, facts.end_user, self._incoming.front
+        )
         self._choice = choice
         ask = Ask(
             plan=self._plan,
@@ -132,7 +148,7 @@ class _Exchange:
         )
         self._turn = Turn(history, ask, new_id, random.random)
         limits = self._config.timeouts
-        driver = Driver(
+        driver = self._driver = Driver(
             self._turn,
             self._relay,
             lambda plan: self._engine.transport(choice.current.place.proxy),
@@ -141,20 +157,27 @@ class _Exchange:
             self._engine.executor,
             lambda plan: planning.body_of(plan, self._incoming),
             self._notes.phases,
+            self._engine.apart,
         )
         await self._finish(await driver.run())
 
     def _plan(self) -> Plan:
         """The next request, to where it goes now."""
         route, engine = self._choice.current, self._engine
-        plan, self._left = planning.planned(self._asked, self._taken, route, engine.effective, self._config.settings)
+        if not route.passes_stored and self._incoming.grant.key != OPEN.key:
+            naming.check_kept(self._kept_there, route.upstream)
+            references.check(self._taken.known.drafts)
+        plan, left = planning.planned(self._asked, self._taken, route, engine.effective, self._config.settings)
+        self._left = (*left, *self._showing.left(plan))
         self._notes.upstream, self._notes.served = route.name, route.target.model
         self._notes.attempts += 1
         return plan
 
     async def _count(self) -> None:
         """The tokens that the request would have, estimated."""
-        self._choice = self._engine.router.choose(self._asked.facts.model, self._incoming.grant)
+        self._choice = self._engine.router.choose(
+            self._asked.facts.model, self._incoming.grant, front=self._incoming.front
+        )
         body = canonical.encode({"input_tokens": self._plan().counts.effective})
         await self._relay.document(200, body)
 
@@ -163,7 +186,7 @@ class _Exchange:
         if result is not None:
             _note_use(self._notes, result, self._choice)
         if outcome.error is not None or result is None:
-            error = outcome.error or RuntimeError("the turn brought no response")
+            error = self._driver.refused or outcome.error or RuntimeError("the turn brought no response")
             if is_of_the_place(error):
                 self._choice.failed()
             await self._fail(error)
@@ -181,16 +204,21 @@ class _Exchange:
         """Store a step of the turn, with that by which its response is found again."""
         started = time.monotonic()
         engine, grant, scope = self._engine, self._incoming.grant, self._asked.scope
-        sightings = conversation.sightings(self._taken.known, step, scope, self._named)
+        commits, entry = await engine.apart(self._driver.received, partial(self._recorded, step))
         if grant.withholds:
             keep = partial(engine.withheld.keep, step, grant.tenant, scope)
             if await engine.storing.asked(partial(engine.in_thread, keep)) is None:
                 self._notes.degraded = "store"
-        self._notes.guessed = estimate(step, len(self._incoming.body)) or self._notes.guessed
-        commits = await self._taken.recorder.append(step, sightings)
+        await self._taken.recorder.store(commits, entry)
         self._brought += sum(len(commit.payload) for commit in commits)
         self._notes.phases["store"] = time.monotonic() - started
         return commits
+
+    def _recorded(self, step: Step) -> tuple[list[Commit], Entry]:
+        """The commits of a step, and how they are stored."""
+        self._notes.guessed = estimate(step, len(self._incoming.body)) or self._notes.guessed
+        sightings = conversation.sightings(self._taken.known, step, self._asked.scope, self._named)
+        return self._taken.recorder.sealed(step, sightings)
 
     def _named(self, response: str) -> str:
         """The id by which a client may go on from a response; empty where its dialect has no such thing."""

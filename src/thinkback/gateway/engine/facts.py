@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from thinkback.errors import WireError
+from thinkback.gateway.engine.repeated import check_keys
 from thinkback.model import canonical
 from thinkback.model.target import lookup
 from thinkback.turn.translation import google
@@ -87,7 +88,7 @@ _SHAPES: Mapping[str, Mapping[str, _Kind]] = {
 
 
 def read_body(data: bytes) -> dict[str, Any]:
-    """The JSON object that a request is. Raises ``WireError`` for what is none, or has too many levels."""
+    """The JSON object that a request is. Raises ``WireError`` for what is none, has too many levels, or a key twice."""
     try:
         body = canonical.decode(data)
     except msgspec.DecodeError as error:
@@ -96,6 +97,7 @@ def read_body(data: bytes) -> dict[str, Any]:
         raise WireError("the request is no JSON object", next_actions=("send one JSON object",))
     if is_too_deep(data, body):
         raise WireError("the request has too many levels", next_actions=("send objects and lists less deep",))
+    check_keys(data, body)
     return body
 
 

@@ -19,6 +19,7 @@ from thinkback.gateway.headers import of_dialect
 from thinkback.gateway.incoming import Incoming
 from thinkback.gateway.recognition import references
 from thinkback.gateway.upstreams.routing import Route
+from thinkback.log.erasing import END_USER
 from thinkback.model.target import Settings, Target, merge, merge_headers
 from thinkback.settings import snapshot
 from thinkback.turn.dialects import dialect, front
@@ -30,7 +31,7 @@ _INCLUDE = "reasoning.includeInContext"
 
 
 class Planned(NamedTuple):
-    """``left`` names what the client asked for and this place cannot be."""
+    """``left`` names what the client asked for and this place cannot be, each once, in the order of the alphabet."""
 
     plan: Plan
     left: tuple[str, ...]
@@ -42,19 +43,23 @@ def planned(
     """The request to ``route``; ``defaults`` are the settings of the gateway. Raises what ``translate`` raises."""
     target, incoming = route.target, asked.incoming
     settings = _settings(asked, route, effective, defaults)
-    translated = translate(incoming.front, target, _params(asked, taken), settings)
+    translated = translate(incoming.front, target, _params(asked, taken), settings, asked.request.amid)
     if incoming.front != target.endpoint.dialect:
         references.check(taken.known.drafts)
     params = _with_options(asked, target, translated.params)
     plan, refused = plan_without_refused(taken.history, target, translated.settings, params)
     plan.settings = snapshot(translated.settings)
+    if asked.facts.end_user:
+        plan.remarks[END_USER] = asked.facts.end_user
     if taken.missing:
         plan.remarks["not_found"] = "; ".join(f"{at}: {why}" for at, why in taken.missing)
     if target.endpoint.stream_path:
         plan.streams = asked.facts.streams
     plan.headers = _headers(plan, route, incoming)
     plan.authenticator = route.authenticator
-    return Planned(plan, (*translated.left, *refused))
+    plan.leaked_calls = route.leaked_calls
+    tools = (f"tool {control.value}: {control.reason}" for control in plan.controls if control.key == "tools")
+    return Planned(plan, tuple(sorted({*translated.left, *refused, *tools})))
 
 
 def body_of(plan: Plan, incoming: Incoming) -> bytes:

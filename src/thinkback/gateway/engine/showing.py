@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from thinkback.drive.sync import now
 from thinkback.gateway.engine import client_state
 from thinkback.gateway.engine.asked import Asked
 from thinkback.gateway.incoming import Front, Notes
@@ -23,6 +24,9 @@ _SHOWN_AS: Mapping[Front, str] = {
     "anthropic": "msg_",
     "gemini": "",
 }
+# Those whose streams have one block after another: what becomes known behind the last one has no place.
+_IN_A_ROW: frozenset[Front] = frozenset({"anthropic", "openai-responses"})
+_BEHIND_TEXT = "opaque values that arrive behind the text: a stream has no place for them, and nothing is recorded"
 
 
 class Showing:
@@ -40,7 +44,9 @@ class Showing:
 
     def is_native(self, plan: Plan) -> bool:
         """Whether the client is given the upstream's own bytes."""
-        return plan.target.endpoint.dialect == self._asked.incoming.front and plan.wanted.include_in_response
+        rewrites = plan.leaked_calls == "pass" and plan.target.rule.leaked_calls
+        speaks = plan.target.endpoint.dialect == self._asked.incoming.front
+        return speaks and plan.wanted.include_in_response and not rewrites
 
     def shown(self, plan: Plan) -> Shown:
         """What a writer of the client's dialect is told of the response to ``plan``."""
@@ -55,7 +61,16 @@ class Showing:
             state=self.keeper(plan).blocks if takes else _no_state,
             block=exchange.block,
             request=self._asked.request.params,
+            now=lambda: now() // 1_000_000,
+            recorded=self._asked.incoming.grant.records,
         )
+
+    def left(self, plan: Plan) -> tuple[str, ...]:
+        """What of the response to ``plan`` the client may not be given, and nobody else keeps."""
+        asked = self._asked
+        if asked.incoming.front not in _IN_A_ROW or asked.incoming.grant.records or self.is_native(plan):
+            return ()
+        return (_BEHIND_TEXT,) if asked.facts.streams and asked.facts.takes_reasoning else ()
 
     def keeper(self, plan: Plan) -> client_state.Keeper:
         """Seals what the response to ``plan`` brings, for its client to keep."""

@@ -23,6 +23,7 @@ from thinkback.gateway.http.answers import Answer, answer_of
 from thinkback.gateway.http.arrays import ArraySink
 from thinkback.gateway.http.behind import Behind
 from thinkback.gateway.http.body import check_text, read_body
+from thinkback.gateway.http.connections import OFFER
 from thinkback.gateway.http.origins import Origins
 from thinkback.gateway.http.routes import GETS, Route
 from thinkback.gateway.http.scraping import check_scraper
@@ -119,6 +120,8 @@ class App:
             self._check(scope, asked, found=route is not None)
             if asked.method == "OPTIONS":
                 await _write(sink, self._origins.preflight(asked.headers, asked.route.methods))
+            elif asked.method == "HEAD" and known.page == "respond":
+                await _write(sink, Answer(200, {"allow": ", ".join(known.methods)}, b""))
             elif known.page == "respond":
                 await self._respond(scope, asked, receive, sink)
             else:
@@ -140,9 +143,17 @@ class App:
         if refused is not None and not (asked.route.page in ("health", "ready", "metrics") and refused.status == 503):
             raise refused
         self._origins.check(scope["headers"], asked.headers, asked.method)
+        if sum(name == b"authorization" for name, _ in scope["headers"]) > 1:
+            raise Refused(400, "two_credentials", "there are two Authorization headers: send one")
+        if (
+            asked.method == "GET"
+            and asked.route.page == "respond"
+            and asked.headers.get(OFFER, "").lower() == "websocket"
+        ):
+            raise Refused(426, "no_websocket", "there is no WebSocket at this path: send a POST")
         if not found:
             raise Refused(404, "not_found", f"there is nothing at {asked.path[:200]}")
-        if asked.method not in (*asked.route.methods, "OPTIONS"):
+        if asked.method not in (*asked.route.methods, "HEAD", "OPTIONS"):
             raise Refused(405, "method_not_allowed", f"{asked.method} is not a method of this path")
 
     async def _page(self, scope: Mapping[str, Any], asked: Asked) -> Answer:
@@ -159,7 +170,7 @@ class App:
         if route.page == "root":
             return pages.json({"name": "thinkback gateway", "openapi": "/openapi.json"})
         grant = await self._admit(scope, asked)
-        listed = self._behind.models(grant)
+        listed = self._behind.models(grant, route.front, route.model)
         if route.page == "models":
             return pages.models(route.front, listed)
         return pages.model(route.front, listed, route.model)
@@ -254,6 +265,8 @@ class App:
         if sink.started:
             return
         answer = answer_of(asked.route.front, problem, retry_after)
+        if problem.status == 426:
+            answer = answer._replace(headers={**answer.headers, "upgrade": "HTTP/1.1"})
         if problem.status == 405:
             answer = answer._replace(headers={**answer.headers, "allow": ", ".join(asked.route.methods)})
         try:
@@ -270,7 +283,7 @@ class App:
         ended = "" if sink.ended else sink.gone or "gateway"
         if asked.route.page == "respond":
             self.metrics.request(asked.route.front, sink.status, took, notes, ended=ended)
-        level = "error" if sink.status >= 500 else "info" if asked.route.page == "respond" else "debug"
+        level = "error" if sink.status >= 500 else "info"
         if self._log.wants(level):
             self._log.line(level, "request", line_of(asked, sink, took, ended))
 
@@ -297,6 +310,7 @@ def line_of(asked: Asked, sink: ResponseSink, took: float, ended: str) -> dict[s
         "front": asked.route.front,
         "page": asked.route.page,
         "method": asked.method,
+        "path": asked.path[:200] if sink.status == 404 else "",
         "status": sink.status,
         "seconds": took,
         "bytes": sink.sent,

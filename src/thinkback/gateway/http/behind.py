@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.grant import Grant
-from thinkback.gateway.incoming import Incoming, Sink
+from thinkback.gateway.incoming import Front, Incoming, Sink
 
 
 class Listed(NamedTuple):
@@ -44,8 +44,8 @@ class Behind(Protocol):
         """Answer one request. An error that is raised before the sink was started is told by the server."""
         ...
 
-    def models(self, grant: Grant) -> list[Listed]:
-        """What may be asked for with ``grant``."""
+    def models(self, grant: Grant, front: Front, asked: str = "") -> list[Listed]:
+        """What may be asked for with ``grant`` at ``front``; of one that is ``asked`` for, that one or nothing."""
         ...
 
     async def health(self) -> Health:

@@ -25,6 +25,10 @@ LONGEST_URL = 16 * 1024
 OVER = 64
 """Connections beyond the most whose requests are still told why; further ones are closed at once."""
 KEEP_ALIVE = 75
+IDLE = 64
+"""Connections that an address may hold without a request, at least; else half of all."""
+OFFER = "x-offer"
+"""The header that a wish for another protocol is passed on as."""
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 REASONS = {400: "Bad Request", 408: "Request Timeout"}
 
@@ -38,6 +42,7 @@ class Connection(HttpToolsProtocol):
         self._waits: asyncio.TimerHandle | None = None
         self._in_head = self._heard = False
         self._got = 0
+        self._since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count it, and give its first head some time."""
@@ -46,6 +51,8 @@ class Connection(HttpToolsProtocol):
         if len(self.connections) > most + OVER:
             transport.abort()
             return
+        self._since = self.loop.time()
+        self._make_room(max(IDLE, most // 2))
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -108,6 +115,15 @@ class Connection(HttpToolsProtocol):
             return Refused(503, "busy", "there are too many connections; come again", retry_after=1)
         return None
 
+    def _make_room(self, most: int) -> None:
+        """No address holds more than ``most`` connections that do nothing: the oldest of them ends."""
+        idle = [one for one in self.connections if isinstance(one, Connection) and one._waits_at(self.client)]
+        if len(idle) > most:
+            min(idle, key=lambda one: one._since).transport.close()
+
+    def _waits_at(self, client: tuple[str, int] | None) -> bool:
+        return self._idle() and self.client is not None and client is not None and self.client[0] == client[0]
+
     def _idle(self) -> bool:
         """Whether the next byte begins a head."""
         cycle: object = self.cycle
@@ -146,4 +162,4 @@ def _without_upgrade(data: bytes) -> bytes:
     spoken here, and who offers one goes on without.
     """
     head, end, rest = data.partition(b"\r\n\r\n")
-    return _UPGRADE.sub(b"\r\nx-offer:", head) + end + rest
+    return _UPGRADE.sub(b"\r\n%b:" % OFFER.encode(), head) + end + rest

@@ -18,6 +18,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]+")
 NOTED = ("upstream", "session", "response", "reattach", "degraded")
 """What the headers of a response say of it, behind ``thinkback-``."""
+PIECE = 256 * 1024
+"""Bytes that are written in one go."""
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -85,9 +87,7 @@ class ResponseSink:
             if self._length:
                 self._head["headers"].append((b"content-length", self._length))
             await self._out_head()
-        if data:
-            await self._out({"type": "http.response.body", "body": data, "more_body": True})
-            self.sent += len(data)
+        await self._out_pieces(data)
 
     async def end(self, data: bytes = b"") -> None:
         """The last piece."""
@@ -98,8 +98,10 @@ class ResponseSink:
 
     async def finish(self, data: bytes = b"") -> None:
         """The last piece of a response whose length was told at its start."""
-        await self._out({"type": "http.response.body", "body": data, "more_body": False})
-        self.sent += len(data)
+        last = max(len(data) - 1, 0) // PIECE * PIECE
+        await self._out_pieces(data[:last])
+        await self._out({"type": "http.response.body", "body": data[last:], "more_body": False})
+        self.sent += len(data) - last
         self.ended = True
         self.close()
 
@@ -121,6 +123,15 @@ class ResponseSink:
         assert head is not None
         self._watch = self._loop.call_later(self._timeout / 4, self._look)
         await self._out(head)
+
+    async def _out_pieces(self, data: bytes) -> None:
+        """What is large goes out as its client takes it: a transport that has it all is busy with nothing else."""
+        for at in range(0, len(data), PIECE):
+            piece = data[at : at + PIECE]
+            await self._out({"type": "http.response.body", "body": piece, "more_body": True})
+            self.sent += len(piece)
+            if at:
+                await asyncio.sleep(0)
 
     async def _out(self, message: MutableMapping[str, Any]) -> None:
         if self.gone:

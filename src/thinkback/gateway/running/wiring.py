@@ -22,7 +22,7 @@ from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant, Limits
 from thinkback.gateway.http.behind import Health, Listed
-from thinkback.gateway.incoming import Incoming, Sink
+from thinkback.gateway.incoming import Front, Incoming, Sink
 from thinkback.gateway.running.places import spool_place, state_place
 from thinkback.gateway.running.sweeping import sweep
 from thinkback.gateway.secrets.sealing import Sealer
@@ -31,6 +31,7 @@ from thinkback.gateway.storing.spool import Drained, Spool
 from thinkback.gateway.storing.tenants import TenantLogs
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import SPOOL, Metrics
+from thinkback.gateway.upstreams.routing import without_key
 from thinkback.gateway.upstreams.upstream import Upstream
 from thinkback.rules import load_rulebook
 from thinkback.session.config import user_rule_files
@@ -63,6 +64,8 @@ class Wired:
 
     def _settle(self, config: Config) -> None:
         """What is made anew when the configuration changes; the store is not."""
+        keyless, of = len(without_key(config, self._engine.rulebook)), len(config.upstreams)
+        self._upstreams = {"upstreams": f"{keyless} of {of} have no key"} if keyless else {}
         self._audit = Audit(config.logs.audit or None, self._say)
         self._access = Access(
             self._office,
@@ -116,17 +119,20 @@ class Wired:
             said = (notes.input_tokens, notes.output_tokens, notes.reasoning_tokens)
             self._spending.add(incoming.grant, use_of(said, notes.guessed))
 
-    def models(self, grant: Grant) -> list[Listed]:
-        """What may be asked for with ``grant``."""
-        return [Listed(name) for name in self._engine.router.names(grant)]
+    def models(self, grant: Grant, front: Front, asked: str = "") -> list[Listed]:
+        """What may be asked for with ``grant`` at ``front``; of one that is ``asked`` for, that one or nothing."""
+        router = self._engine.router
+        if asked:
+            return [Listed(asked)] if router.may_ask(asked, grant, front) else []
+        return [Listed(name) for name in router.names(grant, front)]
 
     async def health(self) -> Health:
         """Whether requests can be served."""
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._office.keys.find, b"\0" * 32)
         except StoreError:
-            return Health(self._blind, {"store": "does not answer"})
-        return Health(True, {"store": "ok"})
+            return Health(self._blind, {"store": "does not answer", **self._upstreams})
+        return Health(True, {"store": "ok", **self._upstreams})
 
     async def configure(self, config: Config) -> None:
         """Serve requests that come from now on by ``config``."""

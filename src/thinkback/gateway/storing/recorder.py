@@ -43,13 +43,10 @@ class Recorder:
         self._held += commits
         self._head = head_of(commits) if commits else self._head
 
-    async def append(self, step: Step, sightings: Sequence[Sighting] = ()) -> list[Commit]:
-        """Store ``step`` behind what was held, and that too; returns its commits, with all that they say.
-
-        A step that was stored by an earlier attempt is not stored again.
-        """
+    def sealed(self, step: Step, sightings: Sequence[Sighting] = ()) -> tuple[list[Commit], Entry]:
+        """The commits of ``step`` behind what was held, with all that they say, and how both are stored. Pure."""
         commits = seal(step, self._head)
-        entry = Entry(
+        return commits, Entry(
             session=self.session,
             name=self._name,
             created=self._created,
@@ -59,13 +56,15 @@ class Recorder:
             branch=self.branch,
             sightings=sightings,
         )
+
+    async def store(self, commits: Sequence[Commit], entry: Entry) -> None:
+        """Store what was sealed. A step that was stored by an earlier attempt is not stored again."""
         try:
             await self._store(entry)
         except HeadMovedError:
             await self._open(entry)
         self._held = []
         self._at = self._head = head_of(commits)
-        return commits
 
     async def _open(self, entry: Entry) -> None:
         """Another request was quicker, or the client went back to an earlier place: a branch from there."""

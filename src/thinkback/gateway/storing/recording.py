@@ -14,7 +14,7 @@ import msgspec
 from thinkback.gateway.grant import Recording
 from thinkback.log.erasing import skeleton, tombstone
 from thinkback.model import canonical
-from thinkback.model.commits import Commit, Draft, Payload, Tool, Tools, decode_payload
+from thinkback.model.commits import Commit, Draft, Payload, Request, Tool, Tools, decode_payload
 
 WHY = "not recorded"
 
@@ -50,6 +50,8 @@ def _without(commit: Commit) -> Commit:
 def _rest(value: Payload) -> Payload | None:
     if isinstance(value, Tools):
         return Tools(tuple(Tool(tool.name) for tool in value.tools))
+    if isinstance(value, Request):  # whom it was for stays: what is kept for them must be found to be erased
+        return msgspec.structs.replace(value, params="{}")
     return skeleton(value)
 
 

@@ -12,18 +12,21 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, Protocol
 
 import msgspec
 
 from thinkback.compile import guard
 from thinkback.drive.auth import Keyring
 from thinkback.errors import CredentialError, NetworkError, NotFoundError, ThinkbackError
+from thinkback.gateway.config import naming
 from thinkback.gateway.config.checking import REFERENCE
 from thinkback.gateway.config.schema import Alias, Config, To, Upstream
 from thinkback.gateway.grant import Grant
 from thinkback.gateway.secrets.secret import text_of
 from thinkback.gateway.upstreams.breakers import Breakers
 from thinkback.model.blocks import Origin
+from thinkback.model.rule import ModelInfo
 from thinkback.model.target import Target, model_matches
 from thinkback.session.config import today
 from thinkback.session.place import Place, Rulebook
@@ -31,7 +34,14 @@ from thinkback.turn.credentials import Authenticator
 
 _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""
+_GLOB = frozenset("*?[")
 _NO_SETTINGS: Mapping[str, object] = {}
+
+
+class Catalogue(Rulebook, Protocol):
+    """What a router needs of the rules: places, and the models that are known by name."""
+
+    def models(self) -> Sequence[ModelInfo]: ...
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -48,6 +58,8 @@ class Route(msgspec.Struct, frozen=True):
     settings: Mapping[str, object]
     streaming: dict[str, str]
     whole: dict[str, str]
+    leaked_calls: Literal["text", "pass"] = "text"
+    passes_stored: bool = False
 
     @property
     def name(self) -> str:
@@ -115,7 +127,7 @@ class Router:
     def __init__(
         self,
         config: Config,
-        rulebook: Rulebook,
+        rulebook: Catalogue,
         *,
         breakers: Breakers | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -133,25 +145,73 @@ class Router:
         self.breakers = breakers or Breakers(clock)
         self.breakers.adjust(routing.breaker_failures, routing.breaker_cooldown)
 
-    def choose(self, asked: str, grant: Grant, origins: Sequence[Origin] = (), end_user: str = "") -> Choice:
-        """The places for the model name ``asked``. ``origins``: who minted what the history carries, oldest first.
+    def choose(
+        self, asked: str, grant: Grant, origins: Sequence[Origin] = (), end_user: str = "", front: str = ""
+    ) -> Choice:
+        """The places for a model that is ``asked`` for at ``front``.
+
+        ``origins``: who minted what the history carries, oldest first.
 
         Raises ``NotFoundError`` for a name that there is not, or not for this key; ``CredentialError`` where no place
         has a key; ``NetworkError`` with ``details["retry_after"]`` (seconds) where all are left alone for a while.
         """
         if not model_matches(asked, grant.models):
             raise _unknown(asked)
-        routes = self._resolved(asked, self._candidates(asked))
+        routes = self._resolved(asked, self._candidates(asked, front))
         return Choice(_affine(routes, origins, end_user), self.breakers)
 
-    def names(self, grant: Grant) -> list[str]:
-        """The aliases that ``grant`` may ask for."""
-        return [name for name in self._config.models if model_matches(name, grant.models)]
+    def names(self, grant: Grant, front: str = "") -> list[str]:
+        """What ``grant`` may ask for by name at ``front``: aliases, and models of the catalogue."""
+        found = dict.fromkeys((*self._aliases(), *self._catalogue(front)))
+        return [name for name in found if model_matches(name, grant.models)]
 
-    def _candidates(self, asked: str) -> list[tuple[str, To]]:
+    def may_ask(self, asked: str, grant: Grant, front: str) -> bool:
+        """Whether the name leads anywhere."""
+        try:
+            return model_matches(asked, grant.models) and bool(self._candidates(asked, front))
+        except NotFoundError:
+            return False
+
+    def _aliases(self) -> Iterator[str]:
+        for name, alias in self._config.models.items():
+            if naming.STAR not in name:
+                yield name
+                continue
+            for to in alias.targets:
+                models = self._models_of(to.upstream)
+                yield from filter(None, (naming.asked_for(name, to, model) for model in models))
+
+    def _catalogue(self, front: str) -> Iterator[str]:
+        routing = self._config.routing
+        yield from self._models_of(routing.defaults.get(front, ""))
+        for upstream in self._config.upstreams if routing.allow_catalogue else ():
+            yield from (f"{upstream}/{model}" for model in self._models_of(upstream))
+
+    def _models_of(self, upstream: str) -> list[str]:
+        """The models of an upstream that are known by name: from aliases, and from the catalogue."""
+        endpoint = self._config.upstreams.get(upstream, Upstream(endpoint=upstream)).endpoint
+        used = (to.model for alias in self._config.models.values() for to in alias.targets if to.upstream == upstream)
+        named = (row.model for row in self._rulebook.models() if endpoint and row.endpoint == endpoint)
+        return [model for model in dict.fromkeys((*used, *named)) if _GLOB.isdisjoint(model)]
+
+    def _candidates(self, asked: str, front: str) -> list[tuple[str, To]]:
         """(alias, target) in the order of preference."""
-        if asked in self._config.models:
-            return list(self._of_alias(asked, set()))
+        meant = naming.meant(asked, self._config.models)
+        if meant is not None:
+            return list(self._of_alias(meant.alias, set(), meant.captured))
+        return [("", self._unaliased(asked, front))]
+
+    def _unaliased(self, asked: str, front: str) -> To:
+        """Where a name leads that is no alias: what stands before its slash, else the default upstream of the front."""
+        try:
+            return self._in_catalogue(asked)
+        except NotFoundError:
+            usual = self._config.routing.defaults.get(front)
+            if not usual or not asked.isprintable() or asked in (".", ".."):
+                raise
+            return To(usual, asked)
+
+    def _in_catalogue(self, asked: str) -> To:
         upstream, slash, model = asked.partition("/")
         # it stands in addresses and headers: what would be a step of a path there is no name
         named = upstream and model.isprintable() and model not in ("", ".", "..")
@@ -162,14 +222,14 @@ class Router:
                 self._rulebook.endpoint(upstream)
             except NotFoundError:
                 raise _unknown(asked) from None
-        return [("", To(upstream, model))]
+        return To(upstream, model)
 
-    def _of_alias(self, name: str, seen: set[str]) -> Iterator[tuple[str, To]]:
+    def _of_alias(self, name: str, seen: set[str], captured: tuple[str, ...] = ()) -> Iterator[tuple[str, To]]:
         if name in seen or name not in self._config.models:
             return
         seen.add(name)
         alias = self._config.models[name]
-        yield from ((name, to) for to in _shuffled(alias, self._chance))
+        yield from ((name, naming.filled(to, captured)) for to in _shuffled(alias, self._chance))
         for following in alias.fallbacks:
             yield from self._of_alias(following, seen)
 
@@ -205,7 +265,8 @@ class Router:
 
     def _made(self, alias: str, to: To) -> Route:
         rulebook = self._rulebook
-        place = place_of(self._config.upstreams.get(to.upstream) or Upstream(endpoint=to.upstream), to.model)
+        upstream = self._config.upstreams.get(to.upstream) or Upstream(endpoint=to.upstream)
+        place = place_of(upstream, to.model)
         place = msgspec.structs.replace(place, keyring=self._keyring)
         return Route(
             upstream=to.upstream,
@@ -215,6 +276,8 @@ class Router:
             settings=self._config.models[alias].settings if alias else _NO_SETTINGS,
             streaming=place.headers(rulebook, streams=True),
             whole=place.headers(rulebook, streams=False),
+            leaked_calls=upstream.leaked_calls,
+            passes_stored=upstream.stored == "pass",
         )
 
 
@@ -233,6 +296,19 @@ def place_of(upstream: Upstream, model: str) -> Place:
         proxy=upstream.proxy or None,
         account=upstream.account,
     )
+
+
+def without_key(config: Config, rulebook: Rulebook) -> dict[str, CredentialError]:
+    """The upstreams of ``config`` that cannot be asked for want of a key, by name, with what is missing."""
+    found: dict[str, CredentialError] = {}
+    for name, upstream in config.upstreams.items():
+        try:
+            place_of(upstream, "").authenticator(rulebook)
+        except CredentialError as error:
+            found[name] = error
+        except ThinkbackError:  # what else is wrong with it is told where it is asked
+            continue
+    return found
 
 
 def _shuffled(alias: Alias, chance: Callable[[], float]) -> list[To]:
@@ -259,9 +335,9 @@ def _affine(routes: list[Route], origins: Sequence[Origin], end_user: str) -> li
 
 def _unknown(asked: str) -> NotFoundError:
     return NotFoundError(
-        f"the model {asked!r} does not exist, or this key may not use it",
+        f"the model {asked!r} does not exist, or this key may not use it: names are aliases or ENDPOINT/MODEL",
         details={"model": asked},
-        next_actions=("ask for one of the models that GET /v1/models lists",),
+        next_actions=("ask for one of the models that GET /v1/models lists, or for deepseek/deepseek-v4-pro, say",),
     )
 
 

@@ -135,14 +135,22 @@ async def _unpacked(body: AsyncIterator[bytes], encoding: str) -> AsyncIterator[
             "the response is compressed in a way that nobody asked for", details={"phase": "network", "permanent": True}
         )
     unpacker = zlib.decompressobj(wbits=47)
+    packed_size = size = 0
     try:
         async for piece in body:
+            packed_size += len(piece)
             left = piece
             while left:
                 unpacked = unpacker.decompress(left, _AT_ONCE)
+                size += len(unpacked)
                 left = unpacker.unconsumed_tail
                 if unpacked:
                     yield unpacked
+            if unpacker.unused_data or packed_size > size + _AT_ONCE:
+                raise NetworkError(
+                    "the compressed response has more than belongs to it",
+                    details={"phase": "network", "permanent": True},
+                )
     except zlib.error:
         raise NetworkError("the response cannot be unpacked", details={"phase": "network"}) from None
     if not unpacker.eof:

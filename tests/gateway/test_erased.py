@@ -1,0 +1,139 @@
+"""What was erased is gone from everything a gateway keeps, while it runs, and is not given back."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import thinkback
+from tests.gateway.harness.house import House
+from tests.old_logs import sets
+from tests.old_logs.clients import Client
+from tests.old_logs.providers import PLACES, Providers, behind
+from tests.stores.postgres_server import Server
+from thinkback.referee import Step
+from thinkback.stores.office.protocol import short
+from thinkback.stores.rows import unpack
+
+XENIA, YORICK = "xenia@example.org", "yorick-" + "y" * 80
+
+
+@pytest.fixture(scope="module")
+def providers() -> Iterator[Providers]:
+    """The providers of all."""
+    with Providers() as running:
+        yield running
+
+
+@pytest.fixture(params=sets.DATABASES)
+def house(request: pytest.FixtureRequest, providers: Providers, tmp_path: Path) -> Iterator[House]:
+    """A gateway on each database."""
+    store = str(tmp_path / "store")
+    if request.param == "postgres":
+        server: Server = request.getfixturevalue("postgres")
+        store = server.make_database(f"erased {secrets.token_hex(4)}")
+    with (
+        behind(providers),
+        sets.running(sets.gateway(tmp_path / "house", providers, store, tmp_path / "spool")) as made,
+    ):
+        yield made
+
+
+def log_of(house: House) -> str:
+    """Where its log is."""
+    return house.store if "://" in house.store else str(Path(house.store) / "default.db")
+
+
+@pytest.mark.parametrize("recording", ["full", "reasoning"])
+def test_an_end_user_is_found_at_every_provider(house: House, providers: Providers, recording: str) -> None:
+    """Whether or not the provider has a name for end users, and where it takes none as long."""
+    key = house.keys("create", "a key", "--recording", recording).split()[-1]
+    for place in PLACES:
+        for user in (XENIA, YORICK):
+            providers.begin()
+            client = Client("openai-chat", place.dialect, key, user, True, [])
+            assert 200 == client.ask(house, f"What is {len(user)} plus 1, {place.dialect}?").status
+    with thinkback.open(log_of(house)) as store:
+        for user in (XENIA, YORICK):
+            erased = store.care.purge(end_user=user)
+            assert len(PLACES) == len(erased.sessions)
+            assert {"request", "reasoning"} <= {gone.kind for gone in erased.commits}
+            assert () == store.care.purge(end_user=user).commits
+
+
+@pytest.mark.parametrize("recording", ["full", "metadata"])
+def test_an_answer_that_was_erased_is_not_given_again(house: House, providers: Providers, recording: str) -> None:
+    """The kept answer and the sealed response go with it; those of others stay."""
+    key = house.keys("create", "a key", "--recording", recording).split()[-1]
+    providers.begin()
+
+    def ask(user: str) -> str:
+        client = Client("openai-chat", "openai-chat", key, user, True, [])
+        reply = client.ask(house, f"What is {len(user)} plus 1?", idempotency_key=f"of {user}")
+        assert 200 == reply.status
+        return reply.headers.get("idempotent-replayed", "")
+
+    assert ["", "true", "", "true"] == [ask(XENIA), ask(XENIA), ask(YORICK), ask(YORICK)]
+    with thinkback.open(log_of(house)) as store:
+        assert 1 == len(store.care.purge(end_user=XENIA).sessions)
+    assert ["", "true"] == [ask(XENIA), ask(YORICK)]
+    with thinkback.open(log_of(house)) as store:
+        for session in store.sessions():
+            store.care.delete_session(session.name)
+    assert ["", ""] == [ask(XENIA), ask(YORICK)]
+
+
+def places_of(house: House, server: Server, words: list[str], responses: list[str]) -> set[str]:
+    """Where any of the words, or what is kept of the responses, is found. Nothing is left to a look-up of ours."""
+    found = set()
+    with thinkback.open(log_of(house)) as store:
+        while store.log.search.fill():
+            pass
+    files = [path for path in house.place.parent.rglob("*") if path.is_file()]
+    if "://" in house.store:
+        with closing(psycopg.connect(house.store, autocommit=True)) as db:
+            for statement in ("VACUUM FULL", "CHECKPOINT"):
+                db.execute(statement)
+            payloads = db.execute("SELECT codec, payload FROM thinkback.commits").fetchall()
+            vocabulary = str(db.execute("SELECT words FROM thinkback.entries").fetchall())
+        files += [path for path in (server.place / "data" / "base").rglob("*") if path.is_file()]
+    else:
+        with closing(sqlite3.connect(log_of(house))) as db:
+            db.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, search_words, row)")
+            payloads = db.execute("SELECT codec, payload FROM commits").fetchall()
+            vocabulary = str(db.execute("SELECT term FROM temp.terms").fetchall())
+    raw = [path.read_bytes() for path in files]
+    for word in words:
+        found |= {"files"} if any(word.encode() in data for data in raw) else set()
+        found |= {"payloads"} if any(word.encode() in unpack(*row) for row in payloads) else set()
+        found |= {"vocabulary"} if word in vocabulary else set()
+    found |= {"kept"} if any(short(response) in data for response in responses for data in raw) else set()
+    return found
+
+
+def test_erased_is_gone(house: House, providers: Providers, postgres: Server) -> None:
+    """Question, thought and answer are found everywhere by one search, and after the purge by the same one nowhere."""
+    words = [f"secret{secrets.token_hex(6)}" for _ in range(3)]
+    responses = []
+    for recording in ("full", "metadata"):
+        key = house.keys("create", recording, "--recording", recording).split()[-1]
+        providers.begin()
+        providers.push(Step(reasoning=f"Thought of {words[1]}.", text=f"Said {words[2]}."))
+        client = Client("openai-chat", "openai-chat", key, XENIA, True, [])
+        reply = client.ask(house, f"What is {words[0]}?", idempotency_key="once")
+        assert 200 == reply.status
+        responses.append(reply.headers["thinkback-response"])
+    everywhere = {"files", "payloads", "vocabulary", "kept"}
+
+    for word in words:
+        assert everywhere == places_of(house, postgres, [word], responses)
+    with thinkback.open(log_of(house)) as store:
+        assert 2 == len(store.care.purge(end_user=XENIA).sessions)
+    assert set() == places_of(house, postgres, words, responses)
+    assert set() == places_of(house, postgres, [XENIA], responses)

@@ -1,0 +1,141 @@
+"""Names that clients ask for by themselves: patterns, defaults, lists in each client's shape, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Command
+from tests.gateway.harness.running import Running, running
+from thinkback.gateway.config.naming import asked_for, filled, meant
+from thinkback.gateway.config.schema import Alias, To
+from thinkback.gateway.running.server import Start
+from thinkback.referee import Referee
+
+MODELS = {
+    "gemini-*": {"targets": [{"upstream": "gemini", "model": "gemini-*"}]},
+    "claude-opus-*": {"targets": [{"upstream": "anthropic", "model": "claude-opus-5-5"}]},
+    "fast": {"targets": [{"upstream": "deepseek", "model": "deepseek-v4-flash"}]},
+    "google": {"targets": [{"upstream": "gemini", "model": "gemini-3-pro-preview"}]},
+}
+BODIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "openai-chat": ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hello."}]}),
+    "anthropic": ("/v1/messages", {"max_tokens": 2000, "messages": [{"role": "user", "content": "Hello."}]}),
+}
+
+
+@pytest.fixture(scope="module")
+def referee() -> Iterator[Referee]:
+    """One for all."""
+    with Referee() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def house(referee: Referee, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A gateway with patterns, and a default upstream for clients of Messages."""
+    place = tmp_path_factory.mktemp("names")
+    (place / "key").write_text("sk-any")
+    (place / "key").chmod(0o600)
+    upstreams = {
+        name: {"endpoint": name, "base_url": referee.base_url(name), "key_file": str(place / "key")}
+        for name in ("deepseek", "anthropic", "gemini")
+    }
+    with running(
+        Start().opens,
+        server={"no_auth": True},
+        store={"path": str(place / "store")},
+        upstreams=upstreams,
+        models=MODELS,
+        routing={"defaults": {"anthropic": "anthropic"}},
+    ) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("front", "asked", "reached"),
+    [
+        ("openai-chat", "gemini-3.1-pro-preview", "gemini/gemini-3.1-pro-preview"),
+        ("anthropic", "claude-opus-4-8", "anthropic/claude-opus-5-5"),
+        ("anthropic", "claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+        ("anthropic", "fast", "deepseek/deepseek-v4-flash"),
+        ("anthropic", "deepseek/deepseek-v4-pro", "deepseek/deepseek-v4-pro"),
+    ],
+)
+def test_a_name_of_the_clients_own_leads_somewhere(house: Running, front: str, asked: str, reached: str) -> None:
+    """By a pattern, whose * stands in the model; by the default upstream of its front; an alias and a place beat it."""
+    path, body = BODIES[front]
+    reply = house.ask(path, {**body, "model": asked}, key=None)
+
+    assert (200, reached) == (reply.status, reply.headers.get("thinkback-upstream")), reply.body
+
+
+def test_an_unknown_name_is_told_the_form_of_one(house: Running) -> None:
+    """Where no default is, the error says how places are named."""
+    path, body = BODIES["openai-chat"]
+    reply = house.ask(path, {**body, "model": "claude-sonnet-4-5"}, key=None)
+
+    assert 404 == reply.status
+    assert "ENDPOINT/MODEL" in reply.json["error"]["message"]
+
+
+def test_what_may_be_asked_is_listed_as_each_client_reads_it(house: Running) -> None:
+    """Aliases, known models of the upstreams and of patterns, and those of the default by their own names."""
+    openai = [each["id"] for each in house.ask("/v1/models", key=None).json["data"]]
+    anthropic = house.ask("/v1/models", headers={"anthropic-version": "2023-06-01"}, key=None).json
+    gemini = [each["name"] for each in house.ask("/v1beta/models", key=None).json["models"]]
+
+    assert {"fast", "google", "gemini-3-pro-preview", "deepseek/deepseek-v4-flash"} <= set(openai)
+    assert not any("*" in name for name in openai)
+    assert "models/gemini-3-pro-preview" in gemini
+    named = [each["id"] for each in anthropic["data"]]
+    assert (named[0], named[-1]) == (anthropic["first_id"], anthropic["last_id"])
+    assert set(openai) < set(named)
+
+
+@pytest.mark.parametrize("name", ["fast", "gemini-9-new", "deepseek/deepseek-v9"])
+def test_one_model_is_found_by_its_name(house: Running, name: str) -> None:
+    """Also one that no list has: whoever may ask for it gets an answer here."""
+    assert name == house.ask(f"/v1/models/{name}", key=None).json["id"]
+    assert f"models/{name}" == house.ask(f"/v1beta/models/{name}", key=None).json["name"]
+    assert 404 == house.ask("/v1/models/nowhere", key=None).status
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "reason"),
+    [
+        ('[models."gpt-[45]"]\ntargets = [{upstream = "openai", model = "m"}]', 'models."gpt-[45]"', "matches nothing"),
+        ('[models.a]\ntargets = [{upstream = "openai", model = "gpt-*"}]', "models.a.targets[0].model", "as many"),
+        ('[models."a**"]\ntargets = [{upstream = "openai", model = "m"}]', 'models."a**"', "two *"),
+        ('[models." a"]\ntargets = [{upstream = "openai", model = "m"}]', 'models." a"', "matches nothing"),
+        (
+            '[models.a]\nfallbacks = ["b*"]\n[models."b*"]\ntargets = [{upstream = "openai", model = "m"}]',
+            "",
+            "pattern",
+        ),
+        ('[routing.defaults]\nanthropic = "nowhere"', "routing.defaults.anthropic", "no upstream"),
+        ('[routing.defaults]\nnothing = "openai"', "routing.defaults", ""),
+    ],
+)
+def test_a_check_tells_what_can_never_match(tmp_path: Path, text: str, place: str, reason: str) -> None:
+    """Each with its key path."""
+    (tmp_path / "gateway.toml").write_text(text)
+    said = Command(tmp_path)("gateway", "--check", "--config", str(tmp_path / "gateway.toml"))
+
+    assert 2 == said.code
+    assert place in said.err
+    assert reason in said.err
+
+
+def test_the_pattern_with_most_letters_decides() -> None:
+    """A name beats every pattern; what * stands for is put where the model has one, in order."""
+    models = {name: Alias() for name in ("a", "a*", "a-b-*", "*")}
+
+    found = [meant(asked, models) for asked in ("a", "a-b-c", "a-c", "z")]
+    assert [("a", ()), ("a-b-*", ("c",)), ("a*", ("-c",)), ("*", ("z",))] == found
+    assert None is meant("a*", {"a": Alias()})
+    assert "y/x-2" == filled(To("u", "*/x-*"), ("y", "2")).model
+    assert ("gpt-4", "") == (asked_for("gpt-*", To("u", "openai/*"), "openai/4"), asked_for("a*", To("u", "m"), "m"))
