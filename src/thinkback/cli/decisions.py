@@ -26,12 +26,13 @@ def rule_text(target: Target) -> str:
     return f"rule {target.rule.id}{guessed}" + (", in part unconfirmed" if target.rule.unconfirmed else "")
 
 
-def unconfirmed_lines(target: Target) -> list[str]:
-    """What the rule row of a target says that nobody has confirmed, and how to find out."""
-    if not target.rule.unconfirmed:
-        return []
-    told = [terminal.wrap(f"unconfirmed: {key}: {text}", 2) for key, text in target.rule.unconfirmed.items()]
-    return [*told, f"  to find out: thinkback probe {target.endpoint.id} --model {target.model}"]
+def target_lines(target: Target) -> list[str]:
+    """Address and rule row of a target, what the row says that nobody has confirmed, and how to find out."""
+    lines = [f"{target.base_url}, {rule_text(target)}"]
+    if target.rule.unconfirmed:
+        lines += (terminal.wrap(f"unconfirmed: {key}: {text}", 2) for key, text in target.rule.unconfirmed.items())
+        lines.append(f"  to find out: thinkback probe {target.endpoint.id} --model {target.model}")
+    return lines
 
 
 def decision_lines(plan: Plan, pen: terminal.Pen) -> list[str]:

@@ -30,9 +30,9 @@ class TokenUse(msgspec.Struct, frozen=True):
 def token_use(usage: Usage | None, blocks: Sequence[Block], reasoning_tokens: str) -> TokenUse:
     """The use of one response. ``reasoning_tokens`` is the rule's word: ``inside``, ``added`` or ``unknown``."""
     usage = usage or Usage()
-    given, output, reasoning, cached = map(_counted, (usage.input, usage.output, usage.reasoning, usage.cached))
+    given, output, reasoning, cached = map(counted, (usage.input, usage.output, usage.reasoning, usage.cached))
     if given is not None and "cache_beside_input" in usage.counted:
-        given += (cached or 0) + (_counted(usage.cache_write) or 0)
+        given += (cached or 0) + (counted(usage.cache_write) or 0)
     beside = "reasoning_beside_output" in usage.counted or reasoning_tokens == "added"
     inside = False if beside else (True if reasoning_tokens == "inside" else None)
     if output is not None and reasoning and beside:
@@ -45,7 +45,7 @@ def token_use(usage: Usage | None, blocks: Sequence[Block], reasoning_tokens: st
     return TokenUse(given, cached, output, reasoning, inside, estimated)
 
 
-def _counted(count: int | None) -> int | None:
+def counted(count: int | None) -> int | None:
     """What a provider counted; below zero it counted nothing, and no budget gets anything back."""
     return None if count is not None and count < 0 else count
 

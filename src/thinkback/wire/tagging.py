@@ -1,8 +1,9 @@
 """Reasoning between tags in the texts of a response, for dialects whose readers know each text as one block.
 
 Promises: the same slices whole and at any cut; what is shown while it comes has the indexes that the blocks have in
-the end. Tags are looked for in all texts of a message as a whole, as a model wrote it, but none reaches from one into
-another. Where reasoning comes in a place of its own, a closing tag alone is a slip of the model and stays text.
+the end. Tags are looked for in all texts of a message as a whole, as a model wrote it: no tag is put together from two
+texts, but reasoning whose tag is not closed goes on in the next. Where reasoning comes in a place of its own, a closing
+tag alone is a slip of the model and stays text.
 Must not: know dialects.
 """
 

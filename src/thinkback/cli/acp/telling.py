@@ -70,11 +70,10 @@ class Telling:
         match delta:
             case ReasoningDelta():
                 if self.thoughts and delta.text:
-                    goes_on = (
-                        self._thought in (None, (delta.response, delta.index)) or self._thought[0] != delta.response
-                    )
+                    response, index = self._thought
+                    is_another = delta.response == response and delta.index != index
                     self._thought = delta.response, delta.index
-                    text = delta.text if goes_on else BETWEEN_THOUGHTS + delta.text
+                    text = BETWEEN_THOUGHTS + delta.text if is_another else delta.text
                     self._outbox.put_nowait(acp.update_agent_thought_text(text))
             case TextDelta():
                 if delta.text:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import exits, terminal
-from thinkback.cli.decisions import rule_text, unconfirmed_lines
+from thinkback.cli.decisions import target_lines
 from thinkback.cli.options import (
     DIALECTS,
     check_place,
@@ -89,8 +89,7 @@ def _print(session: Session, found: Examination) -> None:
     pen = terminal.pen(sys.stdout)
     target = session.target
     terminal.out(pen(f"session {session.name}, next request: {target.endpoint.id} {target.model}", "bold"))
-    terminal.out(pen(f"{target.base_url}, {rule_text(target)}", "dim"))
-    for line in unconfirmed_lines(target):
+    for line in target_lines(target):
         terminal.out(pen(line, "dim"))
     for finding in found.findings:
         _print_finding(finding, pen)

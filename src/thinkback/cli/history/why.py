@@ -10,7 +10,7 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.decisions import as_json as plan_json
-from thinkback.cli.decisions import decision_lines, rule_text, unconfirmed_lines
+from thinkback.cli.decisions import decision_lines, target_lines
 from thinkback.cli.options import (
     DIALECTS,
     Place,
@@ -114,8 +114,7 @@ def print_plan(session: str, which: str, plan: Plan) -> None:
     target = plan.target
     messages = terminal.plural(len(plan.messages), "message")
     terminal.out(pen(f"session {session}, {which}: {target.endpoint.id} {target.model}, {messages}", "bold"))
-    terminal.out(pen(f"{target.base_url}, {rule_text(target)}", "dim"))
-    for line in unconfirmed_lines(target):
+    for line in target_lines(target):
         terminal.out(pen(line, "dim"))
     for line in decision_lines(plan, pen):
         terminal.out(line)

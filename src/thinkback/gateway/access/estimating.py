@@ -9,6 +9,7 @@ from thinkback.compile.counts import DEFAULT_RATIO, weight_of
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Response, Step, Usage
 from thinkback.stores.office.protocol import Use
+from thinkback.turn.usage import counted
 
 
 def estimate(step: Step, asked: int) -> Use | None:
@@ -28,10 +29,9 @@ def estimate(step: Step, asked: int) -> Use | None:
                 said += len(arguments)
     if not is_response:
         return None
-    reasoning = max(usage.reasoning or 0, _tokens(reasoned))
-    return Use(
-        1, max(usage.input or 0, 0) or _tokens(asked), max(usage.output or 0, _tokens(said) + reasoning), reasoning
-    )
+    given, output, counted_reasoning = map(counted, (usage.input, usage.output, usage.reasoning))
+    reasoning = max(counted_reasoning or 0, _tokens(reasoned))
+    return Use(1, given or _tokens(asked), max(output or 0, _tokens(said) + reasoning), reasoning)
 
 
 def use_of(said: tuple[int | None, int | None, int | None], guessed: Use | None) -> Use:
@@ -39,7 +39,7 @@ def use_of(said: tuple[int | None, int | None, int | None], guessed: Use | None)
 
     A number below zero says nothing: it would give a budget back.
     """
-    input, output, reasoning = (None if count is not None and count < 0 else count for count in said)
+    input, output, reasoning = map(counted, said)
     if output is None and guessed is not None:
         return guessed
     return Use(1, input or 0, output or 0, reasoning or 0)

@@ -189,6 +189,9 @@ class Office(Protocol):
 
 _LABEL = b"tb-of:"
 
+LABELLED = len(_LABEL) + 16
+"""Bytes of an answer that tell what ``concerns`` looks at."""
+
 
 def labelled(sealed: bytes, response: str) -> bytes:
     """A sealed answer that says which response it is of, so that it can be found without being opened."""
@@ -197,11 +200,7 @@ def labelled(sealed: bytes, response: str) -> bytes:
 
 def without_label(answer: bytes) -> bytes:
     """The sealed answer."""
-    return answer[len(_LABEL) + 16 :] if answer.startswith(_LABEL) else answer
-
-
-LABELLED = len(_LABEL) + 16
-"""Bytes of an answer that tell what ``concerns`` looks at."""
+    return answer[LABELLED:] if answer.startswith(_LABEL) else answer
 
 
 def concerns(answer: bytes, responses: Collection[bytes]) -> bool:
