@@ -12,23 +12,32 @@ from thinkback.gateway.running.server import Start
 from thinkback.referee import Referee
 
 MODEL = "deepseek-anthropic/deepseek-v4-pro"
+HOSTS = {
+    "deepseek-anthropic": "deepseek-anthropic",
+    "azure-openai": "azure",
+    "openai": "openai",
+    "deepseek": "deepseek",
+}
+PASSTHROUGH = "internal_chat_message_metadata_passthrough"
 
 
 @pytest.fixture(scope="module")
 def referee() -> Iterator[Referee]:
-    """DeepSeek's Messages."""
+    """One for all."""
     with Referee() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def house(referee: Referee, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A gateway before it."""
+    """A gateway before it, with a place of each kind."""
     place = tmp_path_factory.mktemp("mended")
     (place / "key").write_text("sk-any")
     (place / "key").chmod(0o600)
-    name = "deepseek-anthropic"
-    upstreams = {name: {"endpoint": name, "base_url": referee.base_url(name), "key_file": str(place / "key")}}
+    upstreams = {
+        name: {"endpoint": name, "base_url": referee.base_url(host), "key_file": str(place / "key")}
+        for name, host in HOSTS.items()
+    }
     with running(
         Start().opens, server={"no_auth": True}, store={"path": str(place / "store")}, upstreams=upstreams
     ) as made:
@@ -64,3 +73,54 @@ def test_adaptive_thinking_becomes_the_way_of_thinking_that_the_host_knows(house
     assert (200, [200], {"effort": "high"}) == (status, seen, body["output_config"])
     assert "adaptive" not in str(body)
     assert "thinking.type" in left
+
+
+def of_codex(house: Running, referee: Referee, model: str, **more: Any) -> tuple[int, list[int], Any, list[str]]:
+    """What Codex asks for, with its own fields in body and items: as ``asked``, what was left out as names alone."""
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello."}]}
+    ours = {"client_metadata": {"x-codex-installation-id": "1"}, "input": [{**item, PASSTHROUGH: {"turn_id": "t"}}]}
+    before = len(referee.requests)
+    reply = house.ask("/v1/responses", {"model": model, **ours, **more}, key=None)
+    got = referee.requests[before:]
+    left = [each.partition(":")[0] for each in reply.headers.get("thinkback-left-out", "").split("; ")]
+    return reply.status, [each.status for each in got], got[-1].body, left
+
+
+def test_fields_for_one_provider_go_to_that_one_alone(house: Running, referee: Referee) -> None:
+    """OpenAI gets what Codex puts into its requests; Azure, which refuses it, and another dialect do not, by name."""
+    status, seen, body, left = of_codex(house, referee, "openai/gpt-5.6")
+    assert (200, [200], [""]) == (status, seen, left)
+    assert {"x-codex-installation-id": "1"} == body["client_metadata"]
+    assert {"turn_id": "t"} == body["input"][0][PASSTHROUGH]
+
+    for model in ("azure-openai/gpt-5.6", "deepseek/deepseek-v4-pro"):
+        status, seen, body, left = of_codex(house, referee, model)
+        assert (200, [200]) == (status, seen)
+        assert ["client_metadata", f"input.{PASSTHROUGH}"] == left
+        assert "client_metadata" not in body
+        assert PASSTHROUGH not in str(body)
+        assert "Hello." in str(body)
+
+
+def test_what_the_log_has_of_such_fields_stays_behind_too(house: Running, referee: Referee) -> None:
+    """A conversation goes on from its id elsewhere: the item with the field is in the log alone."""
+    first = house.ask(
+        "/v1/responses",
+        {"model": "openai/gpt-5.6", "input": [{"role": "user", "content": "First.", PASSTHROUGH: {}}]},
+        key=None,
+    )
+    asked = {"model": "azure-openai/gpt-5.6", "input": "Second.", "previous_response_id": first.json["id"]}
+    reply = house.ask("/v1/responses", asked, key=None)
+
+    assert 200 == reply.status
+    assert "First." in str(referee.requests[-1].body)
+    assert PASSTHROUGH not in str(referee.requests[-1].body)
+
+
+def test_a_field_of_claude_codes_own_stays_behind(house: Running, referee: Referee) -> None:
+    """Only Anthropic is known to take it."""
+    messages = [{"role": "user", "content": "Hello."}]
+    status, seen, body, left = asked(house, referee, messages=messages, diagnostics={"previous_message_id": None})
+
+    assert (200, [200], False) == (status, seen, "diagnostics" in body)
+    assert left.startswith("diagnostics: ")

@@ -1,7 +1,7 @@
 """What the gateway must know of a request before anything else: who asks which model for what kind of response.
 
 Promises: a body that cannot be one of its dialect is refused here, with the key at fault; what only a provider can
-judge is left to it. Costs no more than a look at each key, and none of the messages. Pure.
+judge is left to it. Costs no more than a look at each key. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from thinkback.errors import WireError
 from thinkback.gateway.engine.repeated import check_keys
 from thinkback.model import canonical
 from thinkback.model.target import lookup
-from thinkback.turn.translation import google
+from thinkback.turn.translation import google, own_fields
 from thinkback.wire.documents import is_too_deep
 
 
@@ -24,7 +24,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     ``end_user`` is empty where none is named. ``messages`` is how many there are. ``previous_response`` is the id of a
     response that the request goes on from. ``wants_usage``: token counts are shown in a stream. ``takes_reasoning``:
-    the client's program may be given blocks of reasoning.
+    the client's program may be given blocks of reasoning. ``own`` are the paths of fields that are for one provider.
     """
 
     model: str
@@ -34,6 +34,7 @@ class Facts(msgspec.Struct, frozen=True):
     previous_response: str = ""
     wants_usage: bool = True
     takes_reasoning: bool = True
+    own: tuple[str, ...] = ()
 
     @property
     def hides_counts(self) -> bool:
@@ -124,6 +125,7 @@ def read_facts(front: str, body: Mapping[str, Any], *, model: str = "", streams:
         wants_usage=front != "openai-chat" or lookup(params, "stream_options.include_usage") is True,
         # Whoever never asked for thinking reads the first block of a message as the answer.
         takes_reasoning=front != "anthropic" or lookup(params, "thinking.type") not in (None, "disabled"),
+        own=own_fields(front, body),
     )
 
 

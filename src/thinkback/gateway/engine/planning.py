@@ -24,7 +24,7 @@ from thinkback.model.target import Settings, Target, merge, merge_headers
 from thinkback.settings import snapshot
 from thinkback.turn.dialects import dialect, front
 from thinkback.turn.plan import Plan
-from thinkback.turn.translation.translate import plan_without_refused, translate
+from thinkback.turn.translation import plan_without_refused, translate, without_own
 from thinkback.wire.result import WantedOptions
 
 _INCLUDE = "reasoning.includeInContext"
@@ -43,7 +43,9 @@ def planned(
     """The request to ``route``; ``defaults`` are the settings of the gateway. Raises what ``translate`` raises."""
     target, incoming = route.target, asked.incoming
     settings = _settings(asked, route, effective, defaults)
-    translated = translate(incoming.front, target, _params(asked, taken), settings, asked.request.amid)
+    own = [path for path in asked.facts.own if path not in target.endpoint.takes]
+    params = {key: value for key, value in _params(asked, taken).items() if key not in own}
+    translated = translate(incoming.front, target, params, settings, asked.request.amid)
     if incoming.front != target.endpoint.dialect:
         references.check(taken.known.drafts)
     params = _with_options(asked, target, translated.params)
@@ -59,7 +61,8 @@ def planned(
     plan.authenticator = route.authenticator
     plan.leaked_calls = route.leaked_calls
     tools = (f"tool {control.value}: {control.reason}" for control in plan.controls if control.key == "tools")
-    return Planned(plan, tuple(sorted({*translated.left, *refused, *tools})))
+    theirs = (f"{path}: it is for one provider, and {target.endpoint.id} may not know it" for path in own)
+    return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *theirs})))
 
 
 def body_of(plan: Plan, incoming: Incoming) -> bytes:
@@ -70,6 +73,7 @@ def body_of(plan: Plan, incoming: Incoming) -> bytes:
     as_asked = front(incoming.front).as_asked
     if as_asked is not None:
         written = as_asked(incoming.body, written)
+    written = without_own(incoming.front, plan.target.endpoint, written)
     return spelling.spelled(incoming.body, written)
 
 

@@ -59,6 +59,8 @@ class Host:
     end: bytes = b""
     extra_fields: frozenset[str] = frozenset()
     """Further fields that its reasoning items may have."""
+    takes_passthrough: bool = True
+    """Whether it takes the field that Codex puts on any item."""
 
 
 _SAMPLING = frozenset({"temperature", "top_p", "top_logprobs"})
@@ -88,6 +90,7 @@ _ROWS = (
         strict_ids=True,
         status_refused=True,
         sampling=_SAMPLING,
+        takes_passthrough=False,  # openai/codex#30161
     ),
     Host(
         name="xai",
@@ -126,6 +129,7 @@ _ROWS = (
         keeps_state=False,
         ids_resolve=False,
         sampling=_SAMPLING,
+        takes_passthrough=False,  # caozhiyuan/copilot-api#308
     ),
     Host(
         name="openrouter",

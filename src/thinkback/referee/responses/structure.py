@@ -130,7 +130,8 @@ def _faults(request: Request, item: Item) -> Iterator[Verdict]:
             message = f"Invalid value: '{item.kind}'. Supported values are: {', '.join(map(repr, _FIELDS))}."
             yield invalid_value(host, f"{place}.type", message)
         return
-    extra = _ON_ANY_ITEM | (host.extra_fields if item.kind == "reasoning" else frozenset[str]())
+    extra = host.extra_fields if item.kind == "reasoning" else frozenset[str]()
+    extra |= _ON_ANY_ITEM if host.takes_passthrough else frozenset[str]()
     for name in item.raw:
         if name not in fields | extra:
             yield unknown_parameter(host, f"{place}.{name}")
