@@ -14,7 +14,7 @@ OPENAI, AZURE = (load_rulebook().endpoint(name) for name in ("openai", "azure-op
 
 def test_they_are_found_where_they_stand() -> None:
     """At the top, or in any item; the value plays no part."""
-    body = {"input": ["x", {"role": "user", ITEM: None}], "client_metadata": None, "diagnostics": {}}
+    body: dict[str, object] = {"input": ["x", {"role": "user", ITEM: None}], "client_metadata": None, "diagnostics": {}}
 
     assert ("client_metadata", f"input.{ITEM}") == own_fields("openai-responses", body)
     assert ("diagnostics",) == own_fields("anthropic", body)
