@@ -77,8 +77,8 @@ class Kept:
         self.stop: Problem | None = None
         self.status = 0
         self.headers: dict[str, str] = {}
-        self.body = b""
         self.ended = False
+        self._written = bytearray()
         self._leaves_after = leaves_after
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
@@ -86,15 +86,20 @@ class Kept:
         self.status, self.headers = status, dict(headers)
 
     async def write(self, data: bytes) -> None:
-        if 0 <= self._leaves_after <= len(self.body):
+        if 0 <= self._leaves_after <= len(self._written):
             raise ClientGone
         assert self.status != 0
         assert not self.ended
-        self.body += data
+        self._written += data
 
     async def end(self, data: bytes = b"") -> None:
         await self.write(data)
         self.ended = True
+
+    @property
+    def body(self) -> bytes:
+        """All that was written."""
+        return bytes(self._written)
 
     @property
     def json(self) -> Any:
