@@ -36,6 +36,7 @@ HOSTS = {
     "gemini-openai": "gemini-openai",
     "groq": "groq",
     "kimi": "kimi",
+    "meta": "meta",
     "mistral": "mistral",
     "ollama-native": "ollama",
     "open-responses": "lmstudio",

@@ -42,6 +42,7 @@ KNOWN = [
     (OPENAI, 404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."),
     (META, 400, "reasoning `encrypted_content` was not issued to this caller"),
     (META, 404, "Referenced reasoning item was not found or was deleted"),
+    (META, 400, "Referenced reasoning item 'rs_221n7fgv8xprc' was not found or has expired."),
     (COPILOT, 400, 'input[1].type "reasoning" is not a valid input item type'),
     (XAI, 422, "Could not decrypt the provided encrypted_content."),
     (GEMINI, 400, "Corrupted thought signature."),

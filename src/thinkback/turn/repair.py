@@ -33,7 +33,7 @@ _FORGOTTEN = r"\b(response|interaction)\b.{0,80}(not found|expired|does not exis
 # A field of a message: a parameter of the request has a longer name, or one with a point in it.
 _FIELD = r"reasoning(_content|_details|_text|_opaque)?(?!\w|\.\w)"
 _COMMON = (
-    rf"{_FIELD}['\"`]? is (unsupported|not supported|not permitted)",
+    rf"{_FIELD}['\"`]? is (unsupported|not supported|not permitted|not a valid input item type)",
     rf"(unknown|unrecognized|unexpected|extra)([^.]|\.(?=\S)){{0,80}}{_FIELD}",
     rf"{_FIELD}[^.]{{0,80}}(extra|forbidden|not permitted|not allowed|unexpected|unknown)",
     r"invalid[^.]{0,20}(signature|encrypted_content)",

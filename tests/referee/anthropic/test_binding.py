@@ -200,6 +200,48 @@ def test_other_organisations_and_end_users_are_told_apart() -> None:
     assert [(path, "organization_binding_mismatch")] == report(one)
 
 
+def test_of_several_reasons_the_first_is_reported() -> None:
+    """Organisation, end user, model, prefix, in this order."""
+    one = two_turns(talk("claude-fable-5-1", metadata={"user_id": "ann"}), "a")
+    one.headers |= BINDING
+    one.parameters |= {"thinking": DROPPING, "system": "Be long."}
+    assert ["prefix_binding_mismatch"] == [reason for _, reason in report(one)]
+    one.parameters["model"] = "claude-opus-5-5"
+    assert ["model_binding_mismatch"] == [reason for _, reason in report(one)]
+    one.parameters["metadata"] = {"user_id": "bob"}
+    assert ["end_user_binding_mismatch"] == [reason for _, reason in report(one)]
+    one.headers["x-api-key"] = "other.key"
+    assert ["organization_binding_mismatch"] == [reason for _, reason in report(one)]
+
+
+def test_an_early_account_is_told_what_would_fail_the_check_and_is_shown_all_the_same() -> None:
+    """Where the check is not enforced a block of another prefix is read, each for itself, and only reported."""
+    one = talk("claude-fable-5-1")
+    one.headers |= {"x-api-key": "early-org.key", **BINDING}
+    two_turns(one, "a", "b")
+    one.parameters["system"] = "Be long."
+    found = [
+        {"type": "thinking_mismatch_allowed", "path": f"messages.{at}.content.0", "reason": "prefix_binding_mismatch"}
+        for at in (1, 3)
+    ]
+    assert found == one.answer(Step(text="Well."))["input_transformations"]
+    assert ("a", "b") == one.persona.view(one.ask()).notes
+    asked = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "error"}}
+    assert (400, True) == ((verdict := one.verdict(thinking=asked))[0], verdict[1].startswith(BOUND.format(1)))
+    assert ["thinking_dropped"] * 2 == [
+        as_object(entry)["type"] for entry in as_list(one.answer(thinking=DROPPING)["input_transformations"])
+    ]
+
+
+def test_the_latest_models_check_what_stands_before_a_block_for_every_account() -> None:
+    """Fable 5.2 and Mythos 5.2 were never without the check."""
+    for model in ("claude-fable-5-2", "claude-mythos-5-2"):
+        one = talk(model)
+        one.headers["x-api-key"] = "early-org.key"
+        two_turns(one, "a")
+        assert 400 == one.verdict(system="Be long.")[0]
+
+
 def test_what_is_dropped_need_not_come_back() -> None:
     """A client that leaves unreadable blocks out of an open turn is not asked for them."""
     one = talk("claude-opus-5-5")

@@ -74,6 +74,13 @@ def replayed(name: str, case: Mapping[str, object]) -> Iterator[Recorded]:
             persona.learn(host, "account", body, raw if isinstance(raw, str) else as_object(response.get("body")))
 
 
+def predates(record: Recorded) -> bool:
+    """Whether Copilot took a reasoning item, which it did until 2026-05."""
+    given = record.body["input"]
+    items = [as_object(item) for item in given] if isinstance(given, list) else []
+    return record.host == "copilot" and any(item.get("type") == "reasoning" for item in items)
+
+
 @pytest.fixture(scope="module")
 def recorded() -> list[Recorded]:
     """All recordings; without a corpus the tests that need them are skipped."""
@@ -89,7 +96,8 @@ def test_accepts_what_the_providers_accepted(recorded: list[Recorded]) -> None:
     accepted = [record for record in recorded if record.status < 400]
     verdicts = [(record.place, record.verdict()) for record in accepted]
     assert len(accepted) >= 50
-    assert [] == [(place, verdict) for place, verdict in verdicts if not verdict.ok]
+    older = [record.place for record in accepted if predates(record)]
+    assert older == [place for place, verdict in verdicts if not verdict.ok]
 
 
 def test_refuses_what_the_providers_refused(recorded: list[Recorded]) -> None:
@@ -122,7 +130,7 @@ def carriers(record: Recorded) -> list[tuple[int, Mapping[str, object]]]:
 def test_refuses_accepted_requests_with_one_character_altered(recorded: list[Recorded]) -> None:
     """Altering a character of encrypted content makes the request a refused one."""
     tried = 0
-    for record in [record for record in recorded if record.status < 400]:
+    for record in [record for record in recorded if record.status < 400 and not predates(record)]:
         for index, item in carriers(record):
             tried += 1
             value = as_text(item["encrypted_content"])

@@ -83,7 +83,7 @@ def client(referee: Referee) -> Iterator[Any]:
         ("openai", "gpt-5.6-sol", {**STATELESS, "reasoning": {"summary": "auto"}}, [OSLO, BERGEN]),
         ("azure", "gpt-5-mini", {**STATELESS, "drop": ("status",)}, [BERGEN]),
         ("xai", "grok-4.3", STATELESS, [OSLO, BERGEN]),
-        ("copilot", "gpt-5.3-codex", ENCRYPTED, [BERGEN]),
+        ("meta", "muse-spark-1.3", STATELESS, [OSLO, BERGEN]),
         ("openrouter", "openai/gpt-6-sol", {}, [OSLO, BERGEN]),
         ("openrouter", "openai/gpt-oss-20b", {}, [BERGEN]),
         ("deepseek", "deepseek-v4-pro", {}, [BERGEN]),

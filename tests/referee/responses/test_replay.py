@@ -12,7 +12,7 @@ HI = user("hi")
 THOUGHT = Step(reasoning="Because.", text="42")
 CALLING = Step(reasoning="Look.", tool_calls=[Call("get_weather", {"city": "Oslo"}, "call_1")])
 PAIRING = [("openai", "gpt-5"), ("azure", "gpt-5-mini"), ("codex", "gpt-5.3-codex")]
-CARRYING = [*PAIRING, ("xai", "grok-4.3"), ("copilot", "gpt-5.3-codex"), ("openrouter", "openai/gpt-6-sol")]
+CARRYING = [*PAIRING, ("xai", "grok-4.3"), ("meta", "muse-spark-1.3"), ("openrouter", "openai/gpt-6-sol")]
 RAW = [("deepseek", "deepseek-v4-pro"), ("lmstudio", "openai/gpt-oss-20b")]
 
 
@@ -122,7 +122,7 @@ def test_the_text_of_a_refused_content_names_the_item_or_the_content() -> None:
     bare = client.verdict(HI, without({**reasoning, "encrypted_content": "gAAAAABxyzRg=="}, "id"), message)
     text = f"The encrypted content for item {reasoning['id']} could not be verified. "
     assert f"{text}Reason: Encrypted content could not be decrypted or parsed." == named.message
-    assert "The encrypted content gAAA...Rg== could not be verified." == bare.message
+    assert text.replace(f"for item {reasoning['id']}", "gAAA...Rg==") == bare.message.partition("Reason: ")[0]
     error = {"type": "invalid_request_error", "param": None, "code": "invalid_encrypted_content"}
     assert {"error": {"message": named.message, **error}} == named.body
     grok = desk("xai", "grok-4.3").verdict(HI, {"type": "reasoning", "summary": [], "encrypted_content": "x"})
@@ -226,10 +226,31 @@ def test_reasoning_without_content_is_found_where_it_is_stored() -> None:
     assert (404, f"Item with id '{reasoning['id']}' not found.") == (stranger.status, stranger.message)
 
 
-def test_a_reasoning_item_needs_an_id_or_content() -> None:
-    """A summary alone stands for nothing."""
-    verdict = Desk("openai", "gpt-5").verdict(HI, {"type": "reasoning", "summary": []})
-    assert (400, "no carrier at input[1]") == (verdict.status, verdict.reason)
+@pytest.mark.parametrize(
+    ("host", "model", "text"),
+    [
+        ("openai", "gpt-5", "could not be verified"),
+        ("meta", "muse-spark-1.3", "Referenced reasoning item was not found or was deleted"),
+        ("xai", "grok-4.3", "needs an id or encrypted_content"),
+    ],
+)
+def test_a_reasoning_item_needs_an_id_or_content(host: str, model: str, text: str) -> None:
+    """A summary alone stands for nothing; OpenAI's answer is the same as to content that it cannot read."""
+    verdict = Desk(host, model).verdict(HI, {"type": "reasoning", "summary": []})
+    assert (400, True, True) == (verdict.status, "input[1]" in verdict.reason, text in verdict.message)
+
+
+def test_meta_does_not_know_items_of_others_and_content_of_others() -> None:
+    """Both in the words of the reports; what it minted itself comes back with its content, or stored by its id."""
+    client = Desk("meta", "muse-spark-1.3", dict(ENCRYPTED))
+    reasoning, message = client.items(THOUGHT, HI)
+    bare = without(reasoning, "encrypted_content")
+    assert client.verdict(HI, reasoning, message, user("on")).ok
+    assert client.verdict(HI, bare, message, user("on")).ok
+    stranger = client.other(key="another").verdict(HI, reasoning, message, user("on"))
+    assert (400, "reasoning `encrypted_content` was not issued to this caller") == (stranger.status, stranger.message)
+    gone = client.verdict(HI, bare, message, user("on"), store=False)
+    assert (400, "Referenced reasoning item was not found or was deleted") == (gone.status, gone.message)
 
 
 def test_references_stand_for_stored_items() -> None:
@@ -310,12 +331,15 @@ def test_the_ciphertext_of_both_ends_of_a_stream_is_valid_and_that_of_its_start_
     assert [400, 200, 200] == statuses
 
 
-def test_copilot_takes_reasoning_without_content() -> None:
-    """Recorded: there an id alone is accepted, and the model reads nothing."""
-    client = Desk("copilot", "gpt-5.3-codex")
-    items = client.items(CALLING, HI)
-    assert client.verdict(HI, *items, output("call_1")).ok
-    assert () == client.view(HI, *items, output("call_1")).notes
+def test_copilot_refuses_reasoning_items() -> None:
+    """Its own ones too, whatever they carry; without them the conversation goes on."""
+    client = Desk("copilot", "gpt-5.3-codex", dict(ENCRYPTED))
+    reasoning, call = client.items(CALLING, HI)
+    for item in (reasoning, without(reasoning, "encrypted_content")):
+        verdict = client.verdict(HI, item, call, output("call_1"))
+        expected = 'input[1].type "reasoning" is not a valid input item type'
+        assert (400, expected) == (verdict.status, verdict.message)
+    assert client.verdict(HI, call, output("call_1")).ok
 
 
 def test_an_id_of_another_host_is_not_found() -> None:
@@ -350,12 +374,22 @@ def test_a_router_wraps_the_refusals_of_the_models_own_host() -> None:
     assert "could not be verified" in str(verdict.body)
 
 
-def test_encrypted_content_of_a_compaction_is_judged_too() -> None:
-    """The referee mints no compactions, so none is genuine."""
-    verdict = Desk("openai", "gpt-5", dict(ENCRYPTED)).verdict(
-        {"type": "compaction", "encrypted_content": "gAAAAA"}, HI
-    )
-    assert "changed at input[0]" == verdict.reason
+@pytest.mark.parametrize("model", ["gpt-5", "gpt-5.6-sol"])
+def test_a_compaction_is_minted_where_asked_for_and_judged_when_it_comes_back(model: str) -> None:
+    """Beyond the threshold, before what the model says; that of another account is refused by every model."""
+    client = Desk("openai", model, {**ENCRYPTED, "store": False})
+    wanted: Body = {"context_management": [{"type": "compaction", "compact_threshold": 1}]}
+    compaction, *rest = client.items(THOUGHT, HI, **wanted)
+    events = [as_object(event["item"])["type"] for event in client.events(THOUGHT, HI, **wanted) if "item" in event]
+    assert ("compaction", "cmp_") == (compaction["type"], str(compaction["id"])[:4])
+    assert ["compaction", "compaction", "reasoning"] == events[:3]
+    assert "compaction" not in [item["type"] for item in client.items(THOUGHT, HI)]
+    assert client.verdict(compaction, *rest, user("on")).ok
+    named = f"The encrypted content for item {compaction['id']} could not be verified. "
+    altered = client.verdict({**compaction, "encrypted_content": "gAAAAA"}, *rest, user("on"))
+    foreign = client.other(key="another").verdict(compaction, user("on"))
+    assert ["changed at input[0]", "foreign at input[0]"] == [altered.reason, foreign.reason]
+    assert [True, True] == [verdict.message.startswith(named) for verdict in (altered, foreign)]
 
 
 def test_rejecting_names_the_last_carrier() -> None:

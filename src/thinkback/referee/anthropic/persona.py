@@ -26,6 +26,8 @@ from .unsigned import PASSED_BACK
 from .view import prompt_words, view_of
 
 VERSION = "2023-06-01"
+EARLY = "early-"
+"""How the keys of accounts begin that are from before preserved thinking was enforced."""
 NO_KEY = "x-api-key header is required"
 BAD_KEY_TEXT = "invalid x-api-key"
 NO_VERSION = "anthropic-version: header is required"
@@ -145,10 +147,12 @@ def caller_of(asked: Asked) -> Caller:
     """Who asks, by the path of a cloud project, else by the key."""
     host = HOSTS[asked.host]
     project = _VERTEX.fullmatch(asked.path)
-    account = project["project"] if project else organisation(_key(asked.headers))
+    key = _key(asked.headers)
+    account = project["project"] if project else organisation(key)
     named = [name.strip() for name in asked.headers.get("anthropic-beta", "").split(",")]
     listed = [as_text(name) for name in as_list(asked.body.get("anthropic_beta"))]
-    return Caller(host, account, frozenset(name for name in (*named, *listed) if name))
+    is_early = not project and key.startswith(EARLY)
+    return Caller(host, account, frozenset(name for name in (*named, *listed) if name), is_early)
 
 
 def parsed(incoming: Incoming) -> JsonObject | Verdict:

@@ -67,6 +67,8 @@ class Profile:
     """Those whose blocks it reads on Claude's own host only."""
     bound: bool = False
     """Preserved thinking: its blocks are bound to the conversation, and it checks those that it is given."""
+    always_enforced: bool = False
+    """Checks what stands before a block for early accounts too, without being asked."""
     forced: str = "Thinking may not be enabled when tool_choice forces tool use."
     always_unforced: bool = False
     """Forced calls are refused whatever the request says about thinking; else only with a budget."""
@@ -214,10 +216,10 @@ _ROWS = (
     # Forced calls were answered by 200, unlike those of its successors.
     _always("claude-fable-5"),
     _preserved("claude-fable-5-1", "claude-opus-5", reads_on_api=frozenset({"claude-opus-5-5"})),
-    _preserved("claude-fable-5-2"),
+    _preserved("claude-fable-5-2", always_enforced=True),
     # As Fable 5.1, but that it does not check what stands before a block.
     _preserved("claude-mythos-5-1", "claude-opus-5", reads_on_api=frozenset({"claude-opus-5-5"}), bound=False),
-    _preserved("claude-mythos-5-2", "claude-fable-5-2"),
+    _preserved("claude-mythos-5-2", "claude-fable-5-2", always_enforced=True),
 )
 MODELS: MappingProxyType[str, Profile] = MappingProxyType({row.model: row for row in _ROWS})
 

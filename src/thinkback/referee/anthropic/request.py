@@ -23,6 +23,8 @@ class Caller:
     host: Host
     account: str = ""
     betas: frozenset[str] = frozenset()
+    is_early: bool = False
+    """The account is from before 2026-08-31, when preserved thinking was not yet enforced by all models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,12 @@ class Request:
         """Whether bound blocks that do not fit are to be dropped."""
         binding = as_object(self.config.get("block_binding"))
         return binding.get("prefix_mismatch_behavior") == "drop_block"
+
+    @property
+    def enforces_prefix(self) -> bool:
+        """Whether a block of another conversation is refused or dropped, and not shown all the same."""
+        is_asked_for = "prefix_mismatch_behavior" in as_object(self.config.get("block_binding"))
+        return not self.caller.is_early or self.profile.always_enforced or is_asked_for
 
     @property
     def reports(self) -> bool:

@@ -25,7 +25,8 @@ PREFIX = "prefix_binding_mismatch"
 class Fate:
     """One seal of the history; ``block`` is None where the client left it out.
 
-    ``reason``: why it does not count, empty where it does; ``part``: what of the prefix differs.
+    ``reason``: why it does not count, empty where it does; ``part``: what of the prefix differs. ``allowed``: the check
+    that it failed and that is not enforced for this request, so that it counts.
     """
 
     message: Message
@@ -33,6 +34,7 @@ class Fate:
     block: Block | None
     reason: str = ""
     part: str = ""
+    allowed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,15 @@ class Trace:
         return tuple(fate for fate in self.fates if fate.block is None and not fate.reason)
 
     def transformations(self) -> list[JsonObject]:
-        """The report of what was dropped."""
+        """The report of what was dropped, and of what was shown to the model although it failed a check."""
         return [
-            {"type": "thinking_dropped", "path": fate.block.path, "reason": fate.reason}
-            for fate in self.dropped
-            if fate.block is not None
+            {
+                "type": "thinking_dropped" if fate.reason else "thinking_mismatch_allowed",
+                "path": fate.block.path,
+                "reason": fate.reason or fate.allowed,
+            }
+            for fate in self.fates
+            if fate.block is not None and (fate.reason or fate.allowed)
         ]
 
 
@@ -103,9 +109,10 @@ class _Walk:
 
     def _judge_present(self, message: Message, block: Block, seal: Seal) -> Fate:
         reason, part = self._misfit(seal, {self._trail.digest}, self._kept)
-        if not reason:
+        is_allowed = reason == PREFIX and not self._request.enforces_prefix
+        if is_allowed or not reason:
             self._kept.append(seal.opaque)
-        return Fate(message, seal, block, reason, part)
+        return Fate(message, seal, block, allowed=reason) if is_allowed else Fate(message, seal, block, reason, part)
 
     def _absent(self, message: Message, trails: Collection[str], before: tuple[str, ...]) -> Iterator[Fate]:
         there = {block.opaque for block in message.thinking}
@@ -120,14 +127,16 @@ class _Walk:
     def _misfit(self, seal: Seal, trails: Collection[str], kept: Sequence[str]) -> tuple[str, str]:
         request, profile = self._request, self._request.profile
         also = profile.reads_on_api if request.caller.host.api else frozenset()
-        if seal.model not in {profile.model, *profile.reads, *also}:
-            return MODEL, ""
+        is_bound = profile.bound and MODELS[seal.model].bound
+        # Of several reasons the first of this order is told (anthropic 2.12, thinking_dropped).
         if not may_read(request, seal):
             return ORGANIZATION, ""
-        if not profile.bound or not MODELS[seal.model].bound:
-            return "", ""
-        if seal.user != request.user:
+        if is_bound and seal.user != request.user:
             return END_USER, ""
+        if seal.model not in {profile.model, *profile.reads, *also}:
+            return MODEL, ""
+        if not is_bound:
+            return "", ""
         parts = (
             ("system", seal.system == self._system),
             ("tools", seal.tools == self._tools),

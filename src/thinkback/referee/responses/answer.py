@@ -16,12 +16,14 @@ ADDED, DONE, WHOLE, DELTAS = 0, 1, 2, 3
 _INCOMPLETE = MappingProxyType(
     {"length": "max_output_tokens", "max_output_tokens": "max_output_tokens", "content_filter": "content_filter"}
 )
-_PREFIXES = MappingProxyType({"reasoning": "rs", "message": "msg", "function_call": "fc"})
+_PREFIXES = MappingProxyType({"reasoning": "rs", "message": "msg", "function_call": "fc", "compaction": "cmp"})
+_OPAQUE = ("reasoning", "compaction")
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output item: reasoning, a message (``text`` or ``refusal``), or a call with its arguments as ``text``."""
+    """One output item: reasoning, a message (``text`` or ``refusal``), a call with its arguments as ``text``, or a
+    compaction, which is opaque."""
 
     kind: str
     index: int
@@ -45,6 +47,8 @@ class Answer:
     step: Step
     digest: str
     usage: JsonObject
+    prompt: int = 0
+    """How many words the model was given."""
 
     @cached_property
     def id(self) -> str:
@@ -65,8 +69,8 @@ class Answer:
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:
-        """Unit by unit: reasoning, then the message, then the calls."""
-        found: list[Output] = []
+        """Unit by unit: reasoning, then the message, then the calls; before them a compaction, if any."""
+        found = [Output("compaction", 0)] if self.request.compacts(self.prompt) else []
         for unit in (*self.step.earlier, self.step):
             found += self._outputs(unit, len(found))
         return tuple(found)
@@ -93,16 +97,28 @@ class Answer:
         return item_id(style, _PREFIXES[output.kind], self.digest, output.index, copy)
 
     def carrier(self, output: Output, copy: int) -> str:
-        """The encrypted content of a reasoning item in one of its copies; empty where there is none."""
-        if output.kind != "reasoning" or not self.request.encrypts:
+        """The encrypted content of an item in one of its copies; empty where there is none."""
+        if output.kind not in _OPAQUE or (output.kind == "reasoning" and not self.request.encrypts):
             return ""
         cipher = self.request.profile.host.cipher
         return ciphertext(cipher, self.digest, output.index, copy, output.text)
 
     def item(self, output: Output, copy: int) -> JsonObject:
         """An item as it stands in one of its copies; the one that adds it is still empty."""
-        shape = {"reasoning": self._reasoning, "message": self._message, "function_call": self._call}
+        shape = {
+            "reasoning": self._reasoning,
+            "message": self._message,
+            "function_call": self._call,
+            "compaction": self._compaction,
+        }
         return shape[output.kind](output, copy)
+
+    def _compaction(self, output: Output, copy: int) -> JsonObject:
+        return {
+            "id": self.item_id(output, copy),
+            "type": "compaction",
+            "encrypted_content": self.carrier(output, copy),
+        }
 
     def _reasoning(self, output: Output, copy: int) -> JsonObject:
         profile = self.request.profile

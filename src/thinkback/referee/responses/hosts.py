@@ -47,11 +47,15 @@ class Host:
     """Whether calls become part of one assistant message, so that nothing may stand between them."""
     no_raw: bool = True
     """Whether raw reasoning text in ``content`` is refused."""
+    refused_items: frozenset[str] = frozenset()
+    """Types of items that it refuses in the input."""
     refused_parameters: frozenset[str] = frozenset()
     sampling: frozenset[str] = frozenset()
     """Parameters that are refused while the model reasons."""
     undecryptable: str = ""
     """The refusal of encrypted content that is not its own; empty: OpenAI's two texts."""
+    unfound: str = ""
+    """The refusal of a reasoning item that is not stored; empty: OpenAI's text."""
     item_status: bool = False
     """Whether reasoning items carry a status."""
     named_events: bool = True
@@ -128,8 +132,19 @@ _ROWS = (
         ids="rotating",
         keeps_state=False,
         ids_resolve=False,
+        # Since 2026-05 (looplj/axonhub#1657); before, it took them with or without their content.
+        refused_items=frozenset({"reasoning"}),
         sampling=_SAMPLING,
         takes_passthrough=False,  # caozhiyuan/copilot-api#308
+    ),
+    Host(
+        name="meta",
+        base_path="/v1",
+        unauthorized=(401, "Incorrect API key provided.", "invalid_api_key"),  # text unconfirmed
+        cipher="base64",
+        # Both as reported (decolua/9router#4061), with the status that the reports have.
+        undecryptable="reasoning `encrypted_content` was not issued to this caller",
+        unfound="Referenced reasoning item was not found or was deleted",
     ),
     Host(
         name="openrouter",

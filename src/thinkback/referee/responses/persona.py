@@ -28,7 +28,7 @@ _PERSISTED = "Encrypted content cannot be requested for persisted responses"
 
 
 class Responses:
-    """OpenAI, Azure, xAI, ChatGPT's Codex backend, Copilot, OpenRouter, DeepSeek and LM Studio."""
+    """OpenAI, Azure, xAI, ChatGPT's Codex backend, Copilot, Meta, OpenRouter, DeepSeek and LM Studio."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
@@ -83,7 +83,7 @@ class Responses:
         request = self._known(asked)
         prompt = prompt_words(request)
         usage = count_usage(step, len(prompt), self._prompts.hit(asked.host, request.profile.reported, prompt))
-        answer = Answer(request, step, derived(digest, request.account), usage)
+        answer = Answer(request, step, derived(digest, request.account), usage, len(prompt))
         self._note(answer)
         return render(answer)
 

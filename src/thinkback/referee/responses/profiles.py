@@ -111,6 +111,10 @@ def _routed(model: str, form: str) -> Profile:
     )  # fmt: skip
 
 
+def _muse(model: str) -> Profile:
+    return Profile(HOSTS["meta"], model, efforts=(*_MINIMAL, "xhigh", "max"), contexts=(), context="all_turns")
+
+
 _DEEPSEEK_EFFORTS = ("none", "low", "high", "max")
 _PROFILES = (
     *_early("openai"),
@@ -126,6 +130,7 @@ _PROFILES = (
     _grok("grok-4.6", _LOW, "high"),
     _grok("grok-4.7", (*_LOW, "xhigh"), "high"),
     _grok("grok-4.20-reasoning", (), "high"),
+    *(_muse(model) for model in ("muse-spark-1.1", "muse-spark-1.2", "muse-spark-1.3", "muse-wonder")),
     _routed("openai/gpt-6-sol", "openai-responses-v1"),
     _routed("google/gemini-3-flash-preview", "google-gemini-v1"),
     _raw("openrouter", "openai/gpt-oss-20b", _LOW),

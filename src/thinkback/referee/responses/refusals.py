@@ -91,6 +91,8 @@ def invalid_value(host: Host, name: str, message: str) -> Verdict:
 
 def item_not_found(host: Host, identifier: str, index: int, *, store: bool) -> Verdict:
     """An item that was to be looked up by its id and is not there (E3)."""
+    if host.unfound:
+        return refuse(host, host.unfound, f"not found at input[{index}]")
     message = f"Item with id '{identifier}' not found."
     if not store:
         message += (
@@ -104,13 +106,11 @@ def unverified(host: Host, identifier: str, carrier: str, reason: str) -> Verdic
     """Encrypted content that cannot be read (E4)."""
     if host.undecryptable:
         return refuse(host, host.undecryptable, reason)
-    if identifier:
-        message = (
-            f"The encrypted content for item {identifier} could not be verified. "
-            "Reason: Encrypted content could not be decrypted or parsed."
-        )
-    else:
-        message = f"The encrypted content {carrier[:4]}...{carrier[-4:]} could not be verified."
+    named = f"for item {identifier}" if identifier else f"{carrier[:4]}...{carrier[-4:]}"
+    message = (
+        f"The encrypted content {named} could not be verified. "
+        "Reason: Encrypted content could not be decrypted or parsed."
+    )
     return refuse_upstream(host, message, reason, code="invalid_encrypted_content")
 
 

@@ -110,7 +110,13 @@ def _call(answer: Answer, output: Output) -> Iterator[JsonObject]:
     yield {"type": "response.function_call_arguments.done", "arguments": output.text}
 
 
-_MAKERS = MappingProxyType({"reasoning": _reasoning, "message": _message, "function_call": _call})
+def _nothing(answer: Answer, output: Output) -> Iterator[JsonObject]:
+    yield from ()
+
+
+_MAKERS = MappingProxyType(
+    {"reasoning": _reasoning, "message": _message, "function_call": _call, "compaction": _nothing}
+)
 
 
 def _response(answer: Answer, status: str, output: list[JsonObject]) -> JsonObject:

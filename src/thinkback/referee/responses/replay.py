@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..jsons import as_text
 from ..verdict import Verdict
+from .hosts import Host
 from .ledger import Made
 from .refusals import item_not_found, refuse, refuse_upstream, unverified
 from .request import Item, Request
@@ -20,13 +21,23 @@ def unresolved(request: Request) -> Verdict | None:
         if item.kind != "reasoning" or item.carrier or item.index < 0 or not host.ids_resolve:
             continue
         if not item.id:
-            # Neither can stand for the other; text unconfirmed.
-            message = f"Invalid 'input[{item.index}]': a reasoning item needs an id or encrypted_content."
-            return refuse(host, message, f"no carrier at input[{item.index}]", param="input")
+            return _bare(host, item)
         made = request.ledger.named(item.id)
         if not request.store or made is None or not request.readable(made):
             return item_not_found(host, item.id, item.index, store=request.store)
     return None
+
+
+def _bare(host: Host, item: Item) -> Verdict:
+    """The refusal of a reasoning item that has neither encrypted content nor an id."""
+    reason = f"no carrier at input[{item.index}]"
+    if host.unfound:
+        return item_not_found(host, item.id, item.index, store=False)
+    if host.undecryptable:
+        message = f"Invalid 'input[{item.index}]': a reasoning item needs an id or encrypted_content."
+        return refuse(host, message, reason, param="input")  # text unconfirmed
+    # Reported of OpenAI (Wei-Shaw/sub2api#3138): the same as for content that cannot be read.
+    return unverified(host, item.id, item.carrier, reason)
 
 
 def unreadable(request: Request) -> Verdict | None:
@@ -41,7 +52,9 @@ def unreadable(request: Request) -> Verdict | None:
             return unverified(profile.host, item.id, item.carrier, f"{'foreign' if made else 'changed'} at {where}")
         if item.id and item.id not in made.ids:
             return unverified(profile.host, item.id, item.carrier, f"content of another item at {where}")
-        if not profile.drops_silently and request.withheld(place, item) in ("organization_mismatch", "model_mismatch"):
+        # Of compactions no report says that they were left out: they are refused (openai/codex#35334).
+        refuses = item.kind == "compaction" or not profile.drops_silently
+        if refuses and request.withheld(place, item) in ("organization_mismatch", "model_mismatch"):
             return unverified(profile.host, item.id, item.carrier, f"foreign at {where}")
     return None
 

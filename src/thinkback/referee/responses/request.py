@@ -138,6 +138,12 @@ class Request:
         asked = "reasoning.encrypted_content" in as_list(self.body.get("include"))
         return not self.profile.raw and (asked or self.profile.always_encrypted)
 
+    def compacts(self, prompt: int) -> bool:
+        """Whether a prompt of so many words is longer than the request wants to have it."""
+        edits = map(as_object, as_list(self.body.get("context_management")))
+        limits = [edit.get("compact_threshold") for edit in edits if edit.get("type") == "compaction"]
+        return any(isinstance(limit, int) and prompt > limit for limit in limits)
+
     @cached_property
     def turn_start(self) -> int:
         """The position in ``items`` of the last user message; -1 when there is none."""

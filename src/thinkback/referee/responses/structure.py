@@ -124,6 +124,8 @@ def split_calls(request: Request) -> Verdict | None:
 
 def _faults(request: Request, item: Item) -> Iterator[Verdict]:
     host, place = request.profile.host, f"input[{item.index}]"
+    if item.kind in host.refused_items:
+        yield refuse(host, f'{place}.type "{item.kind}" is not a valid input item type', f"{item.kind} at {place}")
     fields = _FIELDS.get(item.kind)
     if fields is None:
         if item.kind not in _OTHER_TYPES:
