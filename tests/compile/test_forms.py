@@ -85,6 +85,15 @@ def test_empty_reasoning_is_omitted(row: Any, blocks: Any) -> None:
     assert built.reasons == ["empty reasoning is omitted"] * len(blocks)
 
 
+def test_a_placeholder_goes_back_with_the_thought_behind_it() -> None:
+    """The field is as it came; tags of its own are no part of it, and a placeholder alone is no reasoning."""
+    lead = "Thinking... "
+    assert last(think("one", opening=lead), say("x"))["reasoning_content"] == "Thinking... one"
+    assert last(think("one", opening=lead), think(" two"), say("x"))["reasoning_content"] == "Thinking... one two"
+    assert last(tagged("one"), say("x"))["reasoning_content"] == "one"
+    assert "reasoning_content" not in last(think("", opening=lead, signature="s", kind="none"), say("x"))
+
+
 def test_carriers_have_no_place_beside_a_field() -> None:
     """A field takes text only; the carrier is dropped and said so."""
     built = build(Talk().turn("a", think("t", signature="sig"), say("x")).user("b"))

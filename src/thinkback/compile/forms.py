@@ -11,6 +11,7 @@ from thinkback.compile.notes import Notes
 from thinkback.compile.policy import Policy
 from thinkback.compile.units import ResponseUnit, Thought
 from thinkback.model import canonical
+from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.plan import NOTHING, Carry
 from thinkback.model.rule import Form
 from thinkback.model.target import model_matches
@@ -146,13 +147,18 @@ def _fault(kind: str, format: str, signed: bool, policy: Policy) -> str:
 def _joined(thoughts: Sequence[Thought]) -> str:
     """Pieces of one field joined as they were cut, different fields on lines of their own; empty if blank."""
     if len(thoughts) == 1:
-        text = thoughts[0][1].thought
+        text = _said(thoughts[0][1])
         return text if not text.isspace() else ""
     pieces: list[str] = []
     last = ""
     for _, block in thoughts:
         if block.thought:
-            pieces += ("\n", block.thought) if pieces and block.source_field != last else (block.thought,)
+            pieces += ("\n", _said(block)) if pieces and block.source_field != last else (_said(block),)
             last = block.source_field
     text = "".join(pieces)
     return text if text.strip() else ""
+
+
+def _said(block: ThinkingBlock) -> str:
+    """The text of a field as it came, a placeholder in front of the thought with it; tags are the writer's."""
+    return block.opening + block.thought if block.thought and block.source_field != CONTENT else block.thought

@@ -76,8 +76,9 @@ class ThinkingBlock(_Part, frozen=True, tag="thinking"):
 
     ``kind`` says what ``thought`` is: the model's raw reasoning, a provider's summary, or nothing readable.
     ``is_hidden``: repeats what another block of the response says, so that it is kept but not shown.
-    ``marker``: a provider's placeholder ("Thinking..."), never replayed.
-    ``opening`` and ``closing`` are the tags that stood around ``thought`` inside ``content``.
+    ``marker``: a provider's placeholder ("Thinking...") and nothing else, never shown and never replayed.
+    ``opening`` and ``closing`` are the tags that stood around ``thought`` inside ``content``; placeholders in front of
+    it, which are not shown either, are the end of ``opening``.
     """
 
     thought: str

@@ -147,7 +147,7 @@ class Order:
         """Whether anything of a block can be read."""
         match block:
             case ThinkingBlock():
-                return bool(block.thought) and not block.is_hidden and self._shown.reasoning
+                return bool(block.thought) and not (block.is_hidden or block.marker) and self._shown.reasoning
             case Text():
                 return bool(block.text)
             case _:
@@ -248,7 +248,7 @@ class Order:
         """A block from its beginning to its end, if there is anything of it to show."""
         state, id, name = "", "", ""
         match block:
-            case ThinkingBlock() if not block.is_hidden:
+            case ThinkingBlock() if not (block.is_hidden or block.marker):
                 kind: Kind = "thought"
                 text = block.thought if self._shown.reasoning else ""
                 state = self._state(index, block)

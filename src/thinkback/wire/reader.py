@@ -18,6 +18,7 @@ from thinkback.model.deltas import Delta
 from thinkback.wire.documents import read_object
 from thinkback.wire.framing import FRAMERS, Framer, Framing
 from thinkback.wire.halves import Halves, may_hold
+from thinkback.wire.placeholders import Placeholders
 from thinkback.wire.result import AS_BUILT, ReadOptions
 from thinkback.wire.tagging import Tagging, split
 
@@ -47,6 +48,8 @@ class BodyReader:
     _unit = "an event"
     # Set where the dialect's texts are blocks of their own, and its builders look for no tags in them.
     _tagging: Tagging | None = None
+    # Set where hosts show placeholders for reasoning, and its builders mark them.
+    _placeholders: Placeholders | None = None
 
     def __init__(self, origin: Origin, framing: Framing) -> None:
         self._origin = origin
@@ -89,7 +92,7 @@ class BodyReader:
                 self._tail = Failure(f"the stream ended in the middle of {self._unit}", type="truncated")
                 self._error = None
         self._release()
-        shown = self._shown([*self._halves.joined(self._take()), *self._halves.released()])
+        shown = self._shown([*self._halves.joined(self._take()), *self._halves.released()], is_last=True)
         return shown if self._tagging is None else self._tagging.end()
 
     def fail(self, failure: Failure) -> None:
@@ -114,7 +117,12 @@ class BodyReader:
         if where != "off":
             self._tagging = Tagging(where, self._begun, response)
 
-    def _shown(self, deltas: list[Delta]) -> list[Delta]:
+    def _shown(self, deltas: list[Delta], *, is_last: bool = False) -> list[Delta]:
+        held = self._placeholders
+        if held is not None:
+            deltas = held.without(deltas)
+            if is_last:
+                deltas += held.rest()
         return deltas if self._tagging is None else self._tagging.show(deltas)
 
     def _split(self, blocks: Sequence[Block]) -> list[Block]:

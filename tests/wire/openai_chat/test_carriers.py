@@ -97,7 +97,7 @@ OPAQUE: list[tuple[str, list[dict[str, Any]], list[tuple[str, str]]]] = [
     ("again", [{"reasoning_opaque": "x="}, {"reasoning_opaque": "x="}], [("", "x=")]),
     ("empty", [{"reasoning_text": "a", "reasoning_opaque": ""}], [("a", "")]),
     ("before its text", [{"reasoning_opaque": "x="}, {"reasoning_text": "a"}], [("", "x="), ("a", "")]),
-    ("a placeholder", [{"reasoning_text": "Thinking...", "reasoning_opaque": "x="}], [("Thinking...", "x=")]),
+    ("a placeholder", [{"reasoning_text": "Thinking...", "reasoning_opaque": "x="}], [("", "x=")]),
 ]
 
 

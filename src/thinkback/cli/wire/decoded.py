@@ -75,7 +75,7 @@ def _reasoning(dialect: str, thoughts: Sequence[ThinkingBlock], data: bytes) -> 
     A field that came and stayed empty leaves no block: the body itself tells it from none at all.
     """
     read = _READABLE.get(dialect, _thought)
-    readable = [read(block) for block in thoughts if not block.is_hidden and _bears_text(block)]
+    readable = [read(block) for block in thoughts if not (block.is_hidden or block.marker) and _bears_text(block)]
     if readable or not _EMPTY_FIELD.search(data):
         return "".join(readable) if readable else None
     return ""
@@ -94,9 +94,10 @@ def _thought(block: ThinkingBlock) -> str:
 def _parts_of_item(block: ThinkingBlock) -> str:
     """The parts of a reasoning item without anything between them, as they are on the wire."""
     from thinkback.wire.openai_responses.blocks import thoughts, wire_object
+    from thinkback.wire.placeholders import parted
 
     item = canonical.decode(wire_object(block))
-    return "".join(thoughts(item.get("content" if block.kind == "raw" else "summary")))
+    return parted("".join(thoughts(item.get("content" if block.kind == "raw" else "summary"))))[1]
 
 
 _READABLE: dict[str, Callable[[ThinkingBlock], str]] = {"openai-responses": _parts_of_item}

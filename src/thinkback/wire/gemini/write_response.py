@@ -145,7 +145,9 @@ def _parts(blocks: Iterable[Block], shown: Shown) -> list[bytes]:
     for block in blocks:
         if isinstance(block, Unknown) or (isinstance(block, Text) and not block.text):
             continue
-        if isinstance(block, ThinkingBlock) and (block.is_hidden or not block.thought or not shown.reasoning):
+        if isinstance(block, ThinkingBlock) and (
+            block.is_hidden or block.marker or not block.thought or not shown.reasoning
+        ):
             continue
         try:
             parts.append(_one_line(wire_object(msgspec.structs.replace(block, wire="", carriers=()))))

@@ -7,16 +7,7 @@ from __future__ import annotations
 
 from thinkback.model.blocks import Carrier, Text, ThinkingBlock, Unknown
 from thinkback.wire.arrival import join
-
-# Texts that stand where a host hides its reasoning; stored as markers, never replayed.
-PLACEHOLDERS = frozenset(
-    {
-        "Thinking...",
-        "Thinking…",
-        "[REDACTED]",
-        "[Some reasoning content is encrypted]",
-    }
-)
+from thinkback.wire.placeholders import marked
 
 
 class TextPart:
@@ -60,15 +51,16 @@ class ThoughtPart:
 
     def block(self) -> ThinkingBlock:
         thought = self.text()
-        return ThinkingBlock(
-            thought,
-            is_hidden=self.hidden,
-            source_field=self.field,
-            kind="none" if self.opaque and not thought else "raw",
-            marker=not self.opaque and is_placeholder(thought),
-            opening=self.opening,
-            closing=self.closing,
-            carriers=(Carrier("encrypted", self.opaque),) if self.opaque else (),
+        return marked(
+            ThinkingBlock(
+                thought,
+                is_hidden=self.hidden,
+                source_field=self.field,
+                kind="none" if self.opaque and not thought else "raw",
+                opening=self.opening,
+                closing=self.closing,
+                carriers=(Carrier("encrypted", self.opaque),) if self.opaque else (),
+            )
         )
 
 
@@ -88,8 +80,3 @@ class UnknownPart:
 def joined_signature(old: str, new: str) -> str:
     """A signature that comes again is one; one that comes in pieces is joined."""
     return new if new.startswith(old) else old if old.startswith(new) else old + new
-
-
-def is_placeholder(thought: str) -> bool:
-    """Whether ``thought`` only stands for reasoning that the host does not show."""
-    return thought.strip() in PLACEHOLDERS

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, ThinkingBlock, ThoughtKind
 from thinkback.wire.arrival import Arrival, join
-from thinkback.wire.openai_chat.blocks import is_placeholder, joined_signature
+from thinkback.wire.openai_chat.blocks import joined_signature
+from thinkback.wire.placeholders import marked
 
 _KIND_OF_ENTRY: dict[str, ThoughtKind] = {"reasoning.summary": "summary", "reasoning.encrypted": "none"}
 _GROWING = ("arguments", "result")
@@ -110,12 +113,14 @@ class EntryPart:
         entry = {**self.entry, self._key: thought} if self.fragments else self.entry
         carriers = (Carrier("encrypted", data),) if isinstance(data, str) and data else ()
         signature = signature if isinstance(signature, str) else ""
-        return ThinkingBlock(
-            "" if self.is_silent else thought,
-            source_field="reasoning_details",
-            signature=signature,
-            kind="none" if self.is_silent else _KIND_OF_ENTRY.get(str(entry.get("type")), "raw"),
-            marker=not carriers and not signature and is_placeholder(thought),
-            carriers=carriers,
-            wire=canonical.source(entry),
+        block = marked(
+            ThinkingBlock(
+                thought,
+                source_field="reasoning_details",
+                signature=signature,
+                kind=_KIND_OF_ENTRY.get(str(entry.get("type")), "raw"),
+                carriers=carriers,
+                wire=canonical.source(entry),
+            )
         )
+        return msgspec.structs.replace(block, thought="", opening="", kind="none") if self.is_silent else block

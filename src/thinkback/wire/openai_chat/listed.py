@@ -12,6 +12,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, ThinkingBlock
 from thinkback.wire.arrival import Arrival, join
 from thinkback.wire.openai_chat.blocks import joined_signature
+from thinkback.wire.placeholders import marked
 
 
 def is_reasoning(part: Any) -> TypeGuard[dict[str, Any]]:
@@ -70,7 +71,7 @@ class ThinkingPart:
         said = [*([{"type": "text", "text": thought}] if self.texts else []), *self.others] if self.is_list else thought
         signed = {"signature": self.signature} if self.signature else {}
         wire = canonical.source({**self.rest, "thinking": said, **signed})
-        return ThinkingBlock(thought, source_field="content", signature=self.signature, wire=wire)
+        return marked(ThinkingBlock(thought, source_field="content", signature=self.signature, wire=wire))
 
 
 class ListedPart:
@@ -107,11 +108,13 @@ class ListedPart:
             for known, texts in zip(self.items, self.texts, strict=True)
         ]
         signed = [item["signature"] for item in items if isinstance(item.get("signature"), str) and item["signature"]]
-        return ThinkingBlock(
-            join([text for texts in self.texts for text in texts]),
-            source_field="content",
-            signature=signed[0] if signed else "",
-            kind="summary",
-            carriers=tuple(Carrier("signature", value) for value in signed[1:]),
-            wire=canonical.source({**self.rest, "summary": items}),
+        return marked(
+            ThinkingBlock(
+                join([text for texts in self.texts for text in texts]),
+                source_field="content",
+                signature=signed[0] if signed else "",
+                kind="summary",
+                carriers=tuple(Carrier("signature", value) for value in signed[1:]),
+                wire=canonical.source({**self.rest, "summary": items}),
+            )
         )

@@ -30,7 +30,7 @@ def _json(source: str) -> Any:
 def _repeated(blocks: Sequence[Block]) -> str:
     """The text that the fields in ``repeats`` carried: what is read of the message's other reasoning fields."""
     thoughts = [b for b in blocks if isinstance(b, ThinkingBlock) and b.source_field != "content" and not b.is_hidden]
-    return "".join(block.thought for block in thoughts)
+    return "".join(block.opening + block.thought for block in thoughts)
 
 
 def _grow(message: dict[str, Any], field: str, text: str) -> None:
@@ -53,7 +53,7 @@ def raw_response(result: ReadResult) -> dict[str, Any]:
         elif isinstance(block, ThinkingBlock) and block.source_field == "reasoning_details":
             details.append(_json(block.wire))
         elif isinstance(block, ThinkingBlock):
-            if block.thought or not block.carriers:
+            if content_slice(block) or not block.carriers:
                 _grow(message, block.source_field, content_slice(block))
             message.update((OPAQUE, carrier.value) for carrier in block.carriers)
         elif isinstance(block, Text):

@@ -18,6 +18,7 @@ from thinkback.wire.choices import ChoicesReader, rest_of
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_chat import chunks
 from thinkback.wire.openai_chat.message import MessageBuilder
+from thinkback.wire.placeholders import Placeholders
 from thinkback.wire.result import AS_BUILT, ReadOptions, ReadResult, Stop, outcome_of
 from thinkback.wire.values import source_of
 
@@ -42,6 +43,7 @@ class Reader(ChoicesReader[chunks.Chunk]):
         self._message = MessageBuilder(response, options or AS_BUILT)
         self._take = self._message.take
         self._begun = self._message.parts
+        self._placeholders = Placeholders()
         self._logprobs: dict[str, list[Any]] = {}
 
     def _release(self) -> None:

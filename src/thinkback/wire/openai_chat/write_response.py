@@ -195,7 +195,7 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
     texts = [block for block in blocks if isinstance(block, Text)]
     refusal = "".join(block.text for block in texts if block.source_field == "refusal")
     content = "".join(block.text for block in texts if block.source_field != "refusal")
-    reasoning = "".join(b.thought for b in blocks if isinstance(b, ThinkingBlock) and not b.is_hidden)
+    reasoning = "".join(b.thought for b in blocks if isinstance(b, ThinkingBlock) and not (b.is_hidden or b.marker))
     fields: dict[str, Any] = {
         "reasoning_content": reasoning if shown.reasoning else "",
         "refusal": refusal,

@@ -14,6 +14,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, CarrierKind, Text, ThinkingBlock, ToolCall, Unknown
+from thinkback.wire.placeholders import marked
 from thinkback.wire.values import plain
 
 BETWEEN_PARTS = "\n\n"
@@ -76,12 +77,14 @@ def _carriers(item: Mapping[str, Any]) -> tuple[Carrier, ...]:
 def _read_reasoning(item: Mapping[str, Any]) -> ThinkingBlock:
     """Where there are both, the raw text is the thought and the summary stays in ``wire``."""
     raw, summary = thoughts(item.get("content")), thoughts(item.get("summary"))
-    return ThinkingBlock(
-        BETWEEN_PARTS.join(raw or summary),
-        source_field="reasoning",
-        signature=plain(item.get("signature")),
-        kind="raw" if raw else "summary" if summary else "none",
-        carriers=_carriers(item),
+    return marked(
+        ThinkingBlock(
+            BETWEEN_PARTS.join(raw or summary),
+            source_field="reasoning",
+            signature=plain(item.get("signature")),
+            kind="raw" if raw else "summary" if summary else "none",
+            carriers=_carriers(item),
+        )
     )
 
 

@@ -117,7 +117,7 @@ class Output:
         match block:
             case Text() if rest := _after(block.text, shown):
                 self._deltas.append(TextDelta(rest, item.at, self._response))
-            case ThinkingBlock() if rest := _after(block.thought, shown):
+            case ThinkingBlock() if rest := _after(block.opening + block.thought, shown):
                 self._deltas.append(ReasoningDelta(rest, item.at, self._response))
             case ToolCall():
                 self._name(item, block)

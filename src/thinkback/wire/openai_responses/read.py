@@ -18,6 +18,7 @@ from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_responses import events
 from thinkback.wire.openai_responses.output import Output
+from thinkback.wire.placeholders import Placeholders
 from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
 from thinkback.wire.sources import items, joined, members
@@ -41,6 +42,7 @@ class Reader(BodyReader):
         self._output = Output(response)
         self._take = self._output.take
         self._begun = self._output.items
+        self._placeholders = Placeholders()
         self._look_for_tags(options, response)
         self._body: dict[str, Any] = {}
         self._sources: dict[str, str] = {}

@@ -1,0 +1,89 @@
+"""Texts that stand where a host hides its reasoning, alone, again and again, or in front of what it does tell.
+
+Promises: what is shown while it comes is what the block says in the end, at any cut; nothing is lost: what was taken
+out of a thought stands in its ``opening``, or the block is a ``marker``. Must not: know hosts. Which of them says what
+is known of no more than a few, and a router passes on what the host behind it says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from thinkback.model.blocks import ThinkingBlock, carriers_of
+from thinkback.model.deltas import Delta, ReasoningDelta
+
+_TEXTS = ("Thinking...", "Thinking…", "[REDACTED]", "[Some reasoning content is encrypted]")
+_again = re.compile(rf"(?:(?:{'|'.join(map(re.escape, _TEXTS))})\s*)+")
+
+
+def parted(text: str) -> tuple[str, str]:
+    """The placeholders that ``text`` begins with, white space and all, and what follows them."""
+    found = _again.match(text, len(text) - len(text.lstrip()))
+    return (text[: found.end()], text[found.end() :]) if found else ("", text)
+
+
+def marked(block: ThinkingBlock) -> ThinkingBlock:
+    """``block`` with its placeholders apart from what was thought; a marker where it is nothing else.
+
+    One that carries something has to go back: then it is reasoning that cannot be read.
+    """
+    placeholders, thought = parted(block.thought)
+    if not placeholders:
+        return block
+    if not thought and not carriers_of(block):
+        return msgspec.structs.replace(block, marker=True)
+    kind = block.kind if thought else "none"
+    return msgspec.structs.replace(block, opening=block.opening + placeholders, thought=thought, kind=kind)
+
+
+class Placeholders:
+    """Takes them out of what is shown, and holds back what may be the beginning of one until it is known.
+
+    A beginning that another block follows was none: blocks come one behind the other.
+    """
+
+    def __init__(self) -> None:
+        # The beginnings that are held, by index; the blocks that began with a placeholder, and those that have begun.
+        self._held: dict[int, ReasoningDelta] = {}
+        self._led: set[int] = set()
+        self._past: set[int] = set()
+
+    def without(self, deltas: Sequence[Delta]) -> list[Delta]:
+        """``deltas`` without the placeholders that thoughts begin with."""
+        shown: list[Delta] = []
+        for delta in deltas:
+            if isinstance(delta, ReasoningDelta) and delta.index not in self._past:
+                if delta.index not in self._held:
+                    shown += self.rest()
+                shown += self._begin(delta)
+            else:
+                if self._held:
+                    shown += self.rest()
+                shown.append(delta)
+        return shown
+
+    def rest(self) -> list[Delta]:
+        """What is held: it turned out to be no placeholder."""
+        held, self._held = self._held, {}
+        self._past.update(held)
+        return list(held.values())
+
+    def _begin(self, delta: ReasoningDelta) -> list[Delta]:
+        index, held = delta.index, self._held.pop(delta.index, None)
+        text = delta.text if held is None else held.text + delta.text
+        said = text.lstrip()
+        # White space in front of a thought is its own.
+        space = "" if index in self._led else text[: len(text) - len(said)]
+        found = _again.match(said)
+        if found:
+            self._led.add(index)
+            said = said[found.end() :]
+        if not any(known.startswith(said) for known in _TEXTS):
+            self._past.add(index)
+            space += said
+        elif said:
+            self._held[index] = msgspec.structs.replace(delta, text=said)
+        return [msgspec.structs.replace(delta, text=space)] if space else []

@@ -1,0 +1,35 @@
+"""What a provider shows in place of reasoning reaches no client of another dialect; one of its own has what came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.gateway.engine.test_surrogates import FRONTS, PLACES, answer, request, said
+from tests.gateway.harness.engines import JSON, SSE, Plays, ask, engine
+from thinkback.gateway.incoming import Front
+
+PIECES = ["Think", "ing... Thinking", "...", " "]
+
+
+def told(front: Front, upstream: Front, thought: Sequence[str], stream: bool) -> str:
+    """All that a client is given of a response with these pieces of reasoning."""
+    body = answer(upstream, list(thought), ["Hi"], stream)
+    made = engine(Plays(lambda _: (200, SSE if stream else JSON, [body])), PLACES)
+    asked, model, streams = request(front, upstream, stream)
+    kept = ask(made, front, asked, model=model, streams=streams)
+    assert (200, "") == (kept.status, kept.notes.failure)
+    return said(kept, stream)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("upstream", ["openai-chat", "openai-responses"])
+@pytest.mark.parametrize("front", FRONTS)
+def test_placeholders_stay_behind(front: Front, upstream: Front, stream: bool) -> None:
+    """With a thought behind them, and alone."""
+    for thought in (["I weigh", " it."], []):
+        given = told(front, upstream, [*PIECES, *thought], stream)
+
+        assert bool(thought) == ("weigh" in given)
+        assert (front == upstream) == (PIECES[1] in given) == ("Think" in given)

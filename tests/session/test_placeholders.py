@@ -1,0 +1,35 @@
+"""What a provider shows in place of reasoning: kept, never shown, and sent back where it has to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.chats import KEY, statuses
+from thinkback.model.blocks import ThinkingBlock
+from thinkback.model.deltas import ReasoningDelta
+from thinkback.referee import Referee, Step
+from thinkback.session.store import SessionStore
+
+PLACES = {"xai": "grok-4.6", "deepseek": "deepseek-v4-pro"}
+
+
+@pytest.mark.parametrize("host", PLACES)
+@pytest.mark.parametrize("thought", ["", "I weigh it."])
+def test_a_placeholder_is_neither_shown_nor_told(
+    store: SessionStore, referee: Referee, host: str, thought: str
+) -> None:
+    """Live and in the reply there is only what was thought; the next request, with all of it, is accepted."""
+    said = f"Thinking... Thinking... {thought}"
+    referee.push(Step(reasoning=said, text="Hi"), Step(text="Bye"))
+    session = store.session("chat", endpoint=host, model=PLACES[host], base_url=referee.base_url(host), api_key=KEY)
+    session.set("reasoning.includeInContext", "true")
+    session.set("reasoning.stripFromContext", "none")
+    stream = session.stream("One?")
+    live = "".join(delta.text for delta in stream if isinstance(delta, ReasoningDelta))
+    (block,) = [commit.value for commit in session.log() if isinstance(commit.value, ThinkingBlock)]
+
+    assert (thought, thought) == (live, stream.reply.reasoning or "")
+    assert said.strip() == f"{block.opening}{block.thought}".strip()
+    session.chat("Two?")
+    assert [200, 200] == statuses(referee)
+    assert (said.strip() in str(referee.requests[-1].body)) == (host == "xai" or thought != "")
