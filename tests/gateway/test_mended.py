@@ -17,6 +17,7 @@ HOSTS = {
     "azure-openai": "azure",
     "openai": "openai",
     "deepseek": "deepseek",
+    "gemini": "gemini",
 }
 PASSTHROUGH = "internal_chat_message_metadata_passthrough"
 
@@ -124,3 +125,24 @@ def test_a_field_of_claude_codes_own_stays_behind(house: Running, referee: Refer
 
     assert (200, [200], False) == (status, seen, "diagnostics" in body)
     assert left.startswith("diagnostics: ")
+
+
+def test_the_output_of_a_tool_is_its_text_in_another_dialect(house: Running, referee: Referee) -> None:
+    """Gemini's clients put it into an object, which says nothing elsewhere; in their own dialect it stays."""
+    result = {"name": "f", "response": {"output": "It rains."}}
+    contents = [
+        {"role": "user", "parts": [{"text": "Look."}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": result}]},
+    ]
+    tools = [{"functionDeclarations": [{"name": "f", "description": "Looks."}]}]
+    got: dict[str, Any] = {}
+    for model in ("deepseek/deepseek-v4-pro", "openai/gpt-5.6", MODEL, "gemini/gemini-2.5-pro"):
+        path = f"/v1beta/models/{model}:generateContent"
+        assert 200 == house.ask(path, {"contents": contents, "tools": tools}, key=None).status
+        got[model.partition("/")[0]] = referee.requests[-1].body
+
+    assert "It rains." == got["deepseek"]["messages"][-1]["content"]
+    assert "It rains." == got["openai"]["input"][-1]["output"]
+    assert "It rains." == got["deepseek-anthropic"]["messages"][-1]["content"][0]["content"]
+    assert contents == got["gemini"]["contents"]

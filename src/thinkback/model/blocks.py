@@ -114,6 +114,7 @@ class ToolResult(_Part, frozen=True, tag="tool_result"):
     """What a tool gave back for the call ``id``; ``status`` says when it is not the tool's own word.
 
     ``dialect`` is the one that ``wire`` is written in, ``call_field`` the ``source_field`` of the call.
+    ``source_field`` is the member of an object that ``content`` came in, where a dialect has several names for it.
     """
 
     id: str
@@ -126,6 +127,7 @@ class ToolResult(_Part, frozen=True, tag="tool_result"):
     wire: str = ""
     dialect: str = ""
     origin: Origin | None = None
+    source_field: str = ""
 
 
 class Media(_Part, frozen=True, tag="media"):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.wire.gemini.feeding import adopt, rewrite
 from thinkback.errors import UnsupportedContent, WireError
+from thinkback.log import visible
+from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
 from thinkback.model.plan import NOTHING, Carry
@@ -225,6 +228,33 @@ def test_a_request_is_read_and_written_as_it_was() -> None:
     assert [("a", "4 °C", False, ""), ("b", "no", True, "")] == [(r.id, r.content, r.is_error, r.wire) for r in results]
 
 
+@pytest.mark.parametrize(
+    ("output", "is_alone"),
+    [
+        ("4 °C", True),
+        ('{"a":1,"b":2}', True),
+        ("{no", True),
+        ("", True),
+        ('{"output":"4 °C"}', False),
+        ('[{"type":"text","text":"4 °C"}]', False),
+    ],
+)
+def test_a_text_alone_in_output_is_the_result(output: str, is_alone: bool) -> None:
+    """It is written as it came, under another id too, and known again as when the object was the result."""
+    response = {"output": output}
+    part = {"functionResponse": {"id": "a", "name": "f", "response": response}}
+    (draft,) = adopt({"contents": [{"role": "user", "parts": [part]}]}).drafts
+    result = draft.value
+    whole = ToolResult("a", canonical.source(response), "f")
+
+    assert isinstance(result, ToolResult)
+    assert (output if is_alone else whole.content) == result.content
+    (content,) = write.results([msgspec.structs.replace(result, id="b", wire="")])
+    assert response == json.loads(content)["parts"][0]["functionResponse"]["response"]
+    seen = [visible.said([each])[0].value for each in (draft, Draft("tool_result", whole))]
+    assert seen[0] == seen[1]
+
+
 def test_the_sdks_spelling_is_understood() -> None:
     """Snake case in parts, instruction and tools."""
     request = adopt(
@@ -327,7 +357,7 @@ def test_a_result_gets_the_id_that_its_client_forgot(more: dict[str, Any]) -> No
     ("response", "content", "is_error"),
     [
         ({"result": "4"}, "4", False),
-        ({"output": "4"}, '{"output":"4"}', False),
+        ({"output": "4"}, "4", False),
         ({"error": "no"}, "no", True),
         ({"output": "4", "unit": "C"}, '{"output":"4","unit":"C"}', False),
         ({"output": {"x": 1}}, '{"output":{"x":1}}', False),

@@ -91,8 +91,9 @@ def _id(id: str) -> bytes:
 
 def _response(result: ToolResult) -> bytes:
     """What a tool gave back: its own object, or its text in one, in the field that says whether it failed."""
-    if result.is_error:
-        return b'{"error":%b}' % canonical.string(result.content)
+    field = "error" if result.is_error else result.source_field
+    if field:
+        return b'{"%b":%b}' % (field.encode(), canonical.string(result.content))
     if result.content.lstrip().startswith("{"):
         try:
             canonical.decode(result.content, dict[str, Any])

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
@@ -149,11 +151,11 @@ def _result(part: Mapping[str, Any], calls: Waiting[ToolCall]) -> ToolResult:
         if call.id and not id:  # the client forgot it, and the API wants it back
             part = {**part, field: {"id": call.id, **{key: answer[key] for key in answer if key != "id"}}}
         id, name = call.id, name or call.name
-    content, is_error = _outcome(answer.get("response"))
-    result = ToolResult(id, content, name, is_error)
+    content, is_error, field = _outcome(answer.get("response"))
+    result = ToolResult(id, content, name, is_error, source_field=field)
     if canonical.decode(wire_object(result)) == part:
         return result
-    return ToolResult(id, content, name, is_error, wire=canonical.source(dict(part)), dialect=DIALECT)
+    return msgspec.structs.replace(result, wire=canonical.source(dict(part)), dialect=DIALECT)
 
 
 def _open(calls: Waiting[ToolCall], call: ToolCall) -> None:
@@ -165,13 +167,28 @@ def _answered(id: str, name: str, calls: Waiting[ToolCall]) -> ToolCall | None:
     return calls.take(("id", id)) if id else calls.take(("name", name), ())
 
 
-def _outcome(response: Any) -> tuple[str, bool]:
-    """(text, whether it is an error) of what a tool gave back."""
+def _outcome(response: Any) -> tuple[str, bool, str]:
+    """(text, whether it is an error, the field it came in if that is not the one we write) of what a tool gave back."""
     if isinstance(response, Mapping) and len(response) == 1:
         for name in ("result", "error"):
             if isinstance(response.get(name), str):
-                return response[name], name == "error"
-    return canonical.source({} if response is None else response), False
+                return response[name], name == "error", ""
+        text = response.get("output")
+        if isinstance(text, str) and not _holds_another(text):
+            return text, False, "output"
+    return canonical.source({} if response is None else response), False, ""
+
+
+def _holds_another(text: str) -> bool:
+    """Whether ``text`` is a list or an object of one member, which may stand around a text as well.
+
+    A conversation is known again by what is in one of them: of two, by what is in the outer one.
+    """
+    try:
+        value = canonical.decode(text)
+    except msgspec.DecodeError:
+        return False
+    return isinstance(value, list) or (isinstance(value, dict) and len(value) == 1)
 
 
 def _open_calls(drafts: Sequence[Draft]) -> Waiting[ToolCall]:
