@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -232,11 +231,3 @@ def test_two_gateways_cannot_have_one_port(serve: Serve) -> None:
 
     assert 1 == second.wait()
     assert "cannot listen" in "".join(str(row.get("line", "")) for row in second.lines)
-
-
-def test_it_starts_soon(serve: Serve) -> None:
-    """Nobody waits for what is not needed."""
-    began = time.monotonic()
-    serve(ONE)
-
-    assert time.monotonic() - began < 5
