@@ -263,7 +263,7 @@ def _at_once(verdict: Verdict) -> Reply:
     # a header has no line breaks and no control characters
     reason = "".join(letter if letter.isprintable() else " " for letter in said)
     named = {"x-referee": reason} if reason else {}
-    if is_own(verdict.message):
+    if not verdict.ok and is_own(verdict):
         named["x-referee-wording"] = "own"
     return Reply.json(verdict.status, {} if verdict.body is None else verdict.body, {**verdict.headers, **named})
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .jsons import as_list, as_object, as_text
+from .jsons import as_list, as_object, as_text, strict_loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,13 @@ class Verdict:
             or as_text(detail)
             or "; ".join(as_text(as_object(entry).get("msg")) for entry in as_list(detail))
         )
+
+    @property
+    def upstream(self) -> str:
+        """The sentence of the model's own provider, where a router passes it on inside its own."""
+        metadata = as_object(as_object(as_object(self.body).get("error")).get("metadata"))
+        raw = as_text(metadata.get("raw"))
+        return as_text(as_object(as_object(strict_loads(raw.encode())).get("error")).get("message")) if raw else ""
 
 
 ACCEPTED = Verdict()

@@ -1,53 +1,82 @@
-"""Whose words a refusal over reasoning has: the provider's, or the referee's own, where no provider's are known.
+"""Whose words a refusal has: the provider's, or the referee's own, where no provider's are known.
 
-An answer in words of the referee's own says so in the header ``x-referee-wording``; clients must not rely on them.
+An answer in words that are known to be the referee's own says so in the header ``x-referee-wording``; clients must not
+rely on them. Not listed are credentials, and faults of form that are worded much alike everywhere (a body that is no
+JSON, a member that is missing or of another type).
 """
 
 from __future__ import annotations
 
 import re
 
-from .anthropic.replay import INVALID_DATA
-from .chat.profiles import GROQ, MISTRAL
+from .anthropic import parameters as anthropic
+from .anthropic import shape
+from .anthropic.profiles import BETWEEN_INSTEAD
+from .anthropic.replay import INVALID_DATA, OTHER_MESSAGES
+from .bedrock import plain
+from .chat import parameters as chat
+from .chat import replay as readable
+from .chat.profiles import GROQ, MISTRAL, NO_INPUT_REASONING, OPENAI
 from .cohere import profiles as cohere
-from .gemini import signatures as gemini
+from .gemini import profiles as gemini
+from .gemini import signatures, structure
+from .gemini_compat import fields, translate
+from .interactions import judge as interactions
 from .ollama import profiles as ollama
+from .openrouter import judge as router
+from .openrouter.profiles import CHANGED
+from .responses import parameters as responses
+from .responses import replay as items
+from .verdict import Verdict
 
 OWN = (
-    # Interactions: what it says to a step that is missing or altered is not documented at all.
-    "Invalid signature in step {index}.",
-    "Thought step {index} was modified.",
-    "A thought step is missing at step {index}.",
-    "Steps are out of order at step {index}.",
-    "Duplicate signature in step {index}.",
-    # Chat completions and Responses: providers cannot tell a stranger's text from their own.
-    "The reasoning of messages[{index}] was issued by another provider",
-    "The reasoning of messages[{index}] repeats that of an earlier message",
-    "The reasoning of messages[{index}] is not the one that was issued",
-    "The reasoning text of {place} is not the one that was issued",
-    "The reasoning text of {place} was issued by another provider",
+    *anthropic.OWN,
+    *shape.OWN,
+    BETWEEN_INSTEAD,
+    INVALID_DATA,
+    OTHER_MESSAGES,
+    plain.BAD_EFFORT,
+    plain.NO_LIMIT,
+    chat.TWO_SWITCHES,
+    chat.NOT_RAW,
+    # Providers cannot tell a stranger's text from their own.
+    readable.FOREIGN,
+    readable.REPEATED,
     GROQ.changed,
     MISTRAL.changed,
-    cohere.CHANGED,
-    cohere.REPEATED,
-    ollama.CHANGED,
-    ollama.REPEATED,
-    gemini.REPEATED,
-    gemini.MOVED,
-    gemini.LATE_DUMMY,
-    INVALID_DATA,
-    " The messages before it differ from those this block was created with.",
+    OPENAI.bad_effort,
+    NO_INPUT_REASONING,
+    *cohere.OWN,
+    gemini.NO_THINKING,
+    gemini.NO_BUDGET,
+    signatures.REPEATED,
+    signatures.MOVED,
+    signatures.LATE_DUMMY,
+    structure.LAST,
+    structure.WRONG_ID,
+    fields.BAD_ROLE,
+    fields.BAD_CALL,
+    fields.NO_MESSAGES,
+    translate.BAD_EFFORT,
+    # What Interactions says to a step that is missing or altered is not documented at all.
+    *interactions.OWN,
+    *ollama.OWN,
+    *router.OWN,
+    CHANGED,
+    *responses.OWN,
+    *items.OWN,
 )
-"""Texts of refusals over reasoning, with names in braces for what differs."""
+"""Texts of refusals, with names in braces for what differs."""
 
 
-def is_own(text: str) -> bool:
-    """Whether ``text`` is worded by the referee itself."""
-    return _OWN.search(text) is not None
+def is_own(verdict: Verdict) -> bool:
+    """Whether a refusal is worded by the referee itself, also inside what a router or a platform says around it."""
+    return any(_OWN.search(text) for text in (verdict.message, verdict.upstream))
 
 
 def _pattern(text: str) -> str:
     return ".+?".join(map(re.escape, re.split(r"\{\w+\}", text)))
 
 
-_OWN = re.compile("|".join(map(_pattern, OWN)))
+# At the end: providers' texts may begin alike.
+_OWN = re.compile(rf"(?:{'|'.join(map(_pattern, OWN))})\Z", re.DOTALL)

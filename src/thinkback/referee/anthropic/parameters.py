@@ -21,6 +21,15 @@ DEPRECATED = "`{name}` is deprecated for this model"
 NO_PREFILL = (  # text unconfirmed
     "This model does not support assistant message prefill. The conversation must end with a user message."
 )
+BAD_BETA = (  # text unconfirmed
+    "Unexpected value(s) `{beta}` for the `anthropic-beta` header. "
+    "Please consult our documentation at docs.anthropic.com or try again without the header."
+)
+TOP_K = "`top_k` must be unset when thinking is enabled"  # text unconfirmed
+TOP_P = "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled"  # text unconfirmed
+# text unconfirmed; that thinking must be on is documented
+CLEARS_NOTHING = "context_management: {edit} requires `thinking` to be enabled"
+OWN = (NO_ADAPTIVE, NO_EFFORT, NO_PREFILL, BAD_BETA, TOP_K, TOP_P, CLEARS_NOTHING)
 _LEAST_BUDGET = 1024
 _LEAST_TOP_P = 0.95
 _FORCED = frozenset({"any", "tool"})
@@ -36,11 +45,7 @@ def refused_parameter(request: Request) -> Verdict | None:
 
 def _beta_faults(request: Request) -> Iterator[Verdict]:
     for beta in sorted(request.caller.betas - KNOWN_BETAS if request.caller.host.strict_betas else ()):
-        text = (  # text unconfirmed
-            f"Unexpected value(s) `{beta}` for the `anthropic-beta` header. "
-            "Please consult our documentation at docs.anthropic.com or try again without the header."
-        )
-        yield refuse(text, f"unknown beta {beta}")
+        yield refuse(BAD_BETA.format(beta=beta), f"unknown beta {beta}")
 
 
 def _type_faults(request: Request) -> Iterator[Verdict]:
@@ -108,11 +113,10 @@ def _sampling_faults(request: Request) -> Iterator[Verdict]:
         if body.get(name) is not None and not (on and name == "temperature"):
             yield refuse(DEPRECATED.format(name=name), name)
     if on and body.get("top_k") is not None:
-        yield refuse("`top_k` must be unset when thinking is enabled", "top_k")  # text unconfirmed
+        yield refuse(TOP_K, "top_k")
     top_p = body.get("top_p")
     if on and isinstance(top_p, int | float) and not _LEAST_TOP_P <= top_p <= 1:
-        # text unconfirmed
-        yield refuse("`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled", "top_p")
+        yield refuse(TOP_P, "top_p")
 
 
 def _edit_faults(request: Request) -> Iterator[Verdict]:
@@ -120,8 +124,7 @@ def _edit_faults(request: Request) -> Iterator[Verdict]:
     if CLEARING in kinds[1:]:
         yield refuse(f"context_management.edits: {CLEARING} must be listed first", "edits in the wrong order")
     if CLEARING in kinds and not request.thinking_on:
-        # text unconfirmed; that thinking must be on is documented
-        yield refuse(f"context_management: {CLEARING} requires `thinking` to be enabled", "edit without thinking")
+        yield refuse(CLEARS_NOTHING.format(edit=CLEARING), "edit without thinking")
 
 
 def _management(request: Request) -> dict[str, object]:

@@ -23,6 +23,8 @@ INTERLEAVED_BETA = "interleaved-thinking-2025-05-14"
 SHAPING_BETA = "structured-outputs-2025-11-13"
 UPDATES_BETA = "thinking-display-updates-2026-08-18"
 
+BETWEEN_INSTEAD = 'To turn thinking off on this model, send "thinking": {"type": "between_tools"}.'  # text unconfirmed
+
 EVERY_TURN = 1 << 30
 LAST_TURN = 1
 _LEVELS = ("low", "medium", "high")
@@ -202,8 +204,7 @@ _ROWS = (
         "claude-sonnet-5-5",
         types=frozenset({ADAPTIVE, BETWEEN}),
         capped={BETWEEN: _LEVELS},
-        # the tail of this text is unconfirmed
-        hints={DISABLED: 'To turn thinking off on this model, send "thinking": {"type": "between_tools"}.'},
+        hints={DISABLED: BETWEEN_INSTEAD},
     ),
     # It takes `disabled`, with efforts up to high, and forced calls. It reads nobody else's blocks.
     _preserved(

@@ -34,11 +34,11 @@ BOUND = (
     'block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
 )
 _NEEDS_BETA = " That setting requires the `thinking-binding-controls-2026-08-01` value in the `anthropic-beta` header."
+OTHER_MESSAGES = " The messages before it differ from those this block was created with."  # text unconfirmed
 _DIFFERS = {
     "system": " The `system` prompt differs from the one this block was created with.",
     "tools": " The `tools` list differs from the one this block was created with.",
-    # text unconfirmed
-    "messages": " The messages before it differ from those this block was created with.",
+    "messages": OTHER_MESSAGES,
     "chain": " The `thinking` block that preceded this one when it was created is missing from this request.",
 }
 

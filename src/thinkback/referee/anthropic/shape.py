@@ -15,6 +15,12 @@ from .profiles import BINDING_BETA, CLEARING_BETA, SHAPING_BETA, UPDATES_BETA
 from .refusals import extra, refuse, required, wrong
 from .request import Caller
 
+# Texts unconfirmed.
+NO_MESSAGES = "messages: at least one message is required"
+BAD_TYPE = "thinking: Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
+EMPTY_SYSTEM = "system: text content blocks must be non-empty"
+REPEATED_NAME = "tools: Tool names must be unique."
+OWN = (NO_MESSAGES, BAD_TYPE, EMPTY_SYSTEM, REPEATED_NAME, "thinking.{kind}.display: Input should be {names}")
 _BODY = frozenset(
     {
         "model",
@@ -67,7 +73,7 @@ def _body_faults(caller: Caller, body: JsonObject) -> Iterator[Verdict]:
     if not isinstance(body.get("messages"), list):
         yield required("messages") if "messages" not in body else wrong("messages", "a valid list")
     if not body["messages"]:
-        yield refuse("messages: at least one message is required", "no messages")  # text unconfirmed
+        yield refuse(NO_MESSAGES, "no messages")
     if "max_tokens" not in body:
         yield required("max_tokens")
     if not _positive(body["max_tokens"]):
@@ -85,15 +91,14 @@ def _config_faults(caller: Caller, config: Mapping[str, object], given: bool) ->
     kind = as_text(config.get("type"))
     if given and kind not in _CONFIG_KEYS:
         tags = ", ".join(f"'{tag}'" for tag in sorted(_CONFIG_KEYS))
-        text = f"thinking: Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
-        yield refuse(text, f"bad type of thinking {kind}")  # text unconfirmed
+        yield refuse(BAD_TYPE.format(kind=kind, tags=tags), f"bad type of thinking {kind}")
     for name in config:
         bound = name == "block_binding" and BINDING_BETA not in caller.betas
         if bound or name not in _CONFIG_KEYS[kind]:
             yield extra(f"thinking.{kind}.{name}")
     displays = ("summarized", "omitted", *(("updates",) if UPDATES_BETA in caller.betas else ()))
     if config.get("display") not in (None, *displays):
-        yield wrong(f"thinking.{kind}.display", " or ".join(f"'{name}'" for name in displays))  # text unconfirmed
+        yield wrong(f"thinking.{kind}.display", " or ".join(f"'{name}'" for name in displays))
     behaviour = as_object(config.get("block_binding")).get("prefix_mismatch_behavior", "error")
     if behaviour not in ("error", "drop_block"):
         yield wrong(f"thinking.{kind}.block_binding.prefix_mismatch_behavior", "'error' or 'drop_block'")
@@ -104,7 +109,7 @@ def _system_faults(system: object) -> Iterator[Verdict]:
         yield wrong("system", "a valid string or list")
     for index, block in enumerate(as_list(system)):
         if not as_text(as_object(block).get("text")):
-            yield refuse("system: text content blocks must be non-empty", f"empty system.{index}")  # text unconfirmed
+            yield refuse(EMPTY_SYSTEM, f"empty system.{index}")
 
 
 def _offer_faults(tools: object) -> Iterator[Verdict]:
@@ -116,7 +121,7 @@ def _offer_faults(tools: object) -> Iterator[Verdict]:
         if custom and not isinstance(tool.get("input_schema"), dict):
             yield required(f"tools.{index}.custom.input_schema")
     if len(set(names)) < len(names):
-        yield refuse("tools: Tool names must be unique.", "repeated tool name")  # text unconfirmed
+        yield refuse(REPEATED_NAME, "repeated tool name")
 
 
 def _positive(value: object) -> bool:

@@ -8,6 +8,10 @@ from .profiles import Switch
 from .refusals import refuse
 from .request import Request
 
+# Texts unconfirmed.
+TWO_SWITCHES = "reasoning_format and include_reasoning are mutually exclusive"
+NOT_RAW = "reasoning_format raw is not supported with tools or JSON mode"
+
 
 def tools_unsupported(request: Request) -> Verdict | None:
     """Refuse tools at a model that has none."""
@@ -68,15 +72,13 @@ def bad_switch(request: Request) -> Verdict | None:
 
 
 def clashing_format(request: Request) -> Verdict | None:
-    """Refuse ``reasoning_format`` where it clashes with its neighbours (texts unconfirmed)."""
+    """Refuse ``reasoning_format`` where it clashes with its neighbours."""
     form = request.body.get("reasoning_format")
     if not request.profile.formats or form is None:
         return None
     host = request.profile.host
     if request.body.get("include_reasoning") is not None:
-        text = "reasoning_format and include_reasoning are mutually exclusive"
-        return refuse(host, text, "two reasoning switches")
+        return refuse(host, TWO_SWITCHES, "two reasoning switches")
     if form == "raw" and (request.tools or request.body.get("response_format") is not None):
-        text = "reasoning_format raw is not supported with tools or JSON mode"
-        return refuse(host, text, "raw reasoning with tools")
+        return refuse(host, NOT_RAW, "raw reasoning with tools")
     return None

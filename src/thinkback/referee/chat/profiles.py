@@ -172,6 +172,8 @@ OPENAI = Host(
         "Only the default ({pinned:g}) value is supported."
     ),
 )
+# text unconfirmed; that it is a 400 was documented while R1 was current
+NO_INPUT_REASONING = "reasoning_content is not allowed in the input messages of {model}"
 _HOSTS = (DEEPSEEK, KIMI, GROQ, MISTRAL, OPENAI)
 HOSTS: MappingProxyType[str, Host] = MappingProxyType({host.name: host for host in _HOSTS})
 
@@ -265,8 +267,7 @@ _ROWS = (
         model="deepseek-r1",
         keeps=Keeps.NOTHING,
         forbids=frozenset({"reasoning_content"}),
-        # text unconfirmed; that it is a 400 was documented while R1 was current
-        forbidden_text="reasoning_content is not allowed in the input messages of {model}",
+        forbidden_text=NO_INPUT_REASONING,
         tools_refused="{model} does not support Function Calling",
     ),
     Profile(

@@ -15,6 +15,8 @@ from .ledger import Ledger, Mint
 from .refusals import refuse
 from .request import Message, Request
 
+FOREIGN = "The reasoning of messages[{index}] was issued by another provider"
+REPEATED = "The reasoning of messages[{index}] repeats that of an earlier message"
 _FIELDS = ("reasoning_content", "reasoning", "thinking")
 
 
@@ -59,7 +61,7 @@ def foreign(request: Request, ledger: Ledger) -> Verdict | None:
     for back in _returned(request, ledger):
         theirs = {mint.reasoning for mint in back.foreign}
         if not back.mints and any(value in theirs for value in back.values):
-            text = f"The reasoning of messages[{back.message.index}] was issued by another provider"
+            text = FOREIGN.format(index=back.message.index)
             return refuse(request.profile.host, text, f"foreign at messages[{back.message.index}]")
     return None
 
@@ -71,7 +73,7 @@ def repeated(request: Request, ledger: Ledger) -> Verdict | None:
         for value in set(back.values):
             seen[value] += 1
             if seen[value] > max(1, ledger.issued(value)):
-                text = f"The reasoning of messages[{back.message.index}] repeats that of an earlier message"
+                text = REPEATED.format(index=back.message.index)
                 return refuse(request.profile.host, text, f"repeated at messages[{back.message.index}]")
     return None
 

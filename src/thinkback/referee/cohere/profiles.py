@@ -51,3 +51,7 @@ BAD_THINKING = "invalid request: thinking type must be one of 'enabled' or 'disa
 BAD_BUDGET = "invalid request: thinking token_budget must be a positive integer"
 CHANGED = "invalid request: the thinking of messages[{index}] is not the one that was generated"
 REPEATED = "invalid request: the thinking of messages[{index}] repeats that of an earlier message"
+OWN = (
+    NO_MESSAGES, BAD_ROLE, BAD_CONTENT, UNANSWERED, LAST, ALONE, NO_THINKING, BAD_THINKING, BAD_BUDGET, CHANGED,
+    REPEATED,
+)  # fmt: skip

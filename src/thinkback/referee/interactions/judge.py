@@ -32,6 +32,26 @@ _CONFIG = _names(
     "speech_config image_config presence_penalty frequency_penalty"
 )
 _SUMMARIES = ("auto", "none")
+UNKNOWN_PARAMETER = "Unknown parameter '{name}'."
+NO_INPUT = "input must not be empty."
+UNKNOWN_STEP = "Unknown step type '{kind}' at input[{index}]."
+BAD_LEVEL = "Thinking level {level} is not supported for this model."
+BAD_SUMMARIES = "Invalid thinking_summaries '{value}'."
+NOT_STORED = "previous_interaction_id cannot be used with store=false."
+NOT_FOUND = "Interaction {id} not found."
+OTHER_MODEL = "previous_interaction_id belongs to another model."
+STRAY = "No function call found for call_id '{id}'."
+UNANSWERED = "No function result found for call '{id}'."
+LAST = "The last step must be user_input or function_result."
+INVALID = "Invalid signature in step {index}."
+MODIFIED = "Thought step {index} was modified."
+MISSING = "A thought step is missing at step {index}."
+REORDERED = "Steps are out of order at step {index}."
+DUPLICATE = "Duplicate signature in step {index}."
+OWN = (
+    UNKNOWN_PARAMETER, NO_INPUT, UNKNOWN_STEP, BAD_LEVEL, BAD_SUMMARIES, NOT_STORED, NOT_FOUND, OTHER_MODEL, STRAY,
+    UNANSWERED, LAST, INVALID, MODIFIED, MISSING, REORDERED, DUPLICATE,
+)  # fmt: skip
 # What tells a step of a response apart: its type, and what ties it.
 Key: TypeAlias = tuple[str, bytes]
 
@@ -53,17 +73,17 @@ def _unknown(request: Request) -> Verdict | None:
     for place, members, known in (("", request.body, _BODY), ("generation_config.", request.config, _CONFIG)):
         for name in members:
             if name not in known:
-                return refuse(f"Unknown parameter '{place}{name}'.", f"unknown field {place}{name}")
+                return refuse(UNKNOWN_PARAMETER.format(name=f"{place}{name}"), f"unknown field {place}{name}")
     return None
 
 
 def _malformed(request: Request) -> Verdict | None:
     if not request.given:
-        return refuse("input must not be empty.", "no input")
+        return refuse(NO_INPUT, "no input")
     for index, step in enumerate(request.given):
         kind = as_text(step.get("type"))
         if not is_known(kind):
-            return refuse(f"Unknown step type '{kind}' at input[{index}].", f"unknown step at input[{index}]")
+            return refuse(UNKNOWN_STEP.format(kind=kind, index=index), f"unknown step at input[{index}]")
     return None
 
 
@@ -72,10 +92,10 @@ def _controls(request: Request) -> Verdict | None:
     # The API lists all five; that models which refuse MINIMAL elsewhere refuse it here is an assumption.
     allowed = [name.lower() for name in (*(request.profile.levels or LEVELS), "XHIGH")]
     if level is not None and level not in allowed:
-        return refuse(f"Thinking level {level} is not supported for this model.", "unsupported thinking level")
+        return refuse(BAD_LEVEL.format(level=level), "unsupported thinking level")
     summaries = request.config.get("thinking_summaries")
     if summaries is not None and summaries not in _SUMMARIES:
-        return refuse(f"Invalid thinking_summaries '{summaries}'.", "bad thinking_summaries")
+        return refuse(BAD_SUMMARIES.format(value=summaries), "bad thinking_summaries")
     return None
 
 
@@ -84,13 +104,13 @@ def _previous(request: Request) -> Verdict | None:
         return None
     if not request.stored:
         # Stricter: what is not stored cannot be continued, so such a client loses its conversation here.
-        return refuse("previous_interaction_id cannot be used with store=false.", "previous id without store")
+        return refuse(NOT_STORED, "previous id without store")
     if request.previous is None:
-        text = f"Interaction {request.previous_id} not found."
+        text = NOT_FOUND.format(id=request.previous_id)
         return refuse(text, "unknown previous_interaction_id", status=404, code="not_found")
     if request.previous.model != request.profile.reported:
         # Stricter: what a model change does to stored thoughts is not documented.
-        return refuse("previous_interaction_id belongs to another model.", "previous id of another model")
+        return refuse(OTHER_MODEL, "previous id of another model")
     return None
 
 
@@ -103,14 +123,14 @@ def _unpaired(request: Request) -> Verdict | None:
         elif step.get("type") == RESULT:
             identifier = as_text(step.get("call_id"))
             if identifier not in called:
-                return refuse(f"No function call found for call_id '{identifier}'.", "answer without a call")
+                return refuse(STRAY.format(id=identifier), "answer without a call")
             called.remove(identifier)
         elif called:
             break
     if called:
-        return refuse(f"No function result found for call '{called[0]}'.", "unanswered call")
+        return refuse(UNANSWERED.format(id=called[0]), "unanswered call")
     if is_model(request.steps[-1]):
-        return refuse("The last step must be user_input or function_result.", "the model ends")
+        return refuse(LAST, "the model ends")
     return None
 
 
@@ -123,9 +143,9 @@ def _changed(request: Request) -> Verdict | None:
         mints = [mint for mint in request.ledger.issued(signature) if mint.model == request.profile.reported]
         if not mints:
             what = "foreign" if request.ledger.issued(signature) else "changed"
-            return refuse(f"Invalid signature in step {index}.", f"{what} at input[{index}]")
+            return refuse(INVALID.format(index=index), f"{what} at input[{index}]")
         if not any(_same_thought(step, minted) for mint in mints for minted in mint.steps):
-            return refuse(f"Thought step {index} was modified.", f"changed at input[{index}]")
+            return refuse(MODIFIED.format(index=index), f"changed at input[{index}]")
     return None
 
 
@@ -138,8 +158,8 @@ def _incomplete(request: Request) -> Verdict | None:
         if not mints or _is_joined(_order(steps), known):
             continue
         lacks = all(Counter(_thoughts(mint.steps)) - Counter(_thoughts(steps)) for mint in mints)
-        text, what = ("A thought step is missing", "missing") if lacks else ("Steps are out of order", "reordered")
-        return refuse(f"{text} at step {run[0][0]}.", f"{what} at input[{run[0][0]}]")
+        text, what = (MISSING, "missing") if lacks else (REORDERED, "reordered")
+        return refuse(text.format(index=run[0][0]), f"{what} at input[{run[0][0]}]")
     return None
 
 
@@ -164,7 +184,7 @@ def _repeated(request: Request) -> Verdict | None:
         signature = as_text(step.get("signature"))
         seen[octets(signature)] += 1
         if signature and seen[octets(signature)] > len(request.ledger.issued(signature)):
-            return refuse(f"Duplicate signature in step {index}.", f"repeated at input[{index}]")
+            return refuse(DUPLICATE.format(index=index), f"repeated at input[{index}]")
     return None
 
 

@@ -16,7 +16,7 @@ from ..script import Step
 from ..streams import derived, sse
 from ..transport import Incoming
 from ..verdict import Verdict
-from .judge import judge, refuse
+from .judge import INVALID, NOT_FOUND, judge, refuse
 from .ledger import Ledger, Mint, Stored
 from .render import DONE, events, interaction, prepare
 from .request import Request
@@ -86,7 +86,7 @@ class Interactions:
 
     def reject(self, asked: Asked) -> Verdict:
         """The refusal of a thought's signature."""
-        return refuse("Invalid signature in step 0.", "rejected as scripted")
+        return refuse(INVALID.format(index=0), "rejected as scripted")
 
     def broken(self, message: str, code: str) -> bytes:
         """An ``error`` event."""
@@ -103,8 +103,7 @@ class Interactions:
     def _stored(self, identifier: str, account: str, method: str) -> Verdict:
         found = self.ledger.stored.get(identifier)
         if found is None or found.account != account:
-            text = f"Interaction {identifier} not found."
-            return refuse(text, "unknown interaction", status=404, code="not_found")
+            return refuse(NOT_FOUND.format(id=identifier), "unknown interaction", status=404, code="not_found")
         if method == "DELETE":
             del self.ledger.stored[identifier]
             return Verdict(200, {})

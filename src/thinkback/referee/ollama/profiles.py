@@ -49,3 +49,4 @@ LAST = "the last message is the assistant's"
 UNREADABLE = "messages[{index}].thinking is for models that think"
 CHANGED = "messages[{index}].thinking is not the one that was generated"
 REPEATED = "messages[{index}].thinking repeats that of an earlier message"
+OWN = (UNKNOWN_FIELD, BAD_ROLE, STRAY, UNANSWERED, LAST, UNREADABLE, CHANGED, REPEATED)

@@ -16,6 +16,13 @@ from .profiles import EFFORTS, OPENROUTER
 from .request import Request
 
 _TYPES = ("reasoning.text", "reasoning.summary", "reasoning.encrypted", "reasoning.server_tool_call")
+# Texts unconfirmed.
+UNKNOWN_KEY = 'Unrecognized key: "reasoning.{name}"'
+TWO_CONTROLS = 'Only one of "reasoning.effort" and "reasoning.max_tokens" may be specified'
+TWO_EFFORTS = '"reasoning_effort" and "reasoning.effort" must not differ'
+BAD_EFFORT = "Invalid option: expected one of {efforts}"
+MANDATORY = "Reasoning is mandatory for this endpoint and cannot be disabled."
+OWN = (UNKNOWN_KEY, TWO_CONTROLS, TWO_EFFORTS, BAD_EFFORT, MANDATORY)
 _PARAMETERS = frozenset({"effort", "max_tokens", "exclude", "enabled", "summary", "context", "mode"})
 
 
@@ -42,22 +49,18 @@ def invalid(request: Request, index: int, identifier: str, reason: str) -> Verdi
 
 
 def _parameters(request: Request) -> Verdict | None:
-    # The texts of all of these are unconfirmed.
     reasoning, shorthand = request.reasoning, request.body.get("reasoning_effort")
     for name in reasoning:
         if name not in _PARAMETERS:
-            return refuse(OPENROUTER, f'Unrecognized key: "reasoning.{name}"', f"unknown reasoning.{name}")
+            return refuse(OPENROUTER, UNKNOWN_KEY.format(name=name), f"unknown reasoning.{name}")
     if reasoning.get("effort") and reasoning.get("max_tokens"):
-        text = 'Only one of "reasoning.effort" and "reasoning.max_tokens" may be specified'
-        return refuse(OPENROUTER, text, "two controls")
+        return refuse(OPENROUTER, TWO_CONTROLS, "two controls")
     if reasoning.get("effort") and shorthand and shorthand != reasoning.get("effort"):
-        text = '"reasoning_effort" and "reasoning.effort" must not differ'
-        return refuse(OPENROUTER, text, "two efforts")
+        return refuse(OPENROUTER, TWO_EFFORTS, "two efforts")
     if request.effort and request.effort not in EFFORTS:
-        return refuse(OPENROUTER, f"Invalid option: expected one of {'|'.join(EFFORTS)}", "bad effort")
+        return refuse(OPENROUTER, BAD_EFFORT.format(efforts="|".join(EFFORTS)), "bad effort")
     if request.row.mandatory and not request.thinks:
-        text = "Reasoning is mandatory for this endpoint and cannot be disabled."
-        return refuse(OPENROUTER, text, "reasoning is mandatory")
+        return refuse(OPENROUTER, MANDATORY, "reasoning is mandatory")
     return None
 
 

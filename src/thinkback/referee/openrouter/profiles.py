@@ -81,6 +81,7 @@ _GOOGLE = Family(
     invalid="Corrupted thought signature.",
     native_finish=("STOP", "STOP"),
 )
+CHANGED = "The reasoning of messages[{index}] is not the one that was issued"  # text unconfirmed
 _XAI = Family(
     provider="xAI",
     format="unknown",
@@ -88,7 +89,7 @@ _XAI = Family(
     readable="reasoning.text",
     text_back=True,
     missing="",
-    invalid="The reasoning of messages[{index}] is not the one that was issued",  # text unconfirmed
+    invalid=CHANGED,
     native_finish=("stop", "tool_calls"),
 )
 

@@ -15,6 +15,10 @@ from .refusals import (
 )
 from .request import Request
 
+# Texts unconfirmed.
+TWO_CONVERSATIONS = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'."
+STATELESS = "previous_response_id is not supported"
+OWN = (TWO_CONVERSATIONS, STATELESS)
 _KNOWN = frozenset(
     {
         "background", "client_metadata", "context_management", "conversation", "frequency_penalty", "include", "input",
@@ -125,12 +129,9 @@ def bad_previous(request: Request) -> Verdict | None:
     if previous is None:
         return None
     if request.body.get("conversation") is not None:
-        # text unconfirmed
-        message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'."
-        return refuse(host, message, "two conversations", code="mutually_exclusive_parameters")
+        return refuse(host, TWO_CONVERSATIONS, "two conversations", code="mutually_exclusive_parameters")
     if not host.keeps_state:
-        # text unconfirmed
-        return refuse(host, "previous_response_id is not supported", "stateless host", param="previous_response_id")
+        return refuse(host, STATELESS, "stateless host", param="previous_response_id")
     if request.ledger.kept(as_text(previous), host.name, request.account) is None:
         message = f"Previous response with id '{previous}' not found."
         return refuse(

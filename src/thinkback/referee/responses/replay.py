@@ -9,6 +9,10 @@ from .ledger import Made
 from .refusals import item_not_found, refuse, refuse_upstream, unverified
 from .request import Item, Request
 
+BARE = "Invalid 'input[{index}]': a reasoning item needs an id or encrypted_content."
+CHANGED = "The reasoning text of {place} is not the one that was issued"
+FOREIGN = "The reasoning text of {place} was issued by another provider"
+OWN = (BARE, CHANGED, FOREIGN)
 _OPAQUE = ("reasoning", "compaction")
 
 
@@ -34,8 +38,7 @@ def _bare(host: Host, item: Item) -> Verdict:
     if host.unfound:
         return item_not_found(host, item.id, item.index, store=False)
     if host.undecryptable:
-        message = f"Invalid 'input[{item.index}]': a reasoning item needs an id or encrypted_content."
-        return refuse(host, message, reason, param="input")  # text unconfirmed
+        return refuse(host, BARE.format(index=item.index), reason, param="input")
     # Reported of OpenAI (Wei-Shaw/sub2api#3138): the same as for content that cannot be read.
     return unverified(host, item.id, item.carrier, reason)
 
@@ -121,11 +124,9 @@ def altered_text(request: Request) -> Verdict | None:
         others = request.ledger.thought(item.text)
         where = f"input[{item.index}]"
         if made and made.origin.host == host.name and made.thought != item.text:
-            return refuse_upstream(host, f"The reasoning text of {where} is not the one that was issued",
-                                   f"changed at {where}")  # fmt: skip
+            return refuse_upstream(host, CHANGED.format(place=where), f"changed at {where}")
         if others and all(other.origin.host != host.name for other in others):
-            return refuse_upstream(host, f"The reasoning text of {where} was issued by another provider",
-                                   f"foreign at {where}")  # fmt: skip
+            return refuse_upstream(host, FOREIGN.format(place=where), f"foreign at {where}")
     return None
 
 
