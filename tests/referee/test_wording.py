@@ -6,7 +6,7 @@ import pytest
 
 import thinkback
 from tests.conformance.moves import PLACES, TOOLS, Place, answered, options
-from tests.referee.talk import body, post, user
+from tests.referee.talk import Body, body, post, user
 from thinkback.model.commits import Repair
 from thinkback.referee import Referee, RejectCarrier, Step
 from thinkback.referee.jsons import as_object
@@ -57,7 +57,7 @@ def test_words_are_told_apart_by_their_whole(text: str, own: bool) -> None:
 def test_the_header_stands_on_a_refusal_inside_that_of_a_router(referee: Referee) -> None:
     """Grok's text for a stranger's thought is not known: what OpenRouter passes on is the referee's."""
     details = [{"type": "reasoning.encrypted", "data": "x", "format": "google-gemini-v1"}]
-    history = [user("hi"), {"role": "assistant", "content": "ho", "reasoning_details": details}, user("on")]
+    history: list[Body] = [user("hi"), {"role": "assistant", "content": "ho", "reasoning_details": details}, user("on")]
     found = {}
     for model in ("x-ai/grok-4.1-fast", "openai/gpt-5.2"):
         got = post(referee, "openrouter", body(model, *history), prefix="/api/v1")

@@ -1,8 +1,8 @@
 """Whose words a refusal has: the provider's, or the referee's own, where no provider's are known.
 
 An answer in words that are known to be the referee's own says so in the header ``x-referee-wording``; clients must not
-rely on them. Not listed are credentials, and faults of form that are worded much alike everywhere (a body that is no
-JSON, a member that is missing or of another type).
+rely on them. Not listed throughout are credentials, and faults of form that are worded much alike everywhere (a body
+that is no JSON, a member that is missing or of another type).
 """
 
 from __future__ import annotations
