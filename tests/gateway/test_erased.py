@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
+import struct
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 
 import thinkback
-from tests.gateway.harness.house import House
+from tests.gateway.harness.house import House, wait_until
 from tests.old_logs import sets
 from tests.old_logs.clients import Client
 from tests.old_logs.providers import PLACES, Providers, behind
 from tests.stores.postgres_server import Server
+from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.referee import Step
 from thinkback.stores.office.protocol import short
 from thinkback.stores.rows import unpack
 
+SPOOL, USAGE = "spool", "usage.jsonl"
 XENIA, YORICK = "xenia@example.org", "yorick-" + "y" * 80
 
 
@@ -40,7 +44,7 @@ def house(request: pytest.FixtureRequest, providers: Providers, tmp_path: Path) 
         store = server.make_database(f"erased {secrets.token_hex(4)}")
     with (
         behind(providers),
-        sets.running(sets.gateway(tmp_path / "house", providers, store, tmp_path / "spool")) as made,
+        sets.running(sets.gateway(tmp_path / "house", providers, store, tmp_path / SPOOL)) as made,
     ):
         yield made
 
@@ -95,7 +99,9 @@ def places_of(house: House, server: Server, words: list[str], responses: list[st
     with thinkback.open(log_of(house)) as store:
         while store.log.search.fill():
             pass
-    files = [path for path in house.place.parent.rglob("*") if path.is_file()]
+    files = [path for path in house.place.parent.rglob("*") if path.is_file() and path.name != USAGE]
+    usage = house.place.parent / USAGE
+    spooled = list(opened_spool(house.place.parent / SPOOL))
     if "://" in house.store:
         with closing(psycopg.connect(house.store, autocommit=True)) as db:
             for statement in ("VACUUM FULL", "CHECKPOINT"):
@@ -113,12 +119,67 @@ def places_of(house: House, server: Server, words: list[str], responses: list[st
         found |= {"files"} if any(word.encode() in data for data in raw) else set()
         found |= {"payloads"} if any(word.encode() in unpack(*row) for row in payloads) else set()
         found |= {"vocabulary"} if word in vocabulary else set()
+        found |= {"spool"} if any(word.encode() in data for data in spooled) else set()
+        found |= {"usage log"} if usage.exists() and word in usage.read_text() else set()
     found |= {"kept"} if any(short(response) in data for response in responses for data in raw) else set()
     return found
 
 
+def opened_spool(place: Path) -> Iterator[bytes]:
+    """What is sealed in a spool, done or not: whatever stands behind anything like the beginning of a record."""
+    sealer = Sealer(b"5" * 64).of("spool")
+    for path in place.glob("*.spool"):
+        data = path.read_bytes()
+        for mark in re.finditer(b"\xf5tb(?:spool|-done)", data):
+            (length,) = struct.unpack_from(">I", data, mark.start() + 16)
+            yield sealer.open_bytes(data[mark.start() + 24 :][:length], b"step") or b""
+
+
+@contextmanager
+def away(server: Server, url: str) -> Iterator[None]:
+    """The database takes nobody in, and turns those out who are in it."""
+    name = url.partition("@/")[2].partition("?")[0].replace("%20", " ")
+    with server.connect() as db:
+        db.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+        db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        try:
+            yield
+        finally:
+            db.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+
+
+@pytest.mark.parametrize("house", ["postgres"], indirect=True)
+def test_what_waited_in_the_spool_can_be_erased(house: House, providers: Providers, postgres: Server) -> None:
+    """It waits sealed, and is in the log once that answers; erased there, it is nowhere, and the spool has no copy."""
+    words = [f"secret{secrets.token_hex(6)}" for _ in range(3)]
+    key = house.keys("create", "a key", "--recording", "full").split()[-1]
+    providers.begin()
+    client = Client("openai-chat", "openai-chat", key, XENIA, True, [])
+    spool = house.place.parent / SPOOL
+    assert 200 == Client("openai-chat", "openai-chat", key, YORICK, True, []).ask(house, "Is the key known?").status
+    providers.push(Step(reasoning=f"Thought of {words[1]}.", text=f"Said {words[2]}."))
+    with away(postgres, house.store):
+        reply = client.ask(house, f"What is {words[0]}?")
+        assert "store" == reply.headers.get("thinkback-degraded"), reply
+        waiting = list(opened_spool(spool))
+        for word in (*words, XENIA):
+            assert any(word.encode() in data for data in waiting)
+            assert not any(word.encode() in path.read_bytes() for path in spool.iterdir())
+    wait_until(lambda: not list(opened_spool(spool)), "what was spooled is stored")
+
+    for word in words:
+        assert (
+            {"payloads", "vocabulary"} <= places_of(house, postgres, [word], []) <= {"files", "payloads", "vocabulary"}
+        )
+    with thinkback.open(log_of(house)) as store:
+        assert 1 == len(store.care.purge(end_user=XENIA).sessions)
+    assert set() == places_of(house, postgres, [*words, XENIA], [])
+
+
 def test_erased_is_gone(house: House, providers: Providers, postgres: Server) -> None:
-    """Question, thought and answer are found everywhere by one search, and after the purge by the same one nowhere."""
+    """Question, thought and answer are found everywhere by one search, and after the purge by the same one nowhere but
+    in a usage log whose owner wanted them there: that is theirs to delete. Whose they were stands in none.
+    """
     words = [f"secret{secrets.token_hex(6)}" for _ in range(3)]
     responses = []
     for recording in ("full", "metadata"):
@@ -129,11 +190,19 @@ def test_erased_is_gone(house: House, providers: Providers, postgres: Server) ->
         reply = client.ask(house, f"What is {words[0]}?", idempotency_key="once")
         assert 200 == reply.status
         responses.append(reply.headers["thinkback-response"])
+    providers.push(Step(reasoning=f"Thought of {words[1]}.", text=f"Said {words[2]}."))
+    usage = house.place.parent / USAGE
+    with thinkback.open(log_of(house), usage_log=usage, settings={"usage.logContent": True}) as store:
+        session = sets.session_of(store, providers, PLACES[0], "own")
+        session.chat(f"What is {words[0]}?", params={"user": XENIA})
     everywhere = {"files", "payloads", "vocabulary", "kept"}
 
-    for word in words:
-        assert everywhere == places_of(house, postgres, [word], responses)
-    with thinkback.open(log_of(house)) as store:
-        assert 2 == len(store.care.purge(end_user=XENIA).sessions)
+    for word, logged in zip(words, ({"usage log"}, set(), {"usage log"}), strict=True):
+        assert everywhere | logged == places_of(house, postgres, [word], responses)
+    assert "usage log" not in places_of(house, postgres, [XENIA], responses)
+    with thinkback.open(log_of(house), usage_log=usage) as store:
+        assert 3 == len(store.care.purge(end_user=XENIA).sessions)
+    assert {"usage log"} == places_of(house, postgres, words, responses)
+    usage.unlink()
     assert set() == places_of(house, postgres, words, responses)
     assert set() == places_of(house, postgres, [XENIA], responses)

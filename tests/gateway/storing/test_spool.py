@@ -314,6 +314,23 @@ def test_a_step_whose_beginning_is_not_there_yet_waits_for_it(tmp_path: Path, st
     assert commits_of([first, second]) == store.read("s")
 
 
+def test_what_was_stored_is_in_no_file_that_stays_for_another(tmp_path: Path, store: Store, recorder: Recorder) -> None:
+    """Its bytes are overwritten: who erases it from the log need not look for it here."""
+    first, second = entries(2)
+    other = entries(1, session="t", name="other")
+    living = spooled(tmp_path / "living", [first])
+    spool = spooled(tmp_path / "spool", [*other, second])
+    (file,) = (tmp_path / "spool").iterdir()
+    data = file.read_bytes()
+    assert Drained(1, 0, 1) == spool.drain(recorder)
+    left = file.read_bytes()
+    at = data.rindex(spool_file.WAITS)
+    assert (len(data), data[at:]) == (len(left), left[at:])
+    assert not left[24:at].strip(b"\0")
+    assert [Drained(1, 0, 0)] * 2 == [living.drain(recorder), spool.drain(recorder)]
+    assert commits_of([first, second]) == store.read("s")
+
+
 def test_what_will_never_be_stored_is_put_aside_when_others_are(tmp_path: Path, recorder: Recorder) -> None:
     """After an hour, and only if the database works."""
     time = [1000.0]

@@ -179,7 +179,7 @@ class Spool:
             return list(self._full.values())
 
     def _leave(self, files: Iterable[SpoolFile]) -> None:
-        """Remove the files in which nothing waits; the others stay ours."""
+        """Remove the files in which nothing waits; the others stay ours, with that alone."""
         for file in files:
             if not any(record.whole or not self._aside(file, record).exists() for record in file.records()):
                 file.remove()
@@ -188,6 +188,8 @@ class Spool:
                     self._ours.discard(file.path.name)
                     if not self._ours:
                         self._waiting.clear()
+            else:
+                file.wipe()
 
     def done(self, item: _Item, tenant: str, session: str) -> None:
         """Tick a step off."""

@@ -2,7 +2,8 @@
 
 A record is a mark of 8 bytes that says whether it is done, its time (microseconds), length and CRC-32, and its bytes.
 Who holds the lock of a file may change it; the lock ends with its process. Promises: a record that was cut off by a
-crash or a full disk hides none before it, and a damaged one hides none behind it. Must not: know what is recorded.
+crash or a full disk hides none before it, and a damaged one hides none behind it; ``wipe`` leaves nothing of what is
+done. Must not: know what is recorded.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class SpoolFile:
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path, self._descriptor = path, descriptor
         self.size = os.fstat(descriptor).st_size
+        self._done: list[Record] = []
 
     @classmethod
     def open(cls, path: Path, *, new: bool = False) -> SpoolFile | None:
@@ -107,6 +109,15 @@ class SpoolFile:
         """Mark a record as done. Not waited for: it is harmless to do a record twice."""
         if record.whole:
             os.pwrite(self._descriptor, DONE, record.offset - _HEAD.size)
+            self._done.append(record)
+
+    def wipe(self) -> None:
+        """Overwrite what was ticked off. The marks are on the disk before: a record without its bytes looks damaged."""
+        done, self._done = self._done, []
+        if done:
+            os.fsync(self._descriptor)
+        for record in done:
+            _write(self._descriptor, bytes(record.length), record.offset)
 
     def remove(self) -> None:
         """Remove the file and end the lock."""
