@@ -60,6 +60,14 @@ def test_two_branches_at_one_commit_both_grow(store: Store, trunk: list[Commit])
     assert [] == list(store.fsck())
 
 
+def test_all_that_is_stored_is_counted(store: Store, trunk: list[Commit]) -> None:
+    """What two branches or two sessions share once, what is on no current branch too."""
+    store.refs.create("s", "b", _head(trunk, 1), MAIN)
+    put_on(store, "s", "b", user_step("aside"))
+    store.create_session("f", "fork", 1, Origin("s", at=head_of(trunk)))
+    assert len(trunk) + 1 == store.count()
+
+
 def test_two_branches_before_the_first_commit_are_apart(store: Store) -> None:
     """Branches of an empty session do not share a beginning."""
     store.create_session("s", "s", 1)

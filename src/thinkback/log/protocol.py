@@ -318,6 +318,10 @@ class Store(Protocol):
         """Every disagreement between stored bytes, hashes, parents, positions and refs."""
         ...
 
+    def count(self) -> int:
+        """How many commits there are: what ``fsck`` checks, on a branch or not."""
+        ...
+
     def close(self) -> None:
         """Close every connection; later calls raise ``StoreError``."""
         ...

@@ -113,6 +113,12 @@ class MemoryStore:
             rows = (_row(position, commit) for position, commit in enumerate(commits))
             yield from audit(f"segment {at} of session {segment.session.id}", head(segment.parent).hash, rows)
 
+    def count(self) -> int:
+        """How many commits there are, on a branch or not."""
+        with self._log.lock:
+            self._log.refuse_closed()
+            return sum(len(segment.commits) for segment in self._log.segments)
+
     def close(self) -> None:
         """Forget everything; later calls raise ``StoreError``."""
         with self._log.lock:

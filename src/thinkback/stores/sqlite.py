@@ -104,6 +104,11 @@ class SqliteStore:
         with self._file.read() as db:
             yield from sqlite_fsck.fsck(db, self._file.schema)
 
+    def count(self) -> int:
+        """How many commits there are, on a branch or not."""
+        with self._file.read() as db:
+            return int(db.execute("SELECT count(*) FROM commits").fetchone()[0])
+
     def close(self) -> None:
         """Close every connection; later calls raise ``StoreError``. Waits for an append under way."""
         self._file.close()

@@ -11,6 +11,7 @@ import pytest
 import thinkback
 from tests.cli.command import KEY, PLACE, Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
+from thinkback.log.protocol import Origin
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Head, Message, Step
 from thinkback.referee import Call, Referee
@@ -143,6 +144,17 @@ def test_a_sound_log_is_clean(talked: Command) -> None:
 
     assert 0 == done.code
     assert done.out.startswith("clean: 1 session, ")
+
+
+def test_every_commit_counts_once_whatever_branch_it_is_on(talked: Command) -> None:
+    """Those of another branch too, and what a fork shares with its parent only once."""
+    with thinkback.open(talked.db) as store:
+        info, trunk = store.find("talk"), store.commits("talk")
+        start = head_of(trunk[:2])
+        store.log.refs.create(info.id, "aside", start)
+        store.log.append(info.id, "s", seal(Step("s", (Draft("user", Message("Aside.")),), 1), start), start, "aside")
+        store.log.create_session("f", "fork", 1, Origin(info.id, at=head_of(trunk)))
+    assert f"clean: 2 sessions, {len(trunk) + 1} commits\n" == talked("fsck").out
 
 
 def test_a_damaged_log_is_told(talked: Command) -> None:

@@ -121,9 +121,8 @@ def fsck_command(db: str) -> None:
     with existing_log(db) as store:
         problems = store.fsck()
         if not problems:
-            sessions = store.sessions()
-            commits = terminal.plural(sum(info.commits for info in sessions), "commit")
-            terminal.out(f"clean: {terminal.plural(len(sessions), 'session')}, {commits}")
+            sessions = terminal.plural(len(store.sessions()), "session")
+            terminal.out(f"clean: {sessions}, {terminal.plural(store.log.count(), 'commit')}")
             return
     for problem in problems:
         terminal.out(terminal.clean(f"{problem.where}: {problem.what}"))

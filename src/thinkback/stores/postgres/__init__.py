@@ -26,6 +26,8 @@ from thinkback.stores.postgres.schema import NEWEST, migrate
 from thinkback.stores.postgres.search import PostgresSearch
 from thinkback.stores.sealed import check_sealed, check_text, prefix_range
 
+_COUNT = "SELECT count(*) FROM thinkback.commits WHERE tenant = %s"
+
 
 class PostgresStore:
     """The log of ``tenant`` in the database at ``url``, made and brought to the newest format where needed.
@@ -104,6 +106,11 @@ class PostgresStore:
         """Every disagreement between stored bytes, hashes, parents, positions and refs of this tenant."""
         with self._log.pool.connection() as db:
             yield from fsck(db, self._log.tenant, self._schema)
+
+    def count(self) -> int:
+        """How many commits there are of this tenant, on a branch or not."""
+        rows = self._log.pool.run(lambda db: db.execute(_COUNT, (self._log.tenant,)).fetchall())
+        return int(rows[0][0])
 
     def close(self) -> None:
         """Close every connection; later calls raise ``StoreError``."""
