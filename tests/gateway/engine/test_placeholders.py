@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.gateway.engine.test_surrogates import FRONTS, PLACES, answer, request, said
+from tests.gateway.engine.test_surrogates import PLACES, said
+from tests.gateway.harness.answers import FRONTS, answer, request
 from tests.gateway.harness.engines import JSON, SSE, Plays, ask, engine
 from thinkback.gateway.incoming import Front
 
