@@ -163,6 +163,12 @@ class ErasedError(ThinkbackError):
     kind = "erased"
 
 
+class PatternTimeout(ThinkbackError):
+    """A regular expression that takes too long to match what was said. ``details``: pattern, seconds."""
+
+    kind = "pattern"
+
+
 class ExportFileError(ThinkbackError):
     """A file of exported sessions that was changed, cut off, or never was one. ``details``: line."""
 

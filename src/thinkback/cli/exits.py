@@ -30,6 +30,7 @@ EXITS = (
                 "setting",
                 "budget",
                 "rule-file",
+                "pattern",
                 "export-file",
                 "tool",
                 "tool-failed",

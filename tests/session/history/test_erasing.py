@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from tests.compile.build import HERE, Talk
 from tests.conformance.moves import PLACES, TOOLS, Place
 from tests.stores.postgres_server import Server
 from thinkback import Priority
-from thinkback.errors import ErasedError, NotFoundError, StoreError, ThinkbackError
+from thinkback.errors import ErasedError, NotFoundError, PatternTimeout, StoreError, ThinkbackError
 from thinkback.log.erasing import end_users
 from thinkback.log.protocol import Origin, Query
 from thinkback.log.seal import seal
@@ -341,6 +343,25 @@ def test_the_other_side_of_a_merge_is_forgotten_too(kept: SessionStore) -> None:
 
 def _words(store: SessionStore, session: str, hash: str) -> str:
     return "\n".join(commit.payload.decode() for commit in store.log.read_to(session, hash))
+
+
+def test_a_pattern_that_would_match_for_years_is_stopped(kept: SessionStore) -> None:
+    """With an error of its own, nothing erased, and whoever waits for an alarm still has it."""
+    said = kept.session("notes").commit("a" * 40 + "!")
+    before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_REAL, 3600)
+    try:
+        with pytest.raises(PatternTimeout, match=r"took longer than 0\.05 seconds") as caught:
+            kept.care.redact(said.hash, "(a+)+$", seconds=0.05)
+        assert (signal.SIG_IGN, True) == (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0] > 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert "(a+)+$" == caught.value.details["pattern"]
+    assert ["a" * 40 + "!"] == [message.text for message in kept.session("notes").compile().messages]
+    with ThreadPoolExecutor(1) as elsewhere:
+        done = elsewhere.submit(kept.care.redact, said.hash, "a+", seconds=0.05).result()
+    assert 1 == len(done.commits)
 
 
 def test_what_is_left_of_words_is_still_said(kept: SessionStore) -> None:

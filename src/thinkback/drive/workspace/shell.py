@@ -27,7 +27,7 @@ from thinkback.drive.workspace.paths import Workspace, holds_closed, resolve
 from thinkback.errors import ToolFailed
 
 LONGEST_SECONDS = 600
-_SEARCH_SECONDS = 60
+_SEARCH_SECONDS = 10
 # How long a command may take to end by itself once it was told to, and what is read of it after its end.
 _GRACE_SECONDS = 1.0
 _TICK_SECONDS = 0.05
