@@ -31,8 +31,10 @@ _SHORTEST_SECRET = 6
 _IN_PATH = ":.@-_~"
 
 
-REMARKS = frozenset({"not_found"})
-"""What a record may say besides: ``not_found`` lists the messages whose reasoning a gateway did not find, and why."""
+REMARKS = frozenset({"lost", "not_found"})
+"""What a record may say besides: ``not_found`` lists the messages whose reasoning a gateway did not find, and why, and
+``lost`` the ids of the responses among them that a model gave.
+"""
 
 
 class Plan:

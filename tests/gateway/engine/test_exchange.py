@@ -104,7 +104,7 @@ def test_what_cannot_be_told_apart_is_not_found(referee: Referee) -> None:
     other = ask(made, "openai-chat", {"model": DEEPSEEK, "messages": messages, "user": "somebody else"})
     records = [c.value for c in commits(made, same.headers["thinkback-session"]) if isinstance(c.value, Request)]
 
-    assert ("none; missing=1", "none; missing=1") == tuple(k.headers["thinkback-reattach"] for k in (same, other))
+    assert ("none; missing=1", "unknown; brought=1") == tuple(k.headers["thinkback-reattach"] for k in (same, other))
     assert "1: ambiguous" == records[-1].target["not_found"]
 
 
@@ -165,6 +165,20 @@ def test_what_is_kept_apart_runs_out(referee: Referee) -> None:
     answers = forgetful_chat(asked(made, grant=Grant("k1", recording="metadata")), DEEPSEEK, ASKED[:1])
 
     assert ["not-needed", "none; missing=1"] == [kept.headers["thinkback-reattach"] for kept in answers]
+
+
+def test_what_a_client_brought_does_not_run_out(referee: Referee) -> None:
+    """It was never kept, so that nothing of it can be missing later."""
+    made, grant = engine(Fresh(), referee), Grant("k1", recording="metadata")
+    messages = [{"role": who, "content": said} for who, said in (("user", "Cold?"), ("assistant", "Brr."))]
+    told = []
+    for words in ("Hot?", "Warm?"):
+        messages.append({"role": "user", "content": words})
+        kept = ask(made, "openai-chat", {"model": DEEPSEEK, "messages": messages}, grant=grant)
+        told.append(kept.headers["thinkback-reattach"])
+        messages.append({"role": "assistant", "content": kept.json["choices"][0]["message"]["content"]})
+
+    assert ["unknown; brought=1", "complete; brought=1"] == told
 
 
 def test_a_conversation_goes_on_from_the_response_that_a_client_names(referee: Referee) -> None:

@@ -17,7 +17,7 @@ from thinkback.gateway.engine.settings import Effective
 from thinkback.gateway.engine.taking_up import TakenUp
 from thinkback.gateway.headers import of_dialect
 from thinkback.gateway.incoming import Incoming
-from thinkback.gateway.recognition import references
+from thinkback.gateway.recognition import losses, references
 from thinkback.gateway.upstreams.routing import Route
 from thinkback.log.erasing import END_USER
 from thinkback.model.target import Settings, Target, merge, merge_headers
@@ -55,6 +55,8 @@ def planned(
         plan.remarks[END_USER] = asked.facts.end_user
     if taken.missing:
         plan.remarks["not_found"] = "; ".join(f"{at}: {why}" for at, why in taken.missing)
+    if taken.lost:
+        plan.remarks[losses.REMARK] = " ".join(taken.lost)
     if target.endpoint.stream_path:
         plan.streams = asked.facts.streams
     plan.headers = _headers(plan, route, incoming)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from thinkback.gateway.engine.asked import Asked
 from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.incoming import Notes
-from thinkback.gateway.recognition import conversation, references
+from thinkback.gateway.recognition import conversation, losses, references
 from thinkback.gateway.recognition.conversation import Found, Request
 from thinkback.gateway.storing.recorder import Recorder, Store
 from thinkback.log.protocol import MAIN, Entry
@@ -28,13 +28,14 @@ class TakenUp(NamedTuple):
     """``known`` is the whole conversation as its client sees it, ``history`` the same with what was recognised.
 
     ``goes_on`` says whether it was found in the log. ``missing`` are (message, why) of answers whose reasoning is not
-    there. The recorder holds what the client brought.
+    there, ``lost`` the responses among them that are a model's for sure. The recorder holds what the client brought.
     """
 
     known: Request
     history: History
     goes_on: bool
     missing: Sequence[tuple[int, str]]
+    lost: Sequence[str]
     recorder: Recorder
 
 
@@ -51,16 +52,17 @@ async def take_up(engine: Engine, asked: Asked, notes: Notes, step: str, began: 
     whole = conversation.whole(found, known)
     notes.phases["recognise"] = time.monotonic() - started
     missing = conversation.still_missing(found, known)
+    lost = losses.lost(missing, known, asked.request.drafts)
     at, commits = _brought(found, known, Step(step, (), began), withholds=grant.withholds)
     recorder = _recorder(engine, asked, found, notes, step, began, at)
     recorder.hold(commits)
     can_know = grant.records and not (wants and notes.degraded)
     notes.session = recorder.session if grant.records else ""
-    notes.reattach = _reattached(known, missing) if can_know else "unavailable"
+    notes.reattach = str(losses.answers(found.history.commits, lost)) if can_know else "unavailable"
     if can_know and known.previous and found.base is None:
         notes.reattach = "none; missing=1"
         raise conversation.not_found(known.previous)
-    return TakenUp(whole, found.history, found.base is not None, missing, recorder)
+    return TakenUp(whole, found.history, found.base is not None, missing, lost, recorder)
 
 
 async def _looked_up(engine: Engine, asked: Asked, notes: Notes, wants: bool) -> tuple[Request, Found]:
@@ -112,13 +114,3 @@ def _recorder(engine: Engine, asked: Asked, found: Found, notes: Notes, step: st
 
 async def _nowhere(entry: Entry) -> None:
     """Nothing is recorded."""
-
-
-def _reattached(known: Request, missing: Sequence[object]) -> str:
-    """What the client is told of its earlier reasoning."""
-    answers = sum(message.speaker == "assistant" for message in known.said)
-    if not answers and not known.previous:
-        return "not-needed"
-    if not missing:
-        return "complete"
-    return f"{'none' if len(missing) == answers else 'partial'}; missing={len(missing)}"

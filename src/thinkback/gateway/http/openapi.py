@@ -38,7 +38,7 @@ HEADERS = {
     "thinkback-session": "The conversation in the log.",
     "thinkback-response": "The response in the log.",
     "thinkback-upstream": "Who answered: endpoint/model.",
-    "thinkback-reattach": "What became of earlier reasoning: complete, partial, none, not-needed, unavailable.",
+    "thinkback-reattach": "Which earlier answers are known: complete, partial, none, unknown, not-needed, unavailable.",
     "thinkback-degraded": "What is out of order.",
     "thinkback-left-out": "What of the request the upstream was not told, with the reasons.",
 }

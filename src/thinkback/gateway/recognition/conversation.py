@@ -23,6 +23,9 @@ from thinkback.model.commits import Commit, Draft, Response, Step
 from thinkback.turn.plan import History
 
 T = TypeVar("T")
+_NOTHING_RECORDED = "nothing is recorded"
+NOTHING = frozenset({"unknown", _NOTHING_RECORDED})
+"""The reasons for which an answer is missing that say nothing of whether there ever was one."""
 
 
 class InThread(Protocol):
@@ -64,8 +67,9 @@ class Found(NamedTuple):
 
 def unknown(request: Request) -> Found:
     """Nothing is known."""
-    why = "nothing is recorded"
-    missing = tuple((at, why) for at, message in enumerate(request.said) if message.speaker == "assistant")
+    missing = tuple(
+        (at, _NOTHING_RECORDED) for at, message in enumerate(request.said) if message.speaker == "assistant"
+    )
     return Found(None, History(), -1, {}, missing)
 
 

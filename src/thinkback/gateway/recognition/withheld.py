@@ -42,7 +42,7 @@ class Withheld(NamedTuple):
         copies = {at: kept[place.response] for at, place in places.items() if place.response in kept}
         behind = dict(seen.missing)
         missing = [
-            (at, behind.get(at, _EXPIRED))
+            (at, behind.get(at, _EXPIRED if at in places else "unknown"))
             for at, message in enumerate(request.said)
             if message.speaker == "assistant" and at not in copies
         ]
