@@ -202,6 +202,16 @@ def test_restore_outlives_none() -> None:
     assert build(talk, rule(missing=("none", "thinking-off-for-this-turn"), thinking_off={"o": 1})).params == {"o": 1}
 
 
+def test_a_further_restore_takes_the_next_step() -> None:
+    """What stood in was refused, too; behind the last step nothing follows."""
+    row = rule(missing=("placeholder", "thinking-off-for-this-turn"), placeholder=" ", thinking_off={"o": 1})
+    talk = Talk().turn("a", say("x")).user("b").repair("restore")
+    assert (build(talk, row).fields, build(talk, row).params) == ([" "], {})
+    for _ in range(2):
+        built = build(talk.repair("restore"), row)
+        assert (built.fields, built.params) == ([None], {"o": 1})
+
+
 def test_server_drop_goes_into_the_parameters() -> None:
     """After ``server_drop`` the endpoint's own switch is in the request, where it has one."""
     row = rule(server_drop=Switch({"drop": True}))

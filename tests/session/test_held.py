@@ -13,10 +13,10 @@ import pytest
 
 import thinkback
 from tests.conformance.moves import PLACES, TOOLS, Place, answered, options
-from tests.session.chats import DEFINITION, get_weather, kinds, messages, open_session, refusals
+from tests.session.chats import DEFINITION, get_weather, kinds, messages, open_session, refusals, roles
 from thinkback.errors import NotFoundError
 from thinkback.model.deltas import ReasoningDelta
-from thinkback.referee import Referee, Step
+from thinkback.referee import HttpError, Referee, Step
 from thinkback.session.store import SessionStore
 
 QUESTION = "Weather in Oslo?"
@@ -71,6 +71,24 @@ def test_placeholder_is_taken(store: SessionStore, referee: Referee, host: str, 
     assert "completed" == session.chat("Thank you.", tools=[get_weather], reasoning=False).state
     assert " " == next(m["reasoning_content"] for m in messages(referee) if m.get("tool_calls"))
     assert [] == refusals(referee)
+
+
+@pytest.mark.filterwarnings("ignore:readable reasoning is not kept")
+def test_a_placeholder_that_is_refused_leads_to_the_next_step_of_the_rule(
+    store: SessionStore, referee: Referee
+) -> None:
+    """Thinking is off for the turn, and the exchange keeps its calls and results; before, it went as text."""
+    session = open_session(store, referee)
+    session.chat(QUESTION, tools=[get_weather], reasoning=False)
+    said = {"error": {"message": "The `reasoning_content` in the thinking mode must be passed back to the API."}}
+    referee.push(*[Step(fault=HttpError(400, said))] * 2, Step(text="Bye."))
+    reply = session.chat("Thank you.", tools=[get_weather], reasoning=False)
+    body = referee.requests[-1].body
+    assert ("completed", "Bye.") == (reply.state, reply.text)
+    assert {"type": "disabled"} == body["thinking"]
+    assert ["user", "assistant", "tool", "assistant", "user"] == roles(referee)
+    assert not any("reasoning_content" in message for message in messages(referee))
+    assert "completed" == session.chat("And now?", tools=[get_weather]).state
 
 
 def test_text_is_not_in_the_payloads(store: SessionStore, referee: Referee) -> None:

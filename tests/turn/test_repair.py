@@ -66,6 +66,27 @@ def test_restore_demands_reasoning_on_every_message() -> None:
     assert ["sending", "repairing", "sending"] == play.statuses
 
 
+def test_a_stand_in_that_is_refused_leads_to_the_next_step_of_the_rule() -> None:
+    """Thinking is off rather than the conversation told as text, which is what comes last."""
+    strict = rule(missing=("none", "placeholder", "thinking-off-for-this-turn"), thinking_off={"thinking": False})
+    stranger = msgspec.structs.replace(HOME, endpoint="https://elsewhere.example/v1")
+    play = playbook(turn("a", stranger), at=target(strict))
+    play >> refuses(400, MISSING) << keeps("request repair:restore") << sends
+    assert ([" "], None) == (play.reasoning(), play.plans[-1].params.get("thinking"))
+    play >> refuses(400, MISSING) << keeps("request repair:restore") << sends
+    assert ([None], False) == (play.reasoning(), play.plans[-1].params["thinking"])
+    play >> refuses(400, MISSING) << keeps("request repair:flatten") << sends
+    assert ["user"] * 3 == [role for role, _ in play.texts]
+
+
+def test_a_rule_without_a_further_step_is_not_asked_for_one() -> None:
+    """The placeholder was all there is: what is left is text."""
+    stranger = msgspec.structs.replace(HOME, endpoint="https://elsewhere.example/v1")
+    play = playbook(turn("a", stranger), at=target())
+    play >> refuses(400, MISSING) << keeps("request repair:restore") << sends
+    play >> refuses(400, MISSING) << keeps("request repair:flatten") << sends
+
+
 def test_server_side_switch_comes_before_anything_is_dropped() -> None:
     """An endpoint that can drop invalid blocks itself is asked to."""
     play = playbook(turn("a"), at=target(DROPPABLE))

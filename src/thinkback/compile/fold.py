@@ -106,7 +106,7 @@ def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0, selection:
     holding = [repair for repair in repairs if _applies(repair, inputs)]
     return State(
         inputs=inputs,
-        policy=Policy(inputs, frozenset(repair.stage for repair in holding), _named(holding, flat=True)),
+        policy=Policy(inputs, [repair.stage for repair in holding], _named(holding, flat=True)),
         invalid=_named(holding, flat=False),
         commits=Grown(),
         fragments=Grown(),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from thinkback.compile import guard
 from thinkback.model.blocks import Origin
-from thinkback.model.rule import Form, MissingStep, Rule, Switch
+from thinkback.model.rule import Form, MissingStep, Rule, Switch, stand_ins
 from thinkback.model.target import Settings, Target, lookup
 
 _STRIP = {"all": 0, "allButLast": 1, "none": None}
@@ -62,13 +63,12 @@ class Policy:
     """The answers that hold for a whole request, so that the fold asks each only once.
 
     ``repaired`` names the stages of repair that hold for this target; ``restore`` demands reasoning on every
-    assistant message, because the endpoint refused a request without it. ``flat`` are the responses (commit hashes)
+    assistant message, because the endpoint refused a request without it, and a second one goes past what stood in for
+    it, because that was refused too. ``flat`` are the responses (commit hashes)
     that go as text, because it refused them in any other form.
     """
 
-    def __init__(
-        self, inputs: Inputs, repaired: frozenset[str] = frozenset(), flat: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, inputs: Inputs, repaired: Sequence[str] = (), flat: frozenset[str] = frozenset()) -> None:
         rule = inputs.target.rule
         self.repaired = repaired
         self.flat = flat
@@ -86,7 +86,8 @@ class Policy:
         self.field = "" if reluctant else inputs.settings.field_name or rule.field
         self.missing: tuple[MissingStep, ...] = rule.missing
         if self.restored:  # the endpoint did refuse, whatever the rule says
-            self.missing = tuple(step for step in rule.missing if step != "none") or _last_resort(rule)
+            steps = stand_ins(rule) or _last_resort(rule)
+            self.missing = steps[min(repaired.count("restore"), len(steps)) - 1 :]
         self.placeholder = rule.placeholder or " "
         self.everywhere = rule.placeholder_on == "all" or (rule.placeholder_on == "with-tools" and inputs.tools)
         self._params = inputs.params

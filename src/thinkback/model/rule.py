@@ -274,6 +274,11 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     adds: tuple[Difference, ...] = ()
 
 
+def stand_ins(rule: Rule) -> tuple[MissingStep, ...]:
+    """The steps of ``missing`` that are left where the endpoint did refuse a request without reasoning."""
+    return tuple(step for step in rule.missing if step != "none")
+
+
 class ModelInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Facts about a model; 0 and empty mean unknown: no limit shown, no clamp."""
 

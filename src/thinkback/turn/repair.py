@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, TypeGuard
 
 from thinkback.model.blocks import Carrier, Media, Text, ToolCall, Unknown
 from thinkback.model.commits import Commit, Content, Failure, Repair, Response
+from thinkback.model.rule import stand_ins
 from thinkback.model.target import Decision
 from thinkback.turn.plan import Plan
 
@@ -19,7 +20,8 @@ Stage: TypeAlias = Literal["server_state", "restore", "server_drop", "block", "o
 STAGES: tuple[Stage, ...] = ("server_state", "restore", "server_drop", "block", "older_turns", "all", "flatten")
 MAX_REPAIRS = 3
 STATUSES = frozenset({400, 403, 422})
-# Stages that say something about the whole request: once they hold for a target, a second time changes nothing.
+# Stages that say something about the whole request: once they hold for a target, a second time changes nothing, but
+# that a further ``restore`` takes the next step of the rule's ``missing`` list.
 _LASTING = frozenset({"server_state", "restore", "server_drop"})
 
 # Texts about reasoning that hosts share; a rule row adds its own (``refusals``).
@@ -57,10 +59,10 @@ def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repa
     made = _made_this_turn(plan, commits)
     if len(made) >= MAX_REPAIRS:
         return None
-    lasting = {commit.value.stage for commit in commits if _is_for(commit.value, plan)} & _LASTING
-    first = STAGES.index(made[-1].stage) + 1 if made else 0
+    holding = [commit.value.stage for commit in commits if _is_for(commit.value, plan)]
+    first = STAGES.index(made[-1].stage) + (made[-1].stage != "restore") if made else 0
     for stage in STAGES[first:] if len(made) < MAX_REPAIRS - 1 else ("flatten",):
-        if stage in lasting or not _can_help(stage, text, plan):
+        if not _can_help(stage, text, plan, holding.count(stage)):
             continue
         blocks = _blocks(stage, text, plan, commits)
         if blocks or stage in _LASTING:
@@ -68,22 +70,28 @@ def next_repair(plan: Plan, failure: Failure, commits: Sequence[Commit]) -> Repa
     return None
 
 
-def _can_help(stage: Stage, text: str, plan: Plan) -> bool:
-    """Whether a stage that is about the whole request has to do with the refusal."""
+def _can_help(stage: Stage, text: str, plan: Plan, held: int) -> bool:
+    """Whether a stage that is about the whole request, and holds so many times, has to do with the refusal."""
+    rule = plan.target.rule
     match stage:
         case "server_state":
-            return plan.kept != ""
+            return not held and plan.kept != ""
         case "restore":
-            return re.search(_MISSING, text, re.IGNORECASE) is not None
+            is_missing = re.search(_MISSING, text, re.IGNORECASE) is not None
+            return is_missing and (not held or (held < len(stand_ins(rule)) and _stands_in(plan)))
         case "server_drop":
-            rule = plan.target.rule
             is_bound = re.search(_BOUND, text, re.IGNORECASE) is not None
-            return rule.server_drop is not None and (is_bound or not rule.prefix_bound)
+            return not held and rule.server_drop is not None and (is_bound or not rule.prefix_bound)
         case "older_turns":
             named = _INDEX.search(text)
             return named is None or int(named.group(1)) < plan.open_at
         case _:
             return True
+
+
+def _stands_in(plan: Plan) -> bool:
+    """Whether something was sent in the place of reasoning."""
+    return any(decision.action in ("placeholder", "dummy") for decision in plan.decisions)
 
 
 def _is_known(text: str, status: int, plan: Plan) -> bool:
