@@ -35,7 +35,8 @@ EVERY = list(commands(group))
 def test_every_command_explains_itself_and_each_of_its_options(path: tuple[str, ...], found: click.Command) -> None:
     """The help of a command has a text, and names and explains each option."""
     options = [parameter for parameter in found.params if isinstance(parameter, click.Option)]
-    shown = found.get_help(click.Context(found, info_name=" ".join(path)))
+    # With the settings of a call: a command keeps the help option that it is first asked for.
+    shown = found.get_help(click.Context(found, click.Context(group, **group.context_settings), " ".join(path)))
 
     assert found.help
     assert [] == [option.name for option in options if not option.help or option.opts[-1] not in shown]

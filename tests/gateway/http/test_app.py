@@ -336,6 +336,18 @@ def test_head_and_options_are_answered_everywhere(house: Running, path: str) -> 
     assert "OPTIONS" in options.headers["allow"]
 
 
+def test_head_and_options_where_there_is_nothing_are_answered_as_any_request_is(house: Running) -> None:
+    """404 in the dialect of the path, for HEAD with the length and no body; a wrong method is told the right ones."""
+    for path in ("/none", "/v1/none", "/v1/models/none"):
+        got, head = house.ask(path), house.ask(path, method="HEAD")
+        assert (404, 404, b"") == (got.status, head.status, head.body)
+        assert got.headers["content-length"] == head.headers["content-length"]
+    options = house.ask("/v1/none", method="OPTIONS", key=None)
+    assert (404, "not_found") == (options.status, options.json["error"]["code"])
+    wrong = house.ask("/v1/models", method="PUT")
+    assert (405, "GET, HEAD") == (wrong.status, wrong.headers["allow"])
+
+
 @pytest.mark.parametrize(
     ("path", "page", "status"),
     [("/none", "root", 404), ("/v1/none", "root", 404), ("/healthz", "health", 200), ("/v1/models", "models", 200)],
