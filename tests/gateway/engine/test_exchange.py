@@ -195,6 +195,18 @@ def test_a_conversation_goes_on_from_the_response_that_a_client_names(referee: R
     assert first.headers["thinkback-session"] == second.headers["thinkback-session"]
 
 
+def test_a_conversation_that_is_not_recorded_cannot_be_named(referee: Referee) -> None:
+    """Its questions are nowhere: the client learns it, and the model is not asked without them."""
+    made, grant = engine(Fresh(), referee), Grant("k1", recording="metadata")
+    first = ask(made, "openai-responses", {"model": DEEPSEEK, "input": ASKED[0]}, grant=grant)
+    body = {"model": DEEPSEEK, "input": ASKED[1], "previous_response_id": first.json["id"]}
+    second = ask(made, "openai-responses", body, grant=grant)
+
+    assert (400, "none; missing=1") == (second.status, second.notes.reattach)
+    assert first.json["id"] in second.json["error"]["message"]
+    assert 1 == len(referee.requests)
+
+
 def test_reasoning_is_given_back_where_it_stood() -> None:
     """The message that goes upstream has the reasoning that its response had."""
     answers = iter([chat("Hi.", "Greet first."), chat("Fine.")])

@@ -59,7 +59,8 @@ async def take_up(engine: Engine, asked: Asked, notes: Notes, step: str, began: 
     can_know = grant.records and not (wants and notes.degraded)
     notes.session = recorder.session if grant.records else ""
     notes.reattach = str(losses.answers(found.history.commits, lost)) if can_know else "unavailable"
-    if can_know and known.previous and found.base is None:
+    # below full recording the questions of what it names are nowhere
+    if can_know and known.previous and (found.base is None or grant.withholds):
         notes.reattach = "none; missing=1"
         raise conversation.not_found(known.previous)
     return TakenUp(whole, found.history, found.base is not None, missing, lost, recorder)
