@@ -24,11 +24,16 @@ PLACEHOLDERS = ("Thinking...", "Thinking…", "[REDACTED]", "[Some reasoning con
 ITEM = {"id": "rs_1", "encrypted_content": "ZW5j+/="}
 
 
+def parts(body: bytes) -> list[bytes]:
+    """A body as a network brings it: less than an event at once, or more."""
+    return [body[at : at + 150] for at in range(0, len(body), 150)]
+
+
 def chat(pieces: Sequence[str], field: str = "reasoning_content") -> tuple[list[Delta], ReadResult]:
     """A response whose reasoning came in ``pieces``, with an answer behind it."""
     opening, closing = ("<think>", "</think>") if field == "content" else ("", "")
     texts = [{field: text} for text in ([opening] if opening else []) + list(pieces) + ([closing] if closing else [])]
-    return feeding.feed([feeding.stream(*texts, {"content": "Hi"})])
+    return feeding.feed(parts(feeding.stream(*texts, {"content": "Hi"})))
 
 
 def responses(pieces: Sequence[str], item: dict[str, Any] = ITEM) -> tuple[list[Delta], ReadResult]:
@@ -37,7 +42,7 @@ def responses(pieces: Sequence[str], item: dict[str, Any] = ITEM) -> tuple[list[
     begun = {"type": "reasoning", "summary": []}
     answer = items.message("Hi")
     events = [items.added(begun), *(items.delta("reasoning_summary_text", text) for text in pieces), items.done(whole)]
-    return items.feed([items.sse(*events, items.done(answer, 1), items.completed(whole, answer))])
+    return items.feed(parts(items.sse(*events, items.done(answer, 1), items.completed(whole, answer))))
 
 
 def told(found: tuple[list[Delta], ReadResult]) -> tuple[str, ThinkingBlock]:

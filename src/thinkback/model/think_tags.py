@@ -133,6 +133,7 @@ class TagSplitter:
         "_literal",
         "_off",
         "_tagged",
+        "_unfolded",
     )
 
     def __init__(self, where: Where = "start", *, exact: bool = False) -> None:
@@ -145,7 +146,7 @@ class TagSplitter:
         self._tagged = False
         self._code = CodeSpans()
         self._literal: Counter[str] = Counter()
-        self._folded = ("", "")
+        self._unfolded = self._folded = ""
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces that ``text`` completes."""
@@ -160,6 +161,13 @@ class TagSplitter:
             self._code.note(text)
             return [Piece("text", text)]
         return self._split(text, final=False)
+
+    def passes(self, text: str) -> bool:
+        """Whether ``text`` is answer and nothing else, as most of it is; then it has gone by, as with ``feed``."""
+        if self._held or self._closing or not self._began or "<" in text or "[" in text or "◁" in text:
+            return False
+        self._code.note(text)
+        return True
 
     def close(self) -> list[Piece]:
         """What was held back: at the end of the stream it is no tag."""
@@ -195,9 +203,9 @@ class TagSplitter:
     def _place_of(self, closing: str, text: str, start: int) -> int:
         """Where the closing tag stands, -1 if nowhere; folding may change the length of what is not ASCII."""
         if text.isascii() or self._known is _EXACT:
-            if self._folded[0] is not text:  # once for all tags in it
-                self._folded = (text, self._known.folded(text))
-            return self._folded[1].find(closing, start)
+            if self._unfolded is not text:  # once for all tags in it
+                self._unfolded, self._folded = text, self._known.folded(text)
+            return self._folded.find(closing, start)
         found = self._known.closing[closing].search(text, start)
         return -1 if found is None else found.start()
 

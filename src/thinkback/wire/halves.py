@@ -5,20 +5,17 @@ Promises: all that was said is shown, a half that stays alone too, in the order 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta
 
-# How a surrogate stands in JSON, or in bytes that are no UTF-8 because of one.
-_MARKS = (b"\\ud", b"\\uD", b"\xed")
 
-
-def may_hold(payloads: Iterable[bytes]) -> bool:
-    """Whether there may be half a letter in what was read."""
-    return any(mark in payload for payload in payloads for mark in _MARKS)
+def may_hold(payload: bytes) -> bool:
+    """Whether there may be half a letter in what was read: a surrogate in JSON, or in bytes that are no UTF-8."""
+    return b"\xed" in payload or b"\\ud" in payload or b"\\uD" in payload
 
 
 class Halves:

@@ -8,7 +8,6 @@ is known of no more than a few, and a router passes on what the host behind it s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import msgspec
 
@@ -51,11 +50,18 @@ class Placeholders:
         self._led: set[int] = set()
         self._past: set[int] = set()
 
-    def without(self, deltas: Sequence[Delta]) -> list[Delta]:
+    def without(self, deltas: list[Delta]) -> list[Delta]:
         """``deltas`` without the placeholders that thoughts begin with."""
+        past = self._past
+        if not self._held:
+            for delta in deltas:
+                if type(delta) is ReasoningDelta and delta.index not in past:
+                    break
+            else:
+                return deltas
         shown: list[Delta] = []
         for delta in deltas:
-            if isinstance(delta, ReasoningDelta) and delta.index not in self._past:
+            if isinstance(delta, ReasoningDelta) and delta.index not in past:
                 if delta.index not in self._held:
                     shown += self.rest()
                 shown += self._begin(delta)

@@ -59,6 +59,8 @@ class BodyReader:
         self._is_whole = False
         self._tail: Failure | None = None
         self._halves = Halves()
+        # Typed decoders refuse half a letter: what holds one is read as an object.
+        self._may_be_cut = False
         self._error: Failure | None = None
 
     def feed(self, data: bytes) -> list[Delta]:
@@ -68,19 +70,21 @@ class BodyReader:
         payloads = self._framer.feed(data)
         if not payloads:
             return []
-        if any(map(_has_too_many_values, payloads)):
+        if _have_too_many_values(payloads):
             self._error = _TOO_MANY
             return []
         self._read(payloads)
         deltas = self._take()
-        halves = self._halves
-        return self._shown(halves.joined(deltas) if halves.held is not None or may_hold(payloads) else deltas)
+        if self._may_be_cut:
+            deltas = self._halves.joined(deltas)
+            self._may_be_cut = self._halves.held is not None
+        return self._shown(deltas)
 
     def close(self) -> list[Delta]:
         """The body has ended: whatever was held back is read and released."""
         rest = self._framer.close()
         self._error = self._error or self._fault()
-        if self._error is None and any(map(_has_too_many_values, rest)):
+        if self._error is None and _have_too_many_values(rest):
             self._error = _TOO_MANY
         if self._error is None and self._framing == "json":
             for document in rest:
@@ -153,11 +157,14 @@ class BodyReader:
         if isinstance(body, Failure):
             self._error = body
             return None
+        self._may_be_cut = self._may_be_cut or may_hold(payload)
         return body
 
 
-def _has_too_many_values(payload: bytes) -> bool:
-    """Whether a payload would take a hundred times its size as values. What stands in texts counts as well: a text of
-    that many commas is longer than any that a model writes.
+def _have_too_many_values(payloads: Sequence[bytes]) -> bool:
+    """Whether one would take a hundred times its size as values. What stands in texts counts as well: a text of that
+    many commas is longer than any that a model writes.
     """
-    return len(payload) > _LARGE and sum(map(payload.count, (b",", b"[", b"{"))) > _MOST_VALUES
+    if max(map(len, payloads), default=0) <= _LARGE:
+        return False
+    return any(sum(map(payload.count, (b",", b"[", b"{"))) > _MOST_VALUES for payload in payloads)

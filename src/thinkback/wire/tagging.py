@@ -56,8 +56,11 @@ class Tagging:
         self._text = -1
         self._deltas: list[Delta] = []
 
-    def show(self, deltas: Sequence[Delta]) -> list[Delta]:
+    def show(self, deltas: list[Delta]) -> list[Delta]:
         """``deltas`` as they are to be shown."""
+        if len(self._slices) == self._count == len(self._begun) and self._is_plain(deltas):
+            self._deltas = deltas
+            return deltas
         shown: list[Delta] = []
         self._deltas = shown
         for delta in deltas:
@@ -72,6 +75,26 @@ class Tagging:
                 at = self._slices[index][-1].at
                 shown.append(delta if at == index else msgspec.structs.replace(delta, index=at))
         return shown
+
+    def _is_plain(self, deltas: list[Delta]) -> bool:
+        """Whether ``deltas`` are shown as they are, as most are: they go on with one text, or there is none in them.
+
+        Each block has one slice, which is at its own index.
+        """
+        index = self._text
+        if index < 0:
+            return not any(type(delta) is TextDelta for delta in deltas)
+        said: list[str] = []
+        for delta in deltas:
+            if type(delta) is not TextDelta or delta.index != index:
+                return False
+            said.append(delta.text)
+        text = "".join(said)
+        part = self._slices[index][0]
+        if part.thinks or not self._tags.passes(text):
+            return False
+        part.pieces.append(text)
+        return True
 
     def end(self) -> list[Delta]:
         """The text under way has ended: what was held back of it is shown."""
@@ -95,15 +118,7 @@ class Tagging:
         if index != self._text:
             self.end()
             self._text = index
-        pieces = self._tags.feed(text)
-        if len(pieces) == 1:
-            last = self._slices[index][-1]
-            if pieces[0].kind == "text" and not last.closed and not last.thinks and last.at == index:
-                shown = pieces[0].text
-                last.pieces.append(shown)
-                self._deltas.append(delta if shown == text else TextDelta(shown, index, self._response))
-                return
-        for piece in pieces:
+        for piece in self._tags.feed(text):
             self._take(index, piece)
 
     def _reach(self, index: int) -> None:
