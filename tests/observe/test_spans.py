@@ -52,7 +52,12 @@ ASKED = (
     Draft("other", Unknown("{}")),
     Draft("user", Message("And?")),
 )
-ANSWERED = (ThinkingBlock("A cat."), ThinkingBlock("", is_hidden=True, signature="opaque"), Text("A cat."))
+ANSWERED = (
+    ThinkingBlock("A cat."),
+    ThinkingBlock("", is_hidden=True, signature="opaque"),
+    ThinkingBlock("Thinking...", marker=True),
+    Text("A cat."),
+)
 
 
 def test_names_are_those_of_the_conventions() -> None:

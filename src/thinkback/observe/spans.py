@@ -145,7 +145,7 @@ def parts_of(block: Block) -> list[dict[str, Any]]:
         case Text():
             return [{"type": "text", "content": block.text}]
         case ThinkingBlock():
-            return [{"type": "reasoning", "content": block.thought}] if block.thought else []
+            return [{"type": "reasoning", "content": block.thought}] if block.thought and not block.marker else []
         case ToolCall():
             return [{"type": "tool_call", "id": block.id, "name": block.name, "arguments": block.arguments}]
         case ToolResult():

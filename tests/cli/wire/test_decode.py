@@ -327,3 +327,13 @@ def test_a_signature_on_the_message_and_on_its_call_is_named_once() -> None:
 
         assert ["sig"] == decoded["signatures"]
         assert kinds == [c["kind"] for block in decoded["blocks"] for c in block.get("carriers", [])]
+
+
+def test_placeholders_are_no_reasoning() -> None:
+    """What stands behind one is, in either dialect of OpenAI's."""
+    for thought in ("", "I weigh it."):
+        said = f"Thinking... {thought}"
+        chat = {"choices": [{"message": {"content": "Hi", "reasoning_content": said}, "finish_reason": "stop"}]}
+        item = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": said}]}
+        for dialect, body in ((CHAT, chat), ("openai-responses", {"output": [item], "status": "completed"})):
+            assert thought == (decode_body(dialect, json.dumps(body).encode())["reasoning_text"] or "")

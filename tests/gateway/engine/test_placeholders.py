@@ -24,6 +24,11 @@ def told(front: Front, upstream: Front, thought: Sequence[str], stream: bool) ->
     return said(kept, stream)
 
 
+def _is_kept(given: str) -> bool:
+    """Whether there is state of the gateway's in it, as a text or in base64."""
+    return "tb1." in given or "dGIx" in given
+
+
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("upstream", ["openai-chat", "openai-responses"])
 @pytest.mark.parametrize("front", FRONTS)
@@ -33,4 +38,6 @@ def test_placeholders_stay_behind(front: Front, upstream: Front, stream: bool) -
         given = told(front, upstream, [*PIECES, *thought], stream)
 
         assert bool(thought) == ("weigh" in given)
+        # Reasoning that cannot be read is kept by clients; a placeholder alone is none.
+        assert (front == upstream) or (bool(thought) or upstream == "openai-responses") == _is_kept(given)
         assert (front == upstream) == (PIECES[1] in given) == ("Think" in given)

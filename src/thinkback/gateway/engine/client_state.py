@@ -87,9 +87,10 @@ class Keeper:
 
     def blocks(self, blocks: Sequence[Block]) -> str:
         """The token for blocks that the client's dialect has no place for; empty where nothing of them goes back."""
-        if not any(carriers_of(block) or isinstance(block, ThinkingBlock) for block in blocks):
+        kept = tuple(block for block in blocks if not (isinstance(block, ThinkingBlock) and block.marker))
+        if not any(carriers_of(block) or isinstance(block, ThinkingBlock) for block in kept):
             return ""
-        return self._token(State(self._origin, self._response, blocks=tuple(blocks), minted=self._minted))
+        return self._token(State(self._origin, self._response, blocks=kept, minted=self._minted))
 
     def _token(self, state: State) -> str:
         return self._seal(canonical.encode(state))
