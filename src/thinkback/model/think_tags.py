@@ -125,6 +125,7 @@ class TagSplitter:
     __slots__ = (
         "_anywhere",
         "_began",
+        "_begins",
         "_closing",
         "_code",
         "_folded",
@@ -142,6 +143,8 @@ class TagSplitter:
         self._off = where == "off"
         self._held = ""
         self._closing = ""
+        # How the closing tag begins, in either case.
+        self._begins = ""
         self._began = False
         self._tagged = False
         self._code = CodeSpans()
@@ -155,7 +158,8 @@ class TagSplitter:
         if self._held:
             text = self._held + text
         elif self._closing:
-            if self._closing[0] not in text:
+            first = self._closing[0]
+            if first not in text or (self._begins not in text and text[-1] != first):
                 return [Piece("reasoning", text)]
         elif self._began and not ("<" in text or "[" in text or "◁" in text):
             self._code.note(text)
@@ -224,6 +228,7 @@ class TagSplitter:
                     pieces.append(Piece("text", text[start:at]))
                 pieces.append(Piece("open" if is_opening else "lone_close", found.group()))
                 self._closing = self._closing_of(tag) if is_opening else ""
+                self._begins = _caseless(self._closing)
                 self._tagged = self._began = True
                 return end
             self._pass(text, at, end)
@@ -273,6 +278,11 @@ class TagSplitter:
             if known.folded(text[found.start() :]) in begins:
                 return found.start()
         return len(text)
+
+
+def _caseless(closing: str) -> str:
+    """So much of a closing tag's first two characters as has no case."""
+    return closing[:1] if closing[1:2].isalpha() else closing[:2]
 
 
 def _held_from(text: str, start: int, mark: str, folded: Callable[[str], str] = str) -> int:
