@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.wire.halves import Halves, may_hold
+from thinkback.wire.halves import Halves
 
 CALL = ToolCallDelta(1, "c")
 CASES: list[tuple[list[Delta], list[Delta]]] = [
@@ -33,10 +33,3 @@ def test_letters_in_two_pieces_are_whole(deltas: list[Delta], shown: list[Delta]
 
         assert shown == [*found, *halves.released()]
         assert [] == halves.released()
-
-
-def test_what_holds_no_half_is_not_looked_through() -> None:
-    """Escapes of surrogates, in either case, and their bytes."""
-    assert [False, True, True, True] == [
-        may_hold(payload) for payload in (b'"a\\u00e9"', b'"\\ud83d"', b'"\\uD83D"', b"\xed\xa0\xbd")
-    ]

@@ -13,11 +13,6 @@ from thinkback.model import canonical
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta
 
 
-def may_hold(payload: bytes) -> bool:
-    """Whether there may be half a letter in what was read: a surrogate in JSON, or in bytes that are no UTF-8."""
-    return b"\xed" in payload or b"\\ud" in payload or b"\\uD" in payload
-
-
 class Halves:
     """Holds the first half of a letter back until its other one, or anything else, comes."""
 

@@ -17,7 +17,7 @@ from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
 from thinkback.wire.documents import read_object
 from thinkback.wire.framing import FRAMERS, Framer, Framing
-from thinkback.wire.halves import Halves, may_hold
+from thinkback.wire.halves import Halves
 from thinkback.wire.placeholders import Placeholders
 from thinkback.wire.result import AS_BUILT, ReadOptions
 from thinkback.wire.tagging import Tagging, split
@@ -59,7 +59,7 @@ class BodyReader:
         self._is_whole = False
         self._tail: Failure | None = None
         self._halves = Halves()
-        # Typed decoders refuse half a letter: what holds one is read as an object.
+        # Typed decoders refuse half a letter: what holds one was read as an object.
         self._may_be_cut = False
         self._error: Failure | None = None
 
@@ -157,7 +157,7 @@ class BodyReader:
         if isinstance(body, Failure):
             self._error = body
             return None
-        self._may_be_cut = self._may_be_cut or may_hold(payload)
+        self._may_be_cut = True
         return body
 
 

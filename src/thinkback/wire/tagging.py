@@ -83,7 +83,7 @@ class Tagging:
         """
         index = self._text
         if index < 0:
-            return not any(type(delta) is TextDelta for delta in deltas)
+            return TextDelta not in map(type, deltas)
         said: list[str] = []
         for delta in deltas:
             if type(delta) is not TextDelta or delta.index != index:
