@@ -8,6 +8,7 @@ import pytest
 
 from tests.drive.conftest import authority as authority
 from tests.gateway.harness.engines import KEY
+from tests.gateway.harness.offices import close_all
 from tests.gateway.harness.upstreams import LOOPS
 from thinkback.referee import Referee
 
@@ -19,6 +20,13 @@ def either_loop(request: pytest.FixtureRequest) -> Iterator[None]:
         LOOPS.append(pytest.importorskip("uvloop").new_event_loop)
     yield
     del LOOPS[1:]
+
+
+@pytest.fixture(autouse=True)
+def closed_offices() -> Iterator[None]:
+    """Newer Pythons warn of databases that nobody closed."""
+    yield
+    close_all()
 
 
 @pytest.fixture

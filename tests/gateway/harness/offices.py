@@ -33,11 +33,21 @@ class Clock:
         return self.date
 
 
+_open: list[SqliteOffice] = []
+
+
+def close_all() -> None:
+    """Close what the offices of a test have open."""
+    while _open:
+        _open.pop().close()
+
+
 class Troubled:
     """An office in SQLite that counts calls, and fails while ``trouble`` is set."""
 
     def __init__(self, place: Path) -> None:
         self._office = SqliteOffice(str(place / "gateway.db"), "normal")
+        _open.append(self._office)
         self.trouble = False
         self.calls: list[str] = []
 
