@@ -122,6 +122,56 @@ STORED = [
         {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "file-1"}}]}]},
         "messages[0].content[0].file.file_id",
     ),
+    (
+        "openai-responses",
+        {"input": [{"type": "computer_call_output", "call_id": "c", "output": {"file_id": "file-1"}}]},
+        "input[0].output.file_id",
+    ),
+    (
+        "openai-responses",
+        {"input": [{"type": "tool_search_output", "tools": [{"type": "mcp", "tunnel_id": "tunnel_1"}]}]},
+        "input[0].tools[0].tunnel_id",
+    ),
+    ("openai-responses", {"tools": [{"type": "mcp", "connector_id": "connector_gmail"}]}, "tools[0].connector_id"),
+    (
+        "openai-responses",
+        {"prompt_cache_options": {"comparison_response_id": "resp_1"}},
+        "prompt_cache_options.comparison_response_id",
+    ),
+    (
+        "openai-chat",
+        {"messages": [{"role": "assistant", "audio": {"id": "audio_1"}}, {"role": "user", "content": "Again."}]},
+        "messages[0].audio.id",
+    ),
+    ("openai-chat", {"audio": {"format": "wav", "voice": {"id": "voice_1"}}}, "audio.voice.id"),
+    (
+        "openai-chat",
+        {"messages": [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": "ms://file-1"}}]}]},
+        "messages[0].content[0].video_url.url",
+    ),
+    (
+        "openai-chat",
+        {"messages": [{"role": "system", "content": "fileid://file-1,fileid://file-2"}, {"role": "user"}]},
+        "messages[0].content",
+    ),
+    (
+        "openai-chat",
+        {"messages": [{"role": "system", "content": [{"type": "text", "text": "fileid://file-1"}]}, {"role": "user"}]},
+        "messages[0].content[0].text",
+    ),
+    (
+        "openai-chat",
+        {"extra_body": {"google": {"cached_content": "cachedContents/1"}}},
+        "extra_body.google.cached_content",
+    ),
+    ("openai-chat", {"google": {"cachedContent": "cachedContents/1"}}, "google.cachedContent"),
+    ("openai-chat", {"cached_content": "cachedContents/1"}, "cached_content"),
+    (
+        "anthropic",
+        {"thread": {"type": "continue", "previous_message_id": "msg_1"}},
+        "thread.previous_message_id",
+    ),
+    ("anthropic", {"diagnostics": {"previous_message_id": "msg_1"}}, "diagnostics.previous_message_id"),
     ("anthropic", {"container": "container_1"}, "container"),
     (
         "anthropic",
@@ -137,6 +187,21 @@ STORED = [
         "gemini",
         {"contents": [{"role": "user", "parts": [{"fileData": {"fileUri": "files/1"}}]}]},
         "contents[0].parts[0].fileData.fileUri",
+    ),
+    (
+        "gemini",
+        {"system_instruction": {"parts": [{"file_data": {"file_uri": "files/1"}}]}},
+        "system_instruction.parts[0].file_data.file_uri",
+    ),
+    (
+        "gemini",
+        {"tools": [{"retrieval": {"vertex_rag_store": {"rag_resources": [{"rag_corpus": "projects/1/c"}]}}}]},
+        "tools[0].retrieval.vertex_rag_store.rag_resources[0].rag_corpus",
+    ),
+    (
+        "gemini",
+        {"tools": [{"googleMaps": {"authConfig": {"apiKeyConfig": {"apiKeySecret": "projects/1/secrets/2"}}}}]},
+        "tools[0].googleMaps.authConfig.apiKeyConfig.apiKeySecret",
     ),
 ]
 
@@ -182,6 +247,24 @@ FREE = [
         {"tools": [{"type": "function", "name": "f", "parameters": {"properties": {"file_id": {"type": "string"}}}}]},
     ),
     ("openai-responses", {"background": False, "conversation": None}),
+    ("openai-responses", {"tools": [{"type": "mcp", "server_url": "https://mcp.example.org"}]}),
+    (
+        "openai-chat",
+        {
+            "audio": {"voice": "alloy", "format": "wav"},
+            "extra_body": {"google": {"thinking_config": {"thinking_budget": 0}}},
+            "messages": [
+                {"role": "assistant", "audio": None, "tool_calls": [{"id": "call_1", "function": {"arguments": "{}"}}]},
+                {
+                    "role": "user",
+                    "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}],
+                },
+                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]},
+                {"role": "user", "content": "git://example.org is what, and fileid://file-1?"},
+            ],
+        },
+    ),
+    ("anthropic", {"thread": {"type": "create"}}),
     ("gemini", {"contents": [{"parts": [{"fileData": {"fileUri": "https://www.youtube.com/watch?v=1"}}]}]}),
     ("gemini", {"contents": [{"parts": [{"functionCall": {"name": "f", "args": {"fileUri": "files/1"}}}]}]}),
     (
