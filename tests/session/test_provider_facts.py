@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from thinkback.errors import ProviderError, SettingError
 from thinkback.model.target import lookup
+from thinkback.rules import load_rulebook
+from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.plan import Plan
 
@@ -21,13 +24,16 @@ def get_weather(city: str) -> str:
     return f"{city}: sunny"
 
 
+def begun(store: SessionStore, endpoint: str, model: str) -> Session:
+    """A new session there; a place without an address of its own gets one."""
+    address = "" if load_rulebook().endpoint(endpoint).base_url else "https://x.example/v1"
+    name = f"session {len(store.sessions())}"
+    return store.session(name, endpoint=endpoint, model=model, api_key="k", base_url=address)
+
+
 def plan(store: SessionStore, endpoint: str, model: str, settings: dict[str, object], **options: Any) -> Plan:
-    """The first request of a new session there; a place without an address of its own gets one."""
-    address = "https://x.example/v1" if endpoint == "vertex" else ""
-    session = store.session(
-        f"session {len(store.sessions())}", endpoint=endpoint, model=model, api_key="k", base_url=address
-    )
-    return session.wire.plan("Hello?", settings=settings, **options)
+    """The first request of a new session there."""
+    return begun(store, endpoint, model).wire.plan("Hello?", settings=settings, **options)
 
 
 def body(planned: Plan) -> dict[str, Any]:
@@ -54,6 +60,18 @@ def body(planned: Plan) -> dict[str, Any]:
         ("xai", "grok-3-mini", {"reasoning.effort": "none"}, {"reasoning.effort": "none"}),
         ("anthropic", "claude-haiku-5-5", {"reasoning.effort": "none"}, {"thinking.type": "disabled"}),
         ("anthropic", "claude-sonnet-5-5", {"reasoning.effort": "none"}, {"thinking.type": "between_tools"}),
+        (
+            "bedrock",
+            "us.anthropic.claude-haiku-5-5",
+            {"reasoning.effort": "none"},
+            {"additionalModelRequestFields.thinking": {"type": "disabled"}},
+        ),
+        (
+            "bedrock",
+            "us.anthropic.claude-sonnet-5-5",
+            {"reasoning.effort": "none"},
+            {"additionalModelRequestFields.thinking": {"type": "between_tools"}},
+        ),
         ("kimi", "kimi-k2.6", {"reasoning.effort": "max"}, {"reasoning_effort": "max"}),
         ("kimi", "kimi-k2.6", {"reasoning.effort": "none"}, {"thinking.type": "disabled", "reasoning_effort": None}),
         ("kimi", "kimi-k2.7-code", {"reasoning.enabled": False}, {"thinking": None, "reasoning_effort": None}),
@@ -96,6 +114,48 @@ def test_what_is_sent_in_place_of_another_word_is_told(store: SessionStore) -> N
     assert [("represented", "said as reasoning_effort=high")] == [(it.state, it.reason) for it in planned.dropped]
 
 
+ANSWERED: dict[str, Any] = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude",
+    "stop_reason": "end_turn",
+    "content": [
+        {"type": "thinking", "thinking": "A greeting.", "signature": "EqQBCkYI"},
+        {"type": "text", "text": "Hi."},
+    ],
+    "usage": {"input_tokens": 3, "output_tokens": 5},
+}
+CONVERSED: dict[str, Any] = {
+    "output": {
+        "message": {
+            "role": "assistant",
+            "content": [
+                {"reasoningContent": {"reasoningText": {"text": "A greeting.", "signature": "EqQBCkYI"}}},
+                {"text": "Hi."},
+            ],
+        }
+    },
+    "stopReason": "end_turn",
+    "usage": {"inputTokens": 3, "outputTokens": 5, "totalTokens": 8},
+}
+HOSTS_OF_CLAUDE = {
+    "anthropic": "{}",
+    "vertex-claude": "{}",
+    "bedrock-claude": "us.anthropic.{}-v1:0",
+    "bedrock": "us.anthropic.{}-v1:0",
+}
+
+
+def as_converse(params: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """Parameters of Messages, and the name of one of them, as Converse has them."""
+    if "tool_choice" in params:
+        forced: dict[str, Any] = {"toolConfig": {"toolChoice": {"any": {}}}}
+        rest = {name: value for name, value in params.items() if name != "tool_choice"}
+        return forced | ({"additionalModelRequestFields": rest} if rest else {}), key and "toolConfig.toolChoice.any"
+    return {"additionalModelRequestFields": params}, key and f"additionalModelRequestFields.{key}"
+
+
 @pytest.mark.parametrize(
     ("model", "params", "refused"),
     [
@@ -127,18 +187,65 @@ def test_what_is_sent_in_place_of_another_word_is_told(store: SessionStore) -> N
             "output_config.effort",
         ),
         ("claude-haiku-5-5", {"thinking": {"type": "disabled"}, "output_config": {"effort": "high"}}, ""),
+        (
+            "claude-opus-5",
+            {"thinking": {"type": "disabled"}, "output_config": {"effort": "max"}},
+            "output_config.effort",
+        ),
+        ("claude-opus-5-5", {"thinking": {"type": "disabled"}}, "thinking.type"),
     ],
 )
 def test_what_claude_refuses_is_refused_before_the_network(
     store: SessionStore, model: str, params: dict[str, Any], refused: str
 ) -> None:
-    """A parameter is refused here exactly where the provider is known to refuse it."""
-    if not refused:
-        assert params.items() <= body(plan(store, "anthropic", model, {}, params=params, tools=[get_weather])).items()
-        return
-    with pytest.raises(SettingError, match=refused.replace(".", r"\.")) as caught:
-        plan(store, "anthropic", model, {}, params=params, tools=[get_weather])
-    assert refused == caught.value.details["key"]
+    """A parameter is refused here exactly where the model is known to refuse it, at whichever host it is asked."""
+    for endpoint, name in HOSTS_OF_CLAUDE.items():
+        said, key = (as_converse(params, refused)) if endpoint == "bedrock" else (params, refused)
+        session = begun(store, endpoint, name.format(model))
+        if not refused:
+            sent = body(session.wire.plan("Hello?", params=said, tools=[get_weather]))
+            assert said == {path: sent[path] for path in said} | {
+                path: {word: sent[path][word] for word in value} for path, value in said.items()
+            }
+            continue
+        with pytest.raises(SettingError, match="refuses") as caught:
+            session.wire.plan("Hello?", params=said, tools=[get_weather])
+        assert key == caught.value.details["key"]
+
+
+@pytest.mark.parametrize(
+    ("model", "kept"),
+    [("claude-fable-5", True), ("claude-mythos-5", True), ("claude-mythos-5-1", True), ("claude-mythos-5-2", False)],
+)
+def test_a_changed_question_takes_a_thought_away_where_the_model_checks_it(
+    store: SessionStore, model: str, kept: bool
+) -> None:
+    """Whether what stands before a block is checked is the model's, at whichever host it answered."""
+    for endpoint, name in HOSTS_OF_CLAUDE.items():
+        session = begun(store, endpoint, name.format(model))
+        session.wire.plan("Hello?")
+        session.wire.ingest(json.dumps(CONVERSED if endpoint == "bedrock" else ANSWERED))
+        with contextlib.nullcontext() if kept else pytest.warns(UserWarning, match="this voids"):
+            session.commit("Hello there?", edit=session.log(kinds=("user",))[0].hash)
+        assert kept == (b"EqQBCkYI" in bytes(session.wire.plan("And?"))), endpoint
+
+
+def test_what_was_tried_at_one_host_alone_is_marked_at_the_others() -> None:
+    """A forced call was answered by Claude's own host; AWS documents which models check what stands before a block."""
+    book = load_rulebook()
+    doubts = {
+        (endpoint, model): sorted(
+            book.rule_for(endpoint, name.format(model), "2026-11-22")[0].unconfirmed.keys() - {"guard.hosts"}
+        )
+        for endpoint, name in HOSTS_OF_CLAUDE.items()
+        for model in ("claude-fable-5", "claude-mythos-5-1", "claude-haiku-5-5")
+    }
+    assert {
+        ("vertex-claude", "claude-fable-5"): ["forbids"],
+        ("bedrock-claude", "claude-fable-5"): ["forbids"],
+        ("bedrock", "claude-fable-5"): ["forbids"],
+        ("vertex-claude", "claude-mythos-5-1"): ["prefix_bound"],
+    } == {at: keys for at, keys in doubts.items() if keys}
 
 
 def test_thinking_as_updates(store: SessionStore) -> None:

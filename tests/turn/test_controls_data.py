@@ -239,8 +239,8 @@ FAMILIES = [
         for endpoint, names in (
             ("anthropic", ("claude-opus-5-5", "claude-fable-5", "claude-fable-5-1", "claude-mythos-5-1")),
             ("anthropic", ("claude-fable-5-2", "claude-mythos-5", "claude-mythos-5-2", "claude-mythos-preview")),
-            ("vertex-claude", ("claude-opus-5-5", "claude-fable-5-1")),
-            ("bedrock-claude", ("us.anthropic.claude-opus-5-5",)),
+            ("vertex-claude", ("claude-opus-5-5", "claude-fable-5", "claude-fable-5-1", "claude-mythos-5-1")),
+            ("bedrock-claude", ("us.anthropic.claude-opus-5-5", "us.anthropic.claude-fable-5")),
         )
     ),
     *(
@@ -332,6 +332,9 @@ FAMILIES = [
     converse("adaptive disabled", ALL5, "us.anthropic.claude-opus-4-7"),
     converse("adaptive disabled", ALL5, "us.anthropic.claude-opus-5", on=True),
     converse("adaptive", ALL5, "us.anthropic.claude-opus-5-5", "us.anthropic.claude-fable-5-1", on=True),
+    converse("adaptive", ALL5, "us.anthropic.claude-fable-5", "us.anthropic.claude-mythos-5-1", on=True),
+    converse("adaptive disabled", ALL5, "us.anthropic.claude-haiku-5-5", on=True),
+    converse("adaptive between_tools", ALL5, "us.anthropic.claude-sonnet-5-5", on=True),
     Family("bedrock", ("us.deepseek.r1-v1:0", "amazon.nova-lite-v1:0", "moonshot.kimi-k2-thinking"), {}, {}),
     Family("bedrock", ("anthropic.claude-3-5-sonnet-20240620-v1:0",), {}, {}),
     one("bedrock", "openai.gpt-oss-120b-1:0", additionalModelRequestFields__reasoning_effort=LMH),
