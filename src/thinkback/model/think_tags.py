@@ -161,7 +161,8 @@ class TagSplitter:
             first = self._closing[0]
             if first not in text or (self._begins not in text and text[-1] != first):
                 return [Piece("reasoning", text)]
-        elif self._began and not ("<" in text or "[" in text or "◁" in text):
+        elif not ("<" in text or "[" in text or "◁" in text):
+            self._began = self._began or not text.isspace()
             self._code.note(text)
             return [Piece("text", text)]
         return self._split(text, final=False)

@@ -65,7 +65,8 @@ class SseFramer:
         if end < 0:
             self._scanned = max(0, len(held) - 1)
             return []
-        complete = bytes(held[:end])
+        with memoryview(held) as view:
+            complete = bytes(view[:end])
         del held[: end + 2]
         self._scanned = max(0, len(held) - 1)
         return self._events(complete)
@@ -90,6 +91,8 @@ class SseFramer:
             self._at_start = False
             block = block.removeprefix(_MARK)
         if block.startswith(b"data: "):
+            if b"\n" not in block:  # perhaps an event of many megabytes
+                return [block[6:]]
             found = block[6:].split(b"\n\ndata: ")
             if block.count(b"\n") == 2 * len(found) - 2:
                 return found
