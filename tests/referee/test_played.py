@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.cli.command import Command
 from tests.referee.talk import WEATHER, Body, Client, body, post, send, user
 from thinkback.referee import KNOWN, Referee, code_word, read_script
-from thinkback.referee.house import acts
+from thinkback.referee.house import looks_up
 from thinkback.referee.jsons import as_list, as_object
 from thinkback.referee.persona import OfferedTool
 
@@ -35,6 +37,17 @@ ACTING = [
     tool("Task", "Launch a new agent", "prompt"),
     tool("python", "", "code"),
 ]
+UNKNOWN = [
+    *("mv", "commit", "computer", "Skill", "handoff", "mcp__fs__put_object", "sh", "zsh", "powershell", "ipython"),
+    *("js_repl", "node", "jupyter", "make_dir", "insert_line", "tell_weather", "frobnicate", "x", "工具", ""),
+    # what begins with a harmless word
+    *("get_and_run", "listAndDelete", "search.execute", "time_set", "find_replace", "getShell", "read__eval"),
+    *("add_user", "count_down", "calculate", "readonly"),
+]
+HARMLESS = [
+    *("get_weather", "weather", "get_time", "clock", "readFile", "read_log", "search", "search_docs", "list", "look"),
+    *("lookup_order", "mcp__weather__forecast", "functions.get_weather", "WeatherForecast"),
+]
 
 
 def called(message: Body) -> list[tuple[str, object]]:
@@ -53,12 +66,46 @@ def test_the_house_model_never_calls_what_acts(referee: Referee, offered: Body) 
         assert (200, []) == (got.status, called(got.message))
 
 
+def one(name: str, *parameters: str, type: str = "string", description: str = "") -> OfferedTool:
+    """A tool as the house model sees it."""
+    return OfferedTool(name, description, {"properties": {each: {"type": type} for each in parameters}})
+
+
+def test_only_what_clearly_looks_something_up_is_called(referee: Referee) -> None:
+    """A tool that is not understood gets no words of the prompt, whatever its parameters are called."""
+    offered = [tool("git", "", "args"), tool("evaluate", "", "expression")]
+    offered += [tool(name, "", "text") for name in UNKNOWN if name.isidentifier() and name.isascii()]
+    got = post(referee, "groq", body("openai/gpt-oss-120b", user(PROMPT), tools=offered))
+    assert (200, []) == (got.status, called(got.message))
+
+    acting = [one("git", "args"), one("evaluate", "expression"), one("get", "url"), one("search", "command")]
+    assert [] == [name for name in UNKNOWN if looks_up(one(name, "text"))]
+    assert [] == [each.name for each in acting if looks_up(each)]
+    assert not looks_up(one("get_weather", "city", description="Executes the city"))
+    assert HARMLESS == [name for name in HARMLESS if looks_up(one(name, "city"))]
+
+
+@given(st.text(), st.text())
+def test_words_of_acting_beat_every_name(before: str, after: str) -> None:
+    """Wherever in a name the word stands, and whatever the tool says of itself."""
+    for word in ("git", "mv", "shell", "computer", "skill"):
+        assert not looks_up(one(f"get_{word}", "city", description=f"{before} {after}"))
+        assert not looks_up(one(f"{word}_weather", "city", description=f"{before} {after}"))
+
+
+def test_tools_that_reckon_get_numbers_alone() -> None:
+    """One that takes text is not called: it might evaluate it."""
+    assert looks_up(one("multiply", "a", "b", type="integer"))
+    assert looks_up(one("add_two_numbers", "a", "b", type="number"))
+    assert not looks_up(one("calculate", "formula"))
+    assert not looks_up(one("add_user", "id", type="integer"))
+
+
 def test_the_house_model_calls_what_looks_things_up(referee: Referee) -> None:
     """Beside tools that act it takes the harmless one."""
     got = post(referee, "groq", body("openai/gpt-oss-120b", user(PROMPT), tools=[*ACTING, WEATHER]))
 
     assert ["get_weather"] == [name for name, _ in called(got.message)]
-    assert [False, True] == [acts(OfferedTool("readFile")), acts(OfferedTool("runInTerminal"))]
 
 
 def test_a_script_drives_an_agent_by_its_own_tools() -> None:

@@ -148,32 +148,32 @@ def test_turn_inside_a_tool_of_the_same_session_is_refused(store: SessionStore, 
     session = open_session(store, referee)
     other = open_session(store, referee, name="other")
 
-    def ask(city: str) -> str:
+    def look(city: str) -> str:
         """The weather of a city, from this very session."""
         return session.chat(city).text
 
-    reply = session.chat("Weather in Oslo?", tools=[ask])
+    reply = session.chat("Weather in Oslo?", tools=[look])
     assert "ThinkbackError: a turn of this session is under way" in reply.text
 
-    def ask_other(city: str) -> str:
+    def look_elsewhere(city: str) -> str:
         """The weather of a city, from another session."""
         return other.chat(city).text
 
-    assert 'You said: "Rome"' in session.chat("Weather in Rome?", tools=[ask_other]).text
+    assert 'You said: "Rome"' in session.chat("Weather in Rome?", tools=[look_elsewhere]).text
 
 
 def test_turn_from_another_thread_is_refused(store: SessionStore, referee: Referee) -> None:
     """While one runs; closing it from there is refused, too."""
     inside, go_on = threading.Event(), threading.Event()
 
-    def wait(city: str) -> str:
+    def look(city: str) -> str:
         """The weather of a city, later."""
         inside.set()
         go_on.wait(10)
         return city
 
     session = open_session(store, referee)
-    stream = session.stream("Weather in Oslo?", tools=[wait])
+    stream = session.stream("Weather in Oslo?", tools=[look])
     runner = threading.Thread(target=lambda: list(stream))
     runner.start()
     assert inside.wait(10)
@@ -216,7 +216,7 @@ def test_ctrl_c_while_a_tool_runs(store: SessionStore, referee: Referee) -> None
     """The call is recorded as interrupted; nobody waits for the tool, and its late result counts for nothing."""
     inside, go_on = threading.Event(), threading.Event()
 
-    def wait(city: str) -> str:
+    def look(city: str) -> str:
         """The weather of a city, later."""
         inside.set()
         ctrl_c()
@@ -225,7 +225,7 @@ def test_ctrl_c_while_a_tool_runs(store: SessionStore, referee: Referee) -> None
 
     session = open_session(store, referee)
     with pytest.raises(KeyboardInterrupt):
-        session.chat("Weather in Oslo?", tools=[wait])
+        session.chat("Weather in Oslo?", tools=[look])
     assert inside.is_set()
     go_on.set()
     assert ["tool_call", "provider_usage", "tool_result", "interrupted"] == kinds(session)[-4:]
@@ -356,9 +356,9 @@ def test_tool_sees_the_callers_context(store: SessionStore, referee: Referee) ->
 
     who: ContextVar[str] = ContextVar("who", default="nobody")
 
-    def ask(city: str) -> str:
+    def look(city: str) -> str:
         """The weather of a city."""
         return who.get()
 
     who.set("the caller")
-    assert "ask: the caller" in open_session(store, referee).chat("Weather in Oslo?", tools=[ask]).text
+    assert "look: the caller" in open_session(store, referee).chat("Weather in Oslo?", tools=[look]).text

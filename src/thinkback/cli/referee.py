@@ -46,8 +46,9 @@ def referee_command(host: str, port: int, pace: float, script: str | None) -> No
 
     Any key but `bad-key` will do. Each request is reported with its verdict; Ctrl-C ends it.
 
-    By itself the model never calls tools that execute, write, fetch or spawn. An agent that is driven with --script
-    does what the file says: run it where that does no harm.
+    By itself the model calls only tools whose names say that they look something up (get_weather, search, read_file),
+    and none with a word of acting. An agent that is driven with --script does what the file says: run it where that
+    does no harm.
     """
     from thinkback.errors import NetworkError
     from thinkback.referee import serve

@@ -3,8 +3,8 @@
 Its answers follow from the request and the seed alone. In the first thought of a turn it notes a code word derived from
 the user's words; later it can name the code word only by reading it in reasoning that the client returned and that the
 provider would show the model. So "code word amber-417 still known" in an answer proves the replay, and "I have lost my
-notes" proves its absence. It never calls a tool that may execute, write, fetch or spawn: an agent would do what it
-says, with words of the prompt.
+notes" proves its absence. By itself it calls only tools whose names say that they look something up: an agent would do
+what any other one says, with words of the prompt.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+from .jsons import as_object, as_text
 from .persona import OfferedTool, View
 from .script import Call, Step
 from .subjects import fill_arguments, subjects_of, words_of
@@ -24,18 +25,40 @@ _THINGS = ("amber", "birch", "cobalt", "dune", "ember", "fern", "garnet", "heron
 _NOTE = re.compile(r"the code word is ([a-z]+-\d{3})")
 _PARALLEL = frozenset({"both", "parallel"})
 _EXCERPT = 200
-# Words of a tool's name, of its parameters' names and of its description that say it does more than look something up.
+# The word that the name of a tool begins with which looks something up. What is not here is not called.
+_LOOKS = frozenset(
+    {
+        "clock", "date", "find", "forecast", "get", "list", "look", "lookup", "read", "search", "temperature", "time",
+        "weather",
+    }
+)  # fmt: skip
+# The names of tools that work with numbers, and what may stand behind the word; other parameters they may not have.
+_RECKONS = frozenset({"add", "calculate", "count", "divide", "multiply", "subtract", "sum"})
+_NUMBERS = frozenset({"integers", "number", "numbers", "two"})
+_NUMERIC = frozenset({"integer", "number"})
+# Words of a tool's name, of its parameters' names and of its description that say it does more than look something up,
+# whatever its name begins with.
 _ACTS = frozenset(
     {
         "agent", "apply", "bash", "browse", "browser", "click", "cmd", "code", "command", "commands", "create",
         "creates", "curl", "delegate", "delete", "deletes", "deploy", "download", "downloads", "edit", "edits", "eval",
-        "exec", "execute", "executes", "fetch", "fetches", "http", "install", "interpreter", "kill", "launch",
-        "launches", "modify", "move", "mutate", "navigate", "notebook", "open", "patch", "post", "process", "push",
-        "python", "remove", "removes", "rename", "replace", "request", "run", "runs", "save", "script", "send", "sends",
-        "shell", "spawn", "spawns", "sql", "start", "stdin", "subagent", "submit", "task", "terminal", "update",
-        "updates", "upload", "uri", "url", "urls", "web", "write", "writes",
+        "evaluate", "evaluates", "exec", "execute", "executes", "fetch", "fetches", "git", "handoff", "http", "install",
+        "interpreter", "ipython", "jupyter", "kill", "launch", "launches", "modify", "move", "mutate", "navigate",
+        "notebook", "open", "patch", "post", "powershell", "process", "push", "python", "remove", "removes", "rename",
+        "replace", "request", "run", "runs", "save", "script", "send", "sends", "shell", "spawn", "spawns", "sql",
+        "start", "stdin", "subagent", "submit", "task", "terminal", "update", "updates", "upload", "uri", "url", "urls",
+        "web", "write", "writes",
     }
 )  # fmt: skip
+# The same in names alone: descriptions have these words in other senses.
+_ACTS_IN_NAMES = _ACTS | frozenset(
+    {
+        "act", "append", "args", "argv", "ask", "call", "cancel", "change", "chat", "commit", "computer", "copy",
+        "destroy", "expr", "expression", "insert", "instructions", "invoke", "js", "make", "mkdir", "mv", "node",
+        "program", "prompt", "put", "repl", "rm", "set", "sh", "skill", "stop", "store", "transfer", "trigger", "zsh",
+    }
+)  # fmt: skip
+_SPACE = re.compile(r"__|[.:/]")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -52,17 +75,32 @@ def code_word(text: str, seed: int = 0) -> str:
 
 
 def _rounds_wanted(view: View) -> int:
-    tools = [tool for tool in view.tools if not acts(tool)]
+    tools = [tool for tool in view.tools if looks_up(tool)]
     if not tools or view.choice == "none":
         return 0
     return 2 if "then" in words_of(view.asked) and len(tools) > 1 else 1
 
 
-def acts(tool: OfferedTool) -> bool:
-    """Whether a tool may do more than look something up, as far as its words say."""
-    properties = tool.parameters.get("properties")
-    told = " ".join((tool.name, tool.description, *(properties if isinstance(properties, dict) else ())))
-    return not _ACTS.isdisjoint(part.lower() for part in _PART.findall(told))
+def looks_up(tool: OfferedTool) -> bool:
+    """Whether a tool only looks something up or reckons, as far as its words say; one that is not understood does not.
+
+    The name has to begin with a word for it, behind the names of servers (``mcp__weather__forecast``), and no word of
+    the tool may say that it acts.
+    """
+    properties = as_object(tool.parameters.get("properties"))
+    named = _words(_SPACE.split(tool.name)[-1])
+    names = _words(" ".join((tool.name, *properties)))
+    if not named or not _ACTS_IN_NAMES.isdisjoint(names) or not _ACTS.isdisjoint(_words(tool.description)):
+        return False
+    if named[0] in _RECKONS:
+        types = {as_text(as_object(each).get("type")) for each in properties.values()}
+        return types <= _NUMERIC and _NUMBERS.issuperset(named[1:])
+    return named[0] in _LOOKS
+
+
+def _words(text: str) -> list[str]:
+    """The words of names in camel and snake case, lower case."""
+    return [part.lower() for part in _PART.findall(text)]
 
 
 def _call_tools(view: View, seed: int) -> Step:
@@ -124,7 +162,7 @@ def _ranked(view: View) -> list[OfferedTool]:
         described = words_of(f"{tool.name.replace('_', ' ')} {tool.description}")
         return tool.name != view.choice, -len(asked_words & set(described))
 
-    return sorted((tool for tool in view.tools if not acts(tool)), key=rank)
+    return sorted((tool for tool in view.tools if looks_up(tool)), key=rank)
 
 
 def _parallel(tools: Sequence[OfferedTool], subjects: Sequence[str]) -> list[tuple[OfferedTool, str]]:

@@ -108,7 +108,7 @@ def look(city: str) -> str:
     return f"{city}: rain. " * 900
 
 
-def tell(city: str) -> str:
+def clock(city: str) -> str:
     """The local time of a city, in great detail."""
     return f"{city}: noon. " * 900
 
@@ -118,7 +118,7 @@ def test_reasoning_that_is_not_kept_is_held_over_a_checkpoint(referee: Referee) 
     with thinkback.open(":memory:", rules=RULES, commit_reasoning=False) as store:
         session = open_session(store, referee)
         with pytest.warns(match="not kept"):
-            session.chat("How is the weather in Oslo, then the time in Rome?", tools=[look, tell])
+            session.chat("How is the weather in Oslo, then the time in Rome?", tools=[look, clock])
         at = kinds(session).index("compaction")
         assert ["provider_usage", "tool_result"] == kinds(session)[at - 2 : at]
     assert ["user", "user", "assistant", "tool"] == roles(referee)
