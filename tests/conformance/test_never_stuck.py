@@ -7,12 +7,12 @@ import itertools
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import thinkback
@@ -29,15 +29,21 @@ OF = {place.dialect: place for place in PLACES}
 # What happens, and a number that says where.
 Event: TypeAlias = tuple[str, int]
 QUESTIONS = (
-    "What is the weather in Oslo?",
-    "Thank you.",
     "What are both the weather and the time in Rome?",
     "What is the weather in Bern and then the time?",
+    "What is the weather in Oslo?",
+    "Thank you.",
 )
 CHANGED = ("user", "assistant", "reasoning", "tool_call", "tool_result")
 FOREIGN = ("drop", "summary", "text")
 STRIPS = ("none", "all", "allButLast")
-EVENTS = ("ask", "unkept", "refuse", "edit", "skip", "lift", "erase", "kill", "leave", "foreign", "strip", "think")
+# Every event has its place in one of these, which are tried everywhere; what is drawn comes on top.
+HISTORIES: tuple[list[Event], ...] = (
+    [("unkept", 0), ("foreign", 2), ("refuse", 2)],
+    [("edit", 1), ("skip", 4), ("strip", 1), ("leave", 0)],
+    [("lift", 0), ("erase", 2), ("kill", 4), ("think", 1)],
+)
+EVENTS = sorted({"ask"} | {event for history in HISTORIES for event, _ in history})
 
 events = st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 40)), min_size=1, max_size=5)
 
@@ -79,7 +85,7 @@ class World:
 
     def question(self) -> str:
         self.asked += 1
-        return QUESTIONS[self.asked % len(QUESTIONS)]
+        return QUESTIONS[(self.asked - 1) % len(QUESTIONS)]
 
     def ask(self, *, answers: bool = True, **more: Any) -> None:
         """One question, with its results if it ``answers``; no step takes more than the bounded attempts."""
@@ -159,8 +165,16 @@ def world(place: Place) -> Iterator[World]:
         found.store.close()
 
 
+def with_every_event(law: Callable[..., None]) -> Callable[..., None]:
+    """Let ``law`` try the histories above first."""
+    for history in HISTORIES:
+        law = example(happened=history)(law)
+    return law
+
+
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@with_every_event
+@settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(happened=events)
 def test_next_question_is_answered_whatever_happened(place: Place, happened: list[Event]) -> None:
     """Refusals, edits, skips, erasures, kills, thoughts that are not kept: within three attempts it goes on."""
