@@ -48,19 +48,25 @@ ROWS = [(row.dialect or SPEAKS[row.endpoint], row) for row in BOOK.rules() if ro
 
 values = st.sampled_from([f"OPQ{number}" for number in range(6)])
 texts = st.sampled_from(["", " ", "a", "thought\n", "\ud800", 'quo"te'])
+unlike = st.integers(0, 999).map("thought {:03}".format)
 ids = st.sampled_from([f"rs_{number}" for number in range(6)])
 names = st.sampled_from(["c1", "c2", ""])
 stages: Any = st.sampled_from(["restore", "server_drop", "server_state", "block", "older_turns", "all"])
 
 
-def blocks(speech: str) -> st.SearchStrategy[Block]:
-    """Blocks as responses of a dialect bring them, and some they should not."""
-    signed = st.builds(lambda value: (Carrier("thought_signature", value),), values)
+def thoughts(speech: str, said: st.SearchStrategy[str]) -> st.SearchStrategy[ThinkingBlock]:
+    """Reasoning that says one of ``said``, signed or not."""
     unsigned = speech in ("cohere", "ollama", "openai-chat")
     signature = st.just("") if unsigned else st.one_of(st.just(""), values)
     field = {"source_field": "content"} if speech == "openai-chat" else {}
+    return st.builds(lambda text, value: thought(speech, text, value, **field), said, signature)
+
+
+def blocks(speech: str) -> st.SearchStrategy[Block]:
+    """Blocks as responses of a dialect bring them, and some they should not."""
+    signed = st.builds(lambda value: (Carrier("thought_signature", value),), values)
     found: list[st.SearchStrategy[Any]] = [
-        st.builds(lambda text, value: thought(speech, text, value, **field), texts, signature),
+        thoughts(speech, texts),
         st.builds(lambda text: thought(speech, text, marker=True), texts),
         st.builds(say, texts),
         st.builds(call, names),
@@ -151,8 +157,13 @@ def record(wanted: Inputs, talk: Talk, right: bool) -> Request:
 
 
 @st.composite
-def cases(draw: st.DrawFn, speech: str | None = None, repairs: bool = True, start: int = 0) -> Case:
-    """A conversation of any shape with a model of a dialect, its requests on record or not, curated or not."""
+def cases(
+    draw: st.DrawFn, speech: str | None = None, repairs: bool = True, start: int = 0, thinks: bool = False
+) -> Case:
+    """A conversation of any shape with a model of a dialect, its requests on record or not, curated or not.
+
+    With ``thinks`` it has an answer, and each answer begins with a thought that hardly another one is like.
+    """
     speech = speech or draw(st.sampled_from(sorted(NATIVE)))
     place = target(draw(rows(speech)), speech)
     wish = msgspec.structs.replace(draw(wishes), server_state=draw(st.booleans()))
@@ -164,7 +175,8 @@ def cases(draw: st.DrawFn, speech: str | None = None, repairs: bool = True, star
         ops.append("repair")
     if draw(st.booleans()):
         ops += ["curate"] * 3
-    for op in draw(st.lists(st.sampled_from(ops), max_size=20)):
+    first = ["user", "reply"] if thinks else []
+    for op in [*first, *draw(st.lists(st.sampled_from(ops), max_size=20))]:
         if op == "curate":
             curated(draw, talk)
         elif op == "user":
@@ -179,7 +191,8 @@ def cases(draw: st.DrawFn, speech: str | None = None, repairs: bool = True, star
             recorded = draw(st.sampled_from(["", "right", "right", "wrong"]))
             if recorded and who == here:
                 talk.note("request", record(wanted, talk, recorded == "right"), f"resp{talk.responses + 1}")
-            said = once_signed(draw(st.lists(told_by, max_size=4)), speech)
+            thought_of = [draw(thoughts(speech, unlike))] if thinks else []
+            said = once_signed([*thought_of, *draw(st.lists(told_by, max_size=4))], speech)
             talk.reply(*said, origin=who, usage=draw(usages), id=f"id{talk.responses}", **header)
         elif op == "result":
             talk.result(draw(names), "r", draw(st.sampled_from(["last", "resp1", "", "gone"])))
@@ -281,7 +294,7 @@ def test_decisions_point_at_their_messages(case: Case) -> None:
             assert len(block.thought) == decision.characters
 
 
-@given(cases())
+@given(cases(thinks=True))
 def test_what_is_dropped_is_not_sent(case: Case) -> None:
     """A reasoning text of which every decision says that it stays away, and nothing else says, is not in a body."""
     talk, wanted = case
