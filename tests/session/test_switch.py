@@ -183,3 +183,41 @@ def test_base_url_with_a_password_is_refused(store: SessionStore, referee: Refer
         session.chat("Hello?")
     assert "hunter2" not in str(caught.value)
     assert [] == session.log()
+
+
+def opaque(session: Session) -> set[bytes]:
+    """The encrypted reasoning and the signatures of the log."""
+    carriers = (carrier for commit in session.log() for carrier in getattr(commit.value, "carriers", ()))
+    return {carrier.value.encode() for carrier in carriers if carrier.kind in ("encrypted", "thought_signature")}
+
+
+def went(referee: Referee, values: set[bytes]) -> bool:
+    """Whether one of ``values`` stands in the last request."""
+    return any(value in referee.requests[-1].raw for value in values)
+
+
+@pytest.mark.parametrize(
+    ("host", "model", "mine", "theirs"),
+    [
+        ("openai", "gpt-5.4", {"account": "mine"}, {"account": "theirs"}),
+        ("gemini", "gemini-3-pro", {"account": "mine"}, {"account": "theirs"}),
+        ("openai", "gpt-5.4", {"headers": {"OpenAI-Organization": "a"}}, {"headers": {"OpenAI-Organization": "b"}}),
+        ("gemini", "gemini-3-pro", {"headers": {"X-Organization-Id": "a"}}, {"headers": {"X-Organization-Id": "b"}}),
+    ],
+)
+def test_what_one_account_minted_stays_away_from_another(
+    store: SessionStore, referee: Referee, host: str, model: str, mine: dict[str, Any], theirs: dict[str, Any]
+) -> None:
+    """Who pays is known by name at both ends: what the one was given goes back to it, and never to the other."""
+    session = open_session(store, referee, host, model=model, **mine)
+    session.set("reasoning.effort", "high")
+    session.chat(FIRST, tools=[get_weather])
+    first = opaque(session)
+    session.use(**theirs)
+    session.chat(SECOND, tools=[get_weather])
+    second = opaque(session) - first
+    assert (False, True) == (went(referee, first), went(referee, second))
+    session.use(**mine)
+    session.chat(THIRD, tools=[get_weather])
+    assert (True, False) == (went(referee, first), went(referee, second))
+    assert [] == refusals(referee)
