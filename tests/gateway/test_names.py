@@ -82,17 +82,70 @@ def test_an_unknown_name_is_told_the_form_of_one(house: Running) -> None:
     assert "ENDPOINT/MODEL" in reply.json["error"]["message"]
 
 
-def test_what_may_be_asked_is_listed_as_each_client_reads_it(house: Running) -> None:
-    """Aliases, known models of the upstreams and of patterns, and those of the default by their own names."""
+LISTED = {
+    "deepseek": ("deepseek", "deepseek-v4-flash"),
+    "anthropic": ("anthropic", "claude-haiku-5-5"),
+    "gemini": ("gemini", "gemini-3.5-flash"),
+    "openai": ("openai", "gpt-5.6-sol"),
+    "moon": ("kimi", "kimi-k2.6"),
+}
+"""By upstream its endpoint and a model that no configuration here names."""
+SHAPES = [("/v1/models", {}), ("/v1/models", {"anthropic-version": "2023-06-01"}), ("/v1beta/models", {})]
+
+
+@pytest.fixture(scope="module")
+def plain(referee: Referee, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A gateway that names upstreams alone, one of them by its address."""
+    place = tmp_path_factory.mktemp("plain")
+    (place / "key").write_text("sk-any")
+    (place / "key").chmod(0o600)
+    upstreams = {
+        name: {"endpoint": endpoint, "base_url": referee.base_url(endpoint), "key_file": str(place / "key")}
+        for name, (endpoint, _) in LISTED.items()
+    }
+    upstreams["sea"] = {"base_url": "https://api.deepseek.com"}
+    with running(
+        Start().opens, server={"no_auth": True}, store={"path": str(place / "store")}, upstreams=upstreams
+    ) as made:
+        yield made
+
+
+@pytest.mark.parametrize(("path", "headers"), SHAPES)
+def test_the_catalogue_lists_what_may_be_asked(plain: Running, path: str, headers: dict[str, str]) -> None:
+    """Without an alias, in each client's shape, also one by id; upstreams by the names that they have here."""
+
+    def name(listed: dict[str, str]) -> str:
+        return listed["id"] if "id" in listed else listed["name"].removeprefix("models/")
+
+    found = plain.ask(path, headers=headers, key=None).json
+    names = [name(each) for each in found.get("data", found.get("models"))]
+    wanted = [f"{upstream}/{model}" for upstream, (_, model) in LISTED.items()]
+
+    assert {*wanted, "sea/deepseek-v4-pro"} <= set(names)
+    assert len(names) == len(set(names)) > 50
+    assert wanted == [name(plain.ask(f"{path}/{each}", headers=headers, key=None).json) for each in wanted]
+
+
+def test_what_is_listed_is_answered(plain: Running) -> None:
+    """One of each upstream, by the name in the list."""
+    path, body = BODIES["openai-chat"]
+    for upstream, (endpoint, model) in LISTED.items():
+        reply = plain.ask(path, {**body, "model": f"{upstream}/{model}"}, key=None)
+        assert (200, f"{endpoint}/{model}") == (reply.status, reply.headers.get("thinkback-upstream")), reply.body
+
+
+def test_aliases_patterns_and_defaults_are_listed(house: Running) -> None:
+    """Models of the catalogue by the names that patterns give them, those of the default by their own."""
     openai = [each["id"] for each in house.ask("/v1/models", key=None).json["data"]]
     anthropic = house.ask("/v1/models", headers={"anthropic-version": "2023-06-01"}, key=None).json
     gemini = [each["name"] for each in house.ask("/v1beta/models", key=None).json["models"]]
 
-    assert {"fast", "google", "gemini-3-pro-preview", "deepseek/deepseek-v4-flash"} <= set(openai)
+    assert {"fast", "google", "gemini-3.5-flash", "gemini-3-pro-preview", "deepseek/deepseek-v4-pro"} <= set(openai)
     assert not any("*" in name for name in openai)
-    assert "models/gemini-3-pro-preview" in gemini
+    assert "models/gemini-3.5-flash" in gemini
     named = [each["id"] for each in anthropic["data"]]
     assert (named[0], named[-1]) == (anthropic["first_id"], anthropic["last_id"])
+    assert {"claude-haiku-5-5"} <= set(named) - set(openai)
     assert set(openai) < set(named)
 
 

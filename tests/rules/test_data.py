@@ -30,6 +30,7 @@ def test_rows_of_each_kind_make_sense() -> None:
     check("endpoints.toml", RuleFile(endpoint=endpoints.endpoint))
     check("rules", RuleFile(rule=BOOK.rules()))
     check("models.toml", RuleFile(model=packaged.models()))
+    check("served.toml", RuleFile(served=packaged.served()))
 
 
 def test_every_file_is_a_family() -> None:
@@ -205,3 +206,13 @@ def test_rows_name_endpoints_that_exist() -> None:
     """Model rows are about endpoints of the package, or about any."""
     ids = {row.id for row in BOOK.endpoints()} | {"*"}
     assert {row.endpoint for row in BOOK.models()} <= ids
+
+
+def test_models_that_are_listed_have_rules() -> None:
+    """Each name chooses a row that is not guessed, on the day on which it was known; no list has a name twice."""
+    for row in packaged.served():
+        for id in row.endpoint:
+            assert id == BOOK.endpoint(id).id
+            assert [] == [model for model in row.models if BOOK.rule_for(id, model, row.since)[1]], id
+    listed = [(id, model) for row in packaged.served() for id in row.endpoint for model in row.models]
+    assert len(listed) == len(set(listed))

@@ -6,12 +6,13 @@ import re
 import textwrap
 import tomllib
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 import pytest
 
 from thinkback.errors import RuleFileError
-from thinkback.model.rule import Endpoint, ModelInfo, Rule
+from thinkback.model.rule import Endpoint, ModelInfo, Rule, Served
 from thinkback.rules import load_rulebook
 
 TODAY = "2026-11-20"
@@ -19,6 +20,8 @@ TEXT = (Path(__file__).parents[2] / "docs" / "rules.md").read_text("utf-8")
 EXAMPLES = [textwrap.dedent(block) for block in re.findall(r"^ *```toml\n(.*?)^ *```$", TEXT, re.DOTALL | re.MULTILINE)]
 ERRORS = re.findall(r"^\| `(\w+ = .*)` \| `(.*)` \|$", TEXT, re.MULTILINE)
 ROW = {"id": '"mine"', "endpoint": '"vllm"', "since": '"2026-11-01"', "source": '"me"'}
+Row: TypeAlias = Rule | Endpoint | ModelInfo | Served
+KINDS: list[tuple[str, type[Row]]] = [("rule", Rule), ("endpoint", Endpoint), ("model", ModelInfo), ("served", Served)]
 NESTED = {
     "auth", "controls", "guard", "keep_switch", "drop_switch", "server_drop", "server_state", "forbids", "omits",
     "adds",
@@ -33,14 +36,14 @@ def table(kind: str) -> dict[str, tuple[str, str]]:
     return {key: (default, text) for key, default, text in rows}
 
 
-@pytest.mark.parametrize(("kind", "struct"), [("rule", Rule), ("endpoint", Endpoint), ("model", ModelInfo)])
-def test_every_key_stands_in_its_table(kind: str, struct: type[Rule | Endpoint | ModelInfo]) -> None:
+@pytest.mark.parametrize(("kind", "struct"), KINDS)
+def test_every_key_stands_in_its_table(kind: str, struct: type[Row]) -> None:
     """The table of each kind of row has the fields of its struct, and a rule's has ``like`` besides."""
     assert {*struct.__struct_fields__, *(["like"] if kind == "rule" else [])} == set(table(kind))
 
 
-@pytest.mark.parametrize(("kind", "struct"), [("rule", Rule), ("endpoint", Endpoint), ("model", ModelInfo)])
-def test_defaults_are_those_of_the_structs(kind: str, struct: type[Rule | Endpoint | ModelInfo]) -> None:
+@pytest.mark.parametrize(("kind", "struct"), KINDS)
+def test_defaults_are_those_of_the_structs(kind: str, struct: type[Row]) -> None:
     """What a table calls required is required, and every other default is the real one."""
     documented = table(kind)
     for field in msgspec.structs.fields(struct):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -101,6 +103,34 @@ def test_a_model_replaces_the_one_of_its_endpoint() -> None:
     book = load_rulebook({"f": text})
     assert 7 == book.model_info("deepseek", "deepseek-reasoner", TODAY).context
     assert 1 == [row.model for row in book.models()].count("deepseek-reasoner")
+
+
+SERVED = '[[served]]\nendpoint = ["vllm", "kimi"]\nmodels = ["mine-1"]\nsince = "2026-11-01"\nsource = "me"\n'
+
+
+def test_models_for_lists_are_added() -> None:
+    """A person's first, then those that ship, and single models that are known of that endpoint; each once."""
+    book = load_rulebook({"f": SERVED + SERVED.replace("mine-1", "kimi-k3") + MODEL.replace("qwen*", "mine-2")})
+    kimi = book.served("kimi")
+    assert ["mine-1", "kimi-k3"] == kimi[:2]
+    assert len(kimi) == len(set(kimi)) > 3
+    assert ["mine-1", "kimi-k3", "mine-2"] == book.served("vllm")
+    assert "command-a-03-2025" in book.served("cohere")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("mine-1", "mine-*", "served[0].models[0]: write the name of one model: a pattern names none"),
+        ("2026-11-01", "soon", "served[0].since: 'soon' is not a date (YYYY-MM-DD)"),
+        ('"me"', '""', "served[0].source: say where the facts of this row come from"),
+        ("kimi", "nowhere", "served[0].endpoint: no endpoint has the id 'nowhere'"),
+    ],
+)
+def test_malformed_lists_are_refused(old: str, new: str, reason: str) -> None:
+    """With the place and the reason."""
+    with pytest.raises(RuleFileError, match=re.escape(reason)):
+        load_rulebook({"f": SERVED.replace(old, new)})
 
 
 def test_rules_lists_own_rows_too() -> None:

@@ -289,3 +289,12 @@ class ModelInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     efforts: tuple[str, ...] = ()
     since: str = ""
     source: str = ""
+
+
+class Served(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Names of models that places are known to serve, for lists; ``since`` is the day on which they were known."""
+
+    endpoint: tuple[str, ...]
+    models: tuple[str, ...]
+    since: str
+    source: str

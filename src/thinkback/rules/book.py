@@ -20,10 +20,10 @@ from types import MappingProxyType
 import msgspec
 
 from thinkback.errors import NotFoundError, SettingError
-from thinkback.model.rule import Endpoint, ModelInfo, Rule
+from thinkback.model.rule import Endpoint, ModelInfo, Rule, Served
 from thinkback.model.target import Target, model_matches
 from thinkback.rules import packaged
-from thinkback.rules.files import RuleFile, check, is_date, malformed, read
+from thinkback.rules.files import PATTERN, RuleFile, check, is_date, malformed, read
 from thinkback.rules.urls import host_matches, literal_length, literal_pattern, normalise_url, split_address
 
 UNKNOWN = "unknown"
@@ -35,8 +35,8 @@ def load_rulebook(user_files: Mapping[str, str] = MappingProxyType({})) -> Ruleb
     """The package's rules with a person's laid over them. ``user_files``: name to TOML text.
 
     A row of a person replaces the package's row with the same id (rules, endpoints) or the same endpoint and model
-    (models); rows of the package that are like the replaced one stay as they are. Raises ``RuleFileError`` naming
-    file, key path or line, and reason.
+    (models), and is added to the package's (served); rows of the package that are like a replaced one stay as they are.
+    Raises ``RuleFileError`` naming file, key path or line, and reason.
     """
     files = {name: read(name, text, RuleFile, packaged.rule) for name, text in user_files.items()}
     for name, file in files.items():
@@ -46,6 +46,7 @@ def load_rulebook(user_files: Mapping[str, str] = MappingProxyType({})) -> Ruleb
         endpoints=tuple(_recognisable(row) for file in files.values() for row in file.endpoint),
         rules=tuple(row for file in files.values() for row in file.rule),
         models=tuple(row for file in files.values() for row in file.model),
+        served=tuple(row for file in files.values() for row in file.served),
     )
     _check_references(files, book)
     return book
@@ -55,11 +56,17 @@ class Rulebook:
     """Endpoints, rules and models by look-up. Immutable; what it reads of the package's data it keeps."""
 
     def __init__(
-        self, *, endpoints: tuple[Endpoint, ...], rules: tuple[Rule, ...], models: tuple[ModelInfo, ...]
+        self,
+        *,
+        endpoints: tuple[Endpoint, ...],
+        rules: tuple[Rule, ...],
+        models: tuple[ModelInfo, ...],
+        served: tuple[Served, ...] = (),
     ) -> None:
         self._own_endpoints = endpoints
         self._own_rules = rules
         self._own_models = models
+        self._own_served = served
         self._replaced = frozenset(row.id for row in rules)
         self._rows: dict[str, tuple[Rule, ...]] = {}
         self._endpoints: tuple[Endpoint, ...] = ()
@@ -81,6 +88,15 @@ class Rulebook:
         """Every model row, a person's first."""
         own = {(row.endpoint, row.model) for row in self._own_models}
         return (*self._own_models, *(row for row in packaged.models() if (row.endpoint, row.model) not in own))
+
+    def served(self, endpoint: str) -> list[str]:
+        """The models that are known to be served at the endpoint with this id, by name; a person's first.
+
+        It may serve others: what is known are the rows for lists, and facts about single models of this endpoint.
+        """
+        lists = (row for row in (*self._own_served, *packaged.served()) if endpoint in row.endpoint)
+        facts = (row.model for row in self.models() if row.endpoint == endpoint and PATTERN.isdisjoint(row.model))
+        return list(dict.fromkeys((*(model for row in lists for model in row.models), *facts)))
 
     def endpoint(self, name: str) -> Endpoint:
         """The endpoint with this id or alias, upper and lower case alike; ``NotFoundError`` when there is none."""
@@ -266,6 +282,7 @@ def _check_references(files: Mapping[str, RuleFile], book: Rulebook) -> None:
         rows = (
             *((f"rule[{at}].endpoint", rule.endpoint) for at, rule in enumerate(file.rule)),
             *((f"model[{at}].endpoint", info.endpoint) for at, info in enumerate(file.model)),
+            *((f"served[{at}].endpoint", id) for at, row in enumerate(file.served) for id in row.endpoint),
         )
         for key, id in rows:
             if id not in ids:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from thinkback.errors import RuleFileError, SettingError
-from thinkback.model.rule import Auth, Endpoint, Forbidden, Guard, ModelInfo, Rule
+from thinkback.model.rule import Auth, Endpoint, Forbidden, Guard, ModelInfo, Rule, Served
 from thinkback.rules.urls import normalise_url
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -29,6 +29,8 @@ WORDS = {
     "verbosity": ("low", "medium", "high"),
 }
 """The neutral words that the tables of ``controls`` have as keys."""
+PATTERN = frozenset("*?[")
+"""What makes a pattern of a name."""
 NEVER_TAKEN = frozenset({"id", "model", "since", "source", "unconfirmed", "omits", "adds"})
 """What a row says about itself alone, so that ``like`` leaves it out."""
 
@@ -39,6 +41,7 @@ class RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     endpoint: tuple[Endpoint, ...] = ()
     rule: tuple[Rule, ...] = ()
     model: tuple[ModelInfo, ...] = ()
+    served: tuple[Served, ...] = ()
 
 
 class _Link(msgspec.Struct, frozen=True):
@@ -53,7 +56,7 @@ class _Links(msgspec.Struct, frozen=True):
 
 
 Shape = TypeVar("Shape", bound=msgspec.Struct)
-Row = TypeVar("Row", Endpoint, Rule, ModelInfo)
+Row = TypeVar("Row", Endpoint, Rule, ModelInfo, Served)
 Table: TypeAlias = dict[str, Any]
 Elsewhere: TypeAlias = Callable[[str], Rule | None]
 Fault = tuple[str, str]
@@ -85,6 +88,7 @@ def check(name: str, file: RuleFile) -> None:
     _check_rows(name, "endpoint", file.endpoint, _endpoint_faults)
     _check_rows(name, "rule", file.rule, _rule_faults)
     _check_rows(name, "model", file.model, _model_faults)
+    _check_rows(name, "served", file.served, _served_faults)
 
 
 def malformed(name: str, key: str, reason: str) -> RuleFileError:
@@ -241,3 +245,13 @@ def _model_faults(row: ModelInfo) -> Iterator[Fault]:
     for at, word in enumerate(row.efforts):
         if word not in EFFORTS:
             yield f"efforts[{at}]", f"not an effort word, allowed: {', '.join(EFFORTS)}"
+
+
+def _served_faults(row: Served) -> Iterator[Fault]:
+    if not row.source:
+        yield "source", "say where the facts of this row come from"
+    if not is_date(row.since):
+        yield "since", f"{row.since!r} is not a date (YYYY-MM-DD)"
+    for at, model in enumerate(row.models):
+        if not model or not PATTERN.isdisjoint(model):
+            yield f"models[{at}]", "write the name of one model: a pattern names none"

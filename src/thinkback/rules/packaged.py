@@ -7,7 +7,7 @@ from importlib import resources
 
 import msgspec
 
-from thinkback.model.rule import Endpoint, ModelInfo, Rule
+from thinkback.model.rule import Endpoint, ModelInfo, Rule, Served
 from thinkback.rules.files import RuleFile, read
 
 
@@ -53,3 +53,9 @@ def rule(id: str) -> Rule | None:
 def models() -> tuple[ModelInfo, ...]:
     """Every model."""
     return read("models.toml", text("models.toml"), RuleFile).model
+
+
+@functools.cache
+def served() -> tuple[Served, ...]:
+    """What is known to be served where."""
+    return read("served.toml", text("served.toml"), RuleFile).served

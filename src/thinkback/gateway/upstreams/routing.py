@@ -26,7 +26,6 @@ from thinkback.gateway.grant import Grant
 from thinkback.gateway.secrets.secret import text_of
 from thinkback.gateway.upstreams.breakers import Breakers
 from thinkback.model.blocks import Origin
-from thinkback.model.rule import ModelInfo
 from thinkback.model.target import Target, model_matches
 from thinkback.session.config import today
 from thinkback.session.place import Place, Rulebook
@@ -34,14 +33,13 @@ from thinkback.turn.credentials import Authenticator
 
 _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""
-_GLOB = frozenset("*?[")
 _NO_SETTINGS: Mapping[str, object] = {}
 
 
 class Catalogue(Rulebook, Protocol):
     """What a router needs of the rules: places, and the models that are known by name."""
 
-    def models(self) -> Sequence[ModelInfo]: ...
+    def served(self, endpoint: str) -> Sequence[str]: ...
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -189,10 +187,17 @@ class Router:
 
     def _models_of(self, upstream: str) -> list[str]:
         """The models of an upstream that are known by name: from aliases, and from the catalogue."""
-        endpoint = self._config.upstreams.get(upstream, Upstream(endpoint=upstream)).endpoint
-        used = (to.model for alias in self._config.models.values() for to in alias.targets if to.upstream == upstream)
-        named = (row.model for row in self._rulebook.models() if endpoint and row.endpoint == endpoint)
-        return [model for model in dict.fromkeys((*used, *named)) if _GLOB.isdisjoint(model)]
+        if not upstream:
+            return []
+        targets = (to for alias in self._config.models.values() for to in alias.targets if to.upstream == upstream)
+        used = (to.model for to in targets if naming.STAR not in to.model)
+        return list(dict.fromkeys((*used, *self._rulebook.served(self._endpoint_of(upstream)))))
+
+    def _endpoint_of(self, upstream: str) -> str:
+        """The id of the endpoint that an upstream is; of one that has an address alone, what is known to be there."""
+        place = self._config.upstreams.get(upstream, Upstream(endpoint=upstream))
+        known = self._rulebook
+        return (known.endpoint(place.endpoint) if place.endpoint else known.endpoint_for_url(place.base_url)).id
 
     def _candidates(self, asked: str, front: str) -> list[tuple[str, To]]:
         """(alias, target) in the order of preference."""
