@@ -15,7 +15,7 @@ from thinkback.model.commits import Head
 from thinkback.stores.rows import pack
 from thinkback.stores.sealed import check_tombstones, no_commit
 from thinkback.stores.sqlite_file import LogFile
-from thinkback.stores.sqlite_open import Connection, connect, naming_errors, new_file
+from thinkback.stores.sqlite_open import Connection, naming_errors, new_file
 from thinkback.stores.sqlite_places import head, key
 from thinkback.stores.sqlite_reach import cut, left_over, pieces, unreached
 from thinkback.stores.sqlite_search import changing, scrub
@@ -122,11 +122,10 @@ class SqliteCare:
 
     def backup(self, path: str) -> None:
         """A whole copy of the log as of now, as private as the log, while others go on writing."""
-        self._file.refuse_closed()
         with (
+            closing(self._file.connection()) as log,
             new_file(path),
             naming_errors(path),
-            closing(connect(self._file.path)) as log,
             closing(sqlite3.connect(path)) as copy,
         ):
             log.backup(copy)

@@ -127,6 +127,13 @@ class LogFile:
                 if self._closed:  # while this call read
                     self._close_idle()
 
+    def connection(self) -> sqlite3.Connection:
+        """A connection of the caller's own to what is read: the file, or the copy of one that may only be read."""
+        self.refuse_closed()
+        in_place = self._read_only and self._copy is None
+        with naming_errors(self.path):
+            return connect_read_only(self._at) if in_place else connect(self._at)
+
     def empty_journal(self) -> None:
         """Bring what was overwritten into the database, and empty the write-ahead log, which holds the old bytes."""
         with self.writer() as db, naming_errors(self.path):

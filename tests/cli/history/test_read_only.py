@@ -119,6 +119,27 @@ def test_what_another_left_in_the_write_ahead_log_is_read(log: Path) -> None:
         assert ["renamed"] == [info.name for info in store.sessions()]
 
 
+@pytest.mark.parametrize("state", ["new", "searched", "old"])
+def test_a_backup_of_it_is_whole(log: Path, looked: Looked, state: str) -> None:
+    """Where the copy goes may be written, and it says what the log says."""
+    with thinkback.open(log) as store:
+        wanted = [commit.hash for commit in store.commits("talk")]
+    if state == "searched":
+        looked(log, ["search", "Oslo"])
+    if state == "old":
+        make_old(log)
+    before = contents(log)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        copy = Path(folder, "copy.db")
+        with read_only(log):
+            assert 0 == looked(log, ["backup", str(copy)])[0]
+        with thinkback.open(copy) as store:
+            assert wanted == [commit.hash for commit in store.commits("talk")]
+            assert [] == store.fsck()
+    assert before == contents(log)
+
+
 def test_nothing_is_written_to_it(log: Path) -> None:
     """A change is refused, also where a copy is read."""
     make_old(log)
