@@ -92,7 +92,6 @@ KEPT: Mapping[str, tuple[Field, ...]] = {
         Field("file_id", "system"),
         Field("skills", "container"),
         Field("thread.previous_message_id"),
-        Field("diagnostics.previous_message_id"),
     ),
     "gemini": (
         *_both("cachedContent"),
@@ -113,13 +112,16 @@ KEPT: Mapping[str, tuple[Field, ...]] = {
         Field("background"),
         Field("conversation"),
         Field("prompt"),
-        Field("prompt_cache_options.comparison_response_id"),
         # tools may also be given as an item
         *(Field(key, under) for key in _OF_RESPONSES for under in ("input", "tools")),
         *(Field("container", under, _is_thing) for under in ("input", "tools")),
     ),
 }
-"""By dialect the fields that name, or leave, something in the account of the upstream."""
+"""By dialect the fields that name, or leave, something in the account of the upstream.
+
+What a provider only compares a request with, to say why its cache was missed, is none: nothing of it comes back, and
+Claude Code and pydantic-ai name their own last response there in every request.
+"""
 
 
 def check_models(grant: Grant, front: str, body: Mapping[str, Any]) -> None:
