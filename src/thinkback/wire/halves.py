@@ -12,6 +12,14 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta
 
+_LONG = 16 * 1024
+"""Bytes from which on looking at the deltas costs less than looking for a mark."""
+
+
+def may_hold_half(payload: bytes) -> bool:
+    """Whether there may be half a letter in ``payload``: escaped, or as bytes that are no UTF-8."""
+    return len(payload) > _LONG or b"\\u" in payload or b"\xed" in payload
+
 
 class Halves:
     """Holds the first half of a letter back until its other one, or anything else, comes."""

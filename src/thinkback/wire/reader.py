@@ -17,7 +17,7 @@ from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
 from thinkback.wire.documents import read_object
 from thinkback.wire.framing import FRAMERS, Framer, Framing
-from thinkback.wire.halves import Halves
+from thinkback.wire.halves import Halves, may_hold_half
 from thinkback.wire.placeholders import Placeholders
 from thinkback.wire.result import AS_BUILT, ReadOptions
 from thinkback.wire.tagging import Tagging, split
@@ -157,7 +157,7 @@ class BodyReader:
         if isinstance(body, Failure):
             self._error = body
             return None
-        self._may_be_cut = True
+        self._may_be_cut = self._may_be_cut or may_hold_half(payload)
         return body
 
 

@@ -69,7 +69,10 @@ class Tagging:
             if index >= len(self._slices):
                 self._reach(index)
             if type(delta) is TextDelta:
-                self._show_text(delta)
+                if index == self._text and self._passes(index, delta.text):
+                    shown.append(delta)
+                else:
+                    self._show_text(delta)
             else:
                 self.end()
                 at = self._slices[index][-1].at
@@ -89,9 +92,12 @@ class Tagging:
             if type(delta) is not TextDelta or delta.index != index:
                 return False
             said.append(delta.text)
-        text = "".join(said)
-        part = self._slices[index][0]
-        if part.thinks or not self._tags.passes(text):
+        return self._passes(index, "".join(said))
+
+    def _passes(self, index: int, text: str) -> bool:
+        """Whether ``text`` only goes on with the answer at ``index``, at an index that is its own; then it is taken."""
+        part = self._slices[index][-1]
+        if part.thinks or part.at != index or not self._tags.passes(text):
             return False
         part.pieces.append(text)
         return True
