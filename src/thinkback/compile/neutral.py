@@ -17,7 +17,7 @@ from thinkback.compile.counts import Tally, report_of, size_of
 from thinkback.compile.select import grouped, selected, window
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn
 from thinkback.errors import NotFoundError
-from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult
+from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, is_shown
 from thinkback.model.commits import Commit, Content, Priority
 from thinkback.model.curation import Curation, curate
 from thinkback.model.texts import text_of
@@ -153,7 +153,7 @@ class _Telling:
         for hash, block in unit.thoughts:
             said = self._priority(hash) or self._priority(unit.hash)
             wanted = self._included if said is None else said is not Priority.SKIP
-            if not wanted or block.marker or block.is_hidden or not block.thought.strip():
+            if not wanted or not is_shown(block) or not block.thought.strip():
                 continue
             made = ThinkingBlock(block.thought, kind=block.kind)
             priority = said or Priority.NORMAL

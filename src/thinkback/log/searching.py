@@ -16,7 +16,7 @@ import msgspec
 
 from thinkback.log.protocol import Hit, Query
 from thinkback.model import canonical
-from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult, carriers_of
+from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult, carriers_of, is_shown
 from thinkback.model.commits import (
     Annotation,
     BranchSummary,
@@ -177,7 +177,7 @@ def readable(value: Payload) -> str | None:
     """What people read of a payload; ``None`` for one that is not searched for."""
     match surviving(value):
         case ThinkingBlock() as block:
-            return None if block.is_hidden or block.marker else block.thought
+            return block.thought if is_shown(block) else None
         case ToolCall(name=name, arguments=arguments):
             return "\n".join((name, *_leaves(arguments)))
         case Message(text=text) | Text(text=text) | Content(text=text) | BranchSummary(text=text):
@@ -322,7 +322,7 @@ def _weight(value: Payload) -> int:
     """Characters that the provider counts: of reasoning that cannot be read, those of its carriers."""
     match value:
         case ThinkingBlock() as block:
-            if block.is_hidden or block.marker:
+            if not is_shown(block):
                 return 0
             return len(block.thought) or sum(len(carrier.value) for carrier in carriers_of(block))
         case ToolCall(name=name, arguments=arguments):

@@ -172,6 +172,11 @@ def is_leaked(call: ToolCall) -> bool:
     return call.source_field not in _CALL_FIELDS
 
 
+def is_shown(block: ThinkingBlock) -> bool:
+    """Whether it is a thought of its own, and neither a repeat of another block nor a placeholder."""
+    return not (block.is_hidden or block.marker)
+
+
 def is_place(block: ThinkingBlock) -> bool:
     """Whether it only holds the place of reasoning that was not to be kept: without a word, a carrier, or an object."""
     return block.kind == "none" and not (block.thought or block.signature or block.carriers or block.wire)

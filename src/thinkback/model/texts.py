@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, is_shown
 from thinkback.model.commits import (
     Annotation,
     BranchSummary,
@@ -31,7 +31,7 @@ BETWEEN_THOUGHTS = "\n\n"
 
 def thoughts_of(blocks: Iterable[Block]) -> str:
     """The reasoning of a response as people read it: a blank line between thoughts, no markers, nothing said twice."""
-    found = (b.thought for b in blocks if isinstance(b, ThinkingBlock) and not (b.is_hidden or b.marker))
+    found = (b.thought for b in blocks if isinstance(b, ThinkingBlock) and is_shown(b))
     return BETWEEN_THOUGHTS.join(thought for thought in found if thought.strip())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from thinkback.compile.counts import DEFAULT_RATIO, weight_of
-from thinkback.model.blocks import Block, ThinkingBlock
+from thinkback.model.blocks import Block, ThinkingBlock, is_shown
 from thinkback.model.commits import Usage
 
 
@@ -66,4 +66,4 @@ def summed(uses: Iterable[TokenUse]) -> TokenUse | None:
 def _weight(blocks: Sequence[Block]) -> int:
     """Characters of the reasoning that arrived, readable or not."""
     thoughts = (block for block in blocks if isinstance(block, ThinkingBlock))
-    return sum(weight_of(block) for block in thoughts if not block.is_hidden and not block.marker)
+    return sum(weight_of(block) for block in thoughts if is_shown(block))

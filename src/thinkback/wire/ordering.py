@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
+from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, is_shown
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
 from thinkback.wire.writing import Shown, closing_tag
 
@@ -147,7 +147,7 @@ class Order:
         """Whether anything of a block can be read."""
         match block:
             case ThinkingBlock():
-                return bool(block.thought) and not (block.is_hidden or block.marker) and self._shown.reasoning
+                return bool(block.thought) and is_shown(block) and self._shown.reasoning
             case Text():
                 return bool(block.text)
             case _:
@@ -248,7 +248,7 @@ class Order:
         """A block from its beginning to its end, if there is anything of it to show."""
         state, id, name = "", "", ""
         match block:
-            case ThinkingBlock() if not (block.is_hidden or block.marker):
+            case ThinkingBlock() if is_shown(block):
                 kind: Kind = "thought"
                 text = block.thought if self._shown.reasoning else ""
                 state = self._state(index, block)

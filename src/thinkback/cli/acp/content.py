@@ -12,7 +12,7 @@ from thinkback.cli.acp import calls
 from thinkback.cli.acp.calls import Update
 from thinkback.errors import UnsupportedContent
 from thinkback.log.transcript import pieces_of
-from thinkback.model.blocks import Media, ThinkingBlock, ToolCall, ToolResult
+from thinkback.model.blocks import Media, ThinkingBlock, ToolCall, ToolResult, is_shown
 from thinkback.model.commits import Commit, Message
 from thinkback.model.curation import curate
 from thinkback.model.texts import BETWEEN_THOUGHTS
@@ -74,7 +74,7 @@ def replayed(commits: Sequence[Commit], workspace: str, *, thoughts: bool) -> It
             case Message() as message if commit.kind == "user":
                 yield from _message(message)
             case ThinkingBlock() as block:
-                if thoughts and block.thought and not (block.is_hidden or block.marker):
+                if thoughts and block.thought and is_shown(block):
                     goes_on = commit.response != "" and commit.response == thinking
                     thinking = commit.response
                     yield acp.update_agent_thought_text(f"{BETWEEN_THOUGHTS if goes_on else ''}{block.thought}")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from thinkback.cli import terminal
-from thinkback.model.blocks import ThinkingBlock
+from thinkback.model.blocks import ThinkingBlock, is_shown
 from thinkback.model.commits import Request, Response, surviving
 from thinkback.model.texts import thoughts_of
 
@@ -41,7 +41,7 @@ def of(session: Session) -> list[Thought]:
     told: dict[str, list[ThinkingBlock]] = defaultdict(list)
     for commit in commits:
         block = surviving(commit.value)
-        if not isinstance(block, ThinkingBlock) or block.is_hidden or block.marker:
+        if not isinstance(block, ThinkingBlock) or not is_shown(block):
             continue
         before = found.get(commit.response)
         told[commit.response].append(block)

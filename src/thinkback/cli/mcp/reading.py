@@ -17,7 +17,7 @@ from thinkback.errors import NotFoundError
 from thinkback.log.leaving import Leaving, Sharing
 from thinkback.log.protocol import Hit, SessionInfo
 from thinkback.log.transcript import Piece, pieces_of
-from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult
+from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult, is_shown
 from thinkback.model.commits import Commit, Compaction, Payload, Request, Response, surviving
 from thinkback.model.curation import curate
 from thinkback.model.target import Decision
@@ -275,7 +275,7 @@ class _Line:
             case Response():
                 return value.error is not None
             case ThinkingBlock():
-                return not (value.is_hidden or value.marker)
+                return is_shown(value)
             case Compaction():
                 return bool(value.summary)
             case _:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, carriers_of
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, carriers_of, is_shown
 from thinkback.model.commits import Failure, Usage
 from thinkback.model.slices import ENDS
 from thinkback.wire.result import ReadResult
@@ -75,7 +75,7 @@ def _reasoning(dialect: str, thoughts: Sequence[ThinkingBlock], data: bytes) -> 
     A field that came and stayed empty leaves no block: the body itself tells it from none at all.
     """
     read = _READABLE.get(dialect, _thought)
-    readable = [read(block) for block in thoughts if not (block.is_hidden or block.marker) and _bears_text(block)]
+    readable = [read(block) for block in thoughts if is_shown(block) and _bears_text(block)]
     if readable or not _EMPTY_FIELD.search(data):
         return "".join(readable) if readable else None
     return ""

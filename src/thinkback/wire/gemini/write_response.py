@@ -15,7 +15,7 @@ import msgspec
 
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, Unknown
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, Unknown, is_shown
 from thinkback.model.commits import Outcome, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta
 from thinkback.wire.gemini.blocks import signed, wire_object
@@ -145,9 +145,7 @@ def _parts(blocks: Iterable[Block], shown: Shown) -> list[bytes]:
     for block in blocks:
         if isinstance(block, Unknown) or (isinstance(block, Text) and not block.text):
             continue
-        if isinstance(block, ThinkingBlock) and (
-            block.is_hidden or block.marker or not block.thought or not shown.reasoning
-        ):
+        if isinstance(block, ThinkingBlock) and not (is_shown(block) and block.thought and shown.reasoning):
             continue
         try:
             parts.append(_one_line(wire_object(msgspec.structs.replace(block, wire="", carriers=()))))

@@ -15,7 +15,7 @@ from typing import Any
 
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, is_shown
 from thinkback.model.commits import Outcome, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta, ToolCallDelta
 from thinkback.wire.openai import write_error
@@ -195,7 +195,7 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
     texts = [block for block in blocks if isinstance(block, Text)]
     refusal = "".join(block.text for block in texts if block.source_field == "refusal")
     content = "".join(block.text for block in texts if block.source_field != "refusal")
-    reasoning = "".join(b.thought for b in blocks if isinstance(b, ThinkingBlock) and not (b.is_hidden or b.marker))
+    reasoning = "".join(b.thought for b in blocks if isinstance(b, ThinkingBlock) and is_shown(b))
     fields: dict[str, Any] = {
         "reasoning_content": reasoning if shown.reasoning else "",
         "refusal": refusal,
