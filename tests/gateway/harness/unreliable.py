@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -113,6 +113,11 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
         self.close_connection = self.close_connection or length >= 0
+
+    def handle(self) -> None:
+        """Serve until the client goes away, as it may at any time: that is no fault to print."""
+        with suppress(ConnectionError):
+            super().handle()
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing is told."""
