@@ -53,12 +53,8 @@ class Placeholders:
     def without(self, deltas: list[Delta]) -> list[Delta]:
         """``deltas`` without the placeholders that thoughts begin with."""
         past = self._past
-        if not self._held:
-            for delta in deltas:
-                if type(delta) is ReasoningDelta and delta.index not in past:
-                    break
-            else:
-                return deltas
+        if not self._held and {delta.index for delta in deltas if type(delta) is ReasoningDelta} <= past:
+            return deltas
         shown: list[Delta] = []
         for delta in deltas:
             if isinstance(delta, ReasoningDelta) and delta.index not in past:

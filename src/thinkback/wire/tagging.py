@@ -87,12 +87,8 @@ class Tagging:
         index = self._text
         if index < 0:
             return TextDelta not in map(type, deltas)
-        said: list[str] = []
-        for delta in deltas:
-            if type(delta) is not TextDelta or delta.index != index:
-                return False
-            said.append(delta.text)
-        return self._passes(index, "".join(said))
+        said = [delta.text for delta in deltas if type(delta) is TextDelta and delta.index == index]
+        return len(said) == len(deltas) and self._passes(index, "".join(said))
 
     def _passes(self, index: int, text: str) -> bool:
         """Whether ``text`` only goes on with the answer at ``index``, at an index that is its own; then it is taken."""
