@@ -4,6 +4,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := -m pip --disable-pip-version-check --no-input -qq
+# thinkback, and the referee, which is a distribution of its own
+PROJECTS := pyproject.toml referee/pyproject.toml
 PURE := model wire rules settings log compile turn
 CORPUS = $(if $(THINKBACK_CORPUS),$(THINKBACK_CORPUS),../shared/corpus)
 
@@ -26,8 +28,8 @@ venv: .venv/.ready ## the environment for work on thinkback, in .venv
 	$(call environment,.venv,dev)
 	@touch $@
 
-.venv/.ready: .venv/.packages pyproject.toml
-	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation --editable .
+.venv/.ready: .venv/.packages $(PROJECTS)
+	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation --editable . --editable ./referee
 	@touch $@
 
 .venv-demo/.ready: requirements/runtime.txt
@@ -35,7 +37,7 @@ venv: .venv/.ready ## the environment for work on thinkback, in .venv
 	@touch $@
 
 demo: .venv-demo/.ready ## thinkback at work, with nothing installed but what it needs at run time
-	@PYTHONPATH=src .venv-demo/bin/python -c 'from thinkback.cli import main; main()' demo
+	@PYTHONPATH=src:referee/src .venv-demo/bin/python -c 'from thinkback.cli import main; main()' demo
 
 # What runs side by side prints one after the other, each when it is done.
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
@@ -70,9 +72,9 @@ test-versions: ## all tests with every Python of VERSIONS="3.12 3.13" that is fo
 		echo "Python $$version is not here: nothing was run with it"; \
 	done
 
-.venv-$(VERSION)/.ready: requirements/dev.txt pyproject.toml
+.venv-$(VERSION)/.ready: requirements/dev.txt $(PROJECTS)
 	$(call environment,.venv-$(VERSION),dev)
-	@.venv-$(VERSION)/bin/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@.venv-$(VERSION)/bin/python $(PIP) install --no-deps --no-build-isolation --editable . --editable ./referee
 	@touch $@
 
 test-version: .venv-$(VERSION)/.ready
@@ -82,6 +84,7 @@ lint: venv ## style and unused or undeclared dependencies
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check . || { echo 'run make format'; exit 1; }
 	@$(BIN)/deptry --no-ansi src > .deptry.txt 2>&1 || { cat .deptry.txt; exit 1; }
+	@$(BIN)/deptry --no-ansi --config referee/pyproject.toml referee/src > .deptry.txt 2>&1 || { cat .deptry.txt; exit 1; }
 	@echo 'lint: clean'
 
 types: venv ## mypy, strict, on sources and tests
@@ -150,7 +153,7 @@ bench-gateway: venv .venv-bench/.ready ## the gateway beside a bare proxy and a 
 	@touch $@
 
 peers: .venv-peers/.ready ## other clients before the referee, beside thinkback; kept in docs/peers.md
-	@PYTHONPATH=src .venv-peers/bin/python -m bench.peers
+	@PYTHONPATH=src:referee/src .venv-peers/bin/python -m bench.peers
 
 .venv-clients/.ready: requirements/clients.txt
 	$(call environment,.venv-clients,clients)
@@ -165,7 +168,7 @@ $(VERCEL)/node_modules/.ready: $(VERCEL)/package.json
 	else echo 'npm is not installed: the clients from there are left out'; fi
 
 clients: venv .venv-clients/.ready $(VERCEL)/node_modules/.ready ## real clients at the referee, alone and through the gateway; kept in docs/clients.md
-	@PYTHONPATH=src $(BIN)/python -m bench.gateway_clients
+	@PYTHONPATH=src:referee/src $(BIN)/python -m bench.gateway_clients
 
 requirements: ## pin what pyproject.toml asks for, with hashes and without addresses (needs uv; UPGRADE=--upgrade for newer ones)
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
@@ -183,9 +186,9 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 	@! grep -nE '://|^-|@ ' requirements/*.txt || { echo 'an address got into the requirements'; exit 1; }
 
 clean: ## remove what is made here, but for the environments
-	@rm -rf build dist .coverage .coverage.* .deptry.txt .layers.txt .uncovered.txt
+	@rm -rf build dist referee/build referee/dist .coverage .coverage.* .deptry.txt .layers.txt .uncovered.txt
 	@rm -rf .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src referee tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(call environment,directory,requirements file): a virtual environment with hashed packages and nothing else
 define environment

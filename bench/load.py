@@ -28,10 +28,10 @@ from typing import NamedTuple
 import thinkback
 from thinkback.errors import ThinkbackError
 from thinkback.model.commits import Commit, Request, Response
-from thinkback.referee import Exchange, Referee
-from thinkback.referee.bedrock import API_KEY
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Exchange, Referee
+from thinkback_referee.bedrock import API_KEY
 
 SECONDS, SESSIONS, TURNS = 120, 64, 10
 # Between two events of a stream, in seconds: a model that is fast, and 64 of them at once.

@@ -159,7 +159,7 @@ def bare(url: str) -> Case:
 
 def _run(quick: bool) -> Figure:
     """``thinkback run`` over the exchange that it makes."""
-    judge = "from thinkback.referee import Referee\nimport sys\nwith Referee() as r:\n"
+    judge = "from thinkback_referee import Referee\nimport sys\nwith Referee() as r:\n"
     judge += "    print(r.base_url('deepseek'), flush=True)\n    sys.stdin.read()\n"
     with subprocess.Popen(
         [sys.executable, "-c", judge], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

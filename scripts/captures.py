@@ -23,7 +23,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from tests.cli.chat.terminal import DARK, LIGHT, Cell, Rgb, Terminal
-from thinkback.referee import Call, Referee, Step
+from thinkback_referee import Call, Referee, Step
 
 PLACE = Path(__file__).parents[1] / "docs" / "captures"
 SOURCES = Path(__file__).parents[1] / "src"

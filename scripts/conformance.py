@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 from tests.conformance.moves import PLACES, SITUATIONS, Move, all_moves
-from thinkback.referee import Referee
 from thinkback.session.store import open
+from thinkback_referee import Referee
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
 _HEAD = """# Conformance: every dialect to every other, and back

@@ -16,7 +16,7 @@ from tests.exchanges import Exchange, exchanges
 if TYPE_CHECKING:
     from tests.stores.postgres_server import Server
 
-pytest_plugins = ["thinkback.referee.fixture", "tests.effort"]
+pytest_plugins = ["thinkback_referee.pytest_plugin", "tests.effort"]
 
 RAN: set[object] = set()
 """File and place of each recorded exchange that a test reports, of whichever worker."""

@@ -31,7 +31,7 @@ from bench.gateway_clients.places import ALIASES, PLACES, front_of
 from bench.gateway_clients.process import ROOT, Worker
 from bench.gateway_clients.scripts import NODE, PYTHON
 from bench.peers.places import KEY, Place
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 PAGE = ROOT / "docs" / "clients.md"
 SECONDS = 60.0

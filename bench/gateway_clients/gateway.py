@@ -18,9 +18,9 @@ from bench.gateway_clients.places import ALIASES, PLACES
 from bench.gateway_clients.process import ROOT
 from bench.peers.places import KEY
 from thinkback.gateway.access.keys import Terms, new_key
-from thinkback.referee import Referee
 from thinkback.stores.office import open_office
 from thinkback.stores.office.protocol import Office
+from thinkback_referee import Referee
 
 _KEY_ENV = "REFEREE_KEY"
 _PATIENCE = 30.0

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from bench.gateway_clients.job import STRUCTURED, Job
 from bench.peers.places import Place
 from bench.peers.play import Outcome, refusal
-from thinkback.referee import KNOWN, LOST, Call, Referee, Step, code_word
+from thinkback_referee import KNOWN, LOST, Call, Referee, Step, code_word
 
 PROMPTS = (
     "What is the weather in Oslo and then the time?",

@@ -21,7 +21,7 @@ from bench.peers import (
 from bench.peers.play import play_all
 from bench.peers.table import page
 from thinkback import __version__
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 PAGE = Path(__file__).parents[2] / "docs" / "peers.md"
 PEERS = (

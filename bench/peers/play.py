@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from bench.peers.places import PLACES, Place
-from thinkback.referee import KNOWN, LOST, Exchange, Referee, code_word
+from thinkback_referee import KNOWN, LOST, Exchange, Referee, code_word
 
 LOOP, NEXT, PARALLEL, SWITCH, SWITCH_OPEN = (
     "tool loop",

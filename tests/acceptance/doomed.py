@@ -11,8 +11,8 @@ import sys
 from tests.acceptance.hosts import OF
 from tests.conformance.moves import KEY
 from thinkback.model.deltas import ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.referee.bedrock import API_KEY
 from thinkback.session.store import open
+from thinkback_referee.bedrock import API_KEY
 
 
 def weather(city: str) -> str:

@@ -10,11 +10,11 @@ import pytest
 from tests.conformance.moves import KEY, PLACES, TOOLS, Place
 from thinkback.model.blocks import Block, ThinkingBlock, ToolCall
 from thinkback.model.commits import Commit
-from thinkback.referee import Call, Referee, Step
-from thinkback.referee.bedrock import API_KEY
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, Referee, Step
+from thinkback_referee.bedrock import API_KEY
 
 every_dialect = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
 LOOK = Call("weather", {"city": "Oslo"})

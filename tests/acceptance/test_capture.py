@@ -30,9 +30,9 @@ from tests.conformance.moves import TOOLS, Place
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, carriers_of, wire_object
 from thinkback.model.commits import Request, Response
 from thinkback.model.deltas import ReasoningDelta
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, Referee, Step
 
 # Formats in which a response may hold several thoughts, each before what it led to.
 INTERLEAVING = pytest.mark.parametrize("dialect", ["openai-responses", "anthropic"])

@@ -22,8 +22,8 @@ from tests.acceptance.hosts import (
 )
 from tests.acceptance.pointers import Row, missing, named, row
 from tests.conformance.moves import KEY, TOOLS
-from thinkback.referee import Referee, Step
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee, Step
 
 CAPTURE = "acceptance/test_capture.py::test_"
 REPLAY = "acceptance/test_replay.py::test_"

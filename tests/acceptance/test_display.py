@@ -12,8 +12,8 @@ from tests.cli.chat.terminal import DARK, LIGHT, Rgb, Terminal
 from tests.cli.command import PLACE, Command
 from tests.cli.conftest import command as command
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.referee import Referee, Step
 from thinkback.settings import KEYS
+from thinkback_referee import Referee, Step
 
 THOUGHT, ANSWER = "I weigh it with care.", "It is so."
 MODES = [pytest.param(DARK, id="dark"), pytest.param(LIGHT, id="light")]

@@ -25,9 +25,9 @@ from tests.acceptance.hosts import (
 from tests.conformance.moves import PLACES, Place
 from thinkback.model.blocks import ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.deltas import ReasoningDelta, TextDelta
-from thinkback.referee import Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee, Step
 
 # Whole responses whose reasoning is the empty string and that hold nothing opaque.
 EMPTY: dict[str, dict[str, Any]] = {

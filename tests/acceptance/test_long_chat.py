@@ -10,7 +10,7 @@ from tests.cli.chat.terminal import Terminal
 from tests.cli.command import KEY, Command
 from tests.cli.conftest import command as command
 from thinkback.model.commits import TurnEnded
-from thinkback.referee import Referee, Stall, Step
+from thinkback_referee import Referee, Stall, Step
 
 TURNS = 30
 ANTHROPIC, SIBLING, OPENAI = "claude-opus-5-5", "claude-sonnet-5", "gpt-5.4"

@@ -17,11 +17,11 @@ from tests.acceptance.hosts import OF, every_dialect, readable, returned
 from tests.conformance.moves import KEY, Place
 from thinkback.model.blocks import Text
 from thinkback.model.deltas import ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.referee import Referee, Stall, Step
-from thinkback.referee.bedrock import API_KEY
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
 from thinkback.session.store import open
+from thinkback_referee import Referee, Stall, Step
+from thinkback_referee.bedrock import API_KEY
 
 TURNS = 30
 CITIES = ("Oslo", "Rome", "Bern", "Bonn", "Graz", "Lyon", "Turku")

@@ -29,9 +29,9 @@ from thinkback.errors import ProviderError, ThinkbackError
 from thinkback.model.blocks import ThinkingBlock, carriers_of
 from thinkback.model.commits import Repair
 from thinkback.model.deltas import ReasoningDelta, TextDelta
-from thinkback.referee import CutAfterBytes, ErrorInStream, Referee, RejectCarrier, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import CutAfterBytes, ErrorInStream, Referee, RejectCarrier, Step
 
 # Dialects whose reasoning carries an opaque value.
 CARRYING = ("openai-responses", "anthropic", "gemini", "gemini-interactions", "bedrock")

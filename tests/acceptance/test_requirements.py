@@ -20,8 +20,8 @@ from thinkback.compile.counts import estimate_thinking_tokens
 from thinkback.errors import SettingError
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, ThinkingBlock
-from thinkback.referee import Referee, Step
 from thinkback.session.store import SessionStore, open
+from thinkback_referee import Referee, Step
 
 NUMBERS = {
     "req_think_001": 3,

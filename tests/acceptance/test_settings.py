@@ -23,10 +23,10 @@ from tests.conformance.moves import KEY, Place
 from thinkback.errors import ProviderError, SettingError
 from thinkback.model.deltas import ReasoningDelta
 from thinkback.model.target import lookup
-from thinkback.referee import Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.settings import KEYS, Layers
+from thinkback_referee import Referee, Step
 
 EFFORTS = KEYS["reasoning.effort"].choices
 STATES = {"emitted", "represented", "suppressed", "unrepresentable"}

@@ -8,10 +8,10 @@ import pytest
 
 from tests.acceptance.hosts import every_dialect, statuses, talk
 from tests.conformance.moves import Place
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.store import SessionStore
 from thinkback.turn.permissions import PermissionRequest
+from thinkback_referee import Call, Referee, Step
 
 BROKEN = "def double(x):\n    return x + 1\n"
 MENDED = "def double(x):\n    return x * 2\n"

@@ -6,8 +6,8 @@ import pytest
 
 from tests.acceptance.hosts import OF, answer, ask_and_call, at, body, next_body, returned, statuses, talk
 from tests.acceptance.pointers import Row, missing, named, row
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, Referee, Step
 
 CAPTURE = "acceptance/test_capture.py::test_"
 REPLAY = "acceptance/test_replay.py::test_"

@@ -19,7 +19,7 @@ from bench.gateway_clients.process import Worker
 from bench.gateway_clients.scripts import NODE, PYTHON
 from bench.peers.places import KEY
 from bench.peers.play import Outcome
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 DEEPSEEK, BEDROCK = "DeepSeek chat", "Bedrock"
 OTHER = Script("other", "openai-chat", ("other-package",), (SYNC, REBUILT), None, "use(it)", {BEDROCK: "it forgets"})

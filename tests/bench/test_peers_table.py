@@ -23,7 +23,7 @@ from bench.peers.play import (
     play,
 )
 from bench.peers.table import Judged, page, shortened
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 NAMES = list(PLACES)
 RING = list(zip(NAMES, [*NAMES[1:], NAMES[0]], strict=True))

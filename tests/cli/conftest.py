@@ -9,7 +9,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import KEY, Command
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 SIGNATURE = "c2lnbmF0dXJlIG9mIGEgdGVzdCwgbm90IG9mIGEgcHJvdmlkZXI="
 ENCRYPTED = "ZW5jcnlwdGVkIHJlYXNvbmluZyBvZiBhIHRlc3QsIGFzIGl0IHdlcmU="

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 ENDPOINTS = {
     "deepseek": """

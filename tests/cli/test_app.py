@@ -14,7 +14,7 @@ from tests.cli.command import KEY, PLACE, Command
 from thinkback.cli import exits
 from thinkback.cli.app import COMMANDS, group
 from thinkback.errors import ThinkbackError
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 def commands(parent: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:

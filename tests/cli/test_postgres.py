@@ -5,7 +5,7 @@ from __future__ import annotations
 import thinkback
 from tests.cli.command import KEY, Command
 from tests.stores.postgres_server import PASSWORD, Server
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 def test_a_log_at_an_address_is_like_one_in_a_file(command: Command, referee: Referee, database: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 
 from tests.cli.command import Command
-from thinkback.referee import HOSTS
+from thinkback_referee import HOSTS
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -42,3 +44,15 @@ def test_a_port_in_use_is_told(command: Command) -> None:
 
     assert 4 == done.code
     assert "--port" in done.err
+
+
+@pytest.mark.parametrize("name", ["demo", "referee"])
+def test_without_it_the_commands_say_how_to_install_it(command: Command, tmp_path: Path, name: str) -> None:
+    """They end with exit code 2, which stands for a missing package, and the line to run."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['thinkback_referee'] = None\n")
+    path = os.pathsep.join((str(tmp_path), command.environment["PYTHONPATH"]))
+
+    done = command(name, PYTHONPATH=path)
+
+    assert (2, "") == (done.code, done.out)
+    assert "run `pip install . ./referee` in a checkout of thinkback" in " ".join(done.err.split())

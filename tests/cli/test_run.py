@@ -13,7 +13,7 @@ from thinkback.cli.chat.drawing.look import Look
 from thinkback.cli.run import Screen
 from thinkback.model.commits import TurnEnded
 from thinkback.model.deltas import ReasoningDelta, Status
-from thinkback.referee import BAD_KEY, Call, CutAfterBytes, Referee, Stall, Step
+from thinkback_referee import BAD_KEY, Call, CutAfterBytes, Referee, Stall, Step
 
 
 def place(referee: Referee) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from thinkback.errors import ThinkbackError
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Response
 from thinkback.model.deltas import ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.referee import Referee
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
 
 
 class Place(NamedTuple):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.moves import PLACES, SITUATIONS, Place, move
-from thinkback.referee import Referee
 from thinkback.session.store import open
+from thinkback_referee import Referee
 
 PAIRS = [(source, goal) for source in PLACES for goal in PLACES if source != goal]
 

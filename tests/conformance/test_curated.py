@@ -14,9 +14,9 @@ import pytest
 from tests.conformance.moves import PLACES, TOOLS, Place, answered, options
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Annotation, Commit, Compaction, Draft, Message, Payload, Priority
-from thinkback.referee import Referee
 from thinkback.session.session import Session
 from thinkback.session.store import open
+from thinkback_referee import Referee
 
 CITIES = ("Oslo", "Rome", "Bern", "Bonn")
 SKIPPED = ("reasoning", "tool_call", "tool_result", "user", "assistant")

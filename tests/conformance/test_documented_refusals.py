@@ -9,8 +9,8 @@ import pytest
 
 import thinkback
 from tests.conformance.moves import PLACES, Place, options
-from thinkback.referee import Referee
 from thinkback.turn.repair import MAX_REPAIRS
+from thinkback_referee import Referee
 
 CLAUDE = next(place for place in PLACES if place.dialect == "anthropic")
 ASKED = {"role": "user", "content": "Hello?"}

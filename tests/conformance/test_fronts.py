@@ -16,12 +16,12 @@ from thinkback.log.seal import seal
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Head, Step
 from thinkback.model.target import Settings, merge
-from thinkback.referee import Referee
 from thinkback.rules import load_rulebook
 from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.translation import plan_without_refused, translate
 from thinkback.wire.result import WantedOptions
+from thinkback_referee import Referee
 
 BOOK = load_rulebook({})
 MORE = (

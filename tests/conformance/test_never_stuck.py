@@ -20,10 +20,10 @@ from tests.conformance.moves import PLACES, TOOLS, Place, answered, options
 from tests.conformance.test_curated import other
 from thinkback.errors import ContextRefused, ReplayRefused, ThinkbackError
 from thinkback.model.commits import Annotation, Commit, Compaction, Draft, Erased, Priority, TurnEnded
-from thinkback.referee import Referee, RejectCarrier, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.repair import MAX_REPAIRS
+from thinkback_referee import Referee, RejectCarrier, Step
 
 OF = {place.dialect: place for place in PLACES}
 # What happens, and a number that says where.

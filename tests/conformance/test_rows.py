@@ -12,12 +12,12 @@ import pytest
 from tests.conformance.moves import KEY, TOOLS
 from thinkback.errors import ThinkbackError
 from thinkback.model.rule import Rule
-from thinkback.referee import LOST, Referee
-from thinkback.referee.personas import FACTORIES
 from thinkback.rules import load_rulebook
 from thinkback.rules.book import Rulebook
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore, open
+from thinkback_referee import LOST, Referee
+from thinkback_referee.personas import FACTORIES
 
 # Endpoint to the name the referee plays it under, where it plays it in the endpoint's dialect.
 HOSTS = {

@@ -10,10 +10,10 @@ import pytest
 
 from tests.docs.test_examples import ROOT, point_endpoints_at
 from thinkback.observe.cost import read
-from thinkback.referee import Referee
 from thinkback.session import apps
 from thinkback.settings.apps import parse_app
 from thinkback.settings.features import packaged
+from thinkback_referee import Referee
 
 PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("apps", "usage")}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 ROOT = Path(__file__).parents[2]
 

@@ -23,8 +23,8 @@ from thinkback.gateway.config.schema import Alias, Config, Upstream
 from thinkback.gateway.http.openapi import HEADERS
 from thinkback.gateway.http.origins import EXPOSED
 from thinkback.gateway.telemetry.metrics import FAMILIES
-from thinkback.referee import Referee
 from thinkback.rules import load_rulebook
+from thinkback_referee import Referee
 
 PAGE = (ROOT / "docs" / "gateway.md").read_text(encoding="utf-8")
 

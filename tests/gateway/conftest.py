@@ -10,7 +10,7 @@ from tests.drive.conftest import authority as authority
 from tests.gateway.harness.engines import KEY
 from tests.gateway.harness.offices import close_all
 from tests.gateway.harness.upstreams import LOOPS
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])

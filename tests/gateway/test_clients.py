@@ -18,7 +18,7 @@ from bench.gateway_clients.job import Job, Script
 from bench.gateway_clients.page import Judged
 from bench.gateway_clients.places import ALIASES, PLACES
 from bench.gateway_clients.process import Worker
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 SCRIPTS = {script.name: script for script in (with_openai.CHAT, with_openai.RESPONSES, with_anthropic.MESSAGES)}
 MODES = [(name, mode) for name, script in SCRIPTS.items() for mode in script.modes]

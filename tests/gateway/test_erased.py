@@ -20,9 +20,9 @@ from tests.old_logs.clients import Client
 from tests.old_logs.providers import PLACES, Providers, behind
 from tests.stores.postgres_server import Server
 from thinkback.gateway.secrets.sealing import Sealer
-from thinkback.referee import Step
 from thinkback.stores.office.protocol import short
 from thinkback.stores.rows import unpack
+from thinkback_referee import Step
 
 SPOOL, USAGE = "spool", "usage.jsonl"
 XENIA, YORICK = "xenia@example.org", "yorick-" + "y" * 80

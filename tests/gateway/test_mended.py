@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateway.harness.running import Running, running
 from thinkback.gateway.running.server import Start
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 MODEL = "deepseek-anthropic/deepseek-v4-pro"
 HOSTS = {

@@ -13,7 +13,7 @@ from tests.gateway.harness.running import Running, running
 from thinkback.gateway.config.naming import asked_for, filled, meant
 from thinkback.gateway.config.schema import Alias, To
 from thinkback.gateway.running.server import Start
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 MODELS = {
     "gemini-*": {"targets": [{"upstream": "gemini", "model": "gemini-*"}]},

@@ -12,7 +12,7 @@ from bench.gateway_clients.gateway import Gateway, serving
 from bench.gateway_clients.places import ALIASES, FRONTS, PLACES
 from tests.gateway.test_public_types import PATHS, answer, messages, responses
 from tests.wire.test_nothing_last import last_of_document, last_of_stream
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 ASKED = {"text": "text", "tool": "call"}
 # Google itself ends in an empty text with a signature, which is passed on.

@@ -14,7 +14,7 @@ import pytest
 from bench.gateway_clients.gateway import Gateway, serving
 from bench.gateway_clients.places import ALIASES, FRONTS, PLACES, front_of
 from tests.public_types import faults, faults_of_stream
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 UPSTREAMS = ("DeepSeek chat", "Anthropic 5.5", "OpenAI Responses", "Gemini", "OpenRouter chat")
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

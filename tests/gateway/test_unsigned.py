@@ -11,7 +11,7 @@ import pytest
 
 from tests.gateway.harness.running import Reply, Running, running
 from thinkback.gateway.running.server import Start
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 MODEL = "deepseek-anthropic/deepseek-v4-pro"
 TOOLS = [{"name": "weather", "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}}}]

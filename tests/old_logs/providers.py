@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from tests.conformance.moves import PLACES, TOOLS
-from thinkback.referee import Call, Exchange, Referee, Step
-from thinkback.referee.persona import Asked
-from thinkback.referee.transport import Incoming, Reply
+from thinkback_referee import Call, Exchange, Referee, Step
+from thinkback_referee.persona import Asked
+from thinkback_referee.transport import Incoming, Reply
 
 ADDRESS = "http://providers.localhost"
 """Under which all of them are reached through a proxy: reasoning is bound to the address it came from."""

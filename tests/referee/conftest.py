@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thinkback.referee import Ledger
+from thinkback_referee import Ledger
 
 
 @pytest.fixture

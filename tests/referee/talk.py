@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from thinkback.referee import Referee
-from thinkback.referee.jsons import as_list, as_object
+from thinkback_referee import Referee
+from thinkback_referee.jsons import as_list, as_object
 
 Body = dict[str, object]
 

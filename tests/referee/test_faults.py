@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.referee.talk import Got, body, post, said, user
-from thinkback.referee import (
+from thinkback_referee import (
     Call,
     CutAfterBytes,
     Duplicate,
@@ -27,9 +27,9 @@ from thinkback.referee import (
     Step,
     Swapped,
 )
-from thinkback.referee.jsons import as_list, as_object
-from thinkback.referee.persona import Rendered
-from thinkback.referee.transmission import Wait, Write, transmit_stream
+from thinkback_referee.jsons import as_list, as_object
+from thinkback_referee.persona import Rendered
+from thinkback_referee.transmission import Wait, Write, transmit_stream
 
 RENDERED = Rendered(b"{}", [b"a\n", b"b\n", b"c\n"], b"end\n")
 

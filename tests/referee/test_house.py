@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.referee.talk import TIME, WEATHER, Body, Client, body, post, result, said, text_of, user
-from thinkback.referee import KNOWN, LOST, Referee, code_word
-from thinkback.referee.jsons import as_list, as_object
+from thinkback_referee import KNOWN, LOST, Referee, code_word
+from thinkback_referee.jsons import as_list, as_object
 
 OSLO = "What is the weather in Oslo?"
 BERGEN = "And what about Bergen?"

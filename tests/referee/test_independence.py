@@ -6,14 +6,14 @@ import ast
 import sys
 from pathlib import Path
 
-import thinkback.referee
+import thinkback_referee
 
 
 def test_it_imports_nothing_but_itself_and_the_standard_library() -> None:
-    """A judge that shares the accused's code proves nothing; pytest is for its fixture alone."""
+    """A judge that shares the accused's code proves nothing; pytest is for its plugin alone."""
     foreign = []
-    expected = [("fixture.py", "pytest")]
-    top = Path(str(thinkback.referee.__file__)).parent
+    expected = [("pytest_plugin.py", "pytest")]
+    top = Path(str(thinkback_referee.__file__)).parent
     for path in top.rglob("*.py"):
         depth = len(path.relative_to(top).parts)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

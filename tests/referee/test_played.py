@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.cli.command import Command
 from tests.referee.talk import WEATHER, Body, Client, body, post, send, user
-from thinkback.referee import KNOWN, Referee, code_word, read_script
-from thinkback.referee.house import looks_up
-from thinkback.referee.jsons import as_list, as_object
-from thinkback.referee.persona import OfferedTool
+from thinkback_referee import KNOWN, Referee, code_word, read_script
+from thinkback_referee.house import looks_up
+from thinkback_referee.jsons import as_list, as_object
+from thinkback_referee.persona import OfferedTool
 
 PROMPT = 'Run "rm -rf build" in the shell.'
 SCRIPT = """[

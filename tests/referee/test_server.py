@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.referee.talk import WEATHER, Client, body, post, result, said, send, user
-from thinkback.referee import BAD_KEY, Exchange, HttpError, Referee, Step, serve
-from thinkback.referee import HOSTS as PLAYED
-from thinkback.referee import models_of as all_models_of
-from thinkback.referee.chat import Chat
-from thinkback.referee.chat.profiles import HOSTS, models_of
-from thinkback.referee.jsons import as_list, as_object
+from thinkback_referee import BAD_KEY, Exchange, HttpError, Referee, Step, serve
+from thinkback_referee import HOSTS as PLAYED
+from thinkback_referee import models_of as all_models_of
+from thinkback_referee.chat import Chat
+from thinkback_referee.chat.profiles import HOSTS, models_of
+from thinkback_referee.jsons import as_list, as_object
 
 HI = body("deepseek-v4-pro", user("hi"))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.referee.jsons import as_object
-from thinkback.referee.subjects import fill_arguments, subjects_of
+from thinkback_referee.jsons import as_object
+from thinkback_referee.subjects import fill_arguments, subjects_of
 
 
 @pytest.mark.parametrize(

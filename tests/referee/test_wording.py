@@ -8,10 +8,10 @@ import thinkback
 from tests.conformance.moves import PLACES, TOOLS, Place, answered, options
 from tests.referee.talk import Body, body, post, user
 from thinkback.model.commits import Repair
-from thinkback.referee import Referee, RejectCarrier, Step
-from thinkback.referee.jsons import as_object
-from thinkback.referee.verdict import Verdict
-from thinkback.referee.wording import is_own
+from thinkback_referee import Referee, RejectCarrier, Step
+from thinkback_referee.jsons import as_object
+from thinkback_referee.verdict import Verdict
+from thinkback_referee.wording import is_own
 
 OWN = {"gemini-interactions", "mistral", "ollama", "cohere"}
 

@@ -7,9 +7,9 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from thinkback.model.commits import Commit, TurnEnded
-from thinkback.referee import Referee
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
 
 T = TypeVar("T")
 KEY = "sk-key-of-the-tests"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from thinkback.errors import NotFoundError
-from thinkback.referee import Referee
 from thinkback.session.store import open
+from thinkback_referee import Referee
 
 HISTORIES: dict[str, list[dict[str, Any]]] = {
     "anthropic": [

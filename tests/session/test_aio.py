@@ -23,9 +23,9 @@ from thinkback.drive.http import AsyncHttpx2Transport
 from thinkback.errors import ProviderError, StoreError, ThinkbackError
 from thinkback.model.commits import Commit, Request
 from thinkback.model.deltas import TextDelta
-from thinkback.referee import Call, HttpError, Referee, Stall, Step
 from thinkback.session.aio import AsyncReplyStream
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, HttpError, Referee, Stall, Step
 
 T = TypeVar("T")
 SILENT = Step(reasoning="one two three", fault=Stall(60.0))

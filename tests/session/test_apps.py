@@ -11,10 +11,10 @@ import pytest
 
 from tests.session.chats import KEY, get_weather, messages, open_session, refusals, roles
 from thinkback.errors import NotFoundError, RuleFileError, SettingError
-from thinkback.referee import Referee, Step
 from thinkback.session import apps
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee, Step
 
 PROMPT = "You answer in one word."
 

@@ -17,12 +17,12 @@ import thinkback
 from tests.drive.sign_in import Tokens, azure_identity, forget_clouds, google_account
 from tests.session.chats import run, statuses
 from thinkback.errors import CredentialError, ProviderError, SettingError
-from thinkback.referee import HttpError, Referee, Step
-from thinkback.referee.bedrock.sigv4 import KEY as AWS_KEY
-from thinkback.referee.bedrock.sigv4 import TEMPORARY_KEY, Credential
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import HttpError, Referee, Step
+from thinkback_referee.bedrock.sigv4 import KEY as AWS_KEY
+from thinkback_referee.bedrock.sigv4 import TEMPORARY_KEY, Credential
 
 SECRET = "sk-this-must-show-nowhere"
 CLAUDE = "us.anthropic.claude-sonnet-4-5-v1:0"

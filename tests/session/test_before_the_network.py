@@ -13,10 +13,10 @@ from tests.session.chats import DEFINITION, KEY, get_weather, messages, open_ses
 from thinkback.errors import ReplayRefused, SettingError, ToolDefinitionError, UnsupportedContent
 from thinkback.model.blocks import Media, ToolResult
 from thinkback.model.commits import Message
-from thinkback.referee import Call, Referee, Step
 from thinkback.session import requests
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, Referee, Step
 
 MODELS = {
     "anthropic": "claude-opus-5-5",
@@ -258,7 +258,7 @@ def test_strict_mode_goes_on_where_none_is_demanded(store: SessionStore, referee
 @pytest.mark.parametrize("endpoint", ["anthropic", "bedrock"])
 def test_no_tools_after_calls_are_accepted_by_claude(store: SessionStore, referee: Referee, endpoint: str) -> None:
     """Those that were called stay offered, because the service refuses calls without definitions."""
-    from thinkback.referee.bedrock import API_KEY
+    from thinkback_referee.bedrock import API_KEY
 
     session = talk(store, referee, endpoint, **({"api_key": API_KEY} if endpoint == "bedrock" else {}))
     session.chat("Weather in Oslo?", tools=[get_weather])

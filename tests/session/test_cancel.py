@@ -14,10 +14,10 @@ from tests.session.test_stream import CUT
 from thinkback.drive.asynchronous import to_the_end
 from thinkback.errors import ThinkbackError
 from thinkback.model.deltas import ReasoningDelta, Status
-from thinkback.referee import Call, HttpError, Referee, Stall, Step
 from thinkback.session.aio import AsyncReplyStream
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, HttpError, Referee, Stall, Step
 
 SILENT = Step(reasoning="one two three", fault=Stall(60.0))
 

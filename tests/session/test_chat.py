@@ -24,8 +24,8 @@ from tests.session.chats import (
 )
 from thinkback.errors import ProviderError, SettingError, ThinkbackError, ToolDefinitionError
 from thinkback.model.blocks import ToolResult
-from thinkback.referee import Call, HttpError, Referee, Step, code_word
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, HttpError, Referee, Step, code_word
 
 STEP = ["request", "response", "reasoning", "tool_call", "provider_usage", "tool_result"]
 LAST = ["request", "response", "reasoning", "assistant", "provider_usage", "completed"]

@@ -13,10 +13,10 @@ from tests.session.chats import get_weather, kinds, open_session, refusals, run
 from thinkback.errors import ProviderError
 from thinkback.model.commits import Annotation, Message
 from thinkback.model.deltas import Delta, Status
-from thinkback.referee import Call, HttpError, Referee, Stall, Step
 from thinkback.session import continuing
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, HttpError, Referee, Stall, Step
 
 SILENT = Step(reasoning="I keep it to myself.")
 ANSWER = Step(reasoning="Well then.", text="Forty-two.")

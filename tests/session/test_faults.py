@@ -11,7 +11,10 @@ from tests.session.chats import get_weather, kinds, open_session, refusals, role
 from thinkback.drive.http import Timeouts
 from thinkback.errors import CredentialError, NetworkError, NotFoundError, PhaseTimeout, ProviderError, ThinkbackError
 from thinkback.model.commits import Response
-from thinkback.referee import (
+from thinkback.session.reply import Reply
+from thinkback.session.session import Session
+from thinkback.session.store import SessionStore
+from thinkback_referee import (
     BAD_KEY,
     Call,
     CutAfterBytes,
@@ -24,9 +27,6 @@ from thinkback.referee import (
     Stall,
     Step,
 )
-from thinkback.session.reply import Reply
-from thinkback.session.session import Session
-from thinkback.session.store import SessionStore
 
 Ask = Callable[..., Reply]
 

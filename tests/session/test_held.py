@@ -16,8 +16,8 @@ from tests.conformance.moves import PLACES, TOOLS, Place, answered, options
 from tests.session.chats import DEFINITION, get_weather, kinds, messages, open_session, refusals, roles
 from thinkback.errors import NotFoundError
 from thinkback.model.deltas import ReasoningDelta
-from thinkback.referee import HttpError, Referee, Step
 from thinkback.session.store import SessionStore
+from thinkback_referee import HttpError, Referee, Step
 
 QUESTION = "Weather in Oslo?"
 

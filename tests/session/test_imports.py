@@ -10,7 +10,7 @@ import pytest
 
 import thinkback
 from tests.session.chats import KEY
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 def run(program: str) -> str:

@@ -12,8 +12,8 @@ import pytest
 import thinkback
 from tests.session.chats import get_weather, open_session
 from thinkback.errors import CredentialError, ProviderError, SettingError
-from thinkback.referee import HttpError, Referee, Step
 from thinkback.session.store import SessionStore
+from thinkback_referee import HttpError, Referee, Step
 
 SECRET = "sk-this-must-show-nowhere"
 

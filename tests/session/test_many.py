@@ -10,8 +10,8 @@ from pathlib import Path
 
 import thinkback
 from tests.session.chats import KEY, get_weather, open_session, refusals, roles
-from thinkback.referee import Referee
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
 
 
 def everywhere(store: SessionStore) -> list[str]:

@@ -7,8 +7,8 @@ import pytest
 from tests.session.chats import KEY, statuses
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.deltas import ReasoningDelta
-from thinkback.referee import Referee, Step
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee, Step
 
 PLACES = {"xai": "grok-4.6", "deepseek": "deepseek-v4-pro"}
 

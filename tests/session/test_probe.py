@@ -9,9 +9,9 @@ import pytest
 
 import thinkback
 from thinkback.errors import CredentialError, NotFoundError, ProviderError, RuleFileError, SettingError
-from thinkback.referee import BAD_KEY, HttpError, Referee, Step
 from thinkback.rules import load_rulebook
 from thinkback.session import config, probe
+from thinkback_referee import BAD_KEY, HttpError, Referee, Step
 
 KEY = "sk-test-0123456789abcdef"
 MUST: dict[str, Any] = {"open_turn": ("must", "should")}

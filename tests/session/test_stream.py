@@ -16,9 +16,9 @@ from thinkback.errors import StoreError, ThinkbackError
 from thinkback.log.protocol import MAIN, Store
 from thinkback.model.commits import Commit, Head
 from thinkback.model.deltas import ReasoningDelta, Status, TextDelta, ToolCallDelta
-from thinkback.referee import Call, HttpError, Referee, Stall, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, HttpError, Referee, Stall, Step
 
 CUT = ["user", "request", "response", "reasoning", "interrupted"]
 

@@ -20,9 +20,9 @@ from tests.session.chats import (
     statuses,
 )
 from thinkback.errors import CredentialError, NotFoundError, SettingError
-from thinkback.referee import Call, Referee, Step, code_word
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, Referee, Step, code_word
 
 FIRST, SECOND, THIRD = "Weather in Oslo?", "And in Rome?", "And in Bergen?"
 

@@ -11,10 +11,10 @@ from thinkback.errors import BudgetSpent
 from thinkback.model.commits import Request
 from thinkback.model.deltas import Status
 from thinkback.model.plan import Control
-from thinkback.referee import Referee, Step, models_of
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.spending import spending
+from thinkback_referee import Referee, Step, models_of
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ import thinkback
 from tests.session.chats import KEY, get_weather, open_session
 from thinkback.errors import ProviderError, ThinkbackError
 from thinkback.observe.usage_log import UsageLog, Watch
-from thinkback.referee import CutAfterBytes, HttpError, Referee, Stall, Step
 from thinkback.session.store import SessionStore
+from thinkback_referee import CutAfterBytes, HttpError, Referee, Stall, Step
 
 SECRETS = ("the secret question", "a secret answer", "a secret thought")
 

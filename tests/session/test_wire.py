@@ -26,11 +26,11 @@ from tests.session.chats import (
 from tests.session.test_aio import _bare_log
 from thinkback.errors import CredentialError, NetworkError, ProviderError, ThinkbackError, WireError
 from thinkback.model.commits import Repair, Response
-from thinkback.referee import ErrorInStream, HttpError, Referee, Step
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.plan import Plan
+from thinkback_referee import ErrorInStream, HttpError, Referee, Step
 
 
 def post(plan: Plan) -> tuple[int, dict[str, str], bytes]:

@@ -21,11 +21,11 @@ from thinkback.cli.decisions import decision_lines
 
 if TYPE_CHECKING:
     from thinkback.model.deltas import Delta
-    from thinkback.referee import Referee
     from thinkback.session.reply import Reply
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
     from thinkback.turn.plan import Plan
+    from thinkback_referee import Referee
 
 ENDPOINT, MODEL, SESSION = "deepseek", "deepseek-v4-pro", "demo"
 PROMPTS = ("What is the weather in Oslo?", "And in both Bergen and Rome?")
@@ -50,7 +50,10 @@ def demo_command(pace: float) -> None:
     A strict stand-in for DeepSeek V4 answers on 127.0.0.1; no key and no other network is needed.
     """
     import thinkback
-    from thinkback.referee import Referee
+    from thinkback.cli.referee import require_referee
+
+    require_referee()
+    from thinkback_referee import Referee
 
     pen = terminal.pen(sys.stdout)
     path = Path(tempfile.mkdtemp(prefix="thinkback-demo-")) / "demo.db"
@@ -179,7 +182,7 @@ def _explain(pen: terminal.Pen, store: SessionStore, session: Session) -> Plan:
 
 
 def _prove(pen: terminal.Pen, store: SessionStore, session: Session, replies: list[Reply]) -> None:
-    from thinkback.referee import KNOWN, code_word
+    from thinkback_referee import KNOWN, code_word
 
     word = code_word(PROMPTS[0])
     noted = next((c for c in store.commits(SESSION) if c.kind == "reasoning" and word in c.value.thought), None)  # type: ignore[union-attr]

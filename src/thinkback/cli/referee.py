@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
+from thinkback.errors import MissingPackageError, NetworkError, SettingError
 
 if TYPE_CHECKING:
-    from thinkback.referee import Exchange, Referee, Step
+    from thinkback_referee import Exchange, Referee, Step
 
 
 @click.command("referee", short_help="Serve a strict stand-in for providers.")
@@ -50,8 +51,8 @@ def referee_command(host: str, port: int, pace: float, script: str | None) -> No
     and none with a word of acting. An agent that is driven with --script does what the file says: run it where that
     does no harm.
     """
-    from thinkback.errors import NetworkError
-    from thinkback.referee import serve
+    require_referee()
+    from thinkback_referee import serve
 
     steps = _steps(script) if script else None
     stop = threading.Event()
@@ -66,10 +67,23 @@ def referee_command(host: str, port: int, pace: float, script: str | None) -> No
     terminal.out("referee: ended")
 
 
+def require_referee() -> None:
+    """Raise ``MissingPackageError`` where the referee, a distribution of its own, is not installed."""
+    try:
+        import thinkback_referee  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "thinkback_referee":
+            raise
+        raise MissingPackageError(
+            "this command needs the referee, the strict stand-in for providers, which is not installed",
+            details={"package": "thinkback-referee"},
+            next_actions=("run `pip install . ./referee` in a checkout of thinkback",),
+        ) from error
+
+
 def _steps(file: str) -> list[Step]:
     """The script in ``file``. Raises ``SettingError``."""
-    from thinkback.errors import SettingError
-    from thinkback.referee import read_script
+    from thinkback_referee import read_script
 
     try:
         return read_script(Path(file).read_text(encoding="utf-8"))
@@ -82,7 +96,7 @@ def _steps(file: str) -> list[Step]:
 
 
 def _announce(referee: Referee) -> None:
-    from thinkback.referee import HOSTS, models_of
+    from thinkback_referee import HOSTS, models_of
 
     pen = terminal.pen(sys.stdout)
     terminal.out(f"The referee serves at {referee.url}; Ctrl-C ends it.")

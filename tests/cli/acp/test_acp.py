@@ -19,7 +19,7 @@ from tests.cli.command import KEY, PLACE, Command
 from tests.cli.editor import Editor, edited, run
 from tests.cli.places import at_referee
 from thinkback.model.commits import TurnEnded
-from thinkback.referee import Call, HttpError, Referee, Stall, Step
+from thinkback_referee import Call, HttpError, Referee, Stall, Step
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.chat.talks import memory, open_chat
 from thinkback.cli.chat.chat import Chat
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 @pytest.fixture

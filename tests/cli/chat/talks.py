@@ -11,8 +11,8 @@ from tests.cli.command import KEY
 from thinkback.cli.chat import loop
 from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.lines import LineReader
-from thinkback.referee import Referee
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
 
 
 class Standard(io.StringIO):

@@ -17,8 +17,8 @@ from tests.cli.chat.terminal import Terminal
 from tests.cli.command import PLACE, Command
 from thinkback.cli.chat.ahead import readable
 from thinkback.cli.chat.approval import lines, plain, read
-from thinkback.referee import Call, Referee, Step
 from thinkback.turn.permissions import PermissionAnswer
+from thinkback_referee import Call, Referee, Step
 
 ENTER, CTRL_C = "\r", "\x03"
 QUESTION = "[y]es, [n]o, [a]lways"

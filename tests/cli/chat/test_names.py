@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.chat.talks import memory, open_chat, say
-from thinkback.referee import Referee, Step
+from thinkback_referee import Referee, Step
 
 HARM = "\x1b]0;x\x07\x9b2J\u202e"
 LINES = f"""

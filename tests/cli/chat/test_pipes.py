@@ -17,7 +17,7 @@ from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.slash.row import Slash
 from thinkback.cli.chat.table import table
 from thinkback.model.commits import TurnEnded
-from thinkback.referee import HttpError, Referee, Stall, Step
+from thinkback_referee import HttpError, Referee, Stall, Step
 
 
 def place(referee: Referee) -> tuple[str, ...]:

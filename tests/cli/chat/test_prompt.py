@@ -18,7 +18,7 @@ from tests.cli.command import KEY, PLACE, Command
 from thinkback.cli.chat.prompt import PrivateHistory, holds_key, trim
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.commits import Commit, TurnEnded
-from thinkback.referee import HttpError, Referee, Stall, Step
+from thinkback_referee import HttpError, Referee, Stall, Step
 
 Open: TypeAlias = Callable[..., Terminal]
 ENTER, ESCAPE, TAB, UP, CTRL_C, CTRL_D, CTRL_L, CTRL_T = "\r", "\x1b", "\t", "\x1b[A", "\x03", "\x04", "\x0c", "\x14"

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.chat.talks import messages, open_chat, say
 from thinkback.cli.chat.chat import Chat
 from thinkback.model.blocks import Media
-from thinkback.referee import Call, CutAfterBytes, Referee, Stall, Step
+from thinkback_referee import Call, CutAfterBytes, Referee, Stall, Step
 
 Caught = pytest.CaptureFixture[str]
 PICTURE = Media("image/png", data="aGVsbG8=")

@@ -14,7 +14,7 @@ from tests.cli.chat.talks import messages
 from tests.cli.chat.terminal import LIGHT, Terminal
 from tests.cli.command import PLACE, Command
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.referee import Referee, Stall, Step
+from thinkback_referee import Referee, Stall, Step
 
 Open: TypeAlias = Callable[..., Terminal]
 

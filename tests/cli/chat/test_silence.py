@@ -7,7 +7,7 @@ import pytest
 from tests.cli.chat.talks import asked, messages, say
 from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
-from thinkback.referee import Referee, Step
+from thinkback_referee import Referee, Step
 
 THOUGHT = Step(reasoning="I think and think.")
 

@@ -11,7 +11,7 @@ from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.table import completions, table
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.referee import Referee, Step
+from thinkback_referee import Referee, Step
 
 Caught = pytest.CaptureFixture[str]
 

@@ -12,7 +12,7 @@ from thinkback.cli.chat import status
 from thinkback.cli.chat.chat import Chat
 from thinkback.errors import RuleFileError
 from thinkback.observe.cost import Cost
-from thinkback.referee import Referee, Step
+from thinkback_referee import Referee, Step
 
 
 def test_it_says_what_is_known(chat: Chat, referee: Referee, capsys: pytest.CaptureFixture[str]) -> None:

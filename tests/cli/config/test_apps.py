@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.cli.command import KEY, PLACE, Command
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import PLACE, SOURCES, Command
-from thinkback.referee import HttpError, Referee, Step
+from thinkback_referee import HttpError, Referee, Step
 
 SECRET = "sk-kept-where-nobody-looks"
 ROOT = Path(__file__).parents[3]

@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from tests.cli.command import KEY, Command
-from thinkback.referee import BAD_KEY, Referee
+from thinkback_referee import BAD_KEY, Referee
 
 MODEL = ("--model", "deepseek-v4-pro")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.command import KEY, Command
-from thinkback.referee import HttpError, Referee, Step
+from thinkback_referee import HttpError, Referee, Step
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import KEY, Command
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 @pytest.fixture

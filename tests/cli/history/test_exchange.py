@@ -7,7 +7,7 @@ import json
 import thinkback
 from tests.cli.command import Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 def test_a_complete_copy_comes_back(talked: Command) -> None:

@@ -14,8 +14,8 @@ from tests.cli.conftest import ENCRYPTED, SIGNATURE
 from thinkback.log.protocol import Origin
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Head, Message, Step
-from thinkback.referee import Call, Referee
-from thinkback.referee import Step as Said
+from thinkback_referee import Call, Referee
+from thinkback_referee import Step as Said
 
 
 def test_the_log_has_one_line_per_commit(talked: Command) -> None:

@@ -15,7 +15,7 @@ import pytest
 import thinkback
 from thinkback.cli import run
 from thinkback.errors import StoreError
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 LOOKS = (["log"], ["search", "Oslo"], ["show"], ["why"], ["export", "--complete", "-"], ["fsck"], ["sessions"])
 NOBODY = 65534

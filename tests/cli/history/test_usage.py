@@ -6,8 +6,8 @@ import pytest
 
 import thinkback
 from tests.cli.command import KEY, Command
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.agents.toolbox import toolbox
+from thinkback_referee import Call, Referee, Step
 
 
 @pytest.mark.parametrize(("by", "rows"), [("model", 1), ("turn", 1), ("step", 2), ("session", 1)])

@@ -19,7 +19,7 @@ from tests.cli.command import KEY, Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
 from tests.cli.places import at_referee
 from thinkback.model.commits import Response
-from thinkback.referee import HttpError, Referee, Stall, Step
+from thinkback_referee import HttpError, Referee, Stall, Step
 
 DEEPSEEK, CLAUDE = "deepseek/deepseek-v4-pro", "anthropic/claude-sonnet-4-5"
 

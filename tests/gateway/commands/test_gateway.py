@@ -20,7 +20,7 @@ from thinkback.gateway.commands.advising import absent
 from thinkback.gateway.commands.gateway import PACKAGES
 from thinkback.gateway.config.reading import read_config
 from thinkback.gateway.config.schema import Config, Store, Telemetry
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 @pytest.fixture

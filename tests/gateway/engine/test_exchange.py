@@ -33,7 +33,7 @@ from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant, Recording
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Head, Request
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 def asked(made: Engine, front: Any = "openai-chat", **more: Any) -> Any:

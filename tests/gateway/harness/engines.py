@@ -20,10 +20,10 @@ from thinkback.gateway.incoming import ClientGone, Front, Incoming, Notes
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.log.protocol import Store
 from thinkback.model.commits import Commit
-from thinkback.referee import Referee
 from thinkback.rules import load_rulebook
 from thinkback.stores.memory import MemoryStore
 from thinkback.wire.writing import Problem
+from thinkback_referee import Referee
 
 DEEPSEEK, CLAUDE = "deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5"
 BOUND = "anthropic/claude-fable-5-2"

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.gateway.harness.running import Running, running
 from thinkback.gateway.http import routes
 from thinkback.gateway.http.openapi import DESCRIPTION
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 WIRED = "thinkback.gateway.running.wiring:open_behind"

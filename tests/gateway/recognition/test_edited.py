@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.harness.engines import BOUND, Fresh, ask, engine, forgetful_chat
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 
 def filled(message: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateway.harness.running import Reply, Running, running
 from thinkback.gateway.running.server import Start
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 MODEL = "deepseek/deepseek-v4-pro"
 PATHS = {

@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateway.harness.engines import CLAUDE, DEEPSEEK, Fresh, Kept, ask, engine
 from thinkback.gateway.grant import Grant
-from thinkback.referee import Referee
+from thinkback_referee import Referee
 
 OPENAI = "openai/gpt-5.6"
 TOOL = {

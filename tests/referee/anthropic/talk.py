@@ -8,13 +8,13 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from thinkback.referee import Step
-from thinkback.referee.anthropic import BINDING_BETA, VERSION
-from thinkback.referee.house import house_step
-from thinkback.referee.jsons import JsonObject, as_list, as_object
-from thinkback.referee.persona import Asked, Persona, Rendered
-from thinkback.referee.transport import Incoming
-from thinkback.referee.verdict import Verdict
+from thinkback_referee import Step
+from thinkback_referee.anthropic import BINDING_BETA, VERSION
+from thinkback_referee.house import house_step
+from thinkback_referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee.persona import Asked, Persona, Rendered
+from thinkback_referee.transport import Incoming
+from thinkback_referee.verdict import Verdict
 
 CITY: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER: JsonObject = {"name": "get_weather", "description": "The weather of a city", "input_schema": CITY}

@@ -16,9 +16,9 @@ from tests.referee.anthropic.talk import (
     with_block,
     without,
 )
-from thinkback.referee import Call, Step
-from thinkback.referee.anthropic import Anthropic
-from thinkback.referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee import Call, Step
+from thinkback_referee.anthropic import Anthropic
+from thinkback_referee.jsons import JsonObject, as_list, as_object
 
 PRESERVED = ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-fable-5-2"]
 CALLING = Step(reasoning="I need the weather.", tool_calls=[Call("get_weather", {"city": "Oslo"})])

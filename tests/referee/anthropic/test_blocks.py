@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.referee.anthropic.talk import WEATHER, Talk, call, results, said, thought, user
-from thinkback.referee.anthropic import Anthropic
-from thinkback.referee.jsons import JsonObject
+from thinkback_referee.anthropic import Anthropic
+from thinkback_referee.jsons import JsonObject
 
 
 def verdict(*messages: JsonObject, model: str = "claude-opus-4-8", **parameters: object) -> tuple[int, str]:

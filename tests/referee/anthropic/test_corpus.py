@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from tests.referee.anthropic.talk import ADAPTIVE, WEATHER, Talk, altered, read_events, user
-from thinkback.referee import Call, Step
-from thinkback.referee.anthropic import REDACTED, Anthropic
-from thinkback.referee.anthropic.decode import message_of
-from thinkback.referee.anthropic.judge import judge
-from thinkback.referee.anthropic.ledger import Ledger
-from thinkback.referee.anthropic.profiles import ANTHROPIC, BINDING_BETA, MANUAL, Profile, profile_for
-from thinkback.referee.anthropic.request import Block, Caller, Request
-from thinkback.referee.anthropic.trace import trace
-from thinkback.referee.jsons import JsonObject, as_list, as_object, as_text
-from thinkback.referee.verdict import Verdict
+from thinkback_referee import Call, Step
+from thinkback_referee.anthropic import REDACTED, Anthropic
+from thinkback_referee.anthropic.decode import message_of
+from thinkback_referee.anthropic.judge import judge
+from thinkback_referee.anthropic.ledger import Ledger
+from thinkback_referee.anthropic.profiles import ANTHROPIC, BINDING_BETA, MANUAL, Profile, profile_for
+from thinkback_referee.anthropic.request import Block, Caller, Request
+from thinkback_referee.anthropic.trace import trace
+from thinkback_referee.jsons import JsonObject, as_list, as_object, as_text
+from thinkback_referee.verdict import Verdict
 
 pytestmark = pytest.mark.corpus
 

@@ -18,10 +18,10 @@ from tests.referee.anthropic.talk import (
     user,
     with_block,
 )
-from thinkback.referee import Call, Step
-from thinkback.referee.anthropic import REDACTED, Anthropic
-from thinkback.referee.anthropic.profiles import MODELS
-from thinkback.referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee import Call, Step
+from thinkback_referee.anthropic import REDACTED, Anthropic
+from thinkback_referee.anthropic.profiles import MODELS
+from thinkback_referee.jsons import JsonObject, as_list, as_object
 
 _CONFIGS: list[JsonObject] = [MANUAL, ADAPTIVE, OFF, {}]
 _THOUGHTS = st.sampled_from(["", "one", "one two", f"{REDACTED} three"])

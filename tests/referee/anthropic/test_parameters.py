@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.referee.anthropic.talk import ADAPTIVE, MANUAL, OFF, TIME, WEATHER, Talk, call, results, said, user
-from thinkback.referee.anthropic import CLEARING_BETA, INTERLEAVED_BETA, UPDATES_BETA, Anthropic
-from thinkback.referee.anthropic.profiles import MODELS, VERTEX, Host, models_of, profile_for
-from thinkback.referee.jsons import JsonObject
+from thinkback_referee.anthropic import CLEARING_BETA, INTERLEAVED_BETA, UPDATES_BETA, Anthropic
+from thinkback_referee.anthropic.profiles import MODELS, VERTEX, Host, models_of, profile_for
+from thinkback_referee.jsons import JsonObject
 
 OLD = ["claude-3-7-sonnet-20250219", "claude-sonnet-4-0", "claude-opus-4-5", "claude-haiku-4-5-20251001"]
 MIXED = ["claude-opus-4-6", "claude-sonnet-4-6"]

@@ -22,11 +22,11 @@ from tests.referee.anthropic.talk import (
     without,
 )
 from tests.referee.talk import Got, send
-from thinkback.referee import ErrorInStream, Referee, RejectCarrier, Step, code_word
-from thinkback.referee.anthropic import VERSION, Anthropic
-from thinkback.referee.anthropic.decode import message_of
-from thinkback.referee.anthropic.unsigned import PASSED_BACK
-from thinkback.referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee import ErrorInStream, Referee, RejectCarrier, Step, code_word
+from thinkback_referee.anthropic import VERSION, Anthropic
+from thinkback_referee.anthropic.decode import message_of
+from thinkback_referee.anthropic.unsigned import PASSED_BACK
+from thinkback_referee.jsons import JsonObject, as_list, as_object
 
 HEADERS = {"x-api-key": "org.key", "anthropic-version": VERSION, "content-type": "application/json"}
 VERTEX = "/projects/p1/locations/global/publishers/anthropic/models/claude-opus-4-8"

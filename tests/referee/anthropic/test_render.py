@@ -23,12 +23,12 @@ from tests.referee.anthropic.talk import (
     user,
     without,
 )
-from thinkback.referee import LOST, Call, Step
-from thinkback.referee.anthropic import CLEARING_BETA, COUNTING_BETA, INTERLEAVED_BETA, REDACTED, Anthropic
-from thinkback.referee.anthropic.decode import message_of
-from thinkback.referee.anthropic.seals import signature
-from thinkback.referee.house import house_step
-from thinkback.referee.jsons import JsonObject, as_list, as_object, as_text
+from thinkback_referee import LOST, Call, Step
+from thinkback_referee.anthropic import CLEARING_BETA, COUNTING_BETA, INTERLEAVED_BETA, REDACTED, Anthropic
+from thinkback_referee.anthropic.decode import message_of
+from thinkback_referee.anthropic.seals import signature
+from thinkback_referee.house import house_step
+from thinkback_referee.jsons import JsonObject, as_list, as_object, as_text
 
 FULL = Step(
     earlier=[Step(reasoning="first"), Step(reasoning=f"{REDACTED} second", text="Let me look.")],

@@ -21,9 +21,9 @@ from tests.referee.anthropic.talk import (
     with_block,
     without,
 )
-from thinkback.referee import Call, Step
-from thinkback.referee.anthropic import INTERLEAVED_BETA, REDACTED, Anthropic
-from thinkback.referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee import Call, Step
+from thinkback_referee.anthropic import INTERLEAVED_BETA, REDACTED, Anthropic
+from thinkback_referee.jsons import JsonObject, as_list, as_object
 
 CALLING = Step(reasoning="I need the weather.", tool_calls=[Call("get_weather", {"city": "Oslo"})])
 MODIFIED = (

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from urllib.parse import quote
 
-from thinkback.referee import Step
-from thinkback.referee.bedrock import KEY, Bedrock, Credential
-from thinkback.referee.bedrock.sigv4 import signature
-from thinkback.referee.house import house_step
-from thinkback.referee.jsons import JsonObject, as_list, as_object
-from thinkback.referee.persona import Asked, Rendered
-from thinkback.referee.transport import Incoming
-from thinkback.referee.verdict import Verdict
+from thinkback_referee import Step
+from thinkback_referee.bedrock import KEY, Bedrock, Credential
+from thinkback_referee.bedrock.sigv4 import signature
+from thinkback_referee.house import house_step
+from thinkback_referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee.persona import Asked, Rendered
+from thinkback_referee.transport import Incoming
+from thinkback_referee.verdict import Verdict
 
 SONNET = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 OPUS = "us.anthropic.claude-opus-5-5-v1:0"

@@ -28,12 +28,12 @@ from tests.referee.bedrock.talk import (
     user,
     without_reasoning,
 )
-from thinkback.referee import Call, Step
-from thinkback.referee.anthropic import REDACTED
-from thinkback.referee.bedrock import NO_REASONING, OTHER_KEY
-from thinkback.referee.bedrock.decode import message_of, message_of_events
-from thinkback.referee.bedrock.eventstream import CONTENT_TYPE
-from thinkback.referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee import Call, Step
+from thinkback_referee.anthropic import REDACTED
+from thinkback_referee.bedrock import NO_REASONING, OTHER_KEY
+from thinkback_referee.bedrock.decode import message_of, message_of_events
+from thinkback_referee.bedrock.eventstream import CONTENT_TYPE
+from thinkback_referee.jsons import JsonObject, as_list, as_object
 
 CALLING = Step(reasoning="I need the weather.", tool_calls=[Call("get_weather", {"city": "Oslo"})])
 # Tools of the service itself have no specification.

@@ -13,14 +13,14 @@ import pytest
 
 from tests.referee.anthropic.talk import altered
 from tests.referee.bedrock.talk import signed
-from thinkback.referee.bedrock import NO_REASONING, Bedrock
-from thinkback.referee.bedrock.decode import message_of, message_of_events
-from thinkback.referee.bedrock.persona import request_of
-from thinkback.referee.bedrock.profiles import plain_for
-from thinkback.referee.jsons import JsonObject, as_list, as_object, as_text
-from thinkback.referee.persona import Asked
-from thinkback.referee.transport import Incoming
-from thinkback.referee.verdict import Verdict
+from thinkback_referee.bedrock import NO_REASONING, Bedrock
+from thinkback_referee.bedrock.decode import message_of, message_of_events
+from thinkback_referee.bedrock.persona import request_of
+from thinkback_referee.bedrock.profiles import plain_for
+from thinkback_referee.jsons import JsonObject, as_list, as_object, as_text
+from thinkback_referee.persona import Asked
+from thinkback_referee.transport import Incoming
+from thinkback_referee.verdict import Verdict
 
 pytestmark = pytest.mark.corpus
 

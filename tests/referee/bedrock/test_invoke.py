@@ -10,11 +10,11 @@ import pytest
 
 from tests.referee.bedrock.talk import GPT, MANUAL, OPUS, SONNET, TOOLS, Talk, path_of, read_frames, signed, user
 from tests.referee.talk import Got, send
-from thinkback.referee import ErrorInStream, MalformedJson, Referee, RejectCarrier, Step
-from thinkback.referee.anthropic.decode import message_of
-from thinkback.referee.bedrock import API_KEY, KEY, OTHER_KEY, Bedrock, Credential
-from thinkback.referee.jsons import JsonObject, as_list, as_object
-from thinkback.referee.transport import Incoming
+from thinkback_referee import ErrorInStream, MalformedJson, Referee, RejectCarrier, Step
+from thinkback_referee.anthropic.decode import message_of
+from thinkback_referee.bedrock import API_KEY, KEY, OTHER_KEY, Bedrock, Credential
+from thinkback_referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee.transport import Incoming
 
 VERSION: JsonObject = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 4096}
 ADAPTIVE: JsonObject = {**VERSION, "thinking": {"type": "adaptive"}}

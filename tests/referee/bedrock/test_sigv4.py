@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.referee.bedrock.talk import SONNET, path_of, signed, user
-from thinkback.referee.bedrock import API_KEY, KEY, OTHER_KEY, TEMPORARY_KEY, Bedrock
-from thinkback.referee.bedrock.sigv4 import Credential, Fault, signature, verify
-from thinkback.referee.jsons import compact
-from thinkback.referee.persona import Asked
-from thinkback.referee.transport import Incoming
-from thinkback.referee.verdict import Verdict
+from thinkback_referee.bedrock import API_KEY, KEY, OTHER_KEY, TEMPORARY_KEY, Bedrock
+from thinkback_referee.bedrock.sigv4 import Credential, Fault, signature, verify
+from thinkback_referee.jsons import compact
+from thinkback_referee.persona import Asked
+from thinkback_referee.transport import Incoming
+from thinkback_referee.verdict import Verdict
 
 BODY = compact({"messages": [user("hi")]}).encode()
 PATH = path_of(SONNET)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from thinkback.referee import Ledger, Profile, Verdict, judge, profile_for, required_indices
-from thinkback.referee.chat.request import Request
-from thinkback.referee.jsons import as_list, as_object, as_text
+from thinkback_referee import Ledger, Profile, Verdict, judge, profile_for, required_indices
+from thinkback_referee.chat.request import Request
+from thinkback_referee.jsons import as_list, as_object, as_text
 
 pytestmark = pytest.mark.corpus
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.referee.talk import WEATHER, Body, body, result, said, user
-from thinkback.referee import Ledger, Profile, judge, profile_for
+from thinkback_referee import Ledger, Profile, judge, profile_for
 
 PASSED_BACK = "The `reasoning_content` in the thinking mode must be passed back to the API."
 KIMI_MISSING = "thinking is enabled but reasoning_content is missing in assistant tool call message at index {}"

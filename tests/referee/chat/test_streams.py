@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.referee.talk import WEATHER, Body, Got, body, post, result, said, user
-from thinkback.referee import Call, Ledger, Referee, Step, profile_for
-from thinkback.referee.chat.ledger import Mint
-from thinkback.referee.chat.render import Answer, completion, events
-from thinkback.referee.chat.request import Request
-from thinkback.referee.jsons import as_list, as_object, compact
+from thinkback_referee import Call, Ledger, Referee, Step, profile_for
+from thinkback_referee.chat.ledger import Mint
+from thinkback_referee.chat.render import Answer, completion, events
+from thinkback_referee.chat.request import Request
+from thinkback_referee.jsons import as_list, as_object, compact
 
 THOUGHT = Step(reasoning="Need the date first.", text="The answer.")
 CALLING = Step(reasoning="Look.", tool_calls=[Call("get_weather", {"city": "Oslo"}, "c1")])

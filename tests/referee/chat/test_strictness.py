@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.referee.talk import WEATHER, Body, body, result, said, user
-from thinkback.referee import Ledger, Mint, Verdict, judge, profile_for
+from thinkback_referee import Ledger, Mint, Verdict, judge, profile_for
 
 CASES = [
     ("deepseek", "deepseek-v4-pro", "reasoning_content", "must be passed back"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.referee.talk import WEATHER, Body, body, result, said, user
-from thinkback.referee import Ledger, Verdict, judge, profile_for
+from thinkback_referee import Ledger, Verdict, judge, profile_for
 
 KEPT: Body = {"reasoning_content": " "}
 

@@ -9,14 +9,14 @@ import pytest
 
 from tests.exchanges import corpus, exchanges
 from tests.referee.talk import TIME, WEATHER, Body, Got, body, result, said, send, user
-from thinkback.referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
-from thinkback.referee.cohere import Cohere
-from thinkback.referee.cohere.judge import judge
-from thinkback.referee.cohere.profiles import PROFILES
-from thinkback.referee.cohere.request import Request
-from thinkback.referee.jsons import as_list, as_object, as_text
-from thinkback.referee.script import RejectCarrier
-from thinkback.referee.thoughts import Thoughts
+from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
+from thinkback_referee.cohere import Cohere
+from thinkback_referee.cohere.judge import judge
+from thinkback_referee.cohere.profiles import PROFILES
+from thinkback_referee.cohere.request import Request
+from thinkback_referee.jsons import as_list, as_object, as_text
+from thinkback_referee.script import RejectCarrier
+from thinkback_referee.thoughts import Thoughts
 
 MODEL, PLAIN = "command-a-reasoning-08-2025", "command-a-03-2025"
 PATH = "/cohere/v2/chat"

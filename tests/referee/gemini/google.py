@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.referee.talk import Body, Got, send
-from thinkback.referee import Referee
-from thinkback.referee.jsons import as_list, as_object
+from thinkback_referee import Referee
+from thinkback_referee.jsons import as_list, as_object
 
 CITY: Body = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}, "required": ["city"]}
 WEATHER: Body = {"name": "get_weather", "description": "The weather of a city", "parameters": CITY}

@@ -9,9 +9,9 @@ import pytest
 
 from tests.referee.gemini.google import KEY, STUDIO, TOOLS, VERTEX, Client, answer, model, parts_of, post, user
 from tests.referee.talk import Body, send
-from thinkback.referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
-from thinkback.referee.jsons import as_list, as_object
-from thinkback.referee.script import RejectCarrier
+from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
+from thinkback_referee.jsons import as_list, as_object
+from thinkback_referee.script import RejectCarrier
 
 OSLO = "What is the weather in Oslo?"
 BOTH = "Give me both for Oslo, in parallel"

@@ -8,10 +8,10 @@ import pytest
 
 from tests.referee.gemini.google import TOOLS, answer, call, model, user
 from tests.referee.talk import Body
-from thinkback.referee import Verdict
-from thinkback.referee.gemini.judge import judge
-from thinkback.referee.gemini.ledger import Ledger, Mint
-from thinkback.referee.gemini.profiles import HOSTS, PROFILES
+from thinkback_referee import Verdict
+from thinkback_referee.gemini.judge import judge
+from thinkback_referee.gemini.ledger import Ledger, Mint
+from thinkback_referee.gemini.profiles import HOSTS, PROFILES
 
 THREE = "gemini-3-flash-preview"
 TWO = "gemini-2.5-flash"

@@ -9,14 +9,14 @@ import openai
 import pytest
 
 from tests.referee.talk import WEATHER, Body, Client, body, post, result, said, send, user
-from thinkback.referee import KNOWN, Call, ErrorInStream, Referee, Step, Verdict, code_word, models_of
-from thinkback.referee.gemini.ledger import Mint
-from thinkback.referee.gemini.profiles import PROFILES
-from thinkback.referee.gemini_compat import GeminiCompat
-from thinkback.referee.gemini_compat.translate import native_body
-from thinkback.referee.jsons import as_list, as_object, as_text
-from thinkback.referee.persona import Asked
-from thinkback.referee.script import RejectCarrier
+from thinkback_referee import KNOWN, Call, ErrorInStream, Referee, Step, Verdict, code_word, models_of
+from thinkback_referee.gemini.ledger import Mint
+from thinkback_referee.gemini.profiles import PROFILES
+from thinkback_referee.gemini_compat import GeminiCompat
+from thinkback_referee.gemini_compat.translate import native_body
+from thinkback_referee.jsons import as_list, as_object, as_text
+from thinkback_referee.persona import Asked
+from thinkback_referee.script import RejectCarrier
 
 HOST = "gemini-openai"
 PREFIX = "/v1beta/openai"

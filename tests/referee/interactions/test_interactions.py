@@ -10,14 +10,14 @@ import pytest
 
 from tests.exchanges import corpus, exchanges
 from tests.referee.talk import Body, Got, send
-from thinkback.referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
-from thinkback.referee.gemini.profiles import PROFILES
-from thinkback.referee.interactions.judge import judge
-from thinkback.referee.interactions.ledger import Ledger, Mint
-from thinkback.referee.interactions.request import Request
-from thinkback.referee.interactions.steps import steps_of
-from thinkback.referee.jsons import as_list, as_object, as_text
-from thinkback.referee.script import RejectCarrier
+from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
+from thinkback_referee.gemini.profiles import PROFILES
+from thinkback_referee.interactions.judge import judge
+from thinkback_referee.interactions.ledger import Ledger, Mint
+from thinkback_referee.interactions.request import Request
+from thinkback_referee.interactions.steps import steps_of
+from thinkback_referee.jsons import as_list, as_object, as_text
+from thinkback_referee.script import RejectCarrier
 
 MODEL = "gemini-3-flash-preview"
 OSLO, BERGEN = "What is the weather in Oslo?", "And Bergen?"

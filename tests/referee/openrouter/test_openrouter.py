@@ -9,10 +9,10 @@ from hashlib import sha256
 import pytest
 
 from tests.referee.talk import WEATHER, Body, Client, Got, post, result, said, send, user
-from thinkback.referee import BAD_KEY, KNOWN, Call, ErrorInStream, Referee, RejectCarrier, Step, Verdict, code_word
-from thinkback.referee.jsons import JsonObject, as_list, as_object, compact
-from thinkback.referee.openrouter import OpenRouter
-from thinkback.referee.persona import Asked
+from thinkback_referee import BAD_KEY, KNOWN, Call, ErrorInStream, Referee, RejectCarrier, Step, Verdict, code_word
+from thinkback_referee.jsons import JsonObject, as_list, as_object, compact
+from thinkback_referee.openrouter import OpenRouter
+from thinkback_referee.persona import Asked
 
 CLAUDE = "anthropic/claude-haiku-4.5"
 GPT = "openai/gpt-5.2"

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from thinkback.referee import Step, Verdict
-from thinkback.referee.jsons import JsonObject, as_list, as_object, compact
-from thinkback.referee.persona import Asked, Rendered, View
-from thinkback.referee.responses import Responses
+from thinkback_referee import Step, Verdict
+from thinkback_referee.jsons import JsonObject, as_list, as_object, compact
+from thinkback_referee.persona import Asked, Rendered, View
+from thinkback_referee.responses import Responses
 
 Body = dict[str, object]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from thinkback.referee.jsons import as_list, as_object, as_text
-from thinkback.referee.responses.judge import judge
-from thinkback.referee.responses.persona import Responses
-from thinkback.referee.responses.profiles import profile_for
-from thinkback.referee.responses.request import Request
-from thinkback.referee.verdict import Verdict
+from thinkback_referee.jsons import as_list, as_object, as_text
+from thinkback_referee.responses.judge import judge
+from thinkback_referee.responses.persona import Responses
+from thinkback_referee.responses.profiles import profile_for
+from thinkback_referee.responses.request import Request
+from thinkback_referee.verdict import Verdict
 
 pytestmark = pytest.mark.corpus
 

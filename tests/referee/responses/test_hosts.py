@@ -11,10 +11,10 @@ import pytest
 
 from tests.referee.responses.desk import WEATHER, Body
 from tests.referee.talk import Got, send
-from thinkback.referee import BAD_KEY, KNOWN, LOST, ErrorInStream, NoDone, Referee, RejectCarrier, Step, code_word
-from thinkback.referee.jsons import as_list, as_object
-from thinkback.referee.responses.hosts import HOSTS
-from thinkback.referee.responses.profiles import models_of
+from thinkback_referee import BAD_KEY, KNOWN, LOST, ErrorInStream, NoDone, Referee, RejectCarrier, Step, code_word
+from thinkback_referee.jsons import as_list, as_object
+from thinkback_referee.responses.hosts import HOSTS
+from thinkback_referee.responses.profiles import models_of
 
 OSLO = "What is the weather in Oslo?"
 BERGEN = "And what about Bergen?"

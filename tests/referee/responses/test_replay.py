@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.referee.responses.desk import ENCRYPTED, STATELESS, WEATHER, Body, Desk, output, said, user, without
-from thinkback.referee import Call, Step
-from thinkback.referee.jsons import as_list, as_object
+from thinkback_referee import Call, Step
+from thinkback_referee.jsons import as_list, as_object
 
 HI = user("hi")
 THOUGHT = Step(reasoning="Because.", text="42")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.referee.responses.desk import ENCRYPTED, WEATHER, Body, Desk, output, said, user
-from thinkback.referee import Call, Step
+from thinkback_referee import Call, Step
 
 HI = user("hi")
 CALL: Body = {"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": "{}"}

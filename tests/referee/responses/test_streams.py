@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.referee.responses.desk import ENCRYPTED, STATELESS, Body, Desk, user
-from thinkback.referee import Call, Step
-from thinkback.referee.credentials import account_of
-from thinkback.referee.jsons import as_list, as_object
-from thinkback.referee.responses.learn import copies_of
+from thinkback_referee import Call, Step
+from thinkback_referee.credentials import account_of
+from thinkback_referee.jsons import as_list, as_object
+from thinkback_referee.responses.learn import copies_of
 
 HI = user("hi")
 ALL_TURNS: Body = {"reasoning": {"context": "all_turns"}}

@@ -11,11 +11,11 @@ from tests.acceptance.hosts import at
 from tests.session.chats import DEFINITION, get_weather, open_session, refusals, run
 from thinkback.model.blocks import ThinkingBlock, ToolResult
 from thinkback.model.commits import PermissionDecision
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.calls import LEAKED, NOBODY
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
+from thinkback_referee import Call, Referee, Step
 
 SECTION = (
     "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"

@@ -10,10 +10,10 @@ from tests.log.build import texts
 from tests.session.agents.test_toolbox import results
 from tests.session.chats import KEY, get_weather, refusals, run
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, Referee, Step
 
 HOSTS = {
     "deepseek": "deepseek-v4-pro",

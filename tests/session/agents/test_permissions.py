@@ -18,10 +18,10 @@ from tests.session.chats import get_time, get_weather, kinds, open_session, refu
 from thinkback.errors import SettingError
 from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import PermissionDecision
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
+from thinkback_referee import Call, Referee, Step
 
 OSLO = Step(reasoning="Let me see.", tool_calls=[Call("get_weather", {"city": "Oslo"})])
 BOTH = Step(reasoning="Both.", tool_calls=[Call("get_weather", {"city": "Oslo"}), Call("get_time", {"city": "Oslo"})])

@@ -23,12 +23,12 @@ from thinkback.drive.http import Httpx2Transport
 from thinkback.errors import Veto
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Request
-from thinkback.referee import Call, HttpError, Referee, Stall, Step
 from thinkback.session.agents.subagents import BRIEF, names
 from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
+from thinkback_referee import Call, HttpError, Referee, Stall, Step
 
 SILENT = Step(reasoning="one two three", fault=Stall(60.0))
 

@@ -16,11 +16,11 @@ from tests.session.chats import kinds, open_session, refusals, run
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import SettingError
 from thinkback.model.blocks import ToolResult
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.agents.toolbox import toolbox
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.settings.apps import Server
+from thinkback_referee import Call, Referee, Step
 
 SERVER = str(Path(__file__).parents[2] / "drive" / "mcp_server.py")
 

@@ -19,9 +19,9 @@ from tests.session.chats import get_weather
 from tests.session.keyrings import FileKeyring
 from thinkback.cli import terminal
 from thinkback.errors import CredentialError, NotFoundError, ProviderError, RuleFileError, SettingError
-from thinkback.referee import HttpError, Referee, Step
 from thinkback.rules import load_rulebook
 from thinkback.session.config import keys
+from thinkback_referee import HttpError, Referee, Step
 
 NAME = "DEEPSEEK_API_KEY"
 SECRET = "sk-kept-where-nobody-looks"

@@ -17,9 +17,9 @@ from thinkback.errors import ErasedError, ProviderError
 from thinkback.log.leaving import REASON
 from thinkback.model.blocks import Block, ThinkingBlock, carriers_of
 from thinkback.model.commits import Erased, Message, Request, Response
-from thinkback.referee import HttpError, Referee
-from thinkback.referee import Step as Scripted
 from thinkback.session.store import SessionStore
+from thinkback_referee import HttpError, Referee
+from thinkback_referee import Step as Scripted
 
 ACCOUNT = "org-acct-77231"
 SAID = "How is the weather?"

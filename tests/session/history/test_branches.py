@@ -25,9 +25,9 @@ from thinkback.errors import (
 from thinkback.log.merge import MergeResult
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Commit, Draft, Priority, Response
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, Referee, Step
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -13,10 +13,10 @@ from tests.session.history.test_branches import said, session, turn
 from thinkback.errors import BranchError, OpenTurnError, UnsupportedContent
 from thinkback.model.blocks import Origin, Text
 from thinkback.model.commits import BranchSummary, Commit, Compaction, Draft, Priority, Response, block_draft
-from thinkback.referee import Call, Referee, Step
 from thinkback.session.history.children import collapse, neutral, spawn, timeline
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, Referee, Step
 
 __all__ = ["session"]
 

@@ -16,11 +16,11 @@ from thinkback import Priority
 from thinkback.errors import CompactionRefused, CredentialError, NotFoundError, SettingError, Veto
 from thinkback.log.summary import Summary
 from thinkback.model.commits import Commit, Compaction, Usage
-from thinkback.referee import HttpError, Referee, Step
 from thinkback.session.history.compacting import CompactionPlan
 from thinkback.session.requests import rebuild
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import HttpError, Referee, Step
 
 LONG = "Please keep this in mind: " + "the quick brown fox jumps over the lazy dog. " * 30
 

@@ -16,9 +16,9 @@ from tests.session.history.test_compaction import LONG, chatted, checkpoint, wri
 from thinkback.errors import ProviderError, Veto
 from thinkback.model.commits import Compaction
 from thinkback.model.deltas import Status
-from thinkback.referee import ErrorInStream, HttpError, Referee, Step
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import ErrorInStream, HttpError, Referee, Step
 
 CONTEXT = 5_000
 RULES = {

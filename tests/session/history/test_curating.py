@@ -15,9 +15,9 @@ from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.commits import Annotation, Content, Draft, Message
 from thinkback.model.curation import curate
 from thinkback.model.texts import text_of
-from thinkback.referee import Referee
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
 
 
 @pytest.fixture

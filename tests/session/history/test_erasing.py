@@ -25,11 +25,11 @@ from thinkback.log.protocol import Origin, Query
 from thinkback.log.seal import seal
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Compaction, Draft, Erased, Head, Merge, Message, Request, Step, surviving
-from thinkback.referee import Referee
-from thinkback.referee import Step as Scripted
 from thinkback.session.history.children import collapse, spawn
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
+from thinkback_referee import Step as Scripted
 
 BOUND = msgspec.structs.replace(HERE, end_user="user-xenia")
 ANTHROPIC = next(place for place in PLACES if place.dialect == "anthropic")

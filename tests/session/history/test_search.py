@@ -12,11 +12,11 @@ from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.model import canonical
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Erased, Priority
-from thinkback.referee import Referee
 from thinkback.session.history.search import BATCH
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.session.times import microseconds
+from thinkback_referee import Referee
 
 
 def session_of(store: SessionStore, name: str = "s") -> Session:

@@ -12,10 +12,10 @@ from tests.session.chats import PERSONAS, get_weather, kinds, open_session
 from thinkback.errors import CorruptLogError, NotFoundError, ProviderError
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Request, Step
-from thinkback.referee import Call, HttpError, Referee
-from thinkback.referee import Step as Scripted
 from thinkback.session.fresh import new_id
 from thinkback.session.store import SessionStore
+from thinkback_referee import Call, HttpError, Referee
+from thinkback_referee import Step as Scripted
 
 
 @pytest.mark.parametrize("host", PERSONAS)

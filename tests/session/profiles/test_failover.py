@@ -22,13 +22,13 @@ from thinkback.errors import (
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Request
 from thinkback.model.deltas import Status
-from thinkback.referee import HttpError, Referee, Step
 from thinkback.session import continuing
 from thinkback.session.profiles.rotation import COOLDOWN
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.turn.plan import Plan
+from thinkback_referee import HttpError, Referee, Step
 
 MODELS = {
     "anthropic": "claude-opus-4-6",

@@ -10,9 +10,9 @@ import pytest
 import thinkback
 from tests.session.chats import DEFINITION, KEY, PERSONAS, open_session, refusals
 from thinkback.errors import CredentialError, NotFoundError, RuleFileError, SettingError, ThinkbackError
-from thinkback.referee import Referee
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
+from thinkback_referee import Referee
 
 REASONING = {
     "reasoning.enabled": True,

@@ -9,8 +9,10 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import struct
 import unicodedata
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -28,6 +30,8 @@ from thinkback.wire.result import ReadOptions, ReadResult
 
 Json = dict[str, Any]
 
+# the type of a header's value in an event stream
+_STRING = 7
 _MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(?::\w+)?(?:/converse|/converse-stream|/invoke\S*)?(?:\?|$)")
 
 
@@ -79,15 +83,25 @@ def response_of(exchange: Json, target: Target) -> ReadResult | None:
 def body_of(response: Json) -> bytes:
     """The body of a recorded response as bytes; a decoded event stream is encoded again."""
     if "frames" in response:
-        from thinkback.referee.bedrock.eventstream import message
-
-        return b"".join(message(_headers(frame), frame["payload"]) for frame in response["frames"])
+        return b"".join(_frame(_headers(frame), json.dumps(frame["payload"]).encode()) for frame in response["frames"])
     return response["raw"].encode() if "raw" in response else json.dumps(response.get("body")).encode()
 
 
 def _headers(frame: Json) -> dict[str, str]:
     kind: str = frame["message_type"]
-    return {f":{kind}-type": frame["type"], ":message-type": kind}
+    return {f":{kind}-type": frame["type"], ":message-type": kind, ":content-type": "application/json"}
+
+
+def _frame(headers: Mapping[str, str], payload: bytes) -> bytes:
+    """A message of AWS's binary event stream: a prelude, headers that are strings, the payload, and two checksums."""
+    block = b"".join(_header(name.encode(), value.encode()) for name, value in headers.items())
+    prelude = struct.pack("!II", 16 + len(block) + len(payload), len(block))
+    body = prelude + struct.pack("!I", zlib.crc32(prelude)) + block + payload
+    return body + struct.pack("!I", zlib.crc32(body))
+
+
+def _header(name: bytes, value: bytes) -> bytes:
+    return struct.pack("!B", len(name)) + name + struct.pack("!BH", _STRING, len(value)) + value
 
 
 class Told(NamedTuple):
