@@ -18,7 +18,7 @@ from thinkback.drive.threads import in_thread
 from thinkback.drive.tools import python_tool
 from thinkback.model.blocks import ToolCall
 from thinkback.model.deltas import TextDelta
-from thinkback.stores.memory import MemoryStore
+from thinkback.stores import open_store
 from thinkback.turn import events
 from thinkback.turn.plan import History
 
@@ -39,7 +39,7 @@ class Script:
 
 def sync_driver(turn: Any, *tools: Any) -> SyncDriver:
     known = {tool.tool.name: tool for tool in map(python_tool, tools)}
-    return SyncDriver(turn, History(), Line(MemoryStore(), "s", "main"), Httpx2Transport(), known, Timeouts())
+    return SyncDriver(turn, History(), Line(open_store(":memory:"), "s", "main"), Httpx2Transport(), known, Timeouts())
 
 
 def test_lost_command_is_an_error_and_no_deadlock() -> None:
@@ -51,7 +51,13 @@ def test_lost_command_is_an_error_and_no_deadlock() -> None:
         with ThreadPoolExecutor(1) as executor:
             turn: Any = Script()
             driver = AsyncDriver(
-                turn, History(), Line(MemoryStore(), "s", "main"), AsyncHttpx2Transport(), {}, Timeouts(), executor
+                turn,
+                History(),
+                Line(open_store(":memory:"), "s", "main"),
+                AsyncHttpx2Transport(),
+                {},
+                Timeouts(),
+                executor,
             )
             with pytest.raises(RuntimeError, match="waits for nothing"):
                 async for _ in driver.run():

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.stores.model.store import MemoryStore
 from thinkback.drive.line import Line, Stored
 from thinkback.errors import HeadMovedError, StoreError
 from thinkback.log.protocol import MAIN
 from thinkback.log.seal import head_of, seal
 from thinkback.model.blocks import Origin, Text, ToolResult
 from thinkback.model.commits import Commit, Draft, Head, Message, Response, Step, block_draft
-from thinkback.stores.memory import MemoryStore
 
 
 @pytest.fixture

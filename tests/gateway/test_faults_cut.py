@@ -17,7 +17,7 @@ from thinkback.gateway.incoming import Front
 from thinkback.log.protocol import Entry
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Response
-from thinkback.stores.memory import MemoryStore
+from thinkback.stores import open_store
 
 FRONTS: tuple[Front, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 PATIENT = Config(routing=Routing(breaker_failures=1_000_000))
@@ -109,7 +109,7 @@ class Full:
     """A log that can be read, and not be written."""
 
     def __init__(self) -> None:
-        self._log = MemoryStore()
+        self._log = open_store(":memory:")
 
     def __getattr__(self, name: str) -> Any:
         return self if name == "recognition" else getattr(self._log, name)

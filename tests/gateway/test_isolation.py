@@ -24,7 +24,7 @@ from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.gateway.storing.tenants import TenantLogs
 from thinkback.log.protocol import Store
 from thinkback.rules import load_rulebook
-from thinkback.stores.memory import MemoryStore
+from thinkback.stores import open_store
 
 BOOK = load_rulebook({})
 SECRET = b"s" * 32
@@ -55,7 +55,7 @@ class Memories:
         self._logs: dict[str, Store] = {}
 
     def of(self, tenant: str) -> Store:
-        return self._logs.setdefault(tenant, MemoryStore())
+        return self._logs.setdefault(tenant, open_store(":memory:"))
 
     def close(self) -> None:
         """Nothing is open."""

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.stores.model.store import MemoryStore
 from tests.stores.postgres_server import Server
 from thinkback.log.protocol import Store
 from thinkback.stores import open_store
 
 OPENERS: dict[str, Callable[[Path], Store]] = {
+    "model": lambda place: MemoryStore(),
     "memory": lambda place: open_store(":memory:"),
     "sqlite-full": lambda place: open_store(place / "log.db"),
     "sqlite-normal": lambda place: open_store(place / "log.db", "normal"),

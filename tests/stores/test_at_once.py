@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from tests.stores.life import change
-from tests.stores.samples import fill, user_step
+from tests.stores.samples import fill, put, response_step, user_step
 from thinkback.errors import HeadMovedError, NotFoundError, StoreError
 from thinkback.log.protocol import Query, Store
 from thinkback.stores import open_store
+from thinkback.stores.sqlite import SqliteStore
 
 # What may be said to somebody who was not alone: a name is taken, a branch has become the current one, a file is read
 # in which erased bytes are still to be overwritten.
@@ -56,6 +57,68 @@ def test_whatever_happens_at_once_the_log_is_whole(place: str, seed: int) -> Non
         found = _found(one)
         one.search.rebuild()
         assert found == _found(other)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_threads_share_a_log_in_memory(seed: int) -> None:
+    """One connection serves them all: whatever they do at once, the log is whole and its index as a new one."""
+    with closing(open_store(":memory:")) as store:
+        for session in "ab":
+            fill(store, session, [user_step(f"{n}", f"{session} {n}") for n in range(4)])
+        failures: list[BaseException] = []
+        threads = [threading.Thread(target=_live, args=(store, f"{at}", seed + at, 40, failures)) for at in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [] == failures
+        assert [] == list(store.fsck())
+        found = _found(store)
+        store.search.rebuild()
+        assert found == _found(store)
+
+
+def test_readers_of_a_log_in_memory_see_whole_steps() -> None:
+    """Threads that read, search and check while another appends: each sees every step whole or not at all."""
+    with closing(open_store(":memory:")) as store:
+        store.create_session("s", "s", 1)
+        failures: list[str] = []
+        done = threading.Event()
+
+        def look() -> None:
+            while not done.is_set():
+                commits = store.read("s")
+                if len(commits) % 4 or [commit.seq for commit in commits] != list(range(len(commits))):
+                    failures.append(f"read {len(commits)} commits")
+                failures.extend(problem.what for problem in store.fsck())
+                store.search.fill(50)
+                if any(hit.session != "s" for hit in store.search.find(Query("thought"))):
+                    failures.append("found what is not there")
+
+        threads = [threading.Thread(target=look) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for number in range(60):
+            put(store, "s", response_step(f"{number}"))
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert [] == failures
+        assert 240 == store.count()
+
+
+def test_a_log_in_memory_may_change_while_its_problems_are_read() -> None:
+    """``fsck`` reads what was there when it began, and holds nobody up meanwhile, its own caller included."""
+    store = SqliteStore(":memory:")
+    with closing(store):
+        fill(store, "s", [user_step("1", "one"), user_step("2", "two")])
+        with store._file.write() as db:
+            db.execute("UPDATE commits SET time = time + 1")
+        problems = store.fsck()
+        first = next(problems)
+        put(store, "s", user_step("3", "three"))
+        assert 2 == len([first, *problems])
+        assert 3 == store.count()
 
 
 def test_one_name_is_one_session(place: str) -> None:

@@ -48,19 +48,19 @@ _APART = frozenset({"request", "response", "tool_result"})
 
 Phrases: TypeAlias = tuple[tuple[str, ...], ...]
 
+# Patterns, compiled when the first text is read: importing this costs no more than it must.
 # Scripts without spaces (Thai, Lao, Burmese, Khmer, Han, kana): each character is a word, so that a part of a sentence
 # is a phrase.
-_DENSE = re.compile(
+_DENSE = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
 )
 # Letters and digits, and the vowel signs of scripts whose words would fall apart without them.
 _LETTER = "[\\w\u0900-\u0963\u0966-\u0eff\u1000-\u109f\u1780-\u17ff]"
-_WORD = re.compile(f"({_LETTER}{{1,{LONGEST_WORD}}}){_LETTER}*")
+_WORD = f"({_LETTER}{{1,{LONGEST_WORD}}}){_LETTER}*"
 # Accents, and the points of Hebrew and Arabic.
-_MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u065f\u0670]+")
-_PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
-_SPACE = re.compile(r"\s+")
+_MARKS = "[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u064b-\u065f\u0670]+"
+_PIECE = r'"([^"]*)"?|([^\s"]+)'
 
 
 class Placed(NamedTuple):
@@ -196,9 +196,9 @@ def own_priority(value: Payload) -> Priority:
 def words(text: str) -> list[str]:
     """The words of ``text`` as an index has them: letters and digits without case and accents."""
     if not text.isascii():
-        plain = _MARKS.sub("", unicodedata.normalize("NFKD", text))
-        text = _DENSE.sub(r" \g<0> ", unicodedata.normalize("NFC", plain.casefold()))
-    return _WORD.findall(text.casefold().replace("_", " "))
+        plain = re.sub(_MARKS, "", unicodedata.normalize("NFKD", text))
+        text = re.sub(_DENSE, r" \g<0> ", unicodedata.normalize("NFC", plain.casefold()))
+    return re.findall(_WORD, text.casefold().replace("_", " "))
 
 
 def phrases(text: str) -> Phrases:
@@ -206,7 +206,7 @@ def phrases(text: str) -> Phrases:
 
     What stands for several words (``read_file``) is a phrase. Nothing is left of text without letters and digits.
     """
-    found = (tuple(words(quoted or plain)) for quoted, plain in _PIECE.findall(text))
+    found = (tuple(words(quoted or plain)) for quoted, plain in re.findall(_PIECE, text))
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))
 
 
@@ -266,7 +266,7 @@ def excerpt(text: str, wanted: Phrases) -> str:
         shown = f"…{shown[1:]}"
     if first + EXCERPT < len(text):
         shown = f"{shown[:-1]}…"
-    return _SPACE.sub(" ", shown).strip()
+    return re.sub(r"\s+", " ", shown).strip()
 
 
 def _answered(commits: Iterable[Placed]) -> list[tuple[Placed, _Answer | None]]:
@@ -359,7 +359,9 @@ def _match(text: str, wanted: Phrases) -> tuple[int, int]:
     """Where the first phrase that is seen in ``text`` begins and ends; (0, 0) for none."""
     plain = text.lower() if text.isascii() else text.translate(_FOLDED)
     for phrase in wanted:
-        pattern = rf"[\W_]{'*' if any(map(_DENSE.search, phrase)) else '+'}".join(map(re.escape, phrase))
+        pattern = rf"[\W_]{'*' if any(re.search(_DENSE, word) for word in phrase) else '+'}".join(
+            map(re.escape, phrase)
+        )
         found = re.search(rf"(?<![^\W_]){pattern}(?![^\W_])", plain) or re.search(pattern, plain)
         if found:
             return found.span()

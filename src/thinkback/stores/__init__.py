@@ -34,10 +34,6 @@ def open_store(
             details={"path": place, "tenant": tenant},
             next_actions=(f"give {tenant} a file of its own", "or open a postgresql:// address"),
         )
-    if place == ":memory:":
-        from thinkback.stores.memory import MemoryStore
-
-        return MemoryStore()
     from thinkback.stores.sqlite import SqliteStore
 
     return SqliteStore(place, durability)

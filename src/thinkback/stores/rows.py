@@ -7,7 +7,8 @@ tombstone is marked: the digest beside it is not of its bytes.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -21,7 +22,11 @@ MEMORY_LEVEL = 5  # the default of 8 clears 256 KB for each payload: twice the t
 
 COLUMNS = "position, hash, parents, kind, digest, time, response, block, edit, codec, payload"
 
-_decode: Callable[[bytes], Payload] = msgspec.json.Decoder(Payload).decode
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Payload]:
+    """Made for the first payload that is read: it takes a millisecond."""
+    return msgspec.json.Decoder(Payload)
 
 
 def pack(payload: bytes, erased: bool = False) -> tuple[int, bytes]:
@@ -94,7 +99,7 @@ def hashes(joined: bytes) -> tuple[str, ...]:
 def _value(payload: bytes) -> Payload:
     """``msgspec.DecodeError`` is a ``ValueError``. Payloads with lone surrogates take the slow way."""
     try:
-        return _decode(payload)
+        return _decoder().decode(payload)
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):

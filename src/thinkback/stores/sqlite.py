@@ -1,4 +1,4 @@
-"""The log in one SQLite file: the embedded default. docs/format.md describes the file.
+"""The log in one SQLite file, or in memory: the embedded default. docs/format.md describes the file.
 
 Promises: an append is one transaction that is on the disk when it returns (``durability="full"``); any number of
 threads and processes may read and append at once. Must not: know what a payload means.
@@ -7,16 +7,17 @@ threads and processes may read and append at once. Must not: know what a payload
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 
 from thinkback.log.protocol import MAIN, Origin, Problem, SessionInfo
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head
-from thinkback.stores import Durability, migrations, sqlite_fsck, sqlite_places
+from thinkback.stores import Durability, migrations, sqlite_places
 from thinkback.stores.sealed import check_text, no_session
 from thinkback.stores.sqlite_append import Appends
 from thinkback.stores.sqlite_care import SqliteCare
 from thinkback.stores.sqlite_file import LogFile
-from thinkback.stores.sqlite_open import Connect, connect
+from thinkback.stores.sqlite_open import Connect, connect, naming_errors
 from thinkback.stores.sqlite_recognition import SqliteRecognition
 from thinkback.stores.sqlite_refs import SqliteRefs
 from thinkback.stores.sqlite_search import SqliteSearch
@@ -24,7 +25,7 @@ from thinkback.stores.sqlite_sessions import add_session
 
 
 class SqliteStore:
-    """The store in the SQLite file ``path``, made and brought to the newest format where needed.
+    """The store in the SQLite file ``path``, made and brought to the newest format where needed, or in ``":memory:"``.
 
     ``connect`` opens connections (tests pass their own). One connection writes, readers come from a small pool.
     """
@@ -101,7 +102,11 @@ class SqliteStore:
 
     def fsck(self) -> Iterator[Problem]:
         """Every disagreement between stored bytes, hashes, parents, positions and refs."""
-        with self._file.read() as db:
+        from thinkback.stores import sqlite_fsck  # where it is needed: a millisecond of every start
+
+        # A connection of its own: the caller takes its time.
+        with closing(self._file.connection()) as db, naming_errors(self._file.path):
+            db.execute("BEGIN")
             yield from sqlite_fsck.fsck(db, self._file.schema)
 
     def count(self) -> int:

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 
+from thinkback.errors import StoreError
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Head
 from thinkback.stores.rows import pack
@@ -122,6 +123,13 @@ class SqliteCare:
 
     def backup(self, path: str) -> None:
         """A whole copy of the log as of now, as private as the log, while others go on writing."""
+        if self._file.in_memory:
+            self._file.refuse_closed()
+            raise StoreError(
+                "the log is in memory and has no file to copy",
+                details={"path": path},
+                next_actions=("export what is to be kept, or open a log at a path",),
+            )
         with (
             closing(self._file.connection()) as log,
             new_file(path),

@@ -1,18 +1,18 @@
 """One open SQLite log: the connection that writes, the pool that reads, and who may use them when.
 
-Promises: one caller writes at a time; readers never wait for it; what SQLite raises comes out as a ``StoreError``.
-Must not: know tables.
+Promises: one caller writes at a time; readers of a file never wait for it, readers of a log in memory take turns with
+it on its only connection; what SQLite raises comes out as a ``StoreError``. Must not: know tables.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
-import tempfile
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
 
 from thinkback.errors import StoreError
 from thinkback.stores import Durability, migrations
@@ -21,6 +21,7 @@ from thinkback.stores.sqlite_open import (
     Connection,
     configure,
     connect,
+    connect_memory,
     connect_read_only,
     is_read_only,
     named,
@@ -28,24 +29,36 @@ from thinkback.stores.sqlite_open import (
     transaction,
 )
 
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
 IDLE_READERS = 8
+MEMORY = ":memory:"
 
 
 class LogFile:
-    """The file ``path``, made and brought to ``schema`` where needed; one that may only be read is left as it is."""
+    """The file ``path``, made and brought to ``schema`` where needed; one that may only be read is left as it is.
+
+    ``":memory:"`` is no file but a log that ends with the process. ``path`` is how errors name it.
+    """
 
     def __init__(self, path: str, durability: Durability, connects: Connect, schema: migrations.Schema) -> None:
+        self.in_memory = path == MEMORY
         self.path, self.schema, self._connect = path, schema, connects
         self._idle: list[Connection] = []
         self._closed = False
         self._lock = threading.Lock()
         self._at = path
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
-        self._read_only = is_read_only(path)
+        self._copy: TemporaryDirectory[str] | None = None
+        self._read_only = not self.in_memory and is_read_only(path)
         self._writer: Connection
-        with naming_errors(path):
+        if self.in_memory:
+            self.path, self._connect = "in memory", connect_memory
+        with naming_errors(self.path):
             if not self._read_only:
                 self._open(durability)
+                if self.in_memory:  # ends with whoever holds it, closed or not
+                    weakref.finalize(self, self._writer.close)
             elif _is_whole(path, schema):
                 self._connect = connect_read_only
                 self._writer = connect_read_only(path)
@@ -64,6 +77,10 @@ class LogFile:
 
     def _go_on_in_copy(self) -> None:
         """Use a copy in a temporary directory, of the newest format: nothing is written where the file is."""
+        # Imported where it is needed: two milliseconds of every start.
+        import shutil
+        import tempfile
+
         self._copy = tempfile.TemporaryDirectory(prefix="thinkback-")
         self._at = os.path.join(self._copy.name, "log.db")
         self._connect = connect
@@ -107,7 +124,14 @@ class LogFile:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection that sees the log as it is at its first statement, whatever is written meanwhile."""
+        """A connection that sees the log as it is at its first statement, whatever is written meanwhile.
+
+        In memory it is the writing one: the caller reads all it wants before it lets go, and calls no other method.
+        """
+        if self.in_memory:
+            with self.writer() as only, naming_errors(self.path):
+                yield only
+            return
         self.refuse_closed()
         with naming_errors(self.path):
             try:
@@ -128,7 +152,16 @@ class LogFile:
                     self._close_idle()
 
     def connection(self) -> sqlite3.Connection:
-        """A connection of the caller's own to what is read: the file, or the copy of one that may only be read."""
+        """A connection of the caller's own to what is read: the file, or the copy of one that may only be read.
+
+        Of a log in memory it is a copy of all there is.
+        """
+        if self.in_memory:
+            copy = connect_memory(self._at)
+            with self.read() as db:
+                assert isinstance(db, sqlite3.Connection)
+                db.backup(copy)
+            return copy
         self.refuse_closed()
         in_place = self._read_only and self._copy is None
         with naming_errors(self.path):
@@ -162,9 +195,8 @@ class LogFile:
     def refuse_closed(self) -> None:
         """Raise ``StoreError`` after ``close``."""
         if self._closed:
-            raise StoreError(
-                f"the log {self.path} was closed", details={"path": self.path}, next_actions=("open it again",)
-            )
+            action = "open a new one" if self.in_memory else "open it again"
+            raise StoreError(f"the log {self.path} was closed", details={"path": self.path}, next_actions=(action,))
 
 
 def _is_whole(path: str, schema: migrations.Schema) -> bool:

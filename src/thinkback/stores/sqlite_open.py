@@ -55,6 +55,11 @@ def connect(path: str) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
+def connect_memory(path: str) -> sqlite3.Connection:
+    """A database of its own that ends with the connection; whatever file has the name ``path`` is left alone."""
+    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+
+
 def is_read_only(path: str) -> bool:
     """Whether there is a file at ``path`` that this user may not write, or beside which no other file can be made."""
     if not os.path.exists(path):

@@ -17,7 +17,7 @@ from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.gateway.storing.spool import Drained, Spool
 from thinkback.gateway.storing.storing import REST, Storing
-from thinkback.stores.memory import MemoryStore
+from thinkback.stores import open_store
 
 MODEL = "deepseek/deepseek-v4-pro"
 FIRST = [{"role": "user", "content": "Why is the sky blue?"}]
@@ -28,7 +28,7 @@ class Failing:
     """A log in memory that fails while ``trouble`` is set."""
 
     def __init__(self) -> None:
-        self._log = MemoryStore()
+        self._log = open_store(":memory:")
         self.trouble = False
 
     def __getattr__(self, name: str) -> Any:

@@ -21,7 +21,7 @@ from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.log.protocol import Store
 from thinkback.model.commits import Commit
 from thinkback.rules import load_rulebook
-from thinkback.stores.memory import MemoryStore
+from thinkback.stores import open_store
 from thinkback.wire.writing import Problem
 from thinkback_referee import Referee
 
@@ -46,7 +46,7 @@ class Logs:
     """One log for every tenant."""
 
     def __init__(self, log: Store | None = None) -> None:
-        self.log: Store = log or MemoryStore()
+        self.log: Store = log or open_store(":memory:")
 
     def of(self, tenant: str) -> Store:
         return self.log

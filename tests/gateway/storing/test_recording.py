@@ -9,7 +9,7 @@ from thinkback.gateway.storing.recording import kept, pack, unpack
 from thinkback.log.seal import head_of, seal
 from thinkback.model.blocks import Carrier, Origin, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Erased, Head, Message, Response, Step, Tool, Tools, TurnEnded, Usage
-from thinkback.stores.memory import MemoryStore
+from thinkback.stores import open_store
 
 SECRET = "what nobody may read"
 THOUGHT = ThinkingBlock(f"because {SECRET}", carriers=(Carrier("encrypted", "gAAA"),))
@@ -30,7 +30,7 @@ def test_what_was_said_is_never_stored(mode: Recording, left: list[str]) -> None
     """The log has who answered and what it cost, in a chain that verifies."""
     whole = seal(Step("s1", DRAFTS, 7), Head())
     commits = kept(whole, mode)
-    store = MemoryStore()
+    store = open_store(":memory:")
     store.create_session("a", "a", 1)
     store.append("a", "s1", commits, Head())
     stored = store.read("a")

@@ -17,13 +17,12 @@ from thinkback.log.protocol import Entry, Sighting, Store
 from thinkback.log.seal import seal
 from thinkback.model.commits import Head
 from thinkback.stores import open_store
-from thinkback.stores.memory import MemoryStore
 
 
 @pytest.fixture(params=["sqlite", "memory"])
 def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A log of either kind."""
-    store: Store = open_store(tmp_path / "log.db") if request.param == "sqlite" else MemoryStore()
+    store: Store = open_store(tmp_path / "log.db") if request.param == "sqlite" else open_store(":memory:")
     yield store
     store.close()
 

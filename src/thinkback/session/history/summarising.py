@@ -115,12 +115,12 @@ class Summarising:
         """A session of its own, with the settings and rules of this one."""
         from thinkback.session.session import Session as Apart
         from thinkback.session.store import SessionStore
-        from thinkback.stores.memory import MemoryStore
+        from thinkback.stores import open_store
 
         store = self._session._store
         # where it goes is said already: a profile has no say in it
         settings = {key: value for key, value in store.user_settings().items() if key != SETTING}
-        with SessionStore(MemoryStore(), True, None, settings) as scratch:
+        with SessionStore(open_store(":memory:"), True, None, settings) as scratch:
             scratch.__dict__["rulebook"] = store.rulebook
             scratch.__dict__["usage_log"] = store.usage_log
             yield Apart(scratch, scratch.log.create_session("summary", "summary", 0), self._place)

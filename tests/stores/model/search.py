@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from tests.stores.model.log import MemoryLog, Place, Session
 from thinkback.log import searching
 from thinkback.log.protocol import Hit, Query
 from thinkback.log.searching import Entry, Placed
 from thinkback.model.commits import Commit
-from thinkback.stores.memory_log import MemoryLog, Place, Session
 
 
 class MemorySearch:

@@ -7,11 +7,11 @@ from functools import partial
 
 import msgspec
 
+from tests.stores.model.log import MemoryLog, Place, Segment
 from thinkback.errors import StoreError
 from thinkback.log.protocol import Removed
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Head, decode_payload
-from thinkback.stores.memory_log import MemoryLog, Place, Segment
 from thinkback.stores.reach import Cut, Reach, Run
 from thinkback.stores.sealed import check_tombstones, no_commit
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tests.stores.model.care import MemoryCare
+from tests.stores.model.log import MemoryLog, Session, head, line
+from tests.stores.model.recognition import MemoryRecognition
+from tests.stores.model.search import MemorySearch
 from thinkback.log.protocol import MAIN, BranchInfo, Origin, Problem, SessionInfo
 from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores.audit import Row, audit
-from thinkback.stores.memory_care import MemoryCare
-from thinkback.stores.memory_log import MemoryLog, Session, head, line
-from thinkback.stores.memory_recognition import MemoryRecognition
-from thinkback.stores.memory_search import MemorySearch
 from thinkback.stores.sealed import (
     ambiguous,
     branch_taken,

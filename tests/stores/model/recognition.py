@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.stores.model.log import MemoryLog, Place, Session, head
 from thinkback.errors import NotFoundError
 from thinkback.log.protocol import MAIN, Entry, Seen
 from thinkback.model.commits import Head
-from thinkback.stores.memory_log import MemoryLog, Place, Session, head
 from thinkback.stores.sealed import EMPTY, check_entry, check_sealed, check_text, id_taken, name_taken
 
 
