@@ -182,6 +182,16 @@ def test_what_the_model_refuses_is_said_before_the_network(store: SessionStore, 
     assert ([], []) == (session.log(), referee.requests)
 
 
+def test_the_endpoint_of_an_app_holds_at_an_address_of_ones_own(store: SessionStore, own: Path) -> None:
+    """A base URL alone is another address of the app's endpoint, unless the catalogue knows the host as another one."""
+    (own / "deep.toml").write_text('endpoint = "deepseek"\nmodel = ["deepseek-v4-pro", "gpt-5"]\n')
+    here = store.session("here", app="deep", base_url="http://127.0.0.1:9/v1")
+    there = store.session("there", app="deep", base_url="https://api.openai.com/v1", model="gpt-5")
+    assert ("deepseek", "deepseek-v4") == (here.target.endpoint.id, here.target.rule.id)
+    assert "http://127.0.0.1:9/v1" == here.target.base_url
+    assert "openai" in there.target.endpoint.id
+
+
 # -- one conversation ----------------------------------------------------------------------------------------------
 
 

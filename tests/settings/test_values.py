@@ -123,6 +123,16 @@ def test_a_bad_value_is_refused_with_key_value_and_allowed_values() -> None:
     assert {"key": "reasoning.format", "value": "xml", "allowed": ("field", "native")} == caught.value.details
 
 
+@pytest.mark.parametrize("raw", ["sk-ant-api03-x1", "hunter2", "x" * 21, ["sk-1"], {"a": "sk-1"}])
+def test_a_value_that_may_be_a_secret_is_not_shown(raw: object) -> None:
+    """A key that was pasted into the wrong place is in no message and in no details."""
+    with pytest.raises(SettingError) as caught:
+        parse("reasoning.format", raw)
+    assert str(raw) not in str(caught.value) + str(caught.value.details)
+    assert "sk-" not in str(caught.value) + str(caught.value.details)
+    assert "reasoning.format cannot be a " in str(caught.value)
+
+
 def test_a_long_value_is_cut_in_the_message() -> None:
     """An error text stays readable whatever was pasted into it."""
     with pytest.raises(SettingError) as caught:

@@ -32,7 +32,7 @@ def dry_run(
     known, commits = _stored(db, name)
     with thinkback.open(":memory:") as store:
         place = place_of(store, known, commits, place, names.profile)
-        place = placed(place, names.app or app_of(known, place))
+        place = placed(place, names.app or app_of(known, place), store.rulebook)
         check_place(place)
         session = _copy(store, place, names, known, commits)
         with tools_of(session) as tools:

@@ -113,7 +113,7 @@ def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dic
     with open_log(log_path(db), asks=True) as store:
         known = store.log.find_session(name) if name else None
         place = place_of(store, known, store.commits(known.id) if known else (), place, names.profile)
-        place = placed(place, names.app or app_of(known, place))
+        place = placed(place, names.app or app_of(known, place), store.rulebook)
         _check(store, place)
         session = opened(store, known.name if known else name or _fresh_name(), place, *names)
         with tools_of(session) as tools:

@@ -22,11 +22,12 @@ from thinkback.session.fresh import outside
 from thinkback.settings.apps import App, check_constraints, choose_model, parse_app
 from thinkback.settings.features import packaged
 from thinkback.settings.registry import DEFAULT
+from thinkback.turn.controls import UNKNOWN
 from thinkback.turn.orphans import last_system
 
 if TYPE_CHECKING:
     from thinkback.model.target import Settings, Target
-    from thinkback.session.place import Place
+    from thinkback.session.place import Place, Rulebook
     from thinkback.session.requests import Options
     from thinkback.session.session import Session
     from thinkback.settings import Layers
@@ -124,8 +125,19 @@ def fitted(session: Session, place: Place) -> Place:
     app = _there(session._layers)
     if app is None:
         return place
-    endpoint = place.endpoint or ("" if place.base_url else app.endpoint)
+    endpoint = endpoint_at(app, place.endpoint, place.base_url, session._store.rulebook)
     return msgspec.structs.replace(place, endpoint=endpoint, model=choose_model(app, place.model, place.endpoint)[0])
+
+
+def endpoint_at(app: App, endpoint: str, base_url: str, book: Rulebook) -> str:
+    """The endpoint of a request: ``endpoint`` if given, else the app's, also at an address of one's own.
+
+    An address that the catalogue knows by its host is its own endpoint: no key of the app's endpoint goes there.
+    """
+    if endpoint or not app.endpoint or not base_url:
+        return endpoint or app.endpoint
+    known = book.endpoint_for_url(base_url).id
+    return app.endpoint if known == UNKNOWN else ""
 
 
 def warn_of(session: Session, model: str) -> None:

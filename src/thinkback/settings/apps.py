@@ -16,10 +16,10 @@ import msgspec
 from thinkback.errors import RuleFileError, SettingError
 from thinkback.model.target import model_matches
 from thinkback.settings.features import TOOLS, packaged, usual_effort, violated
-from thinkback.settings.files import read_toml
+from thinkback.settings.files import read_toml, reason_of
 from thinkback.settings.layers import Layers
 from thinkback.settings.registry import KEYS, Value
-from thinkback.settings.values import flatten, shorten
+from thinkback.settings.values import flatten, quote
 
 BUILTIN_TOOLS = ("read", "list", "search", "write", "edit", "shell", "task", "commit_reasoning")
 MCP = "mcp:"
@@ -150,7 +150,7 @@ class _Faulty(Exception):
 
 def _text(raw: object) -> str:
     if not isinstance(raw, str) or not raw.strip():
-        raise _Faulty(("", f"it must be text, not {shorten(raw)}"))
+        raise _Faulty(("", f"it must be text, not {quote(raw)}"))
     return raw
 
 
@@ -161,13 +161,13 @@ def _prompt(raw: object) -> str:
 def _word(raw: object) -> str:
     text = _text(raw)
     if not text.isprintable() or text != text.strip() or " " in text:
-        raise _Faulty(("", f"it must be one word, not {shorten(raw)}"))
+        raise _Faulty(("", f"it must be one word, not {quote(raw)}"))
     return text
 
 
 def _words(raw: object) -> tuple[str, ...]:
     if not isinstance(raw, list) or not raw:
-        raise _Faulty(("", f"it must be a list of names, not {shorten(raw)}"))
+        raise _Faulty(("", f"it must be a list of names, not {quote(raw)}"))
     words = tuple(_each(str(at), item) for at, item in enumerate(raw))
     twice = next((word for word in words if words.count(word) > 1), "")
     if twice:
@@ -193,7 +193,7 @@ def _features(raw: object) -> tuple[str, ...]:
     table, known = _table(raw), [row.name for row in packaged().feature]
     faults = [(name, _unknown(name, known)) for name in table if name not in known]
     faults += [
-        (name, f"it must be true or false, not {shorten(value)}")
+        (name, f"it must be true or false, not {quote(value)}")
         for name, value in table.items()
         if name in known and not isinstance(value, bool)
     ]
@@ -204,7 +204,7 @@ def _features(raw: object) -> tuple[str, ...]:
 
 def _table(raw: object) -> dict[str, Any]:
     if not isinstance(raw, dict):
-        raise _Faulty(("", f"it must be a table, not {shorten(raw)}"))
+        raise _Faulty(("", f"it must be a table, not {quote(raw)}"))
     return raw
 
 
@@ -266,7 +266,7 @@ def _settings(table: Mapping[str, object], faults: list[Fault]) -> dict[str, Val
             try:
                 layers = layers.set("app", setting, raw)
             except SettingError as error:
-                faults.append((key, "; ".join((error.message, *error.next_actions))))
+                faults.append((key, "; ".join((reason_of(key, error), *error.next_actions))))
     return {entry.key: entry.value for entry in layers.entries}
 
 

@@ -51,7 +51,7 @@ def _change(table: MutableMapping[str, Any], path: str, left: dict[str, object])
 
 def _add(document: MutableMapping[str, Any], name: str, value: object) -> None:
     group, _, key = name.rpartition(".")
-    if group and group not in document:
+    if group and not isinstance(document.get(group), MutableMapping):  # a value in place of a table is a fault
         import tomlkit
 
         document[group] = tomlkit.table()

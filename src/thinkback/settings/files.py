@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from thinkback.errors import RuleFileError, SettingError
 from thinkback.settings.registry import Value
-from thinkback.settings.values import flatten, parse
+from thinkback.settings.values import flatten, parse, shorten
 
 
 def parse_user_file(name: str, text: str) -> Mapping[str, Value]:
@@ -20,24 +20,47 @@ def parse_user_file(name: str, text: str) -> Mapping[str, Value]:
 
     ``name`` is what the file is called in error texts.
     """
-    return parse_settings(name, read_toml(name, text))
+    values, faults = split_settings(name, read_toml(name, text))
+    if faults:
+        fault = faults[0]
+        fault.next_actions += (f"`thinkback settings unset {fault.details['key']}` takes it out of the file",)
+        raise fault
+    return values
 
 
 def parse_settings(name: str, table: Mapping[str, object]) -> dict[str, Value]:
     """The settings in ``table``, which stands in the file ``name``, by key; ``RuleFileError`` as above."""
+    values, faults = split_settings(name, table)
+    if faults:
+        raise faults[0]
+    return values
+
+
+def split_settings(name: str, table: Mapping[str, object]) -> tuple[dict[str, Value], list[RuleFileError]]:
+    """The settings in ``table`` that hold, and an error for each entry that does not: for commands that repair."""
     values: dict[str, Value] = {}
+    faults: list[RuleFileError] = []
     for key, raw in flatten(table):
         if key in values:
-            raise RuleFileError(f"{name}: {key}: it is given twice", details={"file": name, "key": key})
+            faults.append(RuleFileError(f"{name}: {key}: it is given twice", details={"file": name, "key": key}))
+            continue
         try:
             values[key] = parse(key, raw)
         except SettingError as error:
-            raise RuleFileError(
-                f"{name}: {key}: {error.message}",
+            found = RuleFileError(
+                f"{name}: {key}: {reason_of(key, error)}",
                 details={**error.details, "file": name, "key": key},
                 next_actions=error.next_actions,
-            ) from error
-    return values
+            )
+            found.__cause__ = error
+            faults.append(found)
+    return values, faults
+
+
+def reason_of(key: str, error: SettingError) -> str:
+    """The message of ``error`` for a text that names ``key`` already."""
+    unknown = f"there is no setting {shorten(key)}"
+    return "there is no setting of this name" if error.message == unknown else error.message.removeprefix(f"{key} ")
 
 
 def read_toml(name: str, text: str) -> dict[str, object]:

@@ -17,7 +17,7 @@ from thinkback.errors import RuleFileError, SettingError
 from thinkback.settings.editing import edit
 from thinkback.settings.files import parse_settings, read_toml
 from thinkback.settings.registry import DEFAULT, KEYS, Value
-from thinkback.settings.values import flatten, shorten
+from thinkback.settings.values import flatten, quote
 
 Kind: TypeAlias = Literal["model", "failover", "round-robin"]
 
@@ -65,7 +65,7 @@ def parse_profile(file: str, text: str) -> Profile:
             raise _fault(file, key, "it cannot be set in a profile")
     kind = said.get("kind", "model")
     if kind not in KINDS:
-        raise _fault(file, "kind", f"it cannot be {shorten(kind)} (allowed: {', '.join(KINDS)})")
+        raise _fault(file, "kind", f"it cannot be {quote(kind)} (allowed: {', '.join(KINDS)})")
     place: dict[str, Any] = {key: _word(file, key, said[key]) for key in PLACE if key in said}
     if kind == "model":
         if "targets" in said:

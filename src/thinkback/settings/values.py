@@ -6,6 +6,7 @@ Must not: know who said them; that is in ``layers``.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 
 from thinkback.errors import SettingError
@@ -14,6 +15,8 @@ from thinkback.settings.registry import DEFAULT, KEYS, LARGEST, Key, Value
 
 BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 SHOWN = 60
+LONGEST_SHOWN = 20
+_LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 
 
 def find(name: str) -> Key:
@@ -37,8 +40,8 @@ def parse(name: str, raw: object) -> Value:
     value = DEFAULT if raw == DEFAULT else PARSERS[key.type](key, raw)
     if value is None:
         raise SettingError(
-            f"{name} cannot be {shorten(raw)} (allowed: {', '.join(key.allowed)})",
-            details={"key": name, "value": raw, "allowed": key.allowed},
+            f"{name} cannot be {quote(raw)} (allowed: {', '.join(key.allowed)})",
+            details={"key": name, "value": raw if is_plain(raw) else quote(raw), "allowed": key.allowed},
         )
     return value
 
@@ -69,8 +72,29 @@ def flatten(table: Mapping[str, object], path: str = "") -> Iterator[tuple[str, 
             yield name, value
 
 
+def quote(raw: object) -> str:
+    """A refused value as error texts show it: as it is where it is plain, else by its kind and size."""
+    if is_plain(raw):
+        return shorten(raw)
+    if isinstance(raw, str):
+        return f"a text of {len(raw)} characters (not shown: it may be a secret)"
+    return f"a value of type {type(raw).__name__}"
+
+
+def is_plain(raw: object) -> bool:
+    """Whether a value is shown in errors: a number, or a short text that cannot be a key or token.
+
+    A person who pastes a key into the wrong place must not find it in a terminal's history or in a bug report.
+    """
+    if isinstance(raw, str):
+        return len(raw) <= LONGEST_SHOWN and not (_LETTER.search(raw) and _DIGIT.search(raw))
+    if isinstance(raw, list | tuple):
+        return all(map(is_plain, raw))
+    return raw is None or isinstance(raw, bool | int | float)
+
+
 def shorten(raw: object) -> str:
-    """``raw`` as it is quoted in an error text: strings in quotation marks, long ones cut."""
+    """The ``repr`` of ``raw`` for an error text, cut where it is long."""
     try:
         text = repr(raw)
     except ValueError:  # an integer of more digits than the interpreter prints

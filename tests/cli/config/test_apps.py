@@ -60,6 +60,17 @@ def test_run_uses_an_app(own: Command, referee: Referee) -> None:
     assert 2 == len(referee.requests)
 
 
+def test_the_endpoint_of_an_app_holds_beside_a_base_url(command: Command) -> None:
+    """``--base-url`` alone is another address of the app's endpoint, whose dialect the request speaks."""
+    place = command.config / "apps"
+    place.mkdir(parents=True)
+    (place / "deep.toml").write_text('endpoint = "anthropic"\nmodel = "claude-opus-4-6"\n')
+
+    done = command("run", "--app", "deep", "--base-url", "http://127.0.0.1:9/v1", "--dry-run", "--json", "Hello?")
+
+    assert (0, "http://127.0.0.1:9/v1/messages") == (done.code, done.json["url"])
+
+
 def test_an_unknown_app_stores_nothing(own: Command) -> None:
     """The error comes before a session is made."""
     done = own("run", "--app", "tutr", *PLACE, "http://127.0.0.1:9", "Hello?")

@@ -91,3 +91,55 @@ def test_a_file_that_cannot_be_read_is_left_alone(command: Command) -> None:
     done = command("settings", "set", "reasoning.keepLast", "3")
     assert (2, True) == (done.code, "settings.toml, line 2" in done.err)
     assert "[reasoning]\neffort = \n" == (command.config / "settings.toml").read_text()
+
+
+BAD = '[reasoning]\neffort = "sk-live-0123456789abcdef"\nefort = "low"\nkeepLast = 2\n'
+
+
+@pytest.mark.parametrize("line", [(), ("get", "reasoning.keepLast"), ("set", "reasoning.keepLast", "2")])
+def test_commands_that_repair_a_file_run_on_a_bad_one(command: Command, line: tuple[str, ...]) -> None:
+    """A bad entry is reported once, by its key, without a value that may be a secret; the others hold."""
+    command.config.mkdir()
+    (command.config / "settings.toml").write_text(BAD)
+
+    done = command("settings", *line)
+
+    assert (0, True) == (done.code, "2" in done.out)
+    assert "sk-live" not in done.out + done.err
+    if line[:1] != ("get",):
+        assert "reasoning.effort: cannot be a text of 24 characters" in done.err
+        assert "`thinkback settings unset reasoning.efort` takes it out" in done.err
+
+
+def test_a_bad_value_is_replaced_and_a_misspelt_key_taken_out(command: Command) -> None:
+    """``settings set`` over a bad value works; ``settings unset`` takes out what is no setting."""
+    command.config.mkdir()
+    (command.config / "settings.toml").write_text(BAD)
+
+    assert 0 == command("settings", "set", "reasoning.effort", "low").code
+    done = command("settings", "unset", "reasoning.efort")
+
+    assert (0, "") == (done.code, done.err)
+    assert '[reasoning]\neffort = "low"\nkeepLast = 2\n' == (command.config / "settings.toml").read_text()
+
+
+def test_a_request_is_refused_with_the_command_that_repairs(command: Command) -> None:
+    """What the file means cannot be guessed: no request goes out, the key is named once, and the remedy is named."""
+    command.config.mkdir()
+    (command.config / "settings.toml").write_text(BAD)
+
+    done = command("run", "Hi", "--dry-run", "--endpoint", "deepseek", "--model", "deepseek-v4-pro")
+
+    assert 2 == done.code
+    assert 1 == done.err.splitlines()[0].count("reasoning.effort")
+    assert "thinkback settings unset reasoning.effort" in done.err
+    assert "sk-live" not in done.err
+
+
+def test_a_table_s_name_with_a_plain_value_is_repaired(command: Command) -> None:
+    """``reasoning = 5`` is no group of settings; setting one of the group puts the table in its place."""
+    command.config.mkdir()
+    (command.config / "settings.toml").write_text("reasoning = 5\n")
+
+    assert 0 == command("settings", "set", "reasoning.effort", "low").code
+    assert '[reasoning]\neffort = "low"\n' == (command.config / "settings.toml").read_text().lstrip()

@@ -60,7 +60,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
         place = place_of(store, known, store.commits(known.id) if known else (), place, profile)
         reader = _reader()
         if not (reader.is_live or known):
-            check_place(placed(place, app))
+            check_place(placed(place, app, store.rulebook))
         found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
         unused = nullcontext() if session or known else fresh.kept_if_used(store.log, found.id)
         with (

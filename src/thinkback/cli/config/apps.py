@@ -14,6 +14,7 @@ from thinkback.cli.options import Place, json_option
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
+    from thinkback.rules import Rulebook
     from thinkback.session.apps import Listed
     from thinkback.session.session import Session
     from thinkback.settings.apps import App
@@ -60,14 +61,14 @@ def app_of(info: SessionInfo | None, place: Place) -> str:
     return "" if info is None or is_said else info.settings.get("session.app", "")
 
 
-def placed(place: Place, app: str) -> Place:
+def placed(place: Place, app: str, book: Rulebook) -> Place:
     """``place`` with the endpoint and the first model of ``app`` where nothing is said; without an app as it is."""
     if not app:
         return place
     from thinkback.session import apps
 
     found = apps.find(app)
-    endpoint = place.endpoint or ("" if place.base_url else found.endpoint)
+    endpoint = apps.endpoint_at(found, place.endpoint, place.base_url, book)
     return place._replace(endpoint=endpoint, model=place.model or found.default_model)
 
 

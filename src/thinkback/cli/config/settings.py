@@ -6,7 +6,7 @@ The file is changed where it is asked for, and nowhere else: its comments stay.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +15,7 @@ from thinkback.cli import terminal
 from thinkback.cli.options import db_option, existing_log, json_option
 
 if TYPE_CHECKING:
+    from thinkback.errors import RuleFileError
     from thinkback.settings import Found, Value
 
 
@@ -84,11 +85,12 @@ def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
 def set_command(key: str, value: str) -> None:
     """Set KEY to VALUE in the user's settings file."""
     from thinkback.session.config import user_settings
-    from thinkback.settings import Layers
+    from thinkback.settings import Layers, find
 
     parsed = Layers().set("user", key, value).entries[0].value
-    path = user_settings.change({key: parsed})
+    path = user_settings.change({find(key).name: parsed})
     terminal.out(f"{key} = {shown(parsed)} in {path}")
+    _tell_faults(user_settings.read()[1])
 
 
 @settings_command.command("unset")
@@ -96,21 +98,28 @@ def set_command(key: str, value: str) -> None:
 def unset_command(key: str) -> None:
     """Take KEY out of the user's settings file."""
     from thinkback.session.config import user_settings
-    from thinkback.settings import find
 
-    name = find(key).name
-    path = user_settings.change({name: None})
-    terminal.out(f"{name} is not set in {path}")
+    path = user_settings.unset(key)
+    terminal.out(f"{key} is not set in {path}")
+    _tell_faults(user_settings.read()[1])
+
+
+def _tell_faults(faults: Sequence[RuleFileError]) -> None:
+    """Report the entries of the settings file that do not hold, and how to take them out."""
+    for fault in faults:
+        terminal.complain(f"{fault.message}\n  - `thinkback settings unset {fault.details['key']}` takes it out")
 
 
 def _found(endpoint: str, session: str, db: str) -> dict[str, Found]:
     """Per key the value in force and its layer."""
     from thinkback.rules import load_rulebook
     from thinkback.session import config
-    from thinkback.settings import KEYS, Layers, parse_user_file
+    from thinkback.session.config import user_settings
+    from thinkback.settings import KEYS, Layers
 
-    file = config.user_settings_file()
-    layers = Layers().replace("user", parse_user_file(*file) if file else {})
+    values, faults = user_settings.read()
+    _tell_faults(faults)
+    layers = Layers().replace("user", values)
     if session:
         with existing_log(db) as store:
             layers = store.session(store.find(session).name).layers

@@ -1,24 +1,49 @@
-"""Changes to the user's settings file; whatever else stands in it stays as it is."""
+"""The user's settings file for commands: read as far as it holds, and changed.
+
+Whatever else stands in the file stays as it is, also where it is wrong: a bad entry must not stop the commands that
+repair it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from thinkback.errors import ThinkbackError
+from thinkback.errors import RuleFileError, ThinkbackError
 from thinkback.session import config
-from thinkback.settings import Value, parse_user_file
+from thinkback.settings import Value, find
 from thinkback.settings.editing import edit
+from thinkback.settings.files import read_toml, split_settings
+from thinkback.settings.values import flatten
+
+
+def read() -> tuple[dict[str, Value], list[RuleFileError]]:
+    """The settings in the file that hold, and an error for each entry that does not.
+
+    Raises ``RuleFileError`` for a file that is not valid TOML.
+    """
+    file = config.user_settings_file()
+    return split_settings(file[0], read_toml(*file)) if file else ({}, [])
+
+
+def unset(key: str) -> Path:
+    """Take ``key`` out, whatever the file says for it; a name that is no setting must stand in the file.
+
+    Raises as ``change``, and ``SettingError`` for a name that is neither a setting nor in the file.
+    """
+    file = config.user_settings_file()
+    written = [name for name, _ in flatten(read_toml(*file))] if file else []
+    return change({key if key in written else find(key).name: None})
 
 
 def change(changes: Mapping[str, Value | None]) -> Path:
     """Set each key, or take it out where it is ``None``; returns the file, which is made if it is not there.
 
-    Raises ``RuleFileError`` for a file that cannot be read, ``ThinkbackError`` for one that cannot be written.
+    Raises ``RuleFileError`` for a file that is not valid TOML, ``ThinkbackError`` for one that cannot be written.
     """
     path = config.config_dir() / "settings.toml"
     name, text = config.user_settings_file() or (str(path), "")
-    parse_user_file(name, text)
+    read_toml(name, text)
     changed = edit(text, changes)
     if changed == text:
         return path

@@ -13,7 +13,7 @@ from thinkback.errors import NotFoundError, RuleFileError, SettingError
 from thinkback.rules.urls import normalise_url
 from thinkback.session import config
 from thinkback.session.config import user_settings
-from thinkback.settings import KEYS, parse_user_file
+from thinkback.settings import KEYS
 from thinkback.settings.profiles import PLACE, Profile, combine, is_name, names_in, parse_profile, render
 
 SETTING = "session.profile"
@@ -83,8 +83,8 @@ def delete(name: str) -> None:
 
 def defaults() -> tuple[str, ...]:
     """The names that the user's settings file says."""
-    file = config.user_settings_file()
-    return names_in(str(parse_user_file(*file).get(SETTING, ""))) if file is not None else ()
+    values, _ = user_settings.read()
+    return names_in(str(values.get(SETTING, "")))
 
 
 def make_default(names: Sequence[str]) -> Path:
