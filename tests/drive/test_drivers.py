@@ -9,18 +9,40 @@ from typing import Any
 
 import pytest
 
-from thinkback.drive.agenda import Agenda
+from thinkback.drive.agenda import Agenda, answer
 from thinkback.drive.asynchronous import AsyncDriver
 from thinkback.drive.http import AsyncHttpx2Transport, Httpx2Transport, Timeouts
 from thinkback.drive.line import Line
 from thinkback.drive.sync import SyncDriver
 from thinkback.drive.threads import in_thread
 from thinkback.drive.tools import python_tool
+from thinkback.errors import SettingError
 from thinkback.model.blocks import ToolCall
+from thinkback.model.commits import Compaction
 from thinkback.model.deltas import TextDelta
 from thinkback.stores import open_store
 from thinkback.turn import events
-from thinkback.turn.plan import History
+from thinkback.turn.permissions import Verdict
+from thinkback.turn.plan import History, Plan
+
+
+class House:
+    """A host whose next place cannot be found."""
+
+    def build(self) -> Plan:
+        raise SettingError("no plan")
+
+    def review(self, subject: Plan | Compaction) -> str:
+        return "not now"
+
+    def permit(self, call: ToolCall) -> Verdict:
+        return Verdict("deny")
+
+    def next_place(self, reason: str) -> str:
+        return f"away from {reason}"
+
+
+HOST = House()
 
 
 class Script:
@@ -39,7 +61,9 @@ class Script:
 
 def sync_driver(turn: Any, *tools: Any) -> SyncDriver:
     known = {tool.tool.name: tool for tool in map(python_tool, tools)}
-    return SyncDriver(turn, History(), Line(open_store(":memory:"), "s", "main"), Httpx2Transport(), known, Timeouts())
+    return SyncDriver(
+        turn, HOST, History(), Line(open_store(":memory:"), "s", "main"), Httpx2Transport(), known, Timeouts()
+    )
 
 
 def test_lost_command_is_an_error_and_no_deadlock() -> None:
@@ -52,6 +76,7 @@ def test_lost_command_is_an_error_and_no_deadlock() -> None:
             turn: Any = Script()
             driver = AsyncDriver(
                 turn,
+                HOST,
                 History(),
                 Line(open_store(":memory:"), "s", "main"),
                 AsyncHttpx2Transport(),
@@ -65,6 +90,37 @@ def test_lost_command_is_an_error_and_no_deadlock() -> None:
             assert ("interrupted", False) == (driver.outcome and driver.outcome.state, driver.is_running)
 
     asyncio.run(run())
+
+
+def test_a_host_answers_or_fails() -> None:
+    """Whatever it raises is an event; the turn decides what comes of it."""
+    call = ToolCall("c", "look", "{}")
+    assert events.Permitted("1", Verdict("deny"), 7) == answer(HOST, events.Permit("1", call), 7)
+    assert events.Reviewed("2", "not now", 7) == answer(HOST, events.Review("2", Compaction("deterministic")), 7)
+    assert events.PlaceChosen("3", "away from here", 7) == answer(HOST, events.NextPlace("3", "here"), 7)
+    failed = answer(HOST, events.BuildRequest("4"), 7)
+    assert isinstance(failed, events.Failed)
+    assert ("4", "no plan") == (failed.id, str(failed.error))
+
+
+def test_either_driver_answers_the_questions_of_a_turn() -> None:
+    """In order, each with an event of its own."""
+    asked = (events.BuildRequest("1"), events.NextPlace("2", "here"), events.Review("3", Compaction("deterministic")))
+    done = events.Done(events.Outcome("completed", (), None))
+    turns: list[Any] = [Script(*asked, done), Script(*asked, done)]
+    list(sync_driver(turns[0]).run())
+
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            line = Line(open_store(":memory:"), "s", "main")
+            async for _ in AsyncDriver(
+                turns[1], HOST, History(), line, AsyncHttpx2Transport(), {}, Timeouts(), executor
+            ).run():
+                pass
+
+    asyncio.run(run())
+    for turn in turns:
+        assert [events.Began, events.Failed, events.PlaceChosen, events.Reviewed] == [type(told) for told in turn.told]
 
 
 def test_cancel_is_performed_by_leaving() -> None:

@@ -5,7 +5,9 @@
     Playbook("Why?") >> begins << keeps("user") << sends >> answers(said("42")) << keeps(...) << ends("completed")
 
 A playbook is strict: a command that the script does not expect fails it where it comes up. What is only shown
-(deltas) is not expected but collected in ``shown``.
+(deltas) is not expected but collected in ``shown``. Questions to the host (the next request, a call's permission, the
+next place, a hook's word) are answered at once by the functions that the playbook was made with; with ``scripted`` they
+are expected and answered like anything else.
 """
 
 from __future__ import annotations
@@ -19,15 +21,25 @@ from typing import Any, TypeAlias
 import msgspec
 
 from thinkback.log.seal import seal
-from thinkback.model.blocks import ToolResult
-from thinkback.model.commits import Commit, Draft, Head, Message, PermissionDecision, Repair, Step, TurnEnded
+from thinkback.model.blocks import ToolCall, ToolResult
+from thinkback.model.commits import (
+    Commit,
+    Compaction,
+    Draft,
+    Head,
+    Message,
+    PermissionDecision,
+    Repair,
+    Step,
+    TurnEnded,
+)
 from thinkback.model.deltas import Delta, Status
 from thinkback.model.rule import Auth, Endpoint, ModelInfo, Rule
 from thinkback.model.target import Settings, Target
 from thinkback.turn import events
 from thinkback.turn.ask import Ask
 from thinkback.turn.machine import Turn
-from thinkback.turn.permissions import PermissionAnswer
+from thinkback.turn.permissions import PermissionAnswer, Verdict
 from thinkback.turn.plan import History, Plan
 
 Telling: TypeAlias = Callable[["Playbook"], Iterable[events.Event]]
@@ -73,8 +85,16 @@ class Playbook:
         at: Target | None = None,
         params: dict[str, Any] | None = None,
         plan: Callable[[], Plan] | None = None,
+        permit: Callable[[ToolCall], Verdict] = lambda call: Verdict("allow"),
+        sends: Callable[[Plan], object] = lambda plan: None,
+        refuses: Callable[[Compaction], str] = lambda found: "",
+        fail_over: Callable[[str], str] = lambda reason: "",
+        scripted: bool = False,
         **ask: Any,
     ) -> None:
+        self._host = (plan or self._plan, permit, sends, refuses, fail_over)
+        self.scripted = scripted
+        self.question: events.Question | None = None
         self.history = history or History(commits_of(log))
         self.at = at or target()
         self.params = {"stream": True} if params is None else params
@@ -89,7 +109,7 @@ class Playbook:
         self._now = count(NOW)
         ids = count(1)
         message = Message(prompt) if prompt is not None else None
-        asked = Ask(plan=plan or self._plan, message=message, **ask)
+        asked = Ask(message=message, **ask)
         self.turn = Turn(self.history, asked, lambda: f"id-{next(ids)}", lambda: 0.5)
 
     def _plan(self) -> Plan:
@@ -120,8 +140,29 @@ class Playbook:
         for command in self.turn.on(event):
             if isinstance(command, events.Emit):
                 self.shown.append(command.delta)
+            elif isinstance(command, events.Question) and not self.scripted:
+                self.tell(self.answer(command))
             else:
                 self._queue.append(command)
+
+    def answer(self, question: events.Question) -> events.Event:
+        """What the host says: ``Failed`` where it raises."""
+        plan, permit, sends, refuses, fail_over = self._host
+        try:
+            match question:
+                case events.BuildRequest():
+                    return events.Built(question.id, plan(), self.now)
+                case events.Review(subject=subject):
+                    if isinstance(subject, Compaction):
+                        return events.Reviewed(question.id, refuses(subject), self.now)
+                    sends(subject)
+                    return events.Reviewed(question.id, "", self.now)
+                case events.Permit():
+                    return events.Permitted(question.id, permit(question.call), self.now)
+                case events.NextPlace():
+                    return events.PlaceChosen(question.id, fail_over(question.reason), self.now)
+        except Exception as error:
+            return events.Failed(question.id, error, self.now)
 
     def nothing(self) -> Playbook:
         """The turn asks for nothing (more)."""
@@ -263,6 +304,17 @@ def asks(name: str) -> Expecting:
     return expect
 
 
+def questions(kind: type[events.Question]) -> Expecting:
+    """The host is asked; only where the playbook is ``scripted``."""
+
+    def expect(play: Playbook, command: events.Command) -> None:
+        assert isinstance(command, events.Question), command
+        assert isinstance(command, kind), command
+        play.question = command
+
+    return expect
+
+
 # -- what it is told ---------------------------------------------------------------------------------------------------
 
 
@@ -342,6 +394,22 @@ def says(allow: bool, note: str = "", always: bool = False) -> Telling:
     def tell(play: Playbook) -> list[events.Event]:
         assert play.asked is not None
         return [events.Answered(play.asked.id, PermissionAnswer(allow, always, note), play.now)]
+
+    return tell
+
+
+def replies(play: Playbook) -> list[events.Event]:
+    """The host answers the last question."""
+    assert play.question is not None
+    return [play.answer(play.question)]
+
+
+def fails(error: Exception) -> Telling:
+    """The host cannot answer the last question."""
+
+    def tell(play: Playbook) -> list[events.Event]:
+        assert play.question is not None
+        return [events.Failed(play.question.id, error, play.now)]
 
     return tell
 

@@ -46,6 +46,8 @@ def played(cases: list[Case], same_ids: bool) -> tuple[Playbook, list[str]]:
     while queue:
         command = queue.popleft()
         match command:
+            case events.BuildRequest() | events.Review() | events.Permit():
+                queue += play.turn.on(play.answer(command))
             case events.Append(id=id, step=step):
                 happened += [f"stored {draft.kind}" for draft in step.drafts]
                 queue += play.turn.on(events.Appended(id, tuple(seal(step, play.history.head)), NOW))

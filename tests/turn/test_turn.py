@@ -51,7 +51,7 @@ def test_answered_question_is_completed() -> None:
     play = Playbook("Why?") >> begins << keeps("user") << sends
     play >> answers(thought("Hm."), word("42"), chunk("stop")) << keeps(ANSWER) << ends("completed")
     assert [("user", "Why?")] == play.texts
-    assert [ReasoningDelta("Hm.", 0, "id-2"), TextDelta("42", 1, "id-2")] == play.shown[1:]
+    assert [ReasoningDelta("Hm.", 0, play.waiting), TextDelta("42", 1, play.waiting)] == play.shown[1:]
     assert ["user", "request", "response", "reasoning", "assistant", "turn_ended"] == play.kinds
 
 
@@ -359,7 +359,7 @@ def test_calls_and_their_response_are_tied() -> None:
     """Every block of a response names it, its request too."""
     play = Playbook() >> begins << keeps("user") << sends >> answers(thought("Hm."), call("a", "look"), chunk("stop"))
     play << keeps(CALLS) << ends(None)
-    assert {"id-2"} == {commit.response for commit in play.history.commits[1:]}
+    assert {play.waiting} == {commit.response for commit in play.history.commits[1:]}
     assert [-1, -1, 0, 1] == [commit.index for commit in play.history.commits[1:]]
 
 

@@ -1,14 +1,56 @@
-"""What a turn still wants done: the queue that both drivers work off."""
+"""What a turn still wants done: the queue that every driver works off, and the host that answers its questions."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, assert_never
 
+from thinkback.model.blocks import ToolCall
+from thinkback.model.commits import Compaction
 from thinkback.model.deltas import Delta
 from thinkback.turn import events
 from thinkback.turn.machine import Turn
+from thinkback.turn.permissions import Verdict
+from thinkback.turn.plan import Plan
+
+
+class TurnHost(Protocol):
+    """The side of a turn that knows settings, files and hooks. The turn gets what a method raises as ``Failed``."""
+
+    def build(self) -> Plan:
+        """The next request."""
+        ...
+
+    def review(self, subject: Plan | Compaction) -> str:
+        """Let hooks see a request or a checkpoint; why the checkpoint must not be made, else nothing."""
+        ...
+
+    def permit(self, call: ToolCall) -> Verdict:
+        """Whether a call may run."""
+        ...
+
+    def next_place(self, reason: str) -> str:
+        """Go on to the next place; its name, or nothing where there is none."""
+        ...
+
+
+def answer(host: TurnHost, question: events.Question, now: int) -> events.Event:
+    """The host's answer to ``question``."""
+    try:
+        match question:
+            case events.BuildRequest():
+                return events.Built(question.id, host.build(), now)
+            case events.Review():
+                return events.Reviewed(question.id, host.review(question.subject), now)
+            case events.Permit():
+                return events.Permitted(question.id, host.permit(question.call), now)
+            case events.NextPlace():
+                return events.PlaceChosen(question.id, host.next_place(question.reason), now)
+            case _:
+                assert_never(question)
+    except Exception as error:  # files, settings and foreign hooks: whatever they raise is the turn's to end with
+        return events.Failed(question.id, error, now)
 
 
 class Watch(Protocol):

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import TypeVar, assert_never
 
-from thinkback.drive.agenda import Agenda, Watch
+from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer
 from thinkback.drive.approval import Approval, failed, is_coroutine, read
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.line import Line
@@ -39,6 +39,7 @@ class AsyncDriver:
     def __init__(
         self,
         turn: Turn,
+        host: TurnHost,
         history: History,
         line: Line,
         transport: AsyncTransport,
@@ -49,6 +50,7 @@ class AsyncDriver:
         watch: Watch | None = None,
     ) -> None:
         self._agenda = Agenda(turn, watch)
+        self._host = host
         self._history = history
         self._line = line
         self._transport = transport
@@ -106,6 +108,9 @@ class AsyncDriver:
             match command:
                 case None:
                     await self._wait_for_tool()
+                case events.BuildRequest() | events.Review() | events.Permit() | events.NextPlace():
+                    agenda.done()
+                    agenda.tell(answer(self._host, command, now()))
                 case events.Append():
                     await to_the_end(self._append(command))
                 case events.Emit():

@@ -9,8 +9,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from typing import assert_never
 
-from thinkback.drive.agenda import Agenda, Watch
-from thinkback.drive.approval import Approval, answer
+from thinkback.drive import approval as asking
+from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer
+from thinkback.drive.approval import Approval
 from thinkback.drive.http import Timeouts, Transport
 from thinkback.drive.line import Line
 from thinkback.drive.stopping import Stop
@@ -46,6 +47,7 @@ class SyncDriver:
     def __init__(
         self,
         turn: Turn,
+        host: TurnHost,
         history: History,
         line: Line,
         transport: Transport,
@@ -55,6 +57,7 @@ class SyncDriver:
         watch: Watch | None = None,
     ) -> None:
         self._agenda = Agenda(turn, watch)
+        self._host = host
         self._history = history
         self._line = line
         self._transport = transport
@@ -100,6 +103,9 @@ class SyncDriver:
             match command:
                 case None:
                     self._wait_for_tool()
+                case events.BuildRequest() | events.Review() | events.Permit() | events.NextPlace():
+                    agenda.done()
+                    agenda.tell(answer(self._host, command, now()))
                 case events.Append():
                     self._append(command)
                 case events.Emit():
@@ -143,7 +149,7 @@ class SyncDriver:
 
     def _ask(self, command: events.AskPerson) -> None:
         assert self._approval is not None  # a turn asks only where it was told that somebody is there
-        answered = answer(self._approval, command.request)
+        answered = asking.answer(self._approval, command.request)
         self._agenda.tell(events.Answered(command.id, answered, now()))
 
     def _wait_for_tool(self) -> None:

@@ -117,17 +117,18 @@ class AsyncReplyStream:
             from thinkback.session.history.summarising import before_turn_async
 
             told = await before_turn_async(session, self._options)
-        turn, permitting = asking.turn_of(session, self._message, self._options)
+        turn, host = asking.turn_of(session, self._message, self._options)
         transport = place.transport or AsyncHttpx2Transport(place.proxy, place.verify)
         self._driver = AsyncDriver(
             turn,
+            host,
             session._history,
             session._line,
             transport,
-            permitting.functions,
+            host.permitting.functions,
             self._options.timeouts or place.timeouts,
             session._store.executor,
-            permitting.approval,
+            host.permitting.approval,
             asking.watch_of(session, self._message, self._options),
         )
         session._last_turn.enter(self, self._driver)

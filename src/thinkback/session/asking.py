@@ -1,5 +1,5 @@
 """From a session and what a caller wants to a turn that can be driven: checks before anything is stored, the ask, the
-tools, the driver.
+host that answers its questions, the driver.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from thinkback.drive.sync import SyncDriver
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ToolDefinitionError, Veto
 from thinkback.log.compaction import is_empty
+from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Compaction, Message
 from thinkback.session import apps, requests
 from thinkback.session.agents.permitting import Permitting
@@ -26,6 +27,8 @@ from thinkback.turn.ask import Ask
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator
 from thinkback.turn.machine import Turn
+from thinkback.turn.permissions import Verdict
+from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
@@ -51,13 +54,40 @@ def preflight(session: Session, options: Options, said: Message | None = None) -
     return place.authenticator(rulebook)
 
 
-def ask_for(session: Session, message: Message | None, options: Options) -> tuple[Ask, Permitting]:
-    """What the turn is asked to do, and the functions that it may run, under their permissions."""
+class Host:
+    """The session's side of one turn: a ``drive.agenda.TurnHost`` that reads the settings as they are when asked."""
+
+    def __init__(self, session: Session, options: Options, permitting: Permitting) -> None:
+        self._session = session
+        self._options = options
+        self.permitting = permitting
+
+    def build(self) -> Plan:
+        """The next request, where the session's profiles lead to now."""
+        return following.planned(self._session, self._options)
+
+    def review(self, subject: Plan | Compaction) -> str:
+        """``pre_send`` for a request, ``pre_compact`` for a checkpoint."""
+        if isinstance(subject, Compaction):
+            return refusal(self._session, subject)
+        self._session._line.hooks.run("pre_send", subject)
+        return ""
+
+    def permit(self, call: ToolCall) -> Verdict:
+        """By the permissions as they are now."""
+        return self.permitting.permit(call)
+
+    def next_place(self, reason: str) -> str:
+        """The next target of the session's profile."""
+        return following.fail_over(self._session, reason)
+
+
+def ask_for(session: Session, message: Message | None, options: Options) -> tuple[Ask, Host]:
+    """What the turn is asked to do, and its host, with the functions that it may run."""
     functions = runnable(session, options)
     options = apps.completed(session, options)
     permitting = Permitting(session, options, functions)
     ask = Ask(
-        plan=lambda: following.planned(session, options),
         message=message,
         system=options.system,
         tools=requests.stamped(options.tools, session.target.endpoint.dialect),
@@ -65,13 +95,9 @@ def ask_for(session: Session, message: Message | None, options: Options) -> tupl
         max_steps=options.max_steps or session._effective(options.settings).max_steps or MAX_STEPS,
         max_retries=options.max_retries,
         keep_text=_keeps_text(session, options),
-        sends=lambda plan: session._line.hooks.run("pre_send", plan),
-        refuses=lambda found: refusal(session, found),
-        fail_over=lambda reason: following.fail_over(session, reason),
-        permit=permitting.permit,
         asks=options.approve is not None,
     )
-    return ask, permitting
+    return ask, Host(session, options, permitting)
 
 
 def runnable(session: Session, options: Options) -> dict[str, PythonTool]:
@@ -91,21 +117,22 @@ def answer(session: Session, results: Mapping[str, str], options: Options) -> No
     session._append(drafts)
 
 
-def turn_of(session: Session, message: Message | None, options: Options) -> tuple[Turn, Permitting]:
-    """The turn, and the functions that it may run, under their permissions."""
+def turn_of(session: Session, message: Message | None, options: Options) -> tuple[Turn, Host]:
+    """The turn, and its host, with the functions that it may run."""
     following.begin(session, is_new=message is not None)
-    ask, permitting = ask_for(session, message, options)
+    ask, host = ask_for(session, message, options)
     if options.tools is not None:
         session._functions = options.functions
     session._call = options
-    return Turn(session._history, ask, new_id, random), permitting
+    return Turn(session._history, ask, new_id, random), host
 
 
 def driver_of(session: Session, message: Message | None, options: Options) -> SyncDriver:
     """The driver of a turn that begins now, once a turn that was abandoned is ended."""
     session._last_turn.settle()
     session._refresh()
-    turn, permitting = turn_of(session, message, options)
+    turn, host = turn_of(session, message, options)
+    permitting = host.permitting
     for name, function in permitting.functions.items():
         if function.is_async:
             raise ToolDefinitionError(
@@ -118,7 +145,7 @@ def driver_of(session: Session, message: Message | None, options: Options) -> Sy
     timeouts = options.timeouts or place.timeouts
     watch = watch_of(session, message, options)
     functions, approval = permitting.functions, permitting.approval
-    return SyncDriver(turn, session._history, session._line, transport, functions, timeouts, approval, watch)
+    return SyncDriver(turn, host, session._history, session._line, transport, functions, timeouts, approval, watch)
 
 
 def watch_of(session: Session, message: Message | None, options: Options) -> Watch | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
-from thinkback.drive.agenda import Agenda
+import msgspec
+
+from thinkback.drive.agenda import Agenda, answer
 from thinkback.drive.sync import now
 from thinkback.errors import ProviderError, ThinkbackError
 from thinkback.model import canonical
-from thinkback.model.blocks import Origin
-from thinkback.model.commits import Commit, Draft, Message, Tools
+from thinkback.model.blocks import Origin, ToolCall
+from thinkback.model.commits import Commit, Compaction, Draft, Message, Tools
 from thinkback.session import adopt, apps, asking, requests
 from thinkback.session.fresh import new_id
 from thinkback.session.planning import plan_of
@@ -19,6 +21,7 @@ from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import reply_of
 from thinkback.turn import dialects, events, failures, orphans, pressure
 from thinkback.turn.machine import Turn
+from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import Plan
 from thinkback.turn.retry import asked_for, is_retryable
 
@@ -155,15 +158,8 @@ class _Ingest:
     def __init__(self, session: Session, planned: Planned) -> None:
         self._session = session
         self._planned = planned
-        ask, _ = asking.ask_for(session, None, planned.options)
-        ask.plan, ask.runnable, ask.system, ask.tools, ask.max_retries = (
-            lambda: planned.plan,
-            frozenset(),
-            None,
-            None,
-            0,
-        )
-        ask.fail_over = lambda reason: ""
+        ask, self._host = asking.ask_for(session, None, planned.options)
+        ask = msgspec.structs.replace(ask, runnable=frozenset(), system=None, tools=None, max_retries=0)
         self._agenda = Agenda(Turn(session._history, ask, new_id, lambda: 0.0))
         self._sent = ""
         self._refused = ""
@@ -207,6 +203,8 @@ class _Ingest:
         agenda.tell(event)
         while (command := agenda.first()) is not None:
             match command:
+                case events.BuildRequest() | events.Review() | events.Permit() | events.NextPlace():
+                    agenda.tell(answer(self, command, now()))
                 case events.Send():
                     self._sent = self._sent or command.id
                 case events.Append():
@@ -216,6 +214,22 @@ class _Ingest:
                 case _:
                     pass
             agenda.done()
+
+    def build(self) -> Plan:
+        """The request that was sent: the turn begins behind it."""
+        return self._planned.plan
+
+    def review(self, subject: Plan | Compaction) -> str:
+        """As for any turn of the session."""
+        return self._host.review(subject)
+
+    def permit(self, call: ToolCall) -> Verdict:
+        """As for any turn of the session."""
+        return self._host.permit(call)
+
+    def next_place(self, reason: str) -> str:
+        """The program sends elsewhere, or not."""
+        return ""
 
     def _append(self, command: events.Append) -> None:
         session = self._session

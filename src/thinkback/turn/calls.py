@@ -16,7 +16,7 @@ from thinkback.model.commits import Draft, Effect, PermissionDecision
 from thinkback.model.deltas import Status
 from thinkback.turn import orphans
 from thinkback.turn.ask import Ask
-from thinkback.turn.events import AskPerson, Command, Emit, RunTool, ToolDone
+from thinkback.turn.events import AskPerson, Command, Emit, Permit, RunTool, ToolDone
 from thinkback.turn.failures import reason_of
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest, Verdict, always
@@ -39,6 +39,7 @@ class Calls:
         self._callers: set[str] = set()
         self._waiting: set[str] = set()
         self._undecided: list[str] = []
+        self._verdicts: dict[str, Verdict] = {}
         self._results: dict[str, tuple[Draft, ...]] = {}
         self._effects: dict[str, Effect] = {}
         self._question: tuple[str, Verdict] | None = None
@@ -87,10 +88,26 @@ class Calls:
 
     # -- whether they may run --------------------------------------------------------------------------------------
 
+    def permits(self) -> list[Command]:
+        """What is asked of the settings now: a verdict on each call that is not decided yet."""
+        self._verdicts = {}
+        return [Permit(id, self._open[id].call) for id in self._undecided]
+
+    def is_permit(self, id: str) -> bool:
+        """Whether a verdict on the call ``id`` is waited for."""
+        return id in self._undecided and id not in self._verdicts
+
+    def permitted(self, id: str, verdict: Verdict | Exception) -> bool:
+        """Take the verdict on a call, or why there is none; returns whether it was the last one that is waited for."""
+        if not self.is_permit(id):
+            return False
+        self._verdicts[id] = self._checked(self._open[id].call, verdict)
+        return len(self._verdicts) == len(self._undecided)
+
     def decide(self) -> None:
-        """Go on deciding, up to the next call that a person is to decide, or to one that is denied."""
+        """Apply the verdicts, up to the next call that a person is to decide, or to one that is denied."""
         self._question = None
-        verdicts = {id: self._verdict(self._open[id].call) for id in self._undecided}
+        verdicts = {id: self._verdicts[id] for id in self._undecided}
         for id, verdict in verdicts.items():
             if verdict.action == "deny":
                 self._deny(id, verdict)
@@ -114,18 +131,17 @@ class Calls:
         """Take a person's word; ``False`` where nobody asked for it."""
         if self._question is None or self._question[0] != id:
             return False
-        verdict = self._question[1]
+        verdict, self._question = self._question[1], None
         if answer.allow:
             self._decided(id, verdict, answer)
         else:
             self._deny(id, verdict, answer)
         return True
 
-    def _verdict(self, call: ToolCall) -> Verdict:
-        try:
-            verdict = self._ask.permit(call)
-        except Exception as error:  # it reads files and settings: what cannot be read allows nothing
-            return Verdict("deny", by="mode", reason=f"the permissions could not be read: {reason_of(error)}")
+    def _checked(self, call: ToolCall, verdict: Verdict | Exception) -> Verdict:
+        """``verdict``, tightened where nobody is there to be asked, or the call leaked; what failed allows nothing."""
+        if isinstance(verdict, Exception):
+            return Verdict("deny", by="mode", reason=f"the permissions could not be read: {reason_of(verdict)}")
         if verdict.action == "allow" and is_leaked(call):
             verdict = msgspec.structs.replace(verdict, action="ask", by="mode", reason=LEAKED)
         if verdict.action == "ask" and not self._ask.asks:
@@ -140,7 +156,6 @@ class Calls:
         self._record(id, verdict, answer)
 
     def _deny(self, id: str, verdict: Verdict, answer: PermissionAnswer | None = None) -> None:
-        self._question = None
         call = self._open[id].call
         said = f"denied by a person: {answer.note}".rstrip(": ") if answer else f"denied: {verdict.reason}"
         self._told[id] = f"This call was not run: it was {said}."

@@ -9,11 +9,47 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 from thinkback.model.blocks import ToolCall
-from thinkback.model.commits import Commit, Draft, Step, TurnState
+from thinkback.model.commits import Commit, Compaction, Draft, Step, TurnState
 from thinkback.model.deltas import Delta
-from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
+from thinkback.turn.permissions import PermissionAnswer, PermissionRequest, Verdict
 from thinkback.turn.plan import Plan
 from thinkback.wire.result import ReadResult
+
+
+class BuildRequest(NamedTuple):
+    """Build the next request from the settings as they are now; answer with ``Built`` or ``Failed``."""
+
+    id: str
+
+
+class Review(NamedTuple):
+    """Let the program's hooks see a request before it is sent, or a checkpoint before it is stored.
+
+    Answer with ``Reviewed``, or with ``Failed``, which ends the turn.
+    """
+
+    id: str
+    subject: Plan | Compaction
+
+
+class Permit(NamedTuple):
+    """Decide whether ``call`` may run, from the settings as they are now; answer with ``Permitted``.
+
+    Answer with ``Failed`` where the permissions cannot be read: the call is denied then.
+    """
+
+    id: str
+    call: ToolCall
+
+
+class NextPlace(NamedTuple):
+    """The place of the last request did not answer, for ``reason``: choose the next one. It must come to an end.
+
+    Answer with ``PlaceChosen`` or ``Failed``.
+    """
+
+    id: str
+    reason: str
 
 
 class Send(NamedTuple):
@@ -83,7 +119,10 @@ class Done(NamedTuple):
     outcome: Outcome
 
 
-Command: TypeAlias = Send | Cancel | Append | RunTool | AskPerson | Timer | Emit | Done
+Question: TypeAlias = BuildRequest | Review | Permit | NextPlace
+"""What the turn asks of its host: each has one answer, or ``Failed``."""
+
+Command: TypeAlias = Question | Send | Cancel | Append | RunTool | AskPerson | Timer | Emit | Done
 
 
 Phase: TypeAlias = Literal["network", "connect", "first_byte", "idle", "total"]
@@ -92,6 +131,46 @@ Phase: TypeAlias = Literal["network", "connect", "first_byte", "idle", "total"]
 class Began(NamedTuple):
     """Start."""
 
+    now: int
+
+
+class Built(NamedTuple):
+    """The next request."""
+
+    id: str
+    plan: Plan
+    now: int
+
+
+class Reviewed(NamedTuple):
+    """The hooks have seen it. ``refusal`` is why a checkpoint must not be made; empty: it may."""
+
+    id: str
+    refusal: str
+    now: int
+
+
+class Permitted(NamedTuple):
+    """What settings and rules decide about a call."""
+
+    id: str
+    verdict: Verdict
+    now: int
+
+
+class PlaceChosen(NamedTuple):
+    """Requests go to ``place`` from now on; empty: there is no other one."""
+
+    id: str
+    place: str
+    now: int
+
+
+class Failed(NamedTuple):
+    """A question could not be answered: reading files, planning or a hook raised ``error``."""
+
+    id: str
+    error: Exception
     now: int
 
 
@@ -179,4 +258,8 @@ class Interrupt(NamedTuple):
     now: int
 
 
-Event: TypeAlias = Began | Head | Bytes | Closed | NetError | Appended | ToolDone | Answered | Fired | Interrupt
+Answer: TypeAlias = Built | Reviewed | Permitted | PlaceChosen | Failed
+
+Event: TypeAlias = (
+    Began | Answer | Head | Bytes | Closed | NetError | Appended | ToolDone | Answered | Fired | Interrupt
+)

@@ -30,6 +30,8 @@ from thinkback.turn.events import (
     Append,
     Appended,
     Began,
+    BuildRequest,
+    Built,
     Bytes,
     Cancel,
     Closed,
@@ -37,11 +39,17 @@ from thinkback.turn.events import (
     Done,
     Emit,
     Event,
+    Failed,
     Fired,
     Head,
     Interrupt,
     NetError,
+    NextPlace,
     Outcome,
+    Permitted,
+    PlaceChosen,
+    Review,
+    Reviewed,
     Send,
     Timer,
     ToolDone,
@@ -55,9 +63,6 @@ from thinkback.turn.repair import next_repair
 from thinkback.turn.reports import report_of
 from thinkback.turn.retry import backoff, is_retryable
 from thinkback.wire.result import ReadResult
-
-# A provider's error body larger than this is cut; error texts are short.
-_ERROR_BODY_LIMIT = 65_536
 
 
 class Turn:
@@ -77,9 +82,10 @@ class Turn:
         self._awaited = ""
         self._unrecorded = False
         self._responses: list[tuple[ReadResult, tuple[Commit, ...]]] = []
-        # What is open: calls, appends.
+        # What is open: calls, appends, and the question about the next request (its id, and how an answer goes on).
         self._calls = Calls(ask, ids)
         self._pending: dict[str, Callable[[Appended], list[Command]]] = {}
+        self._question: tuple[str, Callable[[str, int], list[Command]]] | None = None
         self._interrupted = False
         self._warned: set[str] = set()
         self._ended = False
@@ -102,6 +108,12 @@ class Turn:
                 return self._on_tool_done(event)
             case Answered():
                 return self._on_answered(event)
+            case Permitted():
+                return self._decide_calls(event.now) if self._calls.permitted(event.id, event.verdict) else []
+            case Failed() if self._calls.is_permit(event.id):
+                return self._decide_calls(event.now) if self._calls.permitted(event.id, event.error) else []
+            case Built() | Reviewed() | PlaceChosen() | Failed():
+                return self._on_answer(event)
             case Interrupt():
                 return self._on_interrupt(event.now)
             case Head() | Bytes() | Closed() | NetError() | Fired():
@@ -121,7 +133,7 @@ class Turn:
             case NetError():
                 return self._on_net_error(event)
             case Fired():
-                return self._send(event.now)
+                return self._build(event.now)
             case _:
                 assert_never(event)
 
@@ -136,26 +148,64 @@ class Turn:
         return self._append(drafts, now, lambda done: self._go_on(done.now))
 
     def _go_on(self, now: int) -> list[Command]:
-        """Run the calls that an earlier turn left open, else send."""
+        """Run the calls that an earlier turn left open, else send a request."""
         waiting = orphans.open_calls(self._history.commits) if self._ask.message is None else []
-        return self._run_calls(waiting, now) if waiting and self._ask.runnable else self._send(now)
+        return self._run_calls(waiting, now) if waiting and self._ask.runnable else self._build(now)
 
-    def _send(self, now: int) -> list[Command]:
+    def _build(self, now: int) -> list[Command]:
+        """Have the next request built, to send it."""
         if self._interrupted:
             return self._end("interrupted", now)
-        try:
-            plan = self._plan = self._ask.plan()
-            room = self._compact(pressure.automatic(self._history, plan), now)
-            if not room:
-                self._ask.sends(plan)
-        except Exception as error:  # the plan reads files and settings: whatever it raises ends the turn
-            return self._end("failed", now, error)
-        warning = self._warning(plan)
-        if room:
-            return warning + room
+        return self._inquire(BuildRequest(self._ids()), lambda _, at: self._on_built(at))
+
+    def _on_built(self, now: int) -> list[Command]:
+        """Make room first where the context is full, else send the request once the hooks have seen it."""
+        plan = self._built
+        return [
+            *self._warning(plan),
+            *self._compact(pressure.automatic(self._history, plan), now, otherwise=self._review),
+        ]
+
+    def _review(self, now: int) -> list[Command]:
+        return self._inquire(Review(self._ids(), self._built), lambda _, at: self._send())
+
+    def _send(self) -> list[Command]:
+        plan = self._built
         self._awaited = self._ids()
         self._last, self._unrecorded = Exchange(plan, self._awaited), True
-        return [*warning, Emit(Status("sending", plan.target.model)), Send(self._awaited, plan)]
+        return [Emit(Status("sending", plan.target.model)), Send(self._awaited, plan)]
+
+    @property
+    def _built(self) -> Plan:
+        assert self._plan is not None
+        return self._plan
+
+    # -- questions to the host -------------------------------------------------------------------------------------
+
+    def _inquire(
+        self, question: BuildRequest | Review | NextPlace, then: Callable[[str, int], list[Command]]
+    ) -> list[Command]:
+        """Ask the host; ``then`` gets the text of its answer, and the time. One such question is open at most."""
+        self._question = question.id, then
+        return [question]
+
+    def _on_answer(self, event: Built | Reviewed | PlaceChosen | Failed) -> list[Command]:
+        """The answer to the open question; one that comes after an interrupt is ignored."""
+        if self._question is None or event.id != self._question[0]:
+            return []
+        (_, then), self._question = self._question, None
+        match event:
+            case Built():
+                self._plan = event.plan
+                return then("", event.now)
+            case Reviewed():
+                return then(event.refusal, event.now)
+            case PlaceChosen():
+                return then(event.place, event.now)
+            case Failed():
+                return self._end("failed", event.now, event.error)
+            case _:
+                assert_never(event)
 
     # -- the context fills up --------------------------------------------------------------------------------------
 
@@ -170,20 +220,27 @@ class Turn:
         self._warned.update(status.state for status in new)
         return [Emit(status) for status in new]
 
-    def _compact(self, found: Compaction | None, now: int) -> list[Command]:
-        """Store a checkpoint and build the request again; nothing where there is none, or the caller refuses it."""
-        if found is None or self._ask.refuses(found):
-            return []
-        told: list[Command] = [Emit(Status("compacting", pressure.told(found)))]
-        return told + self._append(
-            [*self._record(), Draft("compaction", found)], now, lambda done: self._send(done.now)
-        )
+    def _compact(self, found: Compaction | None, now: int, otherwise: Callable[[int], list[Command]]) -> list[Command]:
+        """Store a checkpoint and build the request again; ``otherwise`` where there is none, or the hooks refuse it."""
+        if found is None:
+            return otherwise(now)
 
-    def _make_room(self, failure: Failure, now: int) -> list[Command]:
-        """Send less, where the provider said that it was too much; nothing where that cannot be done."""
+        def reviewed(refusal: str, at: int) -> list[Command]:
+            if refusal:
+                return otherwise(at)
+            told: list[Command] = [Emit(Status("compacting", pressure.told(found)))]
+            return told + self._append(
+                [*self._record(), Draft("compaction", found)], at, lambda done: self._build(done.now)
+            )
+
+        return self._inquire(Review(self._ids(), found), reviewed)
+
+    def _make_room(self, failure: Failure, now: int, otherwise: Callable[[int], list[Command]]) -> list[Command]:
+        """Send less, where the provider said that it was too much; ``otherwise`` where that cannot be done."""
         if not is_overflow(failure):
-            return []
-        return self._compact(pressure.after_refusal(self._history, self._sent.plan, failure.message), now)
+            return otherwise(now)
+        found = pressure.after_refusal(self._history, self._sent.plan, failure.message)
+        return self._compact(found, now, otherwise)
 
     # -- the response ----------------------------------------------------------------------------------------------
 
@@ -215,11 +272,12 @@ class Turn:
 
     def _after_overflow(self, result: ReadResult, failure: Failure, state: TurnState, done: Appended) -> list[Command]:
         """A response that only says that the context is full."""
-        room = self._make_room(failure, done.now)
-        if room:
-            return room
-        self._responses.append((result, done.commits))
-        return self._end(state, done.now, failures.broken_off(result, state))
+
+        def stands(at: int) -> list[Command]:
+            self._responses.append((result, done.commits))
+            return self._end(state, at, failures.broken_off(result, state))
+
+        return self._make_room(failure, done.now, stands)
 
     def _after_response(self, result: ReadResult, state: TurnState | None, why: str, done: Appended) -> list[Command]:
         self._responses.append((result, done.commits))
@@ -230,30 +288,40 @@ class Turn:
         calls = [OpenCall(block, self._sent.response) for block in result.blocks if isinstance(block, ToolCall)]
         # A response that only pauses is sent back as it is, and the model goes on.
         passes = self._sent.plan.leaked_calls == "pass"
-        return self._run_calls(calls, done.now, leaked=not passes) if calls else self._send(done.now)
+        return self._run_calls(calls, done.now, leaked=not passes) if calls else self._build(done.now)
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
     def _run_calls(self, calls: Iterable[OpenCall], now: int, *, leaked: bool = True) -> list[Command]:
         self._calls.take(calls, {tool.name for tool in self._history.tools}, asks=leaked)
-        return self._decide_calls(now)
+        return self._permit_calls(now)
 
-    def _decide_calls(self, now: int) -> list[Command]:
-        """Store what was decided of the calls, ask a person about the next one, or run them when all are decided."""
-        calls = self._calls
+    def _permit_calls(self, now: int) -> list[Command]:
+        """Ask the settings about the calls that are not decided; a call that a person denied ends the turn."""
         if self._interrupted:
             return self._end_interrupted_tools(now)
+        return ([] if self._calls.denied else self._calls.permits()) or self._decide_calls(now)
+
+    def _decide_calls(self, now: int) -> list[Command]:
+        """Every verdict is there: store what was decided of the calls."""
+        calls = self._calls
         if not calls.denied:
             calls.decide()
         if calls.denied:
             return self._end_with(calls.not_run(), "denied", calls.denied, now)
         decided = calls.pending()
         if decided:
-            return self._append(decided, now, lambda done: self._decide_calls(done.now))
-        return calls.question() or calls.start() or self._finish(None, None)
+            return self._append(decided, now, lambda done: self._start_calls(done.now))
+        return self._start_calls(now)
+
+    def _start_calls(self, now: int) -> list[Command]:
+        """Ask a person about the next call, or run them when all are decided."""
+        if self._interrupted:
+            return self._end_interrupted_tools(now)
+        return self._calls.question() or self._calls.start() or self._finish(None, None)
 
     def _on_answered(self, event: Answered) -> list[Command]:
-        return self._decide_calls(event.now) if self._calls.answer(event.id, event.answer) else []
+        return self._permit_calls(event.now) if self._calls.answer(event.id, event.answer) else []
 
     def _on_tool_done(self, event: ToolDone) -> list[Command]:
         done = self._calls.done(event)
@@ -276,7 +344,7 @@ class Turn:
             return self._finish(None, None)
         if self._calls.stalled:
             return self._end_with([], "stalled", self._calls.stalled, done.now)
-        return self._send(done.now)
+        return self._build(done.now)
 
     # -- failures --------------------------------------------------------------------------------------------------
 
@@ -284,30 +352,35 @@ class Turn:
         """A status that says no: repair it if it is about reasoning, wait and send again if that may help, else end."""
         self._awaited = ""
         failure = self._sent.refusal()
-        room = self._make_room(failure, now)
-        if room:
-            return room
+        return self._make_room(failure, now, lambda at: self._mend(failure, at))
+
+    def _mend(self, failure: Failure, now: int) -> list[Command]:
         repair = next_repair(self._sent.plan, failure, self._history.commits)
         if repair is not None:
             told: list[Command] = [Emit(Status("repairing", failure.message))]
             return told + self._append(
-                [*self._record(), Draft("repair", repair)], now, lambda done: self._send(done.now)
+                [*self._record(), Draft("repair", repair)], now, lambda done: self._build(done.now)
             )
-        if is_retryable(failure.status):
-            reason = f"HTTP {failure.status}: {failure.message}"
-            again = self._fail_over(reason, now) or self._wait(reason, now)
-            if again:
-                return again
-        return self._end("failed", now, failures.refused(failure, self._sent.plan))
 
-    def _fail_over(self, reason: str, now: int) -> list[Command]:
-        """Send to the next place; nothing where the caller knows none."""
-        place = self._ask.fail_over(reason)
-        if not place:
-            return []
-        self._awaited, self._retries = "", 0
-        told: list[Command] = [Emit(Status("failing_over", f"{place}; {reason}"))]
-        return told + self._append(self._record(), now, lambda done: self._send(done.now))
+        def stands(at: int) -> list[Command]:
+            return self._end("failed", at, failures.refused(failure, self._sent.plan))
+
+        if not is_retryable(failure.status):
+            return stands(now)
+        reason = f"HTTP {failure.status}: {failure.message}"
+        return self._fail_over(reason, now, lambda at: self._wait(reason, at) or stands(at))
+
+    def _fail_over(self, reason: str, now: int, otherwise: Callable[[int], list[Command]]) -> list[Command]:
+        """Send to the next place; ``otherwise`` where there is none."""
+
+        def chosen(place: str, at: int) -> list[Command]:
+            if not place:
+                return otherwise(at)
+            self._retries = 0
+            told: list[Command] = [Emit(Status("failing_over", f"{place}; {reason}"))]
+            return told + self._append(self._record(), at, lambda done: self._build(done.now))
+
+        return self._inquire(NextPlace(self._ids(), reason), chosen)
 
     def _wait(self, reason: str, now: int) -> list[Command]:
         """Send again in a while; nothing where that was done often enough, or is not worth the time."""
@@ -325,11 +398,15 @@ class Turn:
             return self._on_refusal(event.now)
         timed_out = event.phase != "network"
         if not self._sent.has_begun:
-            again = self._fail_over(event.message, event.now)
-            if not again and not event.permanent and event.phase != "total":
-                again = self._wait(event.message, event.now)
+            self._awaited = ""
+            may_wait = not event.permanent and event.phase != "total"
             state: TurnState = "timed_out" if timed_out else "failed"
-            return again or self._end(state, event.now, failures.unreachable(event))
+
+            def stands(at: int) -> list[Command]:
+                again = self._wait(event.message, at) if may_wait else []
+                return again or self._end(state, at, failures.unreachable(event))
+
+            return self._fail_over(event.message, event.now, stands)
         kind = "timeout" if timed_out else "network"
         failure = Failure(event.message, type=kind, code=event.phase if timed_out else "")
         return self._store_response(failure, event.now, "timed_out" if timed_out else "partial_failed")
@@ -338,6 +415,7 @@ class Turn:
         if self._interrupted:
             return []
         self._interrupted = True
+        self._question = None
         if self._pending:
             return []
         if self._calls.is_open:

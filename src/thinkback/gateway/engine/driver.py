@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Protocol, assert_never
 
-from thinkback.drive.agenda import Agenda
+from thinkback.drive.agenda import Agenda, TurnHost, answer
 from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.sync import net_error, now
@@ -57,6 +57,7 @@ class Driver:
     def __init__(
         self,
         turn: Turn,
+        host: TurnHost,
         relay: Relay,
         transport: Callable[[Plan], AsyncTransport],
         timeouts: Timeouts,
@@ -67,6 +68,7 @@ class Driver:
         apart: Apart,
     ) -> None:
         self._agenda = Agenda(turn)
+        self._host = host
         self._relay = relay
         self._transport = transport
         self._timeouts = timeouts
@@ -104,6 +106,9 @@ class Driver:
             match command:
                 case None:
                     raise RuntimeError("the turn is not over and waits for nothing: a command or its answer was lost")
+                case events.BuildRequest() | events.Review() | events.Permit() | events.NextPlace():
+                    agenda.done()
+                    agenda.tell(answer(self._host, command, now()))
                 case events.Append():
                     await to_the_end(self._store(command))
                 case events.Emit():

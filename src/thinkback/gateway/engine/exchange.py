@@ -35,12 +35,14 @@ from thinkback.gateway.upstreams.breakers import is_of_the_place
 from thinkback.gateway.upstreams.routing import Choice
 from thinkback.log.protocol import Entry
 from thinkback.model import canonical
-from thinkback.model.commits import Commit, Step
+from thinkback.model.blocks import ToolCall
+from thinkback.model.commits import Commit, Compaction, Step
 from thinkback.session.fresh import new_id
 from thinkback.turn import events, exchange
 from thinkback.turn.ask import Ask
 from thinkback.turn.dialects import front
 from thinkback.turn.machine import Turn
+from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import Plan
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import counted_as, counts
@@ -139,17 +141,11 @@ class _Exchange:
             facts.model, self._incoming.grant, origins, facts.end_user, self._incoming.front
         )
         self._choice = choice
-        ask = Ask(
-            plan=self._plan,
-            max_steps=1,
-            max_retries=_RETRIES,
-            refuses=lambda found: "the client says what its context is",
-            fail_over=choice.fail_over,
-        )
-        self._turn = Turn(history, ask, new_id, random.random)
+        self._turn = Turn(history, Ask(max_steps=1, max_retries=_RETRIES), new_id, random.random)
         limits = self._config.timeouts
         driver = self._driver = Driver(
             self._turn,
+            self,
             self._relay,
             lambda plan: self._engine.transport(choice.current.place.proxy),
             Timeouts(limits.connect, limits.first_byte, limits.idle, limits.total),
@@ -161,7 +157,7 @@ class _Exchange:
         )
         await self._finish(await driver.run())
 
-    def _plan(self) -> Plan:
+    def build(self) -> Plan:
         """The next request, to where it goes now."""
         route, engine = self._choice.current, self._engine
         if not route.passes_stored and self._incoming.grant.key != OPEN.key:
@@ -173,12 +169,24 @@ class _Exchange:
         self._notes.attempts += 1
         return plan
 
+    def review(self, subject: Plan | Compaction) -> str:
+        """No hook sees a request, and no checkpoint is made."""
+        return "" if isinstance(subject, Plan) else "the client says what its context is"
+
+    def permit(self, call: ToolCall) -> Verdict:
+        """Calls are the client's: none is decided here."""
+        return Verdict("allow")
+
+    def next_place(self, reason: str) -> str:
+        """The next candidate of the model."""
+        return self._choice.fail_over(reason)
+
     async def _count(self) -> None:
         """The tokens that the request would have, estimated."""
         self._choice = self._engine.router.choose(
             self._asked.facts.model, self._incoming.grant, front=self._incoming.front
         )
-        body = canonical.encode({"input_tokens": self._plan().counts.effective})
+        body = canonical.encode({"input_tokens": self.build().counts.effective})
         await self._relay.document(200, body)
 
     async def _finish(self, outcome: events.Outcome) -> None:
