@@ -88,8 +88,10 @@ async def edited(command: Command, editor: Editor, *options: str, **environment:
     """``editor`` with ``thinkback acp`` behind it, initialized."""
     line = command.line("acp", *options)
     client: Any = editor
+    # An agent may take its time to end on a busy machine: the library would kill one that is just gone, and fail.
+    transport = {"limit": 10_000_000, "shutdown_timeout": 30.0}
     async with acp.spawn_agent_process(
-        client, *line, env={**command.environment, **environment}, transport_kwargs={"limit": 10_000_000}
+        client, *line, env={**command.environment, **environment}, transport_kwargs=transport
     ) as (agent, process):
         editor.agent, editor.process = agent, process
         files = editor.files is not None
