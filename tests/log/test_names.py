@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.log.build import Line
 from thinkback.errors import BranchError, NotFoundError
-from thinkback.log.names import Name, check_branch, parse, walk
+from thinkback.log.names import Name, Step, check_branch, parse, walk
+from thinkback.model.blocks import Text
+from thinkback.model.commits import Commit, Draft, Message, Tools
 
 
 @pytest.mark.parametrize(
@@ -15,18 +19,18 @@ from thinkback.log.names import Name, check_branch, parse, walk
         ("HEAD", Name("HEAD")),
         ("@", Name("HEAD")),
         ("", Name("HEAD")),
-        ("~2", Name("HEAD", 2)),
-        ("HEAD~", Name("HEAD", 1)),
-        ("HEAD^^", Name("HEAD", 2)),
-        ("main~3^~", Name("main", 5)),
+        ("~2", Name("HEAD", (Step("~", 2),))),
+        ("HEAD~", Name("HEAD", (Step("~", 1),))),
+        ("HEAD^^", Name("HEAD", (Step("^", 1), Step("^", 1)))),
+        ("main~3^5~", Name("main", (Step("~", 3), Step("^", 5), Step("~", 1)))),
         ("-", Name("-")),
-        ("-~1", Name("-", 1)),
+        ("-~1", Name("-", (Step("~", 1),))),
         ("feature/a-b", Name("feature/a-b")),
         ("4f2a", Name("4f2a")),
-        ("child:main~0", Name("child:main")),
-        ("@{1970-01-01T00:00:02}", Name("HEAD", 0, 2_000_000)),
-        ("main@{1970-01-02}~1", Name("main", 1, 86_400_000_000)),
-        ("main@{1970-01-01T01:00:00+01:00}", Name("main", 0, 0)),
+        ("child:main~0", Name("child:main", (Step("~", 0),))),
+        ("@{1970-01-01T00:00:02}", Name("HEAD", (), 2_000_000)),
+        ("main@{1970-01-02}^1", Name("main", (Step("^", 1),), 86_400_000_000)),
+        ("main@{1970-01-01T01:00:00+01:00}", Name("main", (), 0)),
         ("a\nb", Name("a\nb")),
     ],
 )
@@ -41,18 +45,43 @@ def test_a_time_that_is_none() -> None:
         parse("main@{yesterday}")
 
 
-def test_back_and_as_of() -> None:
-    """Steps along first parents; the last commit that was there at a time."""
+def back(text: str, commits: Sequence[Commit]) -> int:
+    """How many of ``commits`` the name leaves."""
+    return len(walk(commits, parse(text)))
+
+
+def test_commits_back_and_as_of() -> None:
+    """``^`` counts commits, along first parents; a time names the last commit that was there."""
     line = Line()
     for text in ("one", "two", "three"):
         line.user(text)
-    assert line.commits[1:] == [walk(line.commits, Name("HEAD", back))[-1] for back in (1, 0)]
-    assert line.commits[:2] == walk(line.commits, Name("HEAD", 0, 2))
-    assert line.commits[:1] == walk(line.commits, Name("HEAD", 1, 2))
-    with pytest.raises(NotFoundError, match="main has 3 of them"):
-        walk(line.commits, Name("main", 3))
-    with pytest.raises(NotFoundError, match="main has 0 of them by then"):
-        walk(line.commits, Name("main", 0, 0))
+    assert [2, 3, 1] == [back(name, line.commits) for name in ("^", "^0", "^^")]
+    assert line.commits[:2] == walk(line.commits, Name("HEAD", (), 2))
+    assert line.commits[:1] == walk(line.commits, Name("HEAD", (Step("^", 1),), 2))
+    with pytest.raises(NotFoundError, match="main has 3 commits, and 3 are to be left out"):
+        walk(line.commits, parse("main^3"))
+    with pytest.raises(NotFoundError, match="main has no commits by then"):
+        walk(line.commits, Name("main", (), 0))
+
+
+def test_questions_back() -> None:
+    """``~`` goes to where the line ended before a question, whatever came of it; system and tools come with theirs."""
+    line = Line()
+    line.add(Draft("system", Message("Be short.")), Draft("tools", Tools(())), Draft("user", Message("one")))
+    line.respond(Text("1"), ends="completed")
+    first = len(line.commits)
+    question = line.user("two")
+    line.respond(Text("2"), ends="completed")
+    line.add(Draft("user", Message("zwei"), edit=question.hash))
+    second = len(line.commits)
+    line.add(Draft("system", Message("Be long.")), Draft("user", Message("three")))
+
+    names = ("~0", "~", "~2", "~1~1", "~3", "^2~1")
+    assert [second + 2, second, first, first, 0, first] == [back(name, line.commits) for name in names]
+    with pytest.raises(NotFoundError, match="main has 3 questions, and 4 are to be left out"):
+        walk(line.commits, parse("main~4"))
+    with pytest.raises(NotFoundError, match="main has 1 questions by then"):
+        walk(line.commits, Name("main", (Step("~", 2),), 2))
 
 
 @pytest.mark.parametrize("name", ["", "HEAD", "@", "-", "-x", "a b", "a~1", "a^", "a:b", "a..b", "a@{1}", "a\tb"])

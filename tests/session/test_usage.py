@@ -100,7 +100,7 @@ def test_what_was_left_behind_was_used_all_the_same(session: Session, store: Ses
     session.commit("by hand")
     session.branches.merge("side")
     assert side == session.usage.total()
-    session.branches.reset("HEAD~1")
+    session.branches.reset("HEAD^1")
     assert side == session.usage.total() == store.usage().total
     assert side.use.reasoning == spent(session)
     again = store.session("chat", base_url="https://api.example.com/v1", model="m")

@@ -243,7 +243,7 @@ def history(session: Session, store: SessionStore) -> None:
     assert_type(session.why(), list[Decision])
     assert_type(session.why(said.hash), Explanation)
     assert_type(session.why(said.hash).reasoning, tuple[Commit, ...])
-    assert_type(session.diff("HEAD~1"), Diff)
+    assert_type(session.diff("HEAD^1"), Diff)
     session.pprint("table")
     session.pprint("loud")  # type: ignore[arg-type]
     session.on("reasoning", lambda commit: None)
@@ -252,7 +252,7 @@ def history(session: Session, store: SessionStore) -> None:
 def lines(session: Session) -> None:
     """Branches, merges, checkpoints and searches."""
     branches = session.branches
-    branches.branch("try", at="main~1", switch=True)
+    branches.branch("try", at="main^1", switch=True)
     result = branches.merge("main", "ours")
     assert_type(result, MergeResult)
     result.resolutions["hash"] = "theirs"

@@ -1,5 +1,6 @@
 """Names of commits as people write them: ``HEAD``, a branch, ``main~2``, ``HEAD^``, ``-``, the beginning of a hash,
-``main@{2026-11-21T10:00}``. Must not: look anything up; a name is taken apart here and a history walked.
+``main@{2026-11-21T10:00}``. ``~N`` counts questions, ``^N`` commits. Must not: look anything up; a name is parsed here
+and a history walked.
 """
 
 from __future__ import annotations
@@ -14,18 +15,25 @@ from thinkback.model.commits import Commit
 
 HEAD = "HEAD"
 PREVIOUS = "-"
-_NAME = re.compile(r"(?P<base>.*?)(?:@\{(?P<time>[^{}]*)\})?(?P<back>(?:~\d*|\^)*)", re.DOTALL)
-_STEP = re.compile(r"~(\d*)|\^")
+_NAME = re.compile(r"(?P<base>.*?)(?:@\{(?P<time>[^{}]*)\})?(?P<back>(?:[~^]\d*)*)", re.DOTALL)
+_STEP = re.compile(r"([~^])(\d*)")
 # What has a meaning of its own in a name, or would be taken for an option or a range.
 _RESERVED = re.compile(r"[\s~^:{}\x00-\x1f\x7f]|\.\.|@\{|^-|^@$|^HEAD$|^$")
 
 
+class Step(NamedTuple):
+    """``number`` of questions (``~``) or commits (``^``) towards the beginning."""
+
+    sign: str
+    number: int
+
+
 class Name(NamedTuple):
     """``base`` (``HEAD``, ``-``, a branch or the beginning of a hash), as of ``time`` (microseconds UTC), and from
-    there ``back`` commits towards the beginning."""
+    there ``steps`` towards the beginning, one after the other."""
 
     base: str
-    back: int = 0
+    steps: tuple[Step, ...] = ()
     time: int | None = None
 
 
@@ -34,8 +42,8 @@ def parse(text: str) -> Name:
     found = _NAME.fullmatch(text)
     assert found is not None
     base = found["base"] if found["base"] not in ("", "@") else HEAD
-    back = sum(int(step[1] or 1) if step[1] is not None else 1 for step in _STEP.finditer(found["back"]))
-    return Name(base, back, None if found["time"] is None else _time(found["time"]))
+    steps = tuple(Step(step[1], int(step[2] or 1)) for step in _STEP.finditer(found["back"]))
+    return Name(base, steps, None if found["time"] is None else _time(found["time"]))
 
 
 def _time(text: str) -> int:
@@ -52,19 +60,46 @@ def _time(text: str) -> int:
 def walk(history: Sequence[Commit], name: Name) -> Sequence[Commit]:
     """``history`` up to the commit that ``name`` means, where its base is the end of ``history``.
 
-    Raises ``NotFoundError`` where there is none.
+    A step over the first question may leave nothing. Raises ``NotFoundError`` where there is no such commit.
     """
     end = len(history)
     if name.time is not None:
         while end and history[end - 1].time > name.time:
             end -= 1
-    if end - name.back <= 0:
-        raise NotFoundError(
-            f"there is no such commit: {name.base} has {end} of them{' by then' if name.time is not None else ''}",
-            details={"name": name.base, "commits": end, "back": name.back},
-            next_actions=("check it with the log",),
-        )
-    return history[: end - name.back]
+    then = " by then" if name.time is not None else ""
+    if not end:
+        raise _missing(name, f"{name.base} has no commits{then}")
+    for step in name.steps:
+        if step.sign == "~":
+            end = _before_question(history, end, step.number, name, then)
+        elif end > step.number:
+            end -= step.number
+        else:
+            raise _missing(name, f"{name.base} has {end} commits{then}, and {step.number} are to be left out")
+    return history[:end]
+
+
+def _before_question(history: Sequence[Commit], end: int, count: int, name: Name, then: str) -> int:
+    """Where ``history`` ended before the question that is the ``count``-th from ``end`` was asked."""
+    left = count
+    while left and end:
+        end -= 1
+        if history[end].kind == "user" and not history[end].edit:
+            left -= 1
+    if left:
+        raise _missing(name, f"{name.base} has {count - left} questions{then}, and {count} are to be left out")
+    # System prompt and tools come with the question that they are first sent for.
+    while count and end and history[end - 1].kind in ("system", "tools"):
+        end -= 1
+    return end
+
+
+def _missing(name: Name, fact: str) -> NotFoundError:
+    return NotFoundError(
+        f"there is no such commit: {fact}",
+        details={"name": name.base},
+        next_actions=("count with `log`: ~N goes back over N questions, ^N over N commits",),
+    )
 
 
 def check_branch(name: str) -> str:

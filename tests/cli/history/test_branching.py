@@ -37,7 +37,7 @@ def done(outcome: Outcome) -> Outcome:
 
 def test_branches_are_made_switched_and_deleted(notes: Command) -> None:
     """A branch at a commit by name; the session goes on with the one it was switched to."""
-    done(notes("branch", "early", "main~1"))
+    done(notes("branch", "early", "main^1"))
     done(notes("switch", "early"))
     say(notes, "other")
     assert (["one", "other"], ["one", "two"]) == (texts(notes), texts(notes, "notes", "--branch", "main"))
@@ -53,14 +53,14 @@ def test_branches_are_made_switched_and_deleted(notes: Command) -> None:
 
 def test_a_commit_is_no_branch_to_switch_to(notes: Command) -> None:
     """It says how to make one; nothing moved."""
-    refused = notes("switch", "main~1")
-    assert (2, True) == (refused.code, "branch NAME main~1 --switch" in refused.err)
+    refused = notes("switch", "main^1")
+    assert (2, True) == (refused.code, "branch NAME main^1 --switch" in refused.err)
     assert ["one", "two"] == texts(notes)
 
 
 def test_a_reset_says_the_way_back(notes: Command) -> None:
     """The commits stay in the log."""
-    back = done(notes("reset", "HEAD~1")).err
+    back = done(notes("reset", "HEAD^1")).err
     assert ["one"] == texts(notes)
     assert "back: thinkback reset " in back
     done(notes("reset", back.split("reset ")[1].split()[0]))
@@ -69,7 +69,7 @@ def test_a_reset_says_the_way_back(notes: Command) -> None:
 
 def test_a_clean_merge(notes: Command) -> None:
     """Both only appended: nothing is asked."""
-    done(notes("branch", "side", "main~1", "--switch"))
+    done(notes("branch", "side", "main^1", "--switch"))
     say(notes, "three")
     done(notes("switch", "main"))
     merged = done(notes("merge", "side", "--json")).json
@@ -98,11 +98,11 @@ def test_a_conflict_is_told_and_resolved(notes: Command) -> None:
 
 def test_picking_and_rebasing(notes: Command) -> None:
     """Copies stand on the current branch; the old commits stay where they were."""
-    done(notes("branch", "side", "main~1", "--switch"))
+    done(notes("branch", "side", "main^1", "--switch"))
     three = say(notes, "three")
     done(notes("rebase", "main"))
     assert ["one", "two", "three"] == texts(notes)
-    done(notes("branch", "pick", "main~1", "--switch"))
+    done(notes("branch", "pick", "main^1", "--switch"))
     assert 1 == len(done(notes("cherry-pick", three, "--json")).json["commits"])
     assert ["one", "three"] == texts(notes)
     assert 2 == notes("cherry-pick", "ffffffff").code
@@ -110,7 +110,7 @@ def test_picking_and_rebasing(notes: Command) -> None:
 
 def test_forks_and_their_family(notes: Command) -> None:
     """A fork shares its beginning; the tree shows who comes from where, the timeline what happened."""
-    done(notes("fork", "main~1", "--name", "child", "--purpose", "try it"))
+    done(notes("fork", "main^1", "--name", "child", "--purpose", "try it"))
     with thinkback.open(notes.db) as store:
         store.session("child").commit("elsewhere")
     assert ["one", "elsewhere"] == texts(notes, "child")

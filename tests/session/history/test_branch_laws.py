@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ DEEDS: dict[str, Callable[[Session, int], None]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.* is inside a response")
 @given(st.lists(st.tuples(st.sampled_from(sorted(DEEDS)), st.integers(0, 200)), max_size=25))
 def test_nothing_that_was_stored_is_lost(done: list[Deed]) -> None:
     """Every hash ever seen leads to its commit and the history before it; branches end behind whole responses."""

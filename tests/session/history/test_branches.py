@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -82,17 +83,23 @@ def test_branches_part(store: SessionStore, session: Session) -> None:
 
 
 def test_a_branch_anywhere(session: Session) -> None:
-    """At a hash, its beginning, another branch, so many back; inside a response it is the response's end."""
+    """At a hash, its beginning, another branch, so many back; inside a response it is its end, and that is reported."""
     answer = turn(session, "more", "b")
     first = session.log()[0]
-    for at, expected in (
-        (first.hash[:10], ["q"]),
-        (answer.hash, ["q", "a", "more", "b"]),
-        ("HEAD~1", ["q", "a", "more", "b"]),
-        ("HEAD~3", ["q", "a", "more"]),
-        ("main~4", ["q", "a"]),
+    old = "~N goes back over N questions; it used to count commits, which is now"
+    for at, expected, notes in (
+        (first.hash[:10], ["q"], []),
+        (answer.hash, ["q", "a", "more", "b"], []),
+        ("HEAD^1", ["q", "a", "more", "b"], ["HEAD^1 is inside a response; using the end of that response"]),
+        ("HEAD^3", ["q", "a", "more"], []),
+        ("main^4", ["q", "a"], []),
+        ("main~1", ["q", "a"], [f"in main~1, {old} main^1"]),
+        ("~2", [], [f"in ~2, {old} ^2"]),
     ):
-        session.branches.branch("b", at, switch=True)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            session.branches.branch("b", at, switch=True)
+        assert notes == [str(each.message)[: len("".join(notes))] for each in told]
         assert expected == said(session)
         session.branches.switch("main")
         session.branches.delete("b", force=True)
@@ -101,7 +108,8 @@ def test_a_branch_anywhere(session: Session) -> None:
 def test_a_branch_before_a_commit_says_it_otherwise(session: Session) -> None:
     """Also before the first one, where it is empty; a commit of another line is refused, and nothing is made."""
     first, second = session.log()[0], turn(session, "r", "b")
-    session.branches.before(session.log()[2].hash, "other")
+    with pytest.warns(UserWarning, match="is inside a response"):
+        session.branches.before(session.log()[2].hash, "other")
     assert ["q", "a"] == said(session)
     session.branches.before(first.hash, "empty")
     turn(session, "s", "c")
@@ -147,10 +155,12 @@ def test_names_of_nothing(session: Session) -> None:
         switch("0" * 40)
     with pytest.raises(NotFoundError, match="before this one"):
         switch("-")
-    with pytest.raises(NotFoundError, match="main has 4 of them"):
-        switch("main~4")
+    with pytest.raises(NotFoundError, match="main has 4 commits, and 4 are to be left out"):
+        switch("main^4")
     with pytest.raises(NotFoundError, match="no session 'other'"):
         switch("other:main")
+    with pytest.raises(BranchError, match="there is nothing before main~1"), pytest.warns(UserWarning, match="~N"):
+        switch("main~1")
 
 
 def test_an_ambiguous_hash_lists_the_candidates(session: Session) -> None:
@@ -173,13 +183,13 @@ def test_a_branch_wins_over_a_hash(session: Session) -> None:
 
 def test_looking_at_a_commit(session: Session) -> None:
     """Reads work, appends say to branch; branching there goes on."""
-    session.branches.switch("HEAD~3")
+    session.branches.switch("HEAD^3")
     assert ("", ["q"]) == (session.branches.current, said(session))
     operations: list[Callable[[], Any]] = [
         lambda: session.commit("more"),
         lambda: session.branches.reset("main"),
         lambda: session.branches.merge("main"),
-        lambda: session.branches.cherry_pick("main~1"),
+        lambda: session.branches.cherry_pick("main^1"),
         lambda: session.branches.rebase("main"),
     ]
     for operation in operations:
@@ -204,7 +214,7 @@ def test_a_time(session: Session) -> None:
 def test_reset(session: Session) -> None:
     """The branch points elsewhere; what it leaves is found by its hash, until gc."""
     answer = turn(session, "more", "b")
-    session.branches.reset("HEAD~4")
+    session.branches.reset("HEAD^4")
     session.commit("another")
     assert ["q", "a", "another"] == said(session)
     session.branches.branch("back", answer.hash, switch=True)
@@ -217,8 +227,9 @@ def test_inside_a_response_that_no_branch_has(session: Session) -> None:
     """What was left behind is still whole, and can be gone on from."""
     answer = turn(session, "more", "b")
     header = next(c for c in session.log() if c.response == answer.response)
-    session.branches.reset("HEAD~4")
-    session.branches.branch("whole", header.hash, switch=True)
+    session.branches.reset("HEAD^4")
+    with pytest.warns(UserWarning, match="is inside a response"):
+        session.branches.branch("whole", header.hash, switch=True)
     assert ["q", "a", "more", "b"] == said(session)
 
 
@@ -264,7 +275,7 @@ def test_fork(store: SessionStore, session: Session) -> None:
     info = store.find("child")
     assert (session.id, session.id, "to try") == (info.family, info.parent, info.purpose)
     assert {"reasoning.effort": "low"} == store.find("chat").settings == info.settings
-    other = session.branches.fork(at="HEAD~3")
+    other = session.branches.fork(at="HEAD^3")
     assert (["q"], True) == (said(other), other.name.startswith("chat-"))
     with pytest.raises(BranchError, match="'child' already"):
         session.branches.fork("child")
@@ -274,7 +285,7 @@ def test_fork(store: SessionStore, session: Session) -> None:
 def test_a_fork_of_a_detached_session(session: Session) -> None:
     """Begins with what is looked at."""
     turn(session, "more", "b")
-    session.branches.switch("HEAD~4")
+    session.branches.switch("HEAD^4")
     assert ["q", "a"] == said(session.branches.fork("child"))
 
 
@@ -465,7 +476,7 @@ def test_hooks_see_what_a_merge_stores(session: Session) -> None:
 def test_cherry_pick(store: SessionStore, session: Session) -> None:
     """By any name; a response whole. The copies are returned."""
     parted(session)
-    made = session.branches.cherry_pick("try~1")
+    made = session.branches.cherry_pick("try^1")
     assert (["response", "assistant", "turn_ended"], ["q", "a", "here", "h", "t"]) == (
         [commit.kind for commit in made],
         said(session),
@@ -480,7 +491,7 @@ def test_cherry_pick(store: SessionStore, session: Session) -> None:
 def test_a_response_that_was_left_behind_is_picked(session: Session) -> None:
     """From a line that no branch holds any more."""
     answer = turn(session, "more", "b")
-    session.branches.reset("HEAD~4")
+    session.branches.reset("HEAD^4")
     session.branches.cherry_pick(answer.hash)
     assert ["q", "a", "b"] == said(session)
 

@@ -47,10 +47,10 @@ def test_reasoning_stays_out_unless_it_is_asked_for(session: Session) -> None:
 def test_as_of_then(session: Session) -> None:
     """At a commit by any name, or at a time: the edit came later."""
     before = session.log()[-2]
-    assert [("user", "What is 6 x 7?"), *NOW[1:]] == said(session, at="HEAD~1") == said(session, at=before.hash[:10])
+    assert [("user", "What is 6 x 7?"), *NOW[1:]] == said(session, at="HEAD^1") == said(session, at=before.hash[:10])
     assert [("user", "What is 6 x 7?"), *NOW[1:]] == said(session, at_time=before.time)
     assert [] == said(session, at_time="2001-01-01")
-    assert ("user", "What is 6 x 7?") == said(session, at="main~9")[0]
+    assert ("user", "What is 6 x 7?") == said(session, at="main^9")[0]
     with pytest.raises(NotFoundError):
         session.compile("ffffffff")
     with pytest.raises(ThinkbackError, match="no time"):

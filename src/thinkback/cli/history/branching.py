@@ -1,7 +1,7 @@
 """``branch switch fork reset merge cherry-pick rebase collapse``: the lines of a session, as git has them.
 
-A NAME of a commit is a branch, ``HEAD``, ``main~2``, ``-`` (the branch before), ``main@{2026-11-21T10:00}``, or the
-beginning of a hash.
+A NAME of a commit is a branch, ``HEAD``, ``main~2`` (before the second last question), ``main^2`` (without the last two
+commits), ``-`` (the branch before), ``main@{2026-11-21T10:00}``, or the beginning of a hash.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @session_option
 @db_option
 def compile_command(at: str, with_reasoning: bool, form: str, session: str, db: str, **given: Any) -> None:
-    """Print what the session says at the commit AT (a branch, HEAD~2, the beginning of a hash), or now.
+    """Print what the session says at the commit AT (a branch, HEAD~1, the beginning of a hash), or now.
 
     Edits, priorities and checkpoints count as they did then. Opaque values and verbatim objects stay away.
     """

@@ -105,6 +105,11 @@ class Branches:
         wanted = line.before if name == PREVIOUS else name
         branch = wanted if wanted in {one.name for one in self.list()} else ""
         looks_at = "" if branch else find(session, name).head.hash
+        if not branch and not looks_at:
+            raise BranchError(
+                f"there is nothing before {name}",
+                next_actions=("begin a new session, or make a branch there: branch(NAME, at)",),
+            )
         if branch:
             self._log.refs.switch(session.id, branch)
         if branch != line.branch:

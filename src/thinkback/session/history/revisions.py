@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +14,7 @@ from thinkback.log.names import HEAD, PREVIOUS, Name, parse, walk
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
+from thinkback.session.fresh import outside
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
@@ -45,7 +47,9 @@ def _find(session: Session, name: str, known: Sequence[Commit] | None) -> Found:
     """``known``: the session's own line as of now, where places are enough: then it is not read again."""
     wanted = parse(name)
     line, branch = _base(session, wanted, known)
-    if wanted.back or wanted.time is not None:
+    if wanted.steps or wanted.time is not None:
+        if any(step.sign == "~" for step in wanted.steps):
+            _explain(name)
         return Found(walk(line, wanted))
     return Found(line, branch)
 
@@ -64,12 +68,30 @@ def find_whole(session: Session, name: str) -> Found:
     for line in chain(own, lines_with(session, found.head)):
         commits = line[: end_of(line, found.head.seq) + 1]
         if not is_torn(commits):
+            _report_rounding(name, commits[len(found.commits) :])
             return Found(commits)
     raise BranchError(
         f"commit {found.head.hash[:12]} stands inside a response that is nowhere whole",
         details={"commit": found.head.hash},
         next_actions=("take the commit before that response",),
     )
+
+
+def _explain(name: str) -> None:
+    """Say what ``~`` means now, and what it meant: for one release."""
+    text = f"in {name}, ~N goes back over N questions; it used to count commits, which is now {name.replace('~', '^')}"
+    warnings.warn(text, stacklevel=outside())
+
+
+# What a response consists of; behind it come only its usage and the end of the turn.
+_BLOCKS = frozenset({"reasoning", "assistant", "tool_call", "media", "other"})
+
+
+def _report_rounding(name: str, more: Sequence[Commit]) -> None:
+    """Say that the place is ``more`` commits behind the named one, unless a block was named that is the last there."""
+    if more and (parse(name).steps or any(commit.kind in _BLOCKS for commit in more)):
+        text = f"{name} is inside a response; using the end of that response, {more[-1].hash[:12]}"
+        warnings.warn(text, stacklevel=outside())
 
 
 def lines_with(session: Session, head: Head) -> Iterator[Sequence[Commit]]:
