@@ -229,3 +229,10 @@ def test_a_server_as_text_holds_no_secret() -> None:
     given = {"T": "hidden"}
     assert "<Server files>" == repr(Server("files", (), given))
     assert "<Server at a url>" == repr(Server(url="https://me:hidden@host/?key=hidden", headers=given))
+
+
+def test_an_app_sets_request_fields() -> None:
+    """``temperature`` and ``max_tokens`` stand on top, as in other programs' app files; any other field in [params]."""
+    app = parse_app("a.toml", "temperature = 0.3\nmax_tokens = 800\n[params]\ntop_p = 0.9\n")
+    assert {"params.temperature": 0.3, "params.max_tokens": 800, "params.top_p": 0.9} == app.settings
+    assert {"params.temperature": "it is given twice"} == faults("temperature = 0.3\n[params]\ntemperature = 1\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import get_args
 
 import pytest
@@ -354,3 +355,41 @@ def test_an_app_may_ask_for_no_earlier_reasoning() -> None:
     """What its file says of sending it counts."""
     layers = Layers().set("app", "reasoning.includeInContext", False).carrying(3)
     assert not layers.effective({}).include_in_context
+
+
+def test_request_fields_of_the_layers_become_one_table() -> None:
+    """A stronger layer wins field by field, ``default`` takes a field out, and texts survive a store."""
+    layers = Layers().replace("app", {"params.temperature": 0.3, "params.stop": ["a", "b"], "params.seed": "7"})
+    layers = layers.replace("profile", {"params.thinking": {"type": "enabled"}, "params.seed": "default"})
+    layers = layers.set("session", "params.thinking.budget_tokens", "2048").set("session", "params.user", '"7"')
+
+    expected = {
+        "stop": ["a", "b"],
+        "temperature": 0.3,
+        "thinking": {"type": "enabled", "budget_tokens": 2048},
+        "user": "7",
+    }
+    assert expected == layers.params() == json.loads(layers.effective({}).params)
+    assert layers == Layers(tuple(e for e in layers.entries if e.layer != "session")).replace(
+        "session", layers.texts("session")
+    )
+    assert (*KEYS, "params.seed", "params.stop") == layers.keys[: len(KEYS) + 2]
+    assert (0.3, "app") == layers.origin("params.temperature")
+    assert (None, "built-in") == layers.origin("params.top_p")
+    assert (None, "profile") == layers.origin("params.seed")
+    assert frozenset() == layers.effective({}).explicit
+    assert snapshot(Settings()) == snapshot(Layers().set("call", "params.top_p", 1).effective({}))
+
+
+@pytest.mark.parametrize("raw", [None, float("nan"), {"a": {1, 2}}, "null"])
+def test_a_request_field_is_json(raw: object) -> None:
+    """What JSON cannot hold is refused, and so is ``null``: a field is left out by unsetting it."""
+    with pytest.raises(SettingError, match=r"params\.x cannot be .*any JSON value but null"):
+        Layers().set("session", "params.x", raw)
+
+
+@pytest.mark.parametrize("name", ["params", "params.", "params..x", "params.a b"])
+def test_a_request_field_has_a_name(name: str) -> None:
+    """The group alone, and parts that are empty or have spaces, name nothing."""
+    with pytest.raises(SettingError, match="there is no setting"):
+        Layers().set("session", name, 1)

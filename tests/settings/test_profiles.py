@@ -254,3 +254,14 @@ def flattened(text: str) -> list[str]:
             shown = str(found).lower() if isinstance(found, bool) else repr(found)
             lines.append(f'"{whole}" = {shown}' if at % 2 else f"{whole} = {shown}")
     return lines
+
+
+def test_a_profile_keeps_request_fields() -> None:
+    """Fields of any JSON type are written and read back, nested tables and dotted names alike."""
+    text = 'model = "m"\n[params]\ntemperature = 0.3\nstop = ["a", "b"]\n[params.thinking]\ntype = "enabled"\n'
+    profile = parse_profile(FILE, text)
+    fields = {"temperature": 0.3, "stop": ["a", "b"], "thinking": {"type": "enabled"}}
+    assert {f"params.{name}": value for name, value in fields.items()} == profile.settings
+    assert profile == parse_profile(FILE, render(profile)) == parse_profile(FILE, render(profile, text))
+    dotted = Profile(settings={"params.thinking.budget_tokens": 2048})
+    assert dotted == parse_profile(FILE, render(dotted))

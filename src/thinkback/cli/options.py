@@ -143,6 +143,15 @@ def chosen(store: SessionStore, name: str | None) -> SessionInfo:
     return sessions[0]
 
 
+def pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    """The ``KEY=VALUE`` of a repeatable option. Raises ``click.UsageError``."""
+    parts = [pair.partition("=") for pair in given]
+    for key, equals, value in parts:
+        if not key or not equals:
+            raise click.UsageError(f"{option} wants KEY=VALUE, got {key + equals + value!r}")
+    return [(key.strip(), value) for key, _, value in parts]
+
+
 def place_in(given: Mapping[str, str]) -> Place:
     """What the options of ``place_options`` say."""
     return Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])

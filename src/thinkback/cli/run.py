@@ -27,6 +27,7 @@ from thinkback.cli.options import (
     log_path,
     open_log,
     opened,
+    pairs,
     place_in,
     place_of,
     place_options,
@@ -316,14 +317,6 @@ def _prompt(prompt: str) -> str:
         byte = ord(text[error.start]) & 0xFF
         raise click.UsageError(f"{where} is not UTF-8: byte 0x{byte:02x} at character {error.start + 1}") from None
     return text
-
-
-def pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
-    parts = [pair.partition("=") for pair in given]
-    for key, equals, value in parts:
-        if not key or not equals:
-            raise click.UsageError(f"{option} wants KEY=VALUE, got {key + equals + value!r}")
-    return [(key.strip(), value) for key, _, value in parts]
 
 
 def _settings(given: Sequence[str]) -> Mapping[str, object]:

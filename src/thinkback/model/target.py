@@ -18,6 +18,7 @@ class Settings(msgspec.Struct, frozen=True):
     """Effective settings of one request. ``explicit`` names the keys a person set (anything above endpoint data).
 
     ``carry``: ``keep_last`` is what every app carries along, which a finished turn without reasoning empties.
+    ``params`` are the request fields that settings name, as a JSON object.
     """
 
     enabled: bool = True
@@ -59,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True):
     agents_depth: int = 1
     agents_parallel: int = 4
     agents_max_effort: str | None = None
+    params: str = ""
     explicit: frozenset[str] = frozenset()
 
 
@@ -174,6 +176,13 @@ def overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         inner = isinstance(value, dict) and any(isinstance(item, dict) for item in value.values())
         merged[key] = overlay(old, value) if inner and isinstance(old, dict) else value
     return merged
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    """``value`` at a dotted ``path``."""
+    for part in reversed(path.split(".")):
+        value = {part: value}
+    return dict(value)
 
 
 def without(params: dict[str, Any], path: str) -> dict[str, Any]:

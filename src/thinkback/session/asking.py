@@ -45,8 +45,9 @@ def preflight(session: Session, options: Options, said: Message | None = None) -
     options = apps.formed(session, options)
     place, rulebook = session._place, session._store.rulebook
     target = place.target(rulebook)
-    params = requests.native_params(target, options)
-    effective = within_budget(session, session._effective(options.settings), target, params).settings
+    wanted = session._effective(options.settings)
+    params = requests.native_params(target, options, wanted)
+    effective = within_budget(session, wanted, target, params).settings
     Resolver(effective, target, params)
     apps.check(session, effective, target)
     requests.check_message(said, target)

@@ -23,12 +23,13 @@ def plan_of(session: Session, options: Options, *, with_key: bool = False) -> Pl
     session._line.hooks.run("pre_compile", session._history.commits)
     place, book = session._place, session._store.rulebook
     target = place.target(book)
-    params = requests.native_params(target, options)
+    wanted = session._effective(options.settings)
+    params = requests.native_params(target, options, wanted)
     offered = requests.stamped(options.tools, target.endpoint.dialect)
-    settings, controls, told = within_budget(session, session._effective(options.settings), target, params)
+    settings, controls, told = within_budget(session, wanted, target, params)
     plan = session._history.plan(target, settings, offered, params)
     plan.settings, plan.budget = snapshot(settings), told
-    plan.controls += controls
+    plan.controls += (*requests.stored_params(target, wanted)[1], *controls)
     if target.endpoint.stream_path:
         plan.streams = options.stream
     headers = place.headers(book, streams=plan.streams)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import difflib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict
 
@@ -25,7 +26,8 @@ from thinkback.errors import (
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ToolResult, Unknown
 from thinkback.model.commits import Commit, Draft, Erased, Message, Request, Tool, surviving
-from thinkback.model.target import Basis, Target, merge
+from thinkback.model.plan import Control
+from thinkback.model.target import Basis, Settings, Target, merge
 from thinkback.session.place import Place as Place
 from thinkback.session.place import Rulebook as Rulebook
 from thinkback.settings import restore
@@ -34,6 +36,7 @@ from thinkback.turn.dialects import dialect
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.plan import REMARKS, History, Plan
 from thinkback.turn.reports import report_of
+from thinkback.turn.translation import parameters
 from thinkback.wire.result import WantedOptions
 
 Part: TypeAlias = Text | Media | Unknown
@@ -239,20 +242,47 @@ def stamped(tools: tuple[Tool, ...] | None, spoken: str) -> tuple[Tool, ...] | N
     )
 
 
-def native_params(target: Target, options: Options) -> dict[str, Any]:
-    """Native request fields: streaming, response format, then whatever the caller gave, which wins.
+# Request fields that every dialect has a name of its own for.
+_COMMON = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "presence_penalty", "frequency_penalty")
+
+
+def native_params(target: Target, options: Options, settings: Settings) -> dict[str, Any]:
+    """Native request fields: streaming, response format, those of the settings, then whatever the caller gave.
 
     Raises ``UnsupportedContent`` where the dialect cannot be asked for a schema, ``SettingError`` for a field that is
     said otherwise or that JSON cannot hold.
     """
-    _check_params(options.params, target)
+    stored, _ = stored_params(target, settings)
+    _check_params({**stored, **options.params}, target)
     schema, name = _schema(options.response_format)
     endpoint = target.endpoint
     wanted = WantedOptions(options.stream and not endpoint.stream_path, endpoint.stream_usage, schema, name)
     params = dialect(endpoint.dialect).options(wanted)
     if isinstance(options.response_format, Mapping):
         params["response_format"] = dict(options.response_format)
-    return merge(params, dict(options.params))
+    return merge(merge(params, stored), dict(options.params))
+
+
+def stored_params(target: Target, settings: Settings) -> tuple[dict[str, Any], tuple[Control, ...]]:
+    """The request fields of the settings (``params.*``) for ``target``, and a control for each that does not fit.
+
+    Common names are said in the dialect's own words, so that an app or a profile holds at any endpoint.
+    """
+    if not settings.params:
+        return {}, ()
+    said: dict[str, Any] = json.loads(settings.params)
+    common = {name: said.pop(name) for name in _COMMON if name in said}
+    if isinstance(common.get("stop"), str):
+        common["stop"] = [common["stop"]]
+    written, left = parameters.write(target, parameters.Wishes(common))
+    return merge(written, said), tuple(map(_unfit, left))
+
+
+def _unfit(told: str) -> Control:
+    """The control for a sentence of the translation: ``top_k: openai-chat has no name for it``."""
+    what, _, reason = told.partition(": ")
+    name, _, value = what.partition(" ")
+    return Control(f"params.{name}", value or "set", "represented" if value else "unrepresentable", reason)
 
 
 def _check_params(params: Mapping[str, Any], target: Target) -> None:

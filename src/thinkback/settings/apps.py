@@ -18,12 +18,17 @@ from thinkback.model.target import model_matches
 from thinkback.settings.features import TOOLS, packaged, usual_effort, violated
 from thinkback.settings.files import read_toml, reason_of
 from thinkback.settings.layers import Layers
-from thinkback.settings.registry import KEYS, Value
+from thinkback.settings.registry import KEYS, PARAMS, Value
 from thinkback.settings.values import flatten, quote
 
 BUILTIN_TOOLS = ("read", "list", "search", "write", "edit", "shell", "task", "commit_reasoning")
 MCP = "mcp:"
-_SHORT = {"reasoning_effort": "reasoning.effort", "context_size": "context.size"}
+_SHORT = {
+    "reasoning_effort": "reasoning.effort",
+    "context_size": "context.size",
+    "temperature": "params.temperature",
+    "max_tokens": "params.max_tokens",
+}
 _CARRY = "the reasoning that goes along is the same for every app and is not set in one"
 _REFUSED = {"reasoning_context": _CARRY, "reasoning.context": _CARRY, "reasoning.keepLast": _CARRY}
 
@@ -257,7 +262,7 @@ def _settings(table: Mapping[str, object], faults: list[Fault]) -> dict[str, Val
         setting = _SHORT.get(key, key)
         if key in _REFUSED:
             faults.append((key, _REFUSED[key]))
-        elif setting not in KEYS and "." not in key:
+        elif setting not in KEYS and "." not in setting:
             faults.append((key, _unknown(key, _known())))
         elif setting in given:
             faults.append((key, "it is given twice"))
@@ -272,7 +277,7 @@ def _settings(table: Mapping[str, object], faults: list[Fault]) -> dict[str, Val
 
 def _known() -> list[str]:
     groups = dict.fromkeys(name.partition(".")[0] for name in KEYS)
-    return [*_FIELDS, *_SHORT, *groups]
+    return [*_FIELDS, *_SHORT, *groups, PARAMS]
 
 
 def _unknown(name: str, known: Collection[str]) -> str:

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from thinkback.settings.registry import KEYS
+from thinkback.settings.registry import is_group
 from thinkback.settings.values import flatten
 
 
@@ -39,7 +39,7 @@ def _change(table: MutableMapping[str, Any], path: str, left: dict[str, object])
     """Change what is there already, wherever it stands; what remains ``left`` is to be added."""
     for part in list(table):
         name = f"{path}{part}"
-        if isinstance(table[part], MutableMapping) and any(known.startswith(f"{name}.") for known in KEYS):
+        if isinstance(table[part], MutableMapping) and is_group(name):
             _change(table[part], f"{name}.", left)
         elif name in left:
             value = left.pop(name)
@@ -50,7 +50,7 @@ def _change(table: MutableMapping[str, Any], path: str, left: dict[str, object])
 
 
 def _add(document: MutableMapping[str, Any], name: str, value: object) -> None:
-    group, _, key = name.rpartition(".")
+    group, _, key = name.partition(".") if "." in name else ("", "", name)
     if group and not isinstance(document.get(group), MutableMapping):  # a value in place of a table is a fault
         import tomlkit
 

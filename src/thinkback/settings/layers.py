@@ -6,16 +6,17 @@ were. Nothing is remembered between two calls of ``effective``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
 from thinkback.errors import SettingError
-from thinkback.model.target import Settings
-from thinkback.settings.registry import DEFAULT, KEYS, ROWS, Value
-from thinkback.settings.values import find, flatten, parse, to_text
+from thinkback.model.target import Settings, merge, nested, without
+from thinkback.settings.registry import DEFAULT, KEYS, PARAMS, ROWS, Value
+from thinkback.settings.values import find, flatten, parse, to_json, to_text
 
 Layer: TypeAlias = Literal["built-in", "endpoint", "user", "app", "profile", "session", "call"]
 
@@ -63,12 +64,30 @@ class Layers(msgspec.Struct, frozen=True):
 
     def texts(self, layer: Layer) -> dict[str, str]:
         """What ``layer`` holds, as text: how a profile or a session is saved; ``replace`` reads it back."""
-        return {entry.key: to_text(entry.value) for entry in self.entries if entry.layer == layer}
+        return {entry.key: _written(entry) for entry in self.entries if entry.layer == layer}
 
     def origin(self, key: str, endpoint_data: Mapping[str, object] = MappingProxyType({})) -> Found:
         """The value of ``key`` in force and the layer it comes from, for help."""
         name = find(key).name
-        return self._found(endpoint_data)[name]
+        return self._found(endpoint_data).get(name, Found(None, "built-in"))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every key there is, and the request fields that are set."""
+        own = dict.fromkeys(entry.key for entry in self.entries if entry.key not in KEYS)
+        return (*KEYS, *own)
+
+    def params(self) -> dict[str, Any]:
+        """The request fields that the layers set, as one table: a stronger layer wins field by field."""
+        merged: dict[str, Any] = {}
+        for entry in self.entries:
+            path = entry.key.removeprefix(f"{PARAMS}.")
+            if path == entry.key:
+                continue
+            merged = without(merged, path)
+            if entry.value != DEFAULT:
+                merged = merge(merged, nested(path, entry.value))
+        return merged
 
     def effective(self, endpoint_data: Mapping[str, object]) -> Settings:
         """What the next request goes by; ``endpoint_data`` is ``Endpoint.settings``, nested or with dotted keys.
@@ -78,9 +97,11 @@ class Layers(msgspec.Struct, frozen=True):
         """
         found = self._found(endpoint_data)
         fields = {key.field: found[key.name].value for key in ROWS}
-        explicit = [name for name, (_, layer) in found.items() if layer in WRITABLE]
+        explicit = [name for name, (_, layer) in found.items() if layer in WRITABLE and name in KEYS]
         carry = found["reasoning.keepLast"].layer == "app"
-        return msgspec.convert({**fields, "explicit": explicit, "carry": carry}, Settings)
+        params = self.params()
+        said = {"explicit": explicit, "carry": carry, "params": json.dumps(params) if params else ""}
+        return msgspec.convert({**fields, **said}, Settings)
 
     def carrying(self, responses: int) -> Layers:
         """These layers as those of an app: reasoning of the last ``responses`` goes along, unless the app asks for none
@@ -121,7 +142,11 @@ def restore(record: Mapping[str, str]) -> Settings:
 
 def _said(key: str, value: Value) -> Value | None:
     """``value``, or what is built in where it says that weaker layers are not to speak."""
-    return KEYS[key].default if value == DEFAULT else value
+    return find(key).default if value == DEFAULT else value
+
+
+def _written(entry: Entry) -> str:
+    return to_json(entry.value) if entry.key.startswith(f"{PARAMS}.") else to_text(entry.value)
 
 
 def _checked(layer: Layer, name: str, raw: object) -> Value:
@@ -131,7 +156,7 @@ def _checked(layer: Layer, name: str, raw: object) -> Value:
             f"{name} cannot be set in the layer {layer}: layers that can be set are {', '.join(WRITABLE)}",
             details={"key": name, "value": raw, "layer": layer, "allowed": WRITABLE},
         )
-    refused = KEYS[name].refused_in
+    refused = find(name).refused_in
     if layer in refused:
         raise SettingError(
             f"{name} cannot be set in the layer {layer}",
@@ -143,5 +168,5 @@ def _checked(layer: Layer, name: str, raw: object) -> Value:
 
 def _ordered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Lowest layer first, within one in the order of the registry: later entries win, equal settings are equal."""
-    names = list(KEYS)
-    return tuple(sorted(entries, key=lambda entry: (LAYERS.index(entry.layer), names.index(entry.key))))
+    at = {name: place for place, name in enumerate(KEYS)}
+    return tuple(sorted(entries, key=lambda entry: (LAYERS.index(entry.layer), at.get(entry.key, len(at)), entry.key)))

@@ -16,8 +16,8 @@ import msgspec
 from thinkback.errors import RuleFileError, SettingError
 from thinkback.settings.editing import edit
 from thinkback.settings.files import parse_settings, read_toml
-from thinkback.settings.registry import DEFAULT, KEYS, Value
-from thinkback.settings.values import flatten, quote
+from thinkback.settings.registry import DEFAULT, Value
+from thinkback.settings.values import find, flatten, quote
 
 Kind: TypeAlias = Literal["model", "failover", "round-robin"]
 
@@ -61,7 +61,7 @@ def parse_profile(file: str, text: str) -> Profile:
             raise _fault(file, key, f"there is nothing of this name; {hint}")
     settings = parse_settings(file, table)
     for key in settings:
-        if "profile" in KEYS[key].refused_in:
+        if "profile" in find(key).refused_in:
             raise _fault(file, key, "it cannot be set in a profile")
     kind = said.get("kind", "model")
     if kind not in KINDS:

@@ -7,18 +7,23 @@ and profiles all read this table, so that a new setting is one row here and one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from thinkback.settings import permissions
 
-Value: TypeAlias = bool | int | str
+Value: TypeAlias = Any
+"""A boolean, an integer or a text; of ``params.*`` anything that JSON can hold but ``null``."""
 
 LARGEST = 2**31 - 1
 IMPORTED = "session.imported"
 DEFAULT = "default"
 """Said for any key: weaker layers do not speak; the built-in value is in force, where there is one."""
+
+
+PARAMS = "params"
+"""The group of settings that are fields of the request: ``params.temperature``. Its names are open."""
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -30,7 +35,7 @@ class Key(msgspec.Struct, frozen=True):
 
     name: str
     field: str
-    type: Literal["boolean", "choice", "field", "integer", "names", "percentages", "rules", "text"]
+    type: Literal["boolean", "choice", "field", "integer", "json", "names", "percentages", "rules", "text"]
     help: str
     default: Value | None = None
     choices: tuple[str, ...] = ()
@@ -363,3 +368,21 @@ ROWS = (
 )
 
 KEYS: Mapping[str, Key] = {row.name: row for row in ROWS}
+
+
+def param(name: str) -> Key:
+    """The key of the request field ``name`` (``params.temperature``)."""
+    return Key(
+        name,
+        "",
+        "json",
+        "A field of each request: common names (temperature, max_tokens, top_p, stop ...) in the endpoint's own words, "
+        "any other as it is; dots nest.",
+        words="any JSON value but null",
+        recorded=False,
+    )
+
+
+def is_group(name: str) -> bool:
+    """Whether settings stand below ``name`` in files."""
+    return name == PARAMS or any(known.startswith(f"{name}.") for known in KEYS)

@@ -6,15 +6,17 @@ Must not: know who said them; that is in ``layers``.
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterator, Mapping
 
 from thinkback.errors import SettingError
 from thinkback.settings import permissions
-from thinkback.settings.registry import DEFAULT, KEYS, LARGEST, Key, Value
+from thinkback.settings.registry import DEFAULT, KEYS, LARGEST, Key, Value, is_group, param
 
 BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 SHOWN = 60
+_PARAM = re.compile(r"params(\.[A-Za-z0-9_-]+)+")
 LONGEST_SHOWN = 20
 _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 
@@ -23,6 +25,8 @@ def find(name: str) -> Key:
     """The key called ``name``, upper and lower case distinct; ``SettingError`` with the nearest names otherwise."""
     if name in KEYS:
         return KEYS[name]
+    if _PARAM.fullmatch(name):
+        return param(name)
     # only last parts are compared: with the group's name in front everything looks alike
     last = {known.rpartition(".")[2].lower(): known for known in KEYS}
     wanted = name.rpartition(".")[2].lower()
@@ -47,8 +51,15 @@ def parse(name: str, raw: object) -> Value:
 
 
 def to_text(value: Value) -> str:
-    """The text that ``parse`` reads back as ``value``."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """The text that ``parse`` reads back as ``value``; a text of a request field that looks like JSON is quoted."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def to_json(value: Value) -> str:
+    """The same for a request field, whose texts may look like numbers."""
+    return value if value == DEFAULT else json.dumps(value, ensure_ascii=False)
 
 
 def complete(prefix: str) -> tuple[str, ...]:
@@ -66,7 +77,7 @@ def flatten(table: Mapping[str, object], path: str = "") -> Iterator[tuple[str, 
     """Pairs of dotted name and value from nested tables; a table where no group of settings is comes out whole."""
     for part, value in table.items():
         name = f"{path}{part}"
-        if isinstance(value, Mapping) and any(known.startswith(f"{name}.") for known in KEYS):
+        if isinstance(value, Mapping) and is_group(name):
             yield from flatten(value, f"{name}.")
         else:
             yield name, value
@@ -124,6 +135,24 @@ def _integer(key: Key, raw: object) -> Value | None:
     return number if key.smallest <= number <= LARGEST else None
 
 
+def _json(_key: Key, raw: object) -> Value | None:
+    """What a text says as JSON, else the text itself; other values as they are, if JSON can hold them."""
+    if isinstance(raw, str):
+        try:
+            value = json.loads(raw, parse_constant=_refuse)
+        except ValueError:
+            return raw
+        return value
+    try:
+        return json.loads(json.dumps(raw, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)  # NaN and Infinity are no JSON
+
+
 def percentages(text: str) -> tuple[int, ...]:
     """The numbers of a value like ``70/80/90``."""
     return tuple(int(number) for number in text.split("/"))
@@ -170,6 +199,7 @@ PARSERS = {
     "choice": _choice,
     "field": _field,
     "integer": _integer,
+    "json": _json,
     "names": _names,
     "percentages": _percentages,
     "rules": _rules,

@@ -14,6 +14,7 @@ from thinkback.errors import SettingError
 from thinkback.model.plan import Control, ControlState
 from thinkback.model.rule import Budget, Controls, Forbidden
 from thinkback.model.target import Settings, Target, lookup, merge
+from thinkback.model.target import nested as nested
 
 UNKNOWN = "unknown"
 _ORDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -217,13 +218,6 @@ def _fold(name: str) -> str:
 
 def _folded(table: dict[str, Any]) -> dict[str, Any]:
     return {_fold(key): _folded(value) if isinstance(value, dict) else value for key, value in table.items()}
-
-
-def nested(path: str, value: Any) -> dict[str, Any]:
-    """``value`` at a dotted ``path``."""
-    for part in reversed(path.split(".")):
-        value = {part: value}
-    return dict(value)
 
 
 def _asked(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -43,6 +43,23 @@ def test_each_line_is_a_message(command: Command, referee: Referee) -> None:
     assert "\x1b" not in done.out + done.err
 
 
+def test_a_chat_begins_with_settings_fields_and_a_system_prompt(command: Command, referee: Referee) -> None:
+    """``--set``, ``--param`` and ``--system`` hold for the session; a wrong one is refused, and nothing is stored."""
+    options = ("--set", "reasoning.effort=high", "--param", "temperature=0.25", "--system", "One word.")
+
+    done = command("chat", "--session", "s", *options, *place(referee), stdin=b"First\nSecond\n")
+
+    sent = [request.body for request in referee.requests]
+    assert (0, [0.25, 0.25]) == (done.code, [body["temperature"] for body in sent])
+    assert ["system", "user", "assistant", "user"] == [one["role"] for one in messages(referee)]
+    assert "high" == command("settings", "--session", "s", "get", "reasoning.effort").out.strip()
+
+    refused = command("chat", "--session", "t", "--set", "reasoning.effort=silly", *place(referee), stdin=b"First\n")
+
+    assert (2, 2) == (refused.code, len(referee.requests))
+    assert ["s"] == [row["name"] for row in command("sessions", "--json").json]
+
+
 @pytest.mark.parametrize(
     ("arguments", "lines", "left"),
     [

@@ -462,3 +462,26 @@ def test_words_that_cannot_be_taken_apart_are_wrong_use(chat: Chat, capsys: Caug
     say(chat, '/model "half')
 
     assert "No closing quotation: usage is /model [NAME]" in capsys.readouterr().err
+
+
+def test_a_request_field_is_set_shown_and_unset(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """``/set modelparam NAME VALUE`` is ``/set params.NAME VALUE``; JSON keeps its quotes."""
+    say(
+        chat,
+        "/set modelparam temperature 0.25",
+        '/set modelparam stop ["a b", "c"]',
+        "/set params.seed 7",
+        "Hi.",
+        "/set",
+    )
+
+    sent = referee.requests[-1].body
+    assert (0.25, ["a b", "c"], 7) == (sent["temperature"], sent["stop"], sent["seed"])
+    out = capsys.readouterr().out
+    assert "params.temperature = 0.25 (set by session)" in out
+    assert "params.seed" in out.rpartition("params.temperature")[2] + out
+
+    say(chat, "/set unset modelparam temperature", "/set modelparam temperature", "Hi.")
+
+    assert "temperature" not in referee.requests[-1].body
+    assert "usage: /set" in capsys.readouterr().err

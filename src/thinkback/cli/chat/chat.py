@@ -28,7 +28,10 @@ class Reader(Protocol):
 
 
 class Chat:
-    """A conversation under way. ``code`` is the exit code of the last turn; ``is_over`` ends the loop."""
+    """A conversation under way. ``code`` is the exit code of the last turn; ``is_over`` ends the loop.
+
+    ``system`` is the system prompt that the next question brings, if it brings one.
+    """
 
     def __init__(self, store: SessionStore, session: Session, reader: Reader, stream: TextIO) -> None:
         from thinkback.cli.chat.drawing.screen import Screen
@@ -38,6 +41,7 @@ class Chat:
         self.reader = reader
         self.code = 0
         self.is_over = False
+        self.system: str | None = None
         self.screen = Screen(stream, self._look)
         self.toolbox = Toolbox()
 

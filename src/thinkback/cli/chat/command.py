@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from thinkback.cli.options import (
     log_path,
     open_log,
     opened,
+    pairs,
     place_in,
     place_of,
     place_options,
@@ -42,6 +44,15 @@ message, and what is printed is plain text.
 @click.command("chat", short_help="Talk to a model in the terminal.", help=_HELP)
 @click.option("--session", "-s", metavar="NAME", default="", help="Go on in this session; made if it is not there.")
 @click.option("--continue", "go_on", is_flag=True, help="Go on in the session used last.")
+@click.option("--system", metavar="TEXT", help="The system prompt from here on.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of this session; repeatable.")
+@click.option(
+    "--param",
+    "params",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A field of each request of this session; repeatable.",
+)
 @app_option
 @profile_option
 @place_options
@@ -55,6 +66,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     if session and go_on:
         raise click.UsageError("--continue goes on in the last session; --session names another")
     place = place_in(given)
+    wanted = _wanted(given["settings"], given["params"])
     with open_log(log_path(db), asks=True) as store:
         known = _last(store) if go_on else store.log.find_session(session) if session else None
         place = place_of(store, known, store.commits(known.id) if known else (), place, profile)
@@ -62,6 +74,8 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
         if not (reader.is_live or known):
             check_place(placed(place, app, store.rulebook))
         found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
+        for key, value in wanted.items():
+            found.set(key, value)
         unused = nullcontext() if session or known else fresh.kept_if_used(store.log, found.id)
         with (
             unused,
@@ -69,12 +83,24 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
             silent_keys(reader.is_live),
             Chat(store, found, reader, sys.stdout) as chat,
         ):
+            chat.system = given["system"]
             if reader.is_live:
                 terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
             if known is not None and known.commits:
                 resume.show(chat)
             code = loop.run(chat)
     sys.exit(code)
+
+
+def _wanted(settings: Sequence[str], params: Sequence[str]) -> dict[str, object]:
+    """What ``--set`` and ``--param`` ask for, checked before anything is opened."""
+    from thinkback.settings import Layers
+    from thinkback.settings.registry import PARAMS
+
+    fields = {f"{PARAMS}.{name}": value for name, value in pairs("--param", params)}
+    wanted: dict[str, object] = {**dict(pairs("--set", settings)), **fields}
+    Layers().replace("session", wanted)
+    return wanted
 
 
 def _last(store: SessionStore) -> SessionInfo:

@@ -84,6 +84,8 @@ def _options(chat: Chat) -> CallOptions:
     options: CallOptions = {"tools": chat.toolbox.tools(chat.session)}
     if chat.reader.is_live:
         options["approve"] = asker(chat)
+    if chat.system is not None:
+        options["system"], chat.system = chat.system, None
     return options
 
 

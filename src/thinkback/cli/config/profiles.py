@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import Place, chosen, db_option, existing_log, json_option, opened, place_of, place_options
+from thinkback.cli.options import (
+    Place,
+    chosen,
+    db_option,
+    existing_log,
+    json_option,
+    opened,
+    pairs,
+    place_of,
+    place_options,
+)
 
 if TYPE_CHECKING:
     from thinkback.settings.profiles import Profile
@@ -119,7 +129,6 @@ def _is_typed(option: str) -> bool:
 
 
 def _said(given: dict[str, Any]) -> Profile:
-    from thinkback.cli.run import pairs
     from thinkback.rules import load_rulebook
     from thinkback.session import config
     from thinkback.session.profiles import rotation
@@ -164,7 +173,4 @@ def _summary(profile: Profile) -> str:
 def _shown(value: object) -> str:
     from thinkback.settings import to_text
 
-    if isinstance(value, list):
-        return ", ".join(value)
-    assert isinstance(value, bool | int | str)
-    return to_text(value)
+    return ", ".join(map(str, value)) if isinstance(value, list) else to_text(value)

@@ -29,7 +29,7 @@ def settings_command(ctx: click.Context, endpoint: str, session: str, db: str, a
     """List the settings: value in force, the layer it comes from, and what it does."""
     if ctx.invoked_subcommand is not None:
         return
-    from thinkback.settings import KEYS
+    from thinkback.settings import find
 
     found = _found(endpoint, session, db)
     if as_json:
@@ -42,7 +42,7 @@ def settings_command(ctx: click.Context, endpoint: str, session: str, db: str, a
                     "allowed": list(key.allowed),
                     "help": key.help,
                 }
-                for key in KEYS.values()
+                for key in map(find, found)
             ]
         )
         return
@@ -51,13 +51,13 @@ def settings_command(ctx: click.Context, endpoint: str, session: str, db: str, a
 
 def print_settings(found: Mapping[str, Found]) -> None:
     """Each setting with its value in force, the layer it comes from, and what it does."""
-    from thinkback.settings import KEYS
+    from thinkback.settings import find
 
     pen = terminal.pen(sys.stdout)
-    rows = [(key, shown(found[key].value), found[key].layer) for key in KEYS]
+    rows = [(key, terminal.clean(shown(value)), layer) for key, (value, layer) in found.items()]
     heading, *lines = terminal.table([("setting", "value", "set by"), *rows])
     terminal.out(pen(heading, "dim"))
-    for line, key in zip(lines, KEYS.values(), strict=True):
+    for line, key in zip(lines, map(find, found), strict=True):
         terminal.out(pen(line, "bold") if found[key.name].layer != "built-in" else line)
         terminal.out(pen(terminal.wrap(f"{key.help} Allowed: {', '.join(key.allowed)}.", 2), "dim"))
 
@@ -72,7 +72,7 @@ def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
 
     outer = ctx.parent.params if ctx.parent else {}
     name = find(key).name
-    value, layer = _found(outer["endpoint"], outer["session"], outer["db"])[name]
+    value, layer = _found(outer["endpoint"], outer["session"], outer["db"]).get(name, (None, "built-in"))
     if as_json:
         terminal.print_json({"key": name, "value": value, "layer": layer})
     else:
@@ -115,7 +115,7 @@ def _found(endpoint: str, session: str, db: str) -> dict[str, Found]:
     from thinkback.rules import load_rulebook
     from thinkback.session import config
     from thinkback.session.config import user_settings
-    from thinkback.settings import KEYS, Layers
+    from thinkback.settings import Layers
 
     values, faults = user_settings.read()
     _tell_faults(faults)
@@ -126,7 +126,7 @@ def _found(endpoint: str, session: str, db: str) -> dict[str, Found]:
     data: Mapping[str, Any] = {}
     if endpoint:
         data = load_rulebook(config.user_rule_files()).endpoint(endpoint).settings
-    return {key: layers.origin(key, data) for key in KEYS}
+    return {key: layers.origin(key, data) for key in layers.keys}
 
 
 def shown(value: Value | None) -> str:

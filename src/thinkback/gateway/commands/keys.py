@@ -192,10 +192,13 @@ def _terms(given: Mapping[str, Any]) -> Terms:
 
 def _setting(text: str) -> tuple[str, object]:
     from thinkback.settings import values
+    from thinkback.settings.registry import PARAMS
 
     name, equals, value = text.partition("=")
     if not equals:
         raise click.UsageError(f"a setting is KEY=VALUE, as in reasoning.effort=high, and not {text!r}")
+    if name.strip().startswith(f"{PARAMS}."):
+        raise click.UsageError(f"--set {name.strip()}: clients of a gateway set request fields themselves")
     return name.strip(), values.parse(name.strip(), value.strip())
 
 

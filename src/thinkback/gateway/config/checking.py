@@ -15,6 +15,7 @@ from thinkback.gateway.headers import CREDENTIALS, HOP_BY_HOP, is_name, is_value
 from thinkback.gateway.incoming import Front
 from thinkback.rules import Rulebook
 from thinkback.rules.urls import normalise_url
+from thinkback.settings.registry import PARAMS
 from thinkback.settings.values import flatten, parse
 
 REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+", re.DOTALL)
@@ -202,6 +203,9 @@ def _reached(name: str, models: Mapping[str, Alias]) -> set[str]:
 
 def _settings(path: str, table: Mapping[str, object]) -> Iterator[Fault]:
     for key, value in flatten(table):
+        if key.startswith(f"{PARAMS}."):
+            yield Fault(f"{path}.{quoted(key)}", kind_of(value), "clients of a gateway set request fields themselves")
+            continue
         try:
             parse(key, value)
         except SettingError as error:

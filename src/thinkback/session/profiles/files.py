@@ -101,7 +101,8 @@ def described(profile: Profile) -> list[tuple[str, object]]:
     said += [(key, getattr(profile, key)) for key in PLACE if getattr(profile, key)]
     if profile.targets:
         said.append(("targets", list(profile.targets)))
-    return said + [(key, profile.settings[key]) for key in KEYS if key in profile.settings]
+    known = [key for key in KEYS if key in profile.settings]
+    return said + [(key, profile.settings[key]) for key in (*known, *sorted(profile.settings.keys() - known))]
 
 
 @lru_cache(maxsize=16)

@@ -17,7 +17,7 @@ from thinkback.session.planning import plan_of
 from thinkback.session.profiles.files import SETTING, loaded
 from thinkback.session.profiles.moving import Spot, filled, moved, spot_of
 from thinkback.session.profiles.rotation import Rotation, targets
-from thinkback.settings import KEYS, Value
+from thinkback.settings import Value, find
 from thinkback.settings.profiles import Profile, names_in
 from thinkback.settings.registry import DEFAULT
 
@@ -105,7 +105,7 @@ def saved(session: Session) -> Profile:
     """What ``session`` is set to, as a profile: place or targets, and every setting that it or its profiles set."""
     layers, place = session.layers, session._place
     rotating = session._followed.rotating
-    own = {e.key: e.value for e in layers.entries if e.layer == "session" and "profile" not in KEYS[e.key].refused_in}
+    own = {e.key: e.value for e in layers.entries if e.layer == "session" and "profile" not in find(e.key).refused_in}
     if rotating is not None:
         return msgspec.structs.replace(rotating, settings={**rotating.settings, **own})
     if place.is_complete:

@@ -12,22 +12,27 @@ from thinkback.cli import terminal
 from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.cli.config import settings
 from thinkback.settings import KEYS, complete, find, to_text
-from thinkback.settings.registry import DEFAULT
+from thinkback.settings.registry import DEFAULT, PARAMS
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
     from thinkback.settings import Found
 
-USAGE = "set [KEY [VALUE | default]] | set unset KEY"
+USAGE = "set [KEY [VALUE | default]] | set unset KEY | set modelparam NAME VALUE"
 
 
 def set_(chat: Chat, rest: str) -> None:
     """List, explain, set, or unset."""
-    match words(rest, USAGE):
+    match _words(rest):
         case []:
-            settings.print_settings({key: _found(chat, key) for key in KEYS})
-        case ["unset"]:
+            settings.print_settings({key: _found(chat, key) for key in chat.session.layers.keys})
+        case ["unset"] | ["unset", "modelparam"] | ["modelparam"] | ["modelparam", _]:
             raise click.UsageError(f"usage: /{USAGE}")
+        case ["unset", "modelparam", name]:
+            chat.session.unset(f"{PARAMS}.{name}")
+            _tell(chat, f"{PARAMS}.{name}")
+        case ["modelparam", name, *value]:
+            _change(chat, f"{PARAMS}.{name}", " ".join(value))
         case ["unset", key]:
             chat.session.unset(key)
             _tell(chat, key)
@@ -35,6 +40,17 @@ def set_(chat: Chat, rest: str) -> None:
             _explain(chat, find(key).name)
         case [key, *value]:
             _change(chat, key, " ".join(value))
+
+
+def _words(rest: str) -> list[str]:
+    """The words of the line; the value of a request field stays as it was typed, because JSON has quotes of its own."""
+    key, _, more = rest.strip().partition(" ")
+    if key == "modelparam":
+        name, _, value = more.strip().partition(" ")
+        return [word for word in (key, name, value.strip()) if word]
+    if key.startswith(f"{PARAMS}.") and more.strip():
+        return [key, more.strip()]
+    return words(rest, USAGE)
 
 
 def _change(chat: Chat, key: str, value: str) -> None:
@@ -49,7 +65,7 @@ def _found(chat: Chat, key: str) -> Found:
 
 
 def _explain(chat: Chat, name: str) -> None:
-    key = KEYS[name]
+    key = find(name)
     terminal.out(terminal.pen(sys.stdout)(name, "bold"))
     terminal.out(terminal.wrap(key.help, 2))
     terminal.out(terminal.wrap(f"Allowed: {', '.join(key.allowed)}.", 2))
@@ -66,7 +82,7 @@ def _tell(chat: Chat, name: str) -> None:
 def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
     match before:
         case []:
-            return ("unset", *KEYS)
+            return ("unset", "modelparam", *KEYS)
         case ["unset"]:
             return tuple(chat.session.layers.texts("session"))
         case [key] if key in _NAMES:
