@@ -393,3 +393,9 @@ def test_a_request_field_has_a_name(name: str) -> None:
     """The group alone, and parts that are empty or have spaces, name nothing."""
     with pytest.raises(SettingError, match="there is no setting"):
         Layers().set("session", name, 1)
+
+
+@pytest.mark.parametrize("raw", ["auto", "NaN", "two words", "[" * 20_000, "9" * 5000])
+def test_a_request_field_may_be_any_text(raw: str) -> None:
+    """What is no JSON is a text."""
+    assert raw == Layers().set("session", "params.x", raw).params()["x"]

@@ -139,10 +139,9 @@ def _json(_key: Key, raw: object) -> Value | None:
     """What a text says as JSON, else the text itself; other values as they are, if JSON can hold them."""
     if isinstance(raw, str):
         try:
-            value = json.loads(raw, parse_constant=_refuse)
-        except ValueError:
+            return json.loads(raw, parse_constant=_refuse)
+        except (ValueError, RecursionError):
             return raw
-        return value
     try:
         return json.loads(json.dumps(raw, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
