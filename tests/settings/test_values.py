@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.errors import SettingError
-from thinkback.settings import KEYS, Key, complete, find, parse, percentages, to_text
-from thinkback.settings.registry import LARGEST, Value
+from thinkback.errors import RuleFileError, SettingError
+from thinkback.settings import KEYS, Key, Layers, complete, find, parse, parse_user_file, percentages, to_text
+from thinkback.settings.registry import ELSEWHERE, LARGEST, Value
 from thinkback.settings.values import PARSERS
 
 NAMES = st.sampled_from(sorted(KEYS))
@@ -229,3 +229,21 @@ def test_anything_at_all_is_either_a_value_or_a_setting_error(name: str, raw: ob
 def test_names_of_variables_are_read_from_text_and_lists(raw: object, value: str | None) -> None:
     """One spelling for each; what cannot be the name of a variable is refused."""
     assert value == PARSERS["names"](KEYS["shell.environment"], raw)
+
+
+def test_another_name_of_a_setting_is_that_setting() -> None:
+    """``reasoning.budgetTokens`` is stored and shown as ``reasoning.maxTokens``, in files too."""
+    layers = Layers().set("session", "reasoning.budgetTokens", "2048")
+    assert {"reasoning.maxTokens": "2048"} == layers.texts("session")
+    assert {"reasoning.maxTokens": 2048} == parse_user_file("f", "[reasoning]\nbudgetTokens = 2048\n")
+    assert Layers() == layers.unset("session", "reasoning.budgetTokens")
+    with pytest.raises(RuleFileError, match=r"reasoning\.maxTokens: it is given twice"):
+        parse_user_file("f", "[reasoning]\nbudgetTokens = 2048\nmaxTokens = 1\n")
+
+
+@pytest.mark.parametrize("name", sorted(ELSEWHERE))
+def test_what_other_programs_set_is_explained(name: str) -> None:
+    """The refusal says what it is here and what to do."""
+    with pytest.raises(SettingError, match=f"{name} is no setting here: ") as caught:
+        find(name)
+    assert len(caught.value.next_actions) >= 2

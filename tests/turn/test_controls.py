@@ -18,6 +18,7 @@ KEYS = {
     "effort": "reasoning.effort",
     "max_tokens": "reasoning.maxTokens",
     "display": "reasoning.display",
+    "summary": "reasoning.summary",
     "strict": "reasoning.strict",
     "verbosity": "text.verbosity",
     "server_state": "session.serverState",
@@ -416,3 +417,50 @@ def test_the_effort_that_was_sent_can_be_read_back(asked: str | None, sent: str 
     assert sent == effort_sent(at, resolve(at, **wanted).params)
     budgets = target(Controls(effort_budgets={"high": 9}))
     assert None is effort_sent(budgets, {"effort": "high"})
+
+
+SUMMARIES = Controls(
+    on={"think": True},
+    display={"auto": {"summary": "auto"}, "summarized": {"summary": "detailed"}, "omitted": {}},
+    summary={"none": {}, "auto": {"summary": "auto"}, "detailed": {"summary": "detailed"}},
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "states_"),
+    [
+        ({"summary": "detailed"}, "detailed", {"reasoning.summary": "emitted"}),
+        ({"summary": "none"}, None, {"reasoning.summary": "emitted"}),
+        ({"summary": "concise"}, "detailed", {"reasoning.summary": "represented"}),
+        (
+            {"summary": "auto", "display": "omitted"},
+            "auto",
+            {"reasoning.summary": "emitted", "reasoning.display": "suppressed"},
+        ),
+        ({"summary": "auto", "display": "auto"}, "auto", {"reasoning.summary": "emitted"}),
+    ],
+)
+def test_a_summary_is_asked_for_by_its_own_word(
+    asked: dict[str, Any], said: str | None, states_: dict[str, str]
+) -> None:
+    """It beats ``reasoning.display``; a word that the endpoint lacks is said as the nearest one, and reported."""
+    resolved = resolve(target(SUMMARIES), **asked)
+    assert (said, states_) == (resolved.params.get("summary"), states(resolved))
+
+
+def test_a_summary_is_said_as_display_where_the_endpoint_has_only_that() -> None:
+    """Claude shows reasoning summarised or not at all; an endpoint with neither has no way to say it."""
+    words = Controls(display={"summarized": {"shown": "yes"}, "omitted": {"shown": "no"}})
+    for word, said in (("concise", "yes"), ("none", "no")):
+        resolved = resolve(target(words), summary=word)
+        assert (said, {"reasoning.summary": "represented"}) == (resolved.params["shown"], states(resolved))
+    assert {"reasoning.summary": "unrepresentable"} == states(resolve(target(), summary="auto"))
+    resolved = resolve(target(SUMMARIES), {"summary": "mine"}, summary="auto")
+    assert ({"summary": "mine"}, {"reasoning.summary": "suppressed"}) == (resolved.params, states(resolved))
+
+
+def test_strict_refuses_a_summary_and_an_unknown_host_gets_none() -> None:
+    """Like every control of reasoning."""
+    with pytest.raises(SettingError, match=r"reasoning\.summary = auto cannot be sent"):
+        resolve(target(SUMMARIES), summary="auto", strict=True)
+    assert {"reasoning.summary": "absent"} == states(resolve(target(id="unknown"), summary="auto"))

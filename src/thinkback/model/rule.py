@@ -108,7 +108,8 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nearest one. ``effort_budgets`` are tokens of the budget that stand for an effort, where there are no words.
 
     ``display_with_tools`` are the words of ``display`` that are said otherwise where the request offers tools,
-    ``display_headers`` the headers that go with a word of ``display``.
+    ``display_headers`` the headers that go with a word of ``display``. ``summary`` are the words of
+    ``reasoning.summary``, which take the place of those of ``display``.
 
     ``on`` and ``off`` are the parameters of ``reasoning.enabled``; ``always_on``: off is known to be refused.
     ``off_hides``: no words of ``display`` go beside those of ``off``, which they would overrule.
@@ -130,6 +131,7 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     display: dict[str, dict[str, Any]] = {}
     display_with_tools: dict[str, dict[str, Any]] = {}
     display_headers: dict[str, dict[str, str]] = {}
+    summary: dict[str, dict[str, Any]] = {}
     verbosity: dict[str, dict[str, Any]] = {}
 
 

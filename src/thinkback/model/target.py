@@ -32,6 +32,7 @@ class Settings(msgspec.Struct, frozen=True):
     keep_last: int | None = None
     carry: bool = False
     display: Literal["auto", "summarized", "updates", "omitted"] = "auto"
+    summary: Literal["none", "auto", "concise", "detailed"] | None = None
     verbosity: Literal["low", "medium", "high"] | None = None
     strict: bool = False
     tags: Where | None = None

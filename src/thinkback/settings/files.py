@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 
 from thinkback.errors import RuleFileError, SettingError
-from thinkback.settings.registry import Value
+from thinkback.settings.registry import ALIASES, Value
 from thinkback.settings.values import flatten, parse, shorten
 
 
@@ -40,9 +40,10 @@ def split_settings(name: str, table: Mapping[str, object]) -> tuple[dict[str, Va
     """The settings in ``table`` that hold, and an error for each entry that does not: for commands that repair."""
     values: dict[str, Value] = {}
     faults: list[RuleFileError] = []
-    for key, raw in flatten(table):
+    for written, raw in flatten(table):
+        key = ALIASES.get(written, written)
         if key in values:
-            faults.append(RuleFileError(f"{name}: {key}: it is given twice", details={"file": name, "key": key}))
+            faults.append(RuleFileError(f"{name}: {key}: it is given twice", details={"file": name, "key": written}))
             continue
         try:
             values[key] = parse(key, raw)

@@ -49,7 +49,7 @@ class Layers(msgspec.Struct, frozen=True):
 
     def set(self, layer: Layer, key: str, value: object) -> Layers:
         """These layers with ``key`` set in ``layer``, from text or a Python value; ``SettingError`` if refused."""
-        entry = Entry(layer, key, _checked(layer, key, value))
+        entry = Entry(layer, find(key).name, _checked(layer, key, value))
         return Layers(_ordered((*self.unset(layer, key).entries, entry)))
 
     def unset(self, layer: Layer, key: str) -> Layers:
@@ -59,7 +59,7 @@ class Layers(msgspec.Struct, frozen=True):
 
     def replace(self, layer: Layer, values: Mapping[str, object]) -> Layers:
         """These layers with the whole of ``layer`` replaced: how a file, a profile or a stored session is loaded."""
-        read = tuple(Entry(layer, key, _checked(layer, key, value)) for key, value in values.items())
+        read = tuple(Entry(layer, find(key).name, _checked(layer, key, value)) for key, value in values.items())
         return Layers(_ordered((*(entry for entry in self.entries if entry.layer != layer), *read)))
 
     def texts(self, layer: Layer) -> dict[str, str]:

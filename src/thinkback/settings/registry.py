@@ -130,6 +130,13 @@ ROWS = (
         choices=("auto", "summarized", "updates", "omitted"),
     ),
     Key(
+        "reasoning.summary",
+        "summary",
+        "choice",
+        "Which summary of hidden reasoning the provider is asked for; unset, as reasoning.display says.",
+        choices=("none", "auto", "concise", "detailed"),
+    ),
+    Key(
         "reasoning.strict",
         "strict",
         "boolean",
@@ -368,6 +375,38 @@ ROWS = (
 )
 
 KEYS: Mapping[str, Key] = {row.name: row for row in ROWS}
+
+ALIASES: Mapping[str, str] = {"reasoning.budgetTokens": "reasoning.maxTokens"}
+"""Names that other programs have for a setting; they are stored and shown by ours."""
+_ROW = "`thinkback endpoints ID --model NAME` shows the row; one of your own goes into rules.toml (docs/rules.md)"
+ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "reasoning.effortMap": (
+        "how an effort is said is data of the endpoint's rule row",
+        'in a row: controls.effort.high.reasoning_effort = "max"; an empty table suppresses a word',
+        _ROW,
+    ),
+    "reasoning.enabledMap": (
+        "how reasoning is switched on and off is data of the endpoint's rule row",
+        "in a row: controls.on.enable_thinking = true, controls.off.enable_thinking = false",
+        _ROW,
+    ),
+    "reasoning.effortWireFormat": (
+        "in which words an effort is said is data of the endpoint's rule row, as with auto",
+        'in a row: controls.effort.high.reasoning.effort = "high", or like = "ID" for the words of another row',
+        _ROW,
+    ),
+    "reasoning.enabledWireFormat": (
+        "in which words reasoning is switched on and off is data of the endpoint's rule row, as with auto",
+        'in a row: controls.on.thinking.type = "enabled", or like = "ID" for the words of another row',
+        _ROW,
+    ),
+    "reasoning.adaptiveThinking": (
+        "thinking is adaptive wherever the model has it and no budget is set",
+        "for adaptive thinking set reasoning.enabled to true and leave reasoning.maxTokens unset",
+        "for a budget set reasoning.maxTokens (reasoning.budgetTokens is the same)",
+    ),
+}
+"""What other programs have as settings and what it is here: the fact, then what to do."""
 
 
 def param(name: str) -> Key:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from thinkback.errors import SettingError
 from thinkback.settings import permissions
-from thinkback.settings.registry import DEFAULT, KEYS, LARGEST, Key, Value, is_group, param
+from thinkback.settings.registry import ALIASES, DEFAULT, ELSEWHERE, KEYS, LARGEST, Key, Value, is_group, param
 
 BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 SHOWN = 60
@@ -25,8 +25,16 @@ def find(name: str) -> Key:
     """The key called ``name``, upper and lower case distinct; ``SettingError`` with the nearest names otherwise."""
     if name in KEYS:
         return KEYS[name]
+    if name in ALIASES:
+        return KEYS[ALIASES[name]]
     if _PARAM.fullmatch(name):
         return param(name)
+    if name in ELSEWHERE:
+        raise SettingError(
+            f"{name} is no setting here: {ELSEWHERE[name][0]}",
+            details={"key": name, "close_matches": ()},
+            next_actions=ELSEWHERE[name][1:],
+        )
     # only last parts are compared: with the group's name in front everything looks alike
     last = {known.rpartition(".")[2].lower(): known for known in KEYS}
     wanted = name.rpartition(".")[2].lower()

@@ -18,6 +18,7 @@ from thinkback.model.target import nested as nested
 
 UNKNOWN = "unknown"
 _ORDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_DISPLAY = "reasoning.display"
 _NO_WAY = "{} has no way to say it for {}"
 
 
@@ -71,7 +72,7 @@ class Resolver:
     def _refuse_all(self) -> None:
         """In a mode without reasoning a control of it is a mistake."""
         for key, value in _asked(self._settings):
-            if key in ("reasoning.effort", "reasoning.maxTokens", "reasoning.display"):
+            if key in ("reasoning.effort", "reasoning.maxTokens", "reasoning.display", "reasoning.summary"):
                 raise SettingError(
                     f"{key} = {value} cannot be sent: reasoning.strict is on for {self._target.endpoint.id}",
                     details={"key": key, "value": value},
@@ -162,13 +163,27 @@ class Resolver:
         self._note(key, value, state, f"{why}: {tokens} is sent" if why else "")
 
     def _say_display(self) -> None:
+        settings, controls = self._settings, self._target.rule.controls
+        shown, asked = settings.display, _DISPLAY in settings.explicit
+        if settings.summary is None:
+            usual = controls.display.get(shown)
+            words = controls.display_with_tools.get(shown, usual) if self._tools else usual
+            self._show(_DISPLAY, shown, shown, words, asked=asked, instead=words != usual)
+            return
+        if asked and shown != "auto":
+            self._note(_DISPLAY, shown, "suppressed", "reasoning.summary says it")
+        word, shown = settings.summary, "omitted" if settings.summary == "none" else "summarized"
+        words = controls.summary.get(word, controls.display.get(shown))
+        self._show("reasoning.summary", word, shown, words, asked=True, instead=word not in controls.summary)
+
+    def _show(
+        self, key: str, value: str, shown: str, words: dict[str, Any] | None, *, asked: bool, instead: bool
+    ) -> None:
+        """Ask for reasoning to be ``shown`` by ``words``; ``instead``: they are not those of ``value`` itself."""
         settings, rule = self._settings, self._target.rule
-        key, asked = "reasoning.display", "reasoning.display" in settings.explicit
-        usual = rule.controls.display.get(settings.display)
-        words = rule.controls.display_with_tools.get(settings.display, usual) if self._tools else usual
         if words is None:
-            if asked and settings.display != "auto":
-                self._say(key, settings.display, None)
+            if asked and (key, value) != (_DISPLAY, "auto"):
+                self._say(key, value, None)
             return
         given = next((path for path in _leaves(words) if self._has(path)), "")
         silent = settings.effort == "none" and rule.controls.off_hides
@@ -176,16 +191,17 @@ class Resolver:
         if given or is_off or not thinks(rule, merge(self.params, self._native)):
             if asked:
                 reason = f"the request has {given} of its own" if given else "the model does not reason on this request"
-                self._note(key, settings.display, "suppressed", reason)
+                self._note(key, value, "suppressed", reason)
             return
         self.params = merge(self.params, words)
-        self.headers = dict(rule.controls.display_headers.get(settings.display, {}))
-        if asked and words != usual:
-            said = ", ".join(f"{path}={lookup(words, path)}" for path in _leaves(words))
-            self._note(key, settings.display, "represented", f"said as {said} where tools are offered")
+        self.headers = dict(rule.controls.display_headers.get(shown, {}))
+        if asked and instead:
+            said = ", ".join(f"{path}={lookup(words, path)}" for path in _leaves(words)) or "nothing"
+            where = " where tools are offered" if key == _DISPLAY else ""
+            self._note(key, value, "represented", f"said as {said}{where}")
         elif asked:
             nothing = "nothing readable will be stored, and a search will find nothing"
-            self._note(key, settings.display, "emitted", nothing if settings.display == "omitted" else "")
+            self._note(key, value, "emitted", nothing if shown == "omitted" else "")
 
     def _say(self, key: str, value: str, words: dict[str, Any] | None, sent: str = "") -> None:
         """Put ``words`` into the request; ``sent`` is the neutral word they stand for, if not the one asked for."""
@@ -232,6 +248,8 @@ def _asked(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "reasoning.maxTokens", str(settings.max_tokens)
     if "reasoning.display" in settings.explicit and settings.display != "auto":
         yield "reasoning.display", settings.display
+    if settings.summary is not None:
+        yield "reasoning.summary", settings.summary
     if settings.verbosity is not None:
         yield "text.verbosity", settings.verbosity
     if settings.server_state:

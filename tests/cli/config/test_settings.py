@@ -143,3 +143,14 @@ def test_a_table_s_name_with_a_plain_value_is_repaired(command: Command) -> None
 
     assert 0 == command("settings", "set", "reasoning.effort", "low").code
     assert '[reasoning]\neffort = "low"\n' == (command.config / "settings.toml").read_text().lstrip()
+
+
+def test_a_setting_takes_the_place_of_its_other_name_in_the_file(command: Command) -> None:
+    """Two names for one setting never stand in a file together."""
+    command.config.mkdir()
+    (command.config / "settings.toml").write_text("[reasoning]\nbudgetTokens = 1\n")
+
+    done = command("settings", "set", "reasoning.budgetTokens", "2048")
+
+    assert (0, True) == (done.code, done.out.startswith("reasoning.maxTokens = 2048"))
+    assert "[reasoning]\nmaxTokens = 2048\n" == (command.config / "settings.toml").read_text()

@@ -88,8 +88,9 @@ def set_command(key: str, value: str) -> None:
     from thinkback.settings import Layers, find
 
     parsed = Layers().set("user", key, value).entries[0].value
-    path = user_settings.change({find(key).name: parsed})
-    terminal.out(f"{key} = {shown(parsed)} in {path}")
+    name = find(key).name
+    path = user_settings.change({name: parsed})
+    terminal.out(f"{name} = {shown(parsed)} in {path}")
     _tell_faults(user_settings.read()[1])
 
 

@@ -14,6 +14,7 @@ from thinkback.session import config
 from thinkback.settings import Value, find
 from thinkback.settings.editing import edit
 from thinkback.settings.files import read_toml, split_settings
+from thinkback.settings.registry import ALIASES
 from thinkback.settings.values import flatten
 
 
@@ -44,7 +45,8 @@ def change(changes: Mapping[str, Value | None]) -> Path:
     path = config.config_dir() / "settings.toml"
     name, text = config.user_settings_file() or (str(path), "")
     read_toml(name, text)
-    changed = edit(text, changes)
+    aliases = {alias: None for alias, key in ALIASES.items() if key in changes and alias not in changes}
+    changed = edit(text, {**aliases, **changes})
     if changed == text:
         return path
     try:

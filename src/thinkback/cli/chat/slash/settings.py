@@ -73,7 +73,8 @@ def _explain(chat: Chat, name: str) -> None:
 
 
 def _tell(chat: Chat, name: str) -> None:
-    """The value in force and who said it."""
+    """The value in force and who said it; another program's name for a setting is shown by ours."""
+    name = find(name).name
     value, layer = _found(chat, name)
     said = "set by" if layer != "built-in" else "from"
     terminal.out(f"{name} = {settings.shown(value)} ({said} {layer})")
