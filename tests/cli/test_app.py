@@ -113,6 +113,30 @@ def test_an_error_is_a_message_with_advice(command: Command) -> None:
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("line", "code", "kind", "said"),
+    [
+        (("log", "--json"), 2, "not-found", "there is no log at"),
+        (("log", "--json", "--nosuch"), 2, "usage", "No such option"),
+        (("run", "--json", "--endpoint", "nosuch", "--model", "m", "Hi"), 2, "not-found", "nosuch"),
+        (("run", "--json", "--endpoint", "sk-hidden-123456", "--model", "m", "Hi"), 2, "not-found", "<SOME_API_KEY>"),
+        (("run", "--json", *PLACE, "http://127.0.0.1:9", "Hi"), 4, "network", "127.0.0.1:9"),
+    ],
+    ids=["nothing", "option", "endpoint", "secret", "network"],
+)
+def test_a_failure_is_one_object_for_programs(
+    command: Command, line: tuple[str, ...], code: int, kind: str, said: str
+) -> None:
+    """With ``--json``: on standard output, with kind, message, details and advice; the exit code says it as before."""
+    done = command(*line, SOME_API_KEY="sk-hidden-123456", DEEPSEEK_API_KEY=KEY)
+
+    error = done.json["error"]
+    assert (code, kind, {"error"}) == (done.code, error["kind"], set(done.json))
+    assert ["kind", "message", "details", "next_actions"] == list(error)
+    assert said in error["message"]
+    assert "sk-hidden" not in done.out
+
+
 def test_a_traceback_is_shown_on_request(command: Command) -> None:
     """``THINKBACK_DEBUG=1`` shows where an error was raised."""
     assert "Traceback" in command("log", THINKBACK_DEBUG="1").err

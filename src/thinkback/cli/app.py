@@ -133,27 +133,42 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; returns its exit code. Failures are told on standard error, without a traceback."""
+    """Run one command; returns its exit code.
+
+    A failure is printed on standard error, without a traceback; with ``--json`` also on standard output, as one object.
+    """
+    as_json = "--json" in arguments
     try:
         code = group.main(list(arguments), prog_name="thinkback", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
+        if as_json:
+            terminal.print_error("usage", error.format_message())
         return error.exit_code
     except ThinkbackError as error:
+        if as_json:
+            terminal.print_error(error.kind, error.message, error.details, error.next_actions)
         return _failed(error, str(error), exits.code_of(error.kind))
     except (click.Abort, KeyboardInterrupt):
         terminal.complain("interrupted")
+        if as_json:
+            terminal.print_error("interrupted", "interrupted")
         return exits.INTERRUPTED
     except BrokenPipeError:
         # whoever read our output has seen enough; what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.FAILED
     except OSError as error:
-        return _failed(error, f"{error.strerror or error}: {error.filename or 'no file is named'}", exits.FAILED)
-    except Exception as error:  # the outermost loop of a shell: a failure here is ours, and is told as such
-        text = f"unexpected failure: {type(error).__name__}: {error}\n  - THINKBACK_DEBUG=1 shows where"
+        text = f"{error.strerror or error}: {error.filename or 'no file is named'}"
+        if as_json:
+            terminal.print_error("error", text)
         return _failed(error, text, exits.FAILED)
+    except Exception as error:  # the outermost loop of a shell: a failure here is ours, and is told as such
+        text, action = f"unexpected failure: {type(error).__name__}: {error}", "THINKBACK_DEBUG=1 shows where"
+        if as_json:
+            terminal.print_error("error", text, next_actions=(action,))
+        return _failed(error, f"{text}\n  - {action}", exits.FAILED)
     return code if isinstance(code, int) else 0
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import click
@@ -52,6 +52,15 @@ def complain(text: str) -> None:
 def print_json(value: Any) -> None:
     """A value on standard output, for programs."""
     click.echo(clean_json(json.dumps(value, indent=2, ensure_ascii=False)))
+
+
+def print_error(
+    kind: str, message: str, details: Mapping[str, object] | None = None, next_actions: Sequence[str] = ()
+) -> None:
+    """A failure on standard output, for programs, without keys: an object with ``error`` alone."""
+    error = {"kind": kind, "message": message, "details": dict(details or {}), "next_actions": list(next_actions)}
+    text = json.dumps({"error": error}, indent=2, ensure_ascii=False, default=str)
+    click.echo(clean_json(without_keys(text)))
 
 
 def without_keys(text: str) -> str:

@@ -25,5 +25,5 @@ def test_a_copy_is_whole(talked: Command) -> None:
     assert 0 == talked("backup", str(copy)).code
     with thinkback.open(copy) as store, thinkback.open(talked.db) as original:
         assert (original.commits("talk"), []) == (store.commits("talk"), store.fsck())
-    refused = talked("backup", str(copy))
-    assert (7, True) == (refused.code, "copy.db" in refused.err)
+    refused = talked("backup", str(copy), "--json")
+    assert (7, True) == (refused.code, "copy.db" in refused.json["error"]["message"])

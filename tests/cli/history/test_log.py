@@ -140,10 +140,11 @@ def test_looking_never_makes_a_log(command: Command, line: tuple[str, ...]) -> N
 
 def test_a_sound_log_is_clean(talked: Command) -> None:
     """``fsck`` counts what it checked."""
-    done = talked("fsck")
+    done, counted = talked("fsck"), talked("fsck", "--json").json
 
     assert 0 == done.code
-    assert done.out.startswith("clean: 1 session, ")
+    assert f"clean: 1 session, {counted['commits']} commits\n" == done.out
+    assert (1, []) == (counted["sessions"], counted["problems"])
 
 
 def test_every_commit_counts_once_whatever_branch_it_is_on(talked: Command) -> None:
@@ -169,10 +170,12 @@ def test_a_damaged_log_is_told(talked: Command) -> None:
         connection.execute(f"UPDATE {holder} SET payload = x'7b7d'")
     connection.close()
 
-    done = talked("fsck")
+    done, listed = talked("fsck"), talked("fsck", "--json")
 
-    assert 7 == done.code
-    assert done.out
+    assert (7, 7) == (done.code, listed.code)
+    assert [line.partition(": ")[2] for line in done.out.splitlines()] == [
+        problem["what"] for problem in listed.json["error"]["details"]["problems"]
+    ]
     assert "the log is damaged" in done.err
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import db_option, open_line, session_option
+from thinkback.cli.options import db_option, json_option, open_line, session_option
 from thinkback.cli.places import MAKERS
 
 if TYPE_CHECKING:
@@ -32,16 +32,21 @@ if TYPE_CHECKING:
 )
 @session_option
 @db_option
-def compile_command(at: str, with_reasoning: bool, form: str, session: str, db: str, **given: Any) -> None:
+@json_option
+def compile_command(
+    at: str, with_reasoning: bool, form: str, session: str, db: str, as_json: bool, **given: Any
+) -> None:
     """Print what the session says at the commit AT (a branch, HEAD~1, the beginning of a hash), or now.
 
     Edits, priorities and checkpoints count as they did then. Opaque values and verbatim objects stay away.
     """
+    if as_json and form != "text":
+        raise click.UsageError("--json is --format json: give one of them")
     with open_line(db, session) as found:
         context = found.compile(at, include_reasoning=with_reasoning, **given)
     for warning in context.warnings:
         terminal.note(warning)
-    if form == "json":
+    if as_json or form == "json":
         terminal.print_json(
             {
                 "messages": context.to_dicts(),

@@ -41,11 +41,15 @@ def gc_command(older_than: float, dry_run: bool, db: str, as_json: bool) -> None
 @click.command("backup", short_help="A whole copy of the log, while it is in use.")
 @click.argument("file", type=click.Path(dir_okay=False))
 @db_option
-def backup_command(file: str, db: str) -> None:
+@json_option
+def backup_command(file: str, db: str, as_json: bool) -> None:
     """Copy the log to FILE, which must not be there yet. Others may go on writing meanwhile.
 
     The copy holds everything: prompts, answers, reasoning and opaque values.
     """
     with existing_log(db) as store:
         store.log.care.backup(file)
-    terminal.out(f"copied to {file}")
+    if as_json:
+        terminal.print_json({"file": file})
+    else:
+        terminal.out(f"copied to {file}")

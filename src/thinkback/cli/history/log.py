@@ -116,17 +116,26 @@ def show_command(hash: str, with_carriers: bool, db: str, as_json: bool) -> None
 
 @click.command("fsck", short_help="Check every hash of the log.")
 @db_option
-def fsck_command(db: str) -> None:
+@json_option
+def fsck_command(db: str, as_json: bool) -> None:
     """Check the log: every stored byte against its hash, every commit against its parent."""
     with existing_log(db) as store:
         problems = store.fsck()
         if not problems:
-            sessions = terminal.plural(len(store.sessions()), "session")
-            terminal.out(f"clean: {sessions}, {terminal.plural(store.log.count(), 'commit')}")
+            sessions, commits = len(store.sessions()), store.log.count()
+            if as_json:
+                terminal.print_json({"problems": [], "sessions": sessions, "commits": commits})
+            else:
+                terminal.out(f"clean: {terminal.plural(sessions, 'session')}, {terminal.plural(commits, 'commit')}")
             return
-    for problem in problems:
-        terminal.out(terminal.clean(f"{problem.where}: {problem.what}"))
-    terminal.complain(f"the log is damaged: {terminal.plural(len(problems), 'finding')}")
+    damage = f"the log is damaged: {terminal.plural(len(problems), 'finding')}"
+    if as_json:
+        found = [{"where": each.where, "what": each.what} for each in problems]
+        terminal.print_error("corrupt", damage, {"problems": found})
+    else:
+        for problem in problems:
+            terminal.out(terminal.clean(f"{problem.where}: {problem.what}"))
+    terminal.complain(damage)
     sys.exit(exits.DAMAGED)
 
 
