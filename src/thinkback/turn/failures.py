@@ -11,6 +11,8 @@ from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, Thinkbac
 from thinkback.model import canonical
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Failure, TurnState
+from thinkback.model.target import Target
+from thinkback.rules.urls import server_of
 from thinkback.turn.dialects import dialect
 from thinkback.turn.events import NetError
 from thinkback.turn.plan import Plan
@@ -25,7 +27,7 @@ _ABOUT_MODELS = re.compile(
     r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)|(invalid|unknown|no such|not a valid) model\b",
     re.IGNORECASE,
 )
-_AGAIN = "ask again; in a program session.generate() goes on from what is in the log"
+_AGAIN = "ask again: that goes on from what is in the log"
 
 
 def read_failure(status: int, body: bytes, plan: Plan) -> Failure:
@@ -56,10 +58,15 @@ def refused(failure: Failure, plan: Plan) -> ProviderError:
     )
 
 
-def unreachable(event: NetError) -> NetworkError:
+def unreachable(event: NetError, target: Target) -> NetworkError:
     """The error for a request that brought nothing back."""
     kind = NetworkError if event.phase == "network" else PhaseTimeout
-    return kind(event.message, details={"phase": event.phase}, next_actions=("check the address and network", _AGAIN))
+    server = server_of(target.base_url)
+    return kind(
+        f"{target.endpoint.id} at {server}: {event.message}",
+        details={"phase": event.phase, "endpoint": target.endpoint.id, "server": server},
+        next_actions=("check the address and network", _AGAIN),
+    )
 
 
 def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:

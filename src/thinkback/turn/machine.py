@@ -404,7 +404,7 @@ class Turn:
 
             def stands(at: int) -> list[Command]:
                 again = self._wait(event.message, at) if may_wait else []
-                return again or self._end(state, at, failures.unreachable(event))
+                return again or self._end(state, at, failures.unreachable(event, self._sent.plan.target))
 
             return self._fail_over(event.message, event.now, stands)
         kind = "timeout" if timed_out else "network"
