@@ -17,7 +17,7 @@ from thinkback.rules.book import Rulebook
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore, open
 from thinkback_referee import LOST, Referee
-from thinkback_referee.personas import FACTORIES
+from thinkback_referee.personas import PROVIDERS
 
 # Endpoint to the name the referee plays it under, where it plays it in the endpoint's dialect.
 HOSTS = {
@@ -76,8 +76,7 @@ OF_DIALECT = {
 def models(endpoint: str, host: str) -> list[str]:
     """The models that the host serves in the endpoint's dialect."""
     dialect = BOOK.endpoint(endpoint).dialect
-    persona = FACTORIES[PERSONAS.get(endpoint) or OF_DIALECT.get(dialect, dialect)]()
-    served = persona.models(host)
+    served = PROVIDERS[PERSONAS.get(endpoint) or OF_DIALECT.get(dialect, dialect)].models(host)
     return [model for model in served if dialect != "anthropic" or "deepseek" in host or "claude" in model]
 
 

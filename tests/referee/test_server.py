@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 import json
 import threading
@@ -13,7 +14,7 @@ from tests.referee.talk import WEATHER, Client, body, post, result, said, send, 
 from thinkback_referee import BAD_KEY, Exchange, HttpError, Referee, Step, serve
 from thinkback_referee import HOSTS as PLAYED
 from thinkback_referee import models_of as all_models_of
-from thinkback_referee.chat import Chat
+from thinkback_referee.chat import CHAT
 from thinkback_referee.chat.profiles import HOSTS, models_of
 from thinkback_referee.jsons import as_list, as_object
 
@@ -115,9 +116,9 @@ def test_hosts_know_their_base_urls_and_models(referee: Referee) -> None:
 
 def test_the_personas_are_at_hand(referee: Referee) -> None:
     """Tests may look into what a persona minted; one that is not played is an error."""
-    assert referee.persona(Chat).ledger is referee.ledger
-    with pytest.raises(LookupError, match="plays no Referee"):
-        referee.persona(Referee)
+    assert referee.persona(CHAT).ledger is referee.ledger
+    with pytest.raises(LookupError, match="does not play nobody"):
+        referee.persona(dataclasses.replace(CHAT, hosts={"nobody": ""}))
 
 
 def test_refusals_say_why_in_a_header(referee: Referee) -> None:

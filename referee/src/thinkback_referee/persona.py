@@ -1,4 +1,4 @@
-"""What the server needs of a wire format, and what the house model needs of a conversation in one.
+"""What the server needs of a provider, and what the house model needs of a conversation.
 
 A persona plays a provider: it recognises its paths, checks credentials, judges requests against what it minted, and
 renders what a scripted model says into the provider's own bytes. The server does the rest: sockets, scripts, faults,
@@ -7,11 +7,12 @@ the list of what arrived.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Generic, TypeVar
 
-from .jsons import JsonObject
+from .jsons import JsonObject, as_object, as_text
+from .prompts import Prompts
 from .script import Step
 from .transport import Incoming
 from .verdict import Verdict
@@ -24,6 +25,12 @@ class OfferedTool:
     name: str
     description: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
+
+
+def offered(function: object, schema: str = "parameters") -> OfferedTool:
+    """A tool as most formats declare it; ``schema`` is the member with its JSON schema."""
+    given = as_object(function)
+    return OfferedTool(as_text(given.get("name")), as_text(given.get("description")), as_object(given.get(schema)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,57 +86,88 @@ class Rendered:
     malformed: bytes = b""
 
 
-class Persona(Protocol):
-    """One provider family; its ledger is its own.
+R = TypeVar("R")
+L = TypeVar("L")
 
-    All methods are called under the server's lock, so a persona needs none. Several personas may answer to one host
-    name, for a provider that speaks several formats: the first whose ``read`` knows the path has the request.
+
+@dataclass(frozen=True)
+class Provider(Generic[R, L]):
+    """A family of providers, declared: its names, and what it does with a request at each stage.
+
+    ``R`` is a request as its judge sees it, ``L`` the ledger of what it minted. Several providers may answer to one
+    host name, where it speaks several formats: the first whose ``read`` knows the path has the request.
     """
 
-    @property
-    def hosts(self) -> Sequence[str]:
-        """The names it answers to: the first segment of the path."""
-        ...
+    hosts: Mapping[str, str]
+    """The names it answers to (the first segment of the path), each with what follows it in the base URL that a client
+    of the provider is configured with ("", "/v1")."""
+    models: Callable[[str], Sequence[str]]
+    """The models that a host serves."""
+    ledger: Callable[[], L]
+    """An empty ledger."""
+    read: Callable[[str, str, Incoming, L], Asked | Verdict | None]
+    """The request behind host and path (begins with "/"; the host's segment and the query are taken off).
 
-    def base_path(self, host: str) -> str:
-        """What follows the host name in the base URL that a client of the provider is configured with ("", "/v1")."""
-        ...
+    ``None``: no such path. A verdict where no model is asked: credentials or the body's syntax are at fault, or the
+    path is answered at once (the list of models, a stored response).
+    """
+    request: Callable[[Asked, L], R | Verdict]
+    """The request as the judge sees it, or the refusal of a model without a row."""
+    judge: Callable[[R, L], Verdict]
+    """The provider's verdict, in its own error shape; reads the ledger and changes nothing."""
+    view: Callable[[R, L], View]
+    """The conversation for the house model."""
+    render: Callable[[R, L, Step, str, Prompts], Rendered]
+    """What the model said, as the provider would write it; mints what must come back and notes it in the ledger.
 
-    def models(self, host: str) -> Sequence[str]:
-        """The models the host serves."""
-        ...
+    The text is a hex string that follows from seed, host, request and step: ids and opaque values come from it.
+    """
+    reject: Callable[[R], Verdict]
+    """The refusal of a carrier that is not valid, for a request whose carriers are."""
+    broken: Callable[[str, str], bytes]
+    """One event that reports an error (message, code) in the middle of a stream."""
+    own: tuple[str, ...] = ()
+    """The texts of refusals that are the referee's own, with names in braces for what differs."""
 
-    def read(self, host: str, path: str, incoming: Incoming) -> Asked | Verdict | None:
-        """The request behind ``path`` (begins with "/"; the host's segment and the query are taken off).
 
-        ``None``: no such path. A verdict where no model is asked: credentials or the body's syntax are at fault, or
-        the path is answered at once (the list of models, a stored response).
-        """
-        ...
+class Persona(Generic[R, L]):
+    """A provider at work, with its ledger. All methods are called under the server's lock, so it needs none."""
 
-    def judge(self, asked: Asked) -> Verdict:
-        """The provider's verdict on the request, in its own error shape; reads the ledger and changes nothing."""
-        ...
-
-    def view(self, asked: Asked) -> View:
-        """The conversation for the house model."""
-        ...
-
-    def render(self, asked: Asked, step: Step, digest: str) -> Rendered:
-        """What the model said, as the provider would write it; mints what must come back and notes it in the ledger.
-
-        ``digest`` is a hex string that follows from seed, host, request and step: ids and opaque values come from it.
-        """
-        ...
-
-    def reject(self, asked: Asked) -> Verdict:
-        """The provider's refusal of a carrier that is not valid, for a request whose carriers are."""
-        ...
-
-    def broken(self, message: str, code: str) -> bytes:
-        """One event that reports an error in the middle of a stream."""
-        ...
+    def __init__(self, provider: Provider[R, L]) -> None:
+        self.provider = provider
+        self.reset()
 
     def reset(self) -> None:
-        """Forget everything minted."""
-        ...
+        """Forget everything minted, and the prompts."""
+        self.ledger = self.provider.ledger()
+        self._prompts = Prompts()
+
+    def read(self, host: str, path: str, incoming: Incoming) -> Asked | Verdict | None:
+        """The request behind a path; see ``Provider.read``."""
+        return self.provider.read(host, path, incoming, self.ledger)
+
+    def judge(self, asked: Asked) -> Verdict:
+        """The verdict on a request."""
+        request = self.provider.request(asked, self.ledger)
+        return request if isinstance(request, Verdict) else self.provider.judge(request, self.ledger)
+
+    def view(self, asked: Asked) -> View:
+        """An accepted request for the house model."""
+        return self.provider.view(self._accepted(asked), self.ledger)
+
+    def render(self, asked: Asked, step: Step, digest: str) -> Rendered:
+        """The answer to an accepted request."""
+        return self.provider.render(self._accepted(asked), self.ledger, step, digest, self._prompts)
+
+    def reject(self, asked: Asked) -> Verdict:
+        """The refusal of a carrier in an accepted request."""
+        return self.provider.reject(self._accepted(asked))
+
+    def _accepted(self, asked: Asked) -> R:
+        request = self.provider.request(asked, self.ledger)
+        if isinstance(request, Verdict):
+            raise ValueError(f"the request was refused: {request.reason}")
+        return request
+
+
+AnyPersona = Persona[Any, Any]

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
-from .chat import Chat
+from .chat import CHAT
 from .chat.ledger import Ledger
 from .credentials import clean_path, without_secrets
 from .house import house_step
-from .jsons import JsonObject, as_object, as_text, compact, strict_loads
-from .persona import Asked, Persona
+from .jsons import JsonObject, as_text, compact, read_object
+from .persona import AnyPersona, Asked, L, Persona, Provider, R
 from .personas import by_host, make_personas
 from .played import fitted
 from .script import HttpError, RejectCarrier, Script, Step
@@ -31,8 +31,6 @@ from .wording import is_own
 # A server that runs for days must not keep everything it ever saw.
 _KEPT_REQUESTS = 10_000
 _HALF_A_CHARACTER = "The request body is not valid Unicode: it holds a lone surrogate"
-
-_P = TypeVar("_P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Referee:
         """The base URL of a persona, as a client of that provider is configured with it."""
         if host not in self._by_host:
             raise ValueError(f"unknown persona {host!r}; the referee plays {', '.join(self._by_host)}")
-        return f"{self.url}/{host}{self._by_host[host][0].base_path(host)}"
+        return f"{self.url}/{host}{self._by_host[host][0].provider.hosts[host]}"
 
     @property
     def requests(self) -> list[Exchange]:
@@ -126,14 +124,14 @@ class Referee:
     @property
     def ledger(self) -> Ledger:
         """What chat completions minted so far."""
-        return self.persona(Chat).ledger
+        return self.persona(CHAT).ledger
 
-    def persona(self, kind: type[_P]) -> _P:
-        """The persona of this class; raises LookupError when it is not played."""
+    def persona(self, provider: Provider[R, L]) -> Persona[R, L]:
+        """The persona that plays a provider; raises LookupError when there is none."""
         for persona in self._personas:
-            if isinstance(persona, kind):
+            if persona.provider is provider:
                 return persona
-        raise LookupError(f"the referee plays no {kind.__name__}")
+        raise LookupError(f"the referee does not play {', '.join(provider.hosts)}")
 
     @property
     def unused(self) -> int:
@@ -177,7 +175,7 @@ class Referee:
             self._report(exchange)
         return reply
 
-    def _read(self, host: str, path: str, incoming: Incoming) -> tuple[Persona, str, Asked | Verdict] | None:
+    def _read(self, host: str, path: str, incoming: Incoming) -> tuple[AnyPersona, str, Asked | Verdict] | None:
         for persona in self._by_host.get(host, ()):
             asked = persona.read(host, path, incoming)
             if asked is not None:
@@ -185,7 +183,7 @@ class Referee:
         return None
 
     def _decide(
-        self, persona: Persona, host: str, asked: Asked | Verdict, incoming: Incoming
+        self, persona: AnyPersona, host: str, asked: Asked | Verdict, incoming: Incoming
     ) -> tuple[Reply, Exchange]:
         verdict = asked if isinstance(asked, Verdict) else persona.judge(asked)
         if isinstance(asked, Verdict) or not verdict.ok:
@@ -195,7 +193,7 @@ class Referee:
         reply, step = self._answer(persona, asked)
         return reply, _exchange(host, incoming, asked.body, verdict, reply.status, asked.model, step)
 
-    def _answer(self, persona: Persona, asked: Asked) -> tuple[Reply, Step]:
+    def _answer(self, persona: AnyPersona, asked: Asked) -> tuple[Reply, Step]:
         step = self._step(persona, asked)
         if isinstance(step.fault, HttpError):
             return _http_error(step.fault), step
@@ -203,11 +201,11 @@ class Referee:
             return _at_once(persona.reject(asked)), step
         rendered = persona.render(asked, step, self._digest(asked, step))
         if asked.stream:
-            actions = transmit_stream(rendered, step, self._pace, persona.broken)
+            actions = transmit_stream(rendered, step, self._pace, persona.provider.broken)
             return Reply.stream(actions, rendered.content_type), step
         return Reply(200, {"content-type": rendered.whole_type}, transmit_whole(rendered.whole, step)), step
 
-    def _step(self, persona: Persona, asked: Asked) -> Step:
+    def _step(self, persona: AnyPersona, asked: Asked) -> Step:
         """What the model says: the next step of the script, unless it waits for tools, else the house's."""
         if self._script and not self._drives:
             return self._script.popleft()
@@ -245,10 +243,8 @@ def serve(
 
 
 def _body(incoming: Incoming) -> JsonObject:
-    try:
-        return dict(as_object(strict_loads(incoming.body)))
-    except (ValueError, RecursionError):
-        return {}
+    found = read_object(incoming.body)
+    return found if isinstance(found, dict) else {}
 
 
 def _exchange(

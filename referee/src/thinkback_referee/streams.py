@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from collections.abc import Iterable, Mapping
 
-from .jsons import compact
+from .jsons import JsonObject, as_object, compact
+from .script import Call, Step
 
 # A fixed clock: the same request and seed give the same bytes.
 CREATED = 1_767_225_600
+# Not str.splitlines: a line of a stream may hold U+2028, which is no line end here.
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _PIECE = re.compile(r"\s*\S+|\s+\Z")
 
 
@@ -26,6 +31,41 @@ def sse(value: object, event: str = "") -> bytes:
     """One server-sent event with JSON data, named where the format names its events."""
     named = f"event: {event}\n" if event else ""
     return f"{named}data: {compact(value)}\n\n".encode()
+
+
+def json_events(stream: str) -> list[Mapping[str, object]]:
+    """The JSON objects of server-sent events, ``[DONE]`` left out."""
+    data = (line.removeprefix("data:").strip() for line in _LINE_END.split(stream) if line.startswith("data:"))
+    return [as_object(json.loads(text)) for text in data if text != "[DONE]"]
+
+
+def arguments_text(call: Call) -> str:
+    """The arguments of a call as the string that goes on the wire."""
+    return call.arguments if isinstance(call.arguments, str) else compact(call.arguments)
+
+
+def arguments_object(call: Call) -> JsonObject:
+    """The arguments of a call as an object; none at all are empty."""
+    given = call.arguments
+    return dict(as_object(json.loads(given or "{}"))) if isinstance(given, str) else dict(given)
+
+
+def function_calls(calls: Iterable[tuple[str, str, str]]) -> list[JsonObject]:
+    """Calls (id, name, arguments) as chat completions write them whole."""
+    return [
+        {"index": index, "id": identifier, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for index, (identifier, name, arguments) in enumerate(calls)
+    ]
+
+
+def count_words(*texts: str) -> int:
+    """How many words there are in all texts: what the referee counts as tokens."""
+    return sum(len(text.split()) for text in texts)
+
+
+def words_said(step: Step) -> int:
+    """How many words a step says beside its reasoning, its calls included."""
+    return count_words(step.text, step.refusal, *(f"{call.name} {call.arguments}" for call in step.tool_calls))
 
 
 def derived(digest: str, *parts: object) -> str:

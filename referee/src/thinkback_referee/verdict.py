@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .jsons import as_list, as_object, as_text, strict_loads
@@ -51,3 +51,11 @@ class Verdict:
 
 
 ACCEPTED = Verdict()
+
+
+def first(faults: Iterable[Verdict]) -> Verdict:
+    """The first refusal, else acceptance.
+
+    No further fault is asked for, so that a check may rely on those before it.
+    """
+    return next(iter(faults), ACCEPTED)

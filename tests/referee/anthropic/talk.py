@@ -12,7 +12,7 @@ from thinkback_referee import Step
 from thinkback_referee.anthropic import BINDING_BETA, VERSION
 from thinkback_referee.house import house_step
 from thinkback_referee.jsons import JsonObject, as_list, as_object
-from thinkback_referee.persona import Asked, Persona, Rendered
+from thinkback_referee.persona import AnyPersona, Asked, Rendered
 from thinkback_referee.transport import Incoming
 from thinkback_referee.verdict import Verdict
 
@@ -94,7 +94,7 @@ def read_events(data: bytes | Iterable[bytes]) -> list[Mapping[str, object]]:
 class Talk:
     """A conversation with a persona, without a socket: a faithful client, unless a test makes it another one."""
 
-    persona: Persona
+    persona: AnyPersona
     parameters: JsonObject
     host: str = "anthropic"
     path: str = "/v1/messages"

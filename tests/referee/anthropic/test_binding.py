@@ -17,8 +17,9 @@ from tests.referee.anthropic.talk import (
     without,
 )
 from thinkback_referee import Call, Step
-from thinkback_referee.anthropic import Anthropic
+from thinkback_referee.anthropic import ANTHROPIC
 from thinkback_referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee.persona import Persona
 
 PRESERVED = ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-fable-5-2"]
 CALLING = Step(reasoning="I need the weather.", tool_calls=[Call("get_weather", {"city": "Oslo"})])
@@ -33,7 +34,7 @@ TOOLS: JsonObject = {"tools": [WEATHER]}
 
 def talk(model: str = "claude-opus-5-5", **parameters: object) -> Talk:
     base: JsonObject = {"model": model, "max_tokens": 4096, "system": "Be brief.", **TOOLS, **parameters}
-    return Talk(Anthropic(), base)
+    return Talk(Persona(ANTHROPIC), base)
 
 
 def two_turns(one: Talk, *thoughts: str) -> Talk:

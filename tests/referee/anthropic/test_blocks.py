@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.referee.anthropic.talk import WEATHER, Talk, call, results, said, thought, user
-from thinkback_referee.anthropic import Anthropic
+from thinkback_referee.anthropic import ANTHROPIC
 from thinkback_referee.jsons import JsonObject
+from thinkback_referee.persona import Persona
 
 
 def verdict(*messages: JsonObject, model: str = "claude-opus-4-8", **parameters: object) -> tuple[int, str]:
     base: JsonObject = {"model": model, "max_tokens": 4096, "tools": [WEATHER]}
-    return Talk(Anthropic(), base, messages=list(messages)).verdict(**parameters)
+    return Talk(Persona(ANTHROPIC), base, messages=list(messages)).verdict(**parameters)
 
 
 def test_plain_loops_are_taken() -> None:

@@ -13,14 +13,14 @@ import pytest
 
 from tests.referee.anthropic.talk import ADAPTIVE, WEATHER, Talk, altered, read_events, user
 from thinkback_referee import Call, Step
-from thinkback_referee.anthropic import REDACTED, Anthropic
-from thinkback_referee.anthropic.decode import message_of
+from thinkback_referee.anthropic import ANTHROPIC, REDACTED
 from thinkback_referee.anthropic.judge import judge
-from thinkback_referee.anthropic.ledger import Ledger
-from thinkback_referee.anthropic.profiles import ANTHROPIC, BINDING_BETA, MANUAL, Profile, profile_for
+from thinkback_referee.anthropic.ledger import Ledger, message_of
+from thinkback_referee.anthropic.profiles import BINDING_BETA, CLAUDE, MANUAL, Profile, profile_for
 from thinkback_referee.anthropic.request import Block, Caller, Request
 from thinkback_referee.anthropic.trace import trace
 from thinkback_referee.jsons import JsonObject, as_list, as_object, as_text
+from thinkback_referee.persona import Persona
 from thinkback_referee.verdict import Verdict
 
 pytestmark = pytest.mark.corpus
@@ -47,7 +47,7 @@ class Recorded:
 
     def verdict(self, body: JsonObject | None = None) -> Verdict:
         """The verdict on the request, or on another version of it."""
-        return judge(self.profile, self.body if body is None else body, self.caller, self.ledger)
+        return judge(Request(self.profile, self.body if body is None else body, self.caller), self.ledger)
 
 
 def recordings() -> Iterator[Recorded]:
@@ -62,11 +62,11 @@ def replayed(path: Path, case: Mapping[str, object]) -> Iterator[Recorded]:
         body = dict(as_object(as_object(exchange.get("request")).get("body")))
         if exchange.get("dialect") != "anthropic" or not body:
             continue
-        profile = profile_for(ANTHROPIC, as_text(body.get("model")))
+        profile = profile_for(CLAUDE, as_text(body.get("model")))
         assert profile is not None, f"no row for {body.get('model')}"
         # Headers were not recorded; requests with the setting had its beta.
         binding = "block_binding" in as_object(body.get("thinking"))
-        caller = Caller(ANTHROPIC, betas=frozenset({BINDING_BETA} if binding else ()))
+        caller = Caller(CLAUDE, betas=frozenset({BINDING_BETA} if binding else ()))
         response = as_object(exchange["response"])
         status = int(str(response["status"]))
         place = f"{path.stem} #{number}"
@@ -210,7 +210,7 @@ def test_writes_what_the_provider_writes(recorded: list[Recorded]) -> None:
     base: JsonObject = {"model": "claude-opus-5-5", "max_tokens": 4096, "tools": [WEATHER], **ADAPTIVE}
     calls = [Call("get_weather", {"city": "Oslo"})]
     step = Step(earlier=[Step(reasoning="one"), Step(reasoning=REDACTED, text="Hi.")], tool_calls=calls)
-    rendered = Talk(Anthropic(), base, messages=[user("hi")]).rendered(step)
+    rendered = Talk(Persona(ANTHROPIC), base, messages=[user("hi")]).rendered(step)
     written = [(kind_of(event), keys_of(event)) for event in read_events(rendered.events)]
     for kind, keys in [*written, ("whole", keys_of(json.loads(rendered.whole)))]:
         known = [other for name, other in found if name == kind]

@@ -19,9 +19,10 @@ from tests.referee.anthropic.talk import (
     with_block,
 )
 from thinkback_referee import Call, Step
-from thinkback_referee.anthropic import REDACTED, Anthropic
+from thinkback_referee.anthropic import ANTHROPIC, REDACTED
 from thinkback_referee.anthropic.profiles import MODELS
 from thinkback_referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee.persona import Persona
 
 _CONFIGS: list[JsonObject] = [MANUAL, ADAPTIVE, OFF, {}]
 _THOUGHTS = st.sampled_from(["", "one", "one two", f"{REDACTED} three"])
@@ -40,7 +41,9 @@ _STEPS = st.lists(st.builds(_step, st.lists(_UNITS, max_size=2), _UNITS), min_si
 
 def conversation(model: str, config: JsonObject, steps: list[Step]) -> Talk | None:
     """The steps as a faithful client has them; None where the model does not take the type of thinking."""
-    one = Talk(Anthropic(), {"model": model, "max_tokens": 4096, "tools": [WEATHER], **config}, messages=[user("hi")])
+    one = Talk(
+        Persona(ANTHROPIC), {"model": model, "max_tokens": 4096, "tools": [WEATHER], **config}, messages=[user("hi")]
+    )
     if one.verdict()[0] != 200:
         return None
     for step in steps:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.referee.anthropic.talk import ADAPTIVE, MANUAL, OFF, TIME, WEATHER, Talk, call, results, said, user
-from thinkback_referee.anthropic import CLEARING_BETA, INTERLEAVED_BETA, UPDATES_BETA, Anthropic
+from thinkback_referee.anthropic import ANTHROPIC, CLEARING_BETA, INTERLEAVED_BETA, UPDATES_BETA
 from thinkback_referee.anthropic.profiles import MODELS, VERTEX, Host, models_of, profile_for
 from thinkback_referee.jsons import JsonObject
+from thinkback_referee.persona import Persona
 
 OLD = ["claude-3-7-sonnet-20250219", "claude-sonnet-4-0", "claude-opus-4-5", "claude-haiku-4-5-20251001"]
 MIXED = ["claude-opus-4-6", "claude-sonnet-4-6"]
@@ -20,7 +21,7 @@ PINNED = "`temperature` may only be set to 1 when thinking is enabled"
 
 
 def verdict(model: str, *betas: str, **parameters: object) -> tuple[int, str]:
-    talk = Talk(Anthropic(), {"model": model, "max_tokens": 4096}, messages=[user("hi")])
+    talk = Talk(Persona(ANTHROPIC), {"model": model, "max_tokens": 4096}, messages=[user("hi")])
     talk.headers["anthropic-beta"] = ",".join(betas)
     return talk.verdict(**parameters)
 
@@ -262,7 +263,7 @@ def test_an_unknown_model_has_no_row() -> None:
 def test_a_body_must_be_well_formed(changes: JsonObject, text: str) -> None:
     """Missing, wrong and unknown fields of the body are refused with their place."""
     body = {"model": "claude-sonnet-4-5", "max_tokens": 4096, "messages": [user("hi")], **changes}
-    talk = Talk(Anthropic(), {})
+    talk = Talk(Persona(ANTHROPIC), {})
     asked = talk.asked({name: value for name, value in body.items() if value is not None})
     judged = talk.persona.judge(asked)
     assert (400, True) == (judged.status, text in judged.message), judged.message

@@ -23,10 +23,11 @@ from tests.referee.anthropic.talk import (
 )
 from tests.referee.talk import Got, send
 from thinkback_referee import ErrorInStream, Referee, RejectCarrier, Step, code_word
-from thinkback_referee.anthropic import VERSION, Anthropic
-from thinkback_referee.anthropic.decode import message_of
-from thinkback_referee.anthropic.unsigned import PASSED_BACK
+from thinkback_referee.anthropic import ANTHROPIC, VERSION
+from thinkback_referee.anthropic.judge import PASSED_BACK
+from thinkback_referee.anthropic.ledger import message_of
 from thinkback_referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee.persona import Persona
 
 HEADERS = {"x-api-key": "org.key", "anthropic-version": VERSION, "content-type": "application/json"}
 VERTEX = "/projects/p1/locations/global/publishers/anthropic/models/claude-opus-4-8"
@@ -163,7 +164,7 @@ def test_vertex_has_its_own_paths_and_keys(referee: Referee) -> None:
 
 def test_vertex_is_strict_about_betas_and_blocks() -> None:
     """Unknown beta names are refused; blocks of another host or project are not its own."""
-    one = Talk(Anthropic(), {"model": "claude-opus-5-5", "max_tokens": 100, **ADAPTIVE}, messages=[user("hi")])
+    one = Talk(Persona(ANTHROPIC), {"model": "claude-opus-5-5", "max_tokens": 100, **ADAPTIVE}, messages=[user("hi")])
     one.reply(Step(reasoning="a", text="Hello."))
     one.messages.append(user("on"))
     two = Talk(one.persona, {"anthropic_version": "vertex-2023-10-16", "max_tokens": 100, **ADAPTIVE}, "vertex-claude")
@@ -179,7 +180,7 @@ def test_vertex_is_strict_about_betas_and_blocks() -> None:
 
 def deepseek() -> Talk:
     base: JsonObject = {"model": "deepseek-v4-pro", "max_tokens": 4096}
-    return Talk(Anthropic(), base, "deepseek-anthropic")
+    return Talk(Persona(ANTHROPIC), base, "deepseek-anthropic")
 
 
 def test_deepseek_wants_its_thoughts_back_unsigned() -> None:
@@ -219,7 +220,7 @@ def test_deepseek_proves_the_replay() -> None:
 
 def test_reset_forgets_what_was_minted() -> None:
     """After a reset old signatures are unknown."""
-    one = Talk(Anthropic(), {"model": "claude-sonnet-4-5", "max_tokens": 4096, **MANUAL}, messages=[user("hi")])
+    one = Talk(Persona(ANTHROPIC), {"model": "claude-sonnet-4-5", "max_tokens": 4096, **MANUAL}, messages=[user("hi")])
     one.reply(Step(reasoning="a", text="Hello."))
     one.messages.append(user("on"))
     assert (200, "") == one.verdict()
@@ -229,17 +230,16 @@ def test_reset_forgets_what_was_minted() -> None:
 
 def test_all_hosts_list_their_models() -> None:
     """Each host names the models it plays; only Vertex has a project and a place in its base URL."""
-    persona = Anthropic()
-    listed = {host: persona.models(host) for host in persona.hosts}
+    listed = {host: ANTHROPIC.models(host) for host in ANTHROPIC.hosts}
     assert {"anthropic", "vertex-claude", "deepseek-anthropic"} == set(listed)
     assert "claude-fable-5-2" in listed["vertex-claude"]
     assert "deepseek-v4-pro" in listed["deepseek-anthropic"]
-    assert ["vertex-claude"] == [host for host in persona.hosts if persona.base_path(host)]
+    assert ["vertex-claude"] == [host for host, path in ANTHROPIC.hosts.items() if path]
 
 
 def test_no_opaque_value_shows_in_a_repr() -> None:
     """Seals and answers do not print what they carry."""
-    persona = Anthropic()
+    persona = Persona(ANTHROPIC)
     one = Talk(persona, {"model": "claude-sonnet-4-5", "max_tokens": 4096, **MANUAL}, messages=[user("hi")])
     message = one.reply(Step(reasoning="a secret", text="Hello."))
     signature = str(as_object(as_list(message["content"])[0])["signature"])

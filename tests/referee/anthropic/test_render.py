@@ -24,11 +24,12 @@ from tests.referee.anthropic.talk import (
     without,
 )
 from thinkback_referee import LOST, Call, Step
-from thinkback_referee.anthropic import CLEARING_BETA, COUNTING_BETA, INTERLEAVED_BETA, REDACTED, Anthropic
-from thinkback_referee.anthropic.decode import message_of
-from thinkback_referee.anthropic.seals import signature
+from thinkback_referee.anthropic import ANTHROPIC, CLEARING_BETA, COUNTING_BETA, INTERLEAVED_BETA, REDACTED
+from thinkback_referee.anthropic.ledger import message_of
+from thinkback_referee.anthropic.render import signature
 from thinkback_referee.house import house_step
 from thinkback_referee.jsons import JsonObject, as_list, as_object, as_text
+from thinkback_referee.persona import Persona
 
 FULL = Step(
     earlier=[Step(reasoning="first"), Step(reasoning=f"{REDACTED} second", text="Let me look.")],
@@ -39,7 +40,7 @@ FULL = Step(
 
 def talk(model: str = "claude-sonnet-4-5", config: JsonObject = MANUAL, **parameters: object) -> Talk:
     base: JsonObject = {"model": model, "max_tokens": 4096, "tools": [WEATHER], **config, **parameters}
-    return Talk(Anthropic(), base, messages=[user("hi")])
+    return Talk(Persona(ANTHROPIC), base, messages=[user("hi")])
 
 
 def blocks_of(response: JsonObject) -> list[JsonObject]:

@@ -22,8 +22,9 @@ from tests.referee.anthropic.talk import (
     without,
 )
 from thinkback_referee import Call, Step
-from thinkback_referee.anthropic import INTERLEAVED_BETA, REDACTED, Anthropic
+from thinkback_referee.anthropic import ANTHROPIC, INTERLEAVED_BETA, REDACTED
 from thinkback_referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee.persona import Persona
 
 CALLING = Step(reasoning="I need the weather.", tool_calls=[Call("get_weather", {"city": "Oslo"})])
 MODIFIED = (
@@ -45,7 +46,7 @@ def expected_thinking(index: int, found: str) -> str:
 
 def talk(model: str = "claude-sonnet-4-5", config: JsonObject = MANUAL, **parameters: object) -> Talk:
     base: JsonObject = {"model": model, "max_tokens": 4096, "tools": [WEATHER], **config, **parameters}
-    return Talk(Anthropic(), base)
+    return Talk(Persona(ANTHROPIC), base)
 
 
 def test_a_faithful_client_is_taken() -> None:

@@ -11,11 +11,12 @@ from hashlib import sha256
 from urllib.parse import quote
 
 from thinkback_referee import Step
-from thinkback_referee.bedrock import KEY, Bedrock, Credential
+from thinkback_referee.anthropic.ledger import Ledger
+from thinkback_referee.bedrock import BEDROCK, KEY, Credential, Invocation
 from thinkback_referee.bedrock.sigv4 import signature
 from thinkback_referee.house import house_step
 from thinkback_referee.jsons import JsonObject, as_list, as_object
-from thinkback_referee.persona import Asked, Rendered
+from thinkback_referee.persona import Asked, Persona, Rendered
 from thinkback_referee.transport import Incoming
 from thinkback_referee.verdict import Verdict
 
@@ -110,7 +111,7 @@ class Talk:
 
     model: str = SONNET
     parameters: JsonObject = field(default_factory=dict)
-    persona: Bedrock = field(default_factory=Bedrock)
+    persona: Persona[Invocation, Ledger] = field(default_factory=lambda: Persona(BEDROCK))
     credential: Credential = KEY
     operation: str = "converse"
     returns: bool = True

@@ -31,8 +31,8 @@ from tests.referee.bedrock.talk import (
 from thinkback_referee import Call, Step
 from thinkback_referee.anthropic import REDACTED
 from thinkback_referee.bedrock import NO_REASONING, OTHER_KEY
-from thinkback_referee.bedrock.decode import message_of, message_of_events
-from thinkback_referee.bedrock.eventstream import CONTENT_TYPE
+from thinkback_referee.bedrock.render import CONTENT_TYPE
+from thinkback_referee.bedrock.translate import message_of, message_of_events
 from thinkback_referee.jsons import JsonObject, as_list, as_object
 
 CALLING = Step(reasoning="I need the weather.", tool_calls=[Call("get_weather", {"city": "Oslo"})])

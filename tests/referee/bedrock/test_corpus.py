@@ -13,12 +13,12 @@ import pytest
 
 from tests.referee.anthropic.talk import altered
 from tests.referee.bedrock.talk import signed
-from thinkback_referee.bedrock import NO_REASONING, Bedrock
-from thinkback_referee.bedrock.decode import message_of, message_of_events
-from thinkback_referee.bedrock.persona import request_of
+from thinkback_referee.anthropic.ledger import Ledger
+from thinkback_referee.bedrock import BEDROCK, NO_REASONING, Invocation
 from thinkback_referee.bedrock.profiles import plain_for
+from thinkback_referee.bedrock.translate import message_of, message_of_events
 from thinkback_referee.jsons import JsonObject, as_list, as_object, as_text
-from thinkback_referee.persona import Asked
+from thinkback_referee.persona import Asked, Persona
 from thinkback_referee.transport import Incoming
 from thinkback_referee.verdict import Verdict
 
@@ -32,7 +32,7 @@ class Recorded:
     """A request, and a persona that learned from what came before it."""
 
     place: str
-    persona: Bedrock
+    persona: Persona[Invocation, Ledger]
     path: str
     body: JsonObject
 
@@ -56,7 +56,7 @@ def recordings() -> Iterator[Recorded]:
 
 
 def replayed(path: Path, case: Mapping[str, object]) -> Iterator[Recorded]:
-    persona = Bedrock()
+    persona = Persona(BEDROCK)
     for number, exchange in enumerate(map(as_object, as_list(case["exchanges"]))):
         sent = as_object(exchange.get("request"))
         body = dict(as_object(sent.get("body")))
@@ -69,7 +69,9 @@ def replayed(path: Path, case: Mapping[str, object]) -> Iterator[Recorded]:
         events = [(as_text(frame["type"]), as_object(frame["payload"])) for frame in frames]
         message = message_of_events(events) if events else message_of(as_object(response.get("body")))
         if message is not None:
-            persona.ledger.learn(request_of(record.asked()), message)
+            invocation = BEDROCK.request(record.asked(), persona.ledger)
+            assert isinstance(invocation, Invocation)
+            persona.ledger.learn(invocation.request, message)
 
 
 @pytest.fixture(scope="module")

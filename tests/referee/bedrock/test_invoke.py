@@ -11,9 +11,10 @@ import pytest
 from tests.referee.bedrock.talk import GPT, MANUAL, OPUS, SONNET, TOOLS, Talk, path_of, read_frames, signed, user
 from tests.referee.talk import Got, send
 from thinkback_referee import ErrorInStream, MalformedJson, Referee, RejectCarrier, Step
-from thinkback_referee.anthropic.decode import message_of
-from thinkback_referee.bedrock import API_KEY, KEY, OTHER_KEY, Bedrock, Credential
+from thinkback_referee.anthropic.ledger import message_of
+from thinkback_referee.bedrock import API_KEY, BEDROCK, KEY, OTHER_KEY, Credential
 from thinkback_referee.jsons import JsonObject, as_list, as_object
+from thinkback_referee.persona import Persona
 from thinkback_referee.transport import Incoming
 
 VERSION: JsonObject = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 4096}
@@ -99,7 +100,7 @@ def test_reports_of_dropped_blocks_come_with_invoke() -> None:
 
 def test_blocks_go_from_one_operation_to_the_other() -> None:
     """What Converse minted comes back by InvokeModel, as both are one service."""
-    persona = Bedrock()
+    persona = Persona(BEDROCK)
     one = Talk(SONNET, {**MANUAL}, persona)
     one.messages = [user("hi")]
     text, signature = "a", ""
@@ -159,9 +160,9 @@ def test_unknown_operations_are_not_found(referee: Referee) -> None:
 
 def test_models_are_listed_and_forgotten() -> None:
     """All rows are listed; a reset forgets what was minted."""
-    persona = Bedrock()
-    assert {OPUS, GPT} <= set(persona.models("bedrock"))
-    assert {""} == {persona.base_path(host) for host in persona.hosts}
+    persona = Persona(BEDROCK)
+    assert {OPUS, GPT} <= set(BEDROCK.models("bedrock"))
+    assert {""} == set(BEDROCK.hosts.values())
     one = Talk(SONNET, {**MANUAL}, persona, messages=[user("hi")])
     one.reply(Step(reasoning="a", text="Hello."))
     one.messages.append(user("on"))

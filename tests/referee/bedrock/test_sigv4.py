@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.referee.bedrock.talk import SONNET, path_of, signed, user
-from thinkback_referee.bedrock import API_KEY, KEY, OTHER_KEY, TEMPORARY_KEY, Bedrock
+from thinkback_referee.bedrock import API_KEY, BEDROCK, KEY, OTHER_KEY, TEMPORARY_KEY
 from thinkback_referee.bedrock.sigv4 import Credential, Fault, signature, verify
 from thinkback_referee.jsons import compact
-from thinkback_referee.persona import Asked
+from thinkback_referee.persona import Asked, Persona
 from thinkback_referee.transport import Incoming
 from thinkback_referee.verdict import Verdict
 
@@ -107,13 +107,13 @@ def test_the_date_must_be_that_of_the_scope() -> None:
 @pytest.mark.parametrize(("key", "status"), [(API_KEY, 200), ("other.key", 200), ("bad-key", 403)])
 def test_an_api_key_will_do(key: str, status: int) -> None:
     """A bearer key opens the door without a signature, unless it is the bad one."""
-    found = Bedrock().read("bedrock", PATH, request(authorization=f"Bearer {key}"))
+    found = Persona(BEDROCK).read("bedrock", PATH, request(authorization=f"Bearer {key}"))
     assert (status, status == 200) == (found.status if isinstance(found, Verdict) else 200, isinstance(found, Asked))
 
 
 def test_a_refusal_has_the_shape_of_aws() -> None:
     """A 403 has a message, and the name of the exception in a header."""
-    found = Bedrock().read("bedrock", PATH, request())
+    found = Persona(BEDROCK).read("bedrock", PATH, request())
     assert isinstance(found, Verdict)
     expected = (403, {"message": "Missing Authentication Token"}, "MissingAuthenticationTokenException")
     assert expected == (found.status, found.body, found.headers["x-amzn-errortype"])

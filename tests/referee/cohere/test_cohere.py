@@ -10,11 +10,12 @@ import pytest
 from tests.exchanges import corpus, exchanges
 from tests.referee.talk import TIME, WEATHER, Body, Got, body, result, said, send, user
 from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
-from thinkback_referee.cohere import Cohere
+from thinkback_referee.cohere import COHERE, learn
 from thinkback_referee.cohere.judge import judge
 from thinkback_referee.cohere.profiles import PROFILES
 from thinkback_referee.cohere.request import Request
 from thinkback_referee.jsons import as_list, as_object, as_text
+from thinkback_referee.persona import Persona
 from thinkback_referee.script import RejectCarrier
 from thinkback_referee.thoughts import Thoughts
 
@@ -307,17 +308,17 @@ def test_takes_what_cohere_took() -> None:
         if exchange.data["dialect"] != "cohere" or not found:
             continue
         judged_requests += 1
-        persona = Cohere()
+        persona = Persona(COHERE)
         request = Request(PROFILES[found["body"]["model"]], found["body"])
-        assert judge(request, persona.thoughts).ok, exchange.id
+        assert judge(request, persona.ledger).ok, exchange.id
         if "body" not in response:
             continue
         replayed += 1
-        persona.learn(response["body"])
+        learn(persona.ledger, response["body"])
         for kept, status in ((None, 200), (-1, 400)):
             message = json.loads(json.dumps(response["body"]["message"]))
             message.pop("citations", None)
             message["content"][0]["thinking"] = message["content"][0]["thinking"][:kept]
             again = {**found["body"], "messages": [*found["body"]["messages"], message, user("and?")]}
-            assert status == judge(Request(request.profile, again), persona.thoughts).status, exchange.id
+            assert status == judge(Request(request.profile, again), persona.ledger).status, exchange.id
     assert (judged_requests >= 6, replayed >= 3) == (True, True)

@@ -13,12 +13,11 @@ import pytest
 
 from tests.exchanges import corpus, exchanges
 from thinkback_referee import Verdict
-from thinkback_referee.gemini.judge import judge
+from thinkback_referee.gemini.judge import is_dummy, judge
 from thinkback_referee.gemini.ledger import Ledger, octets
 from thinkback_referee.gemini.profiles import HOSTS, PROFILES, Host, Profile
 from thinkback_referee.gemini.request import Request
 from thinkback_referee.gemini.schema import read_body
-from thinkback_referee.gemini.signatures import is_dummy
 
 pytestmark = pytest.mark.corpus
 

@@ -12,10 +12,10 @@ from tests.referee.talk import WEATHER, Body, Client, body, post, result, said, 
 from thinkback_referee import KNOWN, Call, ErrorInStream, Referee, Step, Verdict, code_word, models_of
 from thinkback_referee.gemini.ledger import Mint
 from thinkback_referee.gemini.profiles import PROFILES
-from thinkback_referee.gemini_compat import GeminiCompat
+from thinkback_referee.gemini_compat import GEMINI_COMPAT
 from thinkback_referee.gemini_compat.translate import native_body
 from thinkback_referee.jsons import as_list, as_object, as_text
-from thinkback_referee.persona import Asked
+from thinkback_referee.persona import Asked, Persona
 from thinkback_referee.script import RejectCarrier
 
 HOST = "gemini-openai"
@@ -45,7 +45,7 @@ def signed(signature: str, *calls: str, **fields: object) -> Body:
 
 
 def verdict(*messages: Body, name: str = THREE, **parameters: object) -> Verdict:
-    persona = GeminiCompat()
+    persona = Persona(GEMINI_COMPAT)
     persona.ledger.add(SIGNED, Mint(HOST, THREE, call="get_weather"))
     persona.ledger.add("dGV4dA==", Mint(HOST, THREE))
     asked = Asked(HOST, "", {}, body(name, *messages, **parameters), name, False)

@@ -13,9 +13,8 @@ from tests.referee.talk import Body, Got, send
 from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
 from thinkback_referee.gemini.profiles import PROFILES
 from thinkback_referee.interactions.judge import judge
-from thinkback_referee.interactions.ledger import Ledger, Mint
+from thinkback_referee.interactions.ledger import Ledger, Mint, steps_of
 from thinkback_referee.interactions.request import Request
-from thinkback_referee.interactions.steps import steps_of
 from thinkback_referee.jsons import as_list, as_object, as_text
 from thinkback_referee.script import RejectCarrier
 

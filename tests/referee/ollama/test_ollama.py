@@ -11,10 +11,11 @@ from tests.exchanges import corpus, exchanges
 from tests.referee.talk import TIME, WEATHER, Body, Got, body, send, user
 from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
 from thinkback_referee.jsons import as_list, as_object, as_text
-from thinkback_referee.ollama import Ollama
+from thinkback_referee.ollama import OLLAMA, learn
 from thinkback_referee.ollama.judge import judge
 from thinkback_referee.ollama.profiles import PROFILES
 from thinkback_referee.ollama.request import Request
+from thinkback_referee.persona import Persona
 from thinkback_referee.script import MalformedJson, RejectCarrier
 from thinkback_referee.thoughts import Thoughts
 
@@ -278,23 +279,23 @@ def test_takes_what_ollama_took() -> None:
     """All recorded requests are accepted, and those with a thought no longer once it is altered."""
     if corpus() is None:
         pytest.skip("THINKBACK_CORPUS is not set: 0 recordings checked")
-    personas: dict[str, Ollama] = {}
+    personas: dict[str, Persona[Request, Thoughts]] = {}
     judged_requests = altered = 0
     for exchange in exchanges():
         found, response = exchange.data.get("request"), exchange.data["response"]
         if exchange.data["dialect"] != "ollama" or exchange.data["provider"] != "ollama" or not found:
             continue
         judged_requests += 1
-        persona = personas.setdefault(exchange.file, Ollama())
+        persona = personas.setdefault(exchange.file, Persona(OLLAMA))
         request = Request(PROFILES[found["body"]["model"]], found["body"])
-        verdict = judge(request, persona.thoughts)
+        verdict = judge(request, persona.ledger)
         assert verdict.ok, (exchange.id, verdict.reason)
-        for message in request.assistants:
-            if message.thinking in persona.thoughts.of(message.keys) and message.thinking:
+        for message in request.said.assistants:
+            if message.thinking in persona.ledger.of(message.keys) and message.thinking:
                 altered += 1
                 again = json.loads(json.dumps(found["body"]))
                 again["messages"][message.index]["thinking"] += "."
-                refused = judge(Request(request.profile, again), persona.thoughts)
+                refused = judge(Request(request.profile, again), persona.ledger)
                 assert (400, f"changed at messages[{message.index}]") == (refused.status, refused.reason), exchange.id
-        persona.learn(response.get("raw") or response["body"])
+        learn(persona.ledger, response.get("raw") or response["body"])
     assert (judged_requests >= 20, altered >= 4) == (True, True)

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from thinkback_referee.chat.decode import message_of
+from thinkback_referee.chat.ledger import message_of
 from thinkback_referee.jsons import as_list, as_object, as_text
 from thinkback_referee.openrouter.judge import judge
-from thinkback_referee.openrouter.ledger import Ledger, Mint, carrier_of, text_of
 from thinkback_referee.openrouter.profiles import ROWS
-from thinkback_referee.openrouter.request import Request
+from thinkback_referee.openrouter.request import Ledger, Mint, Request, carrier_of, text_of
 
 pytestmark = pytest.mark.corpus
 

@@ -11,8 +11,8 @@ import pytest
 from tests.referee.talk import WEATHER, Body, Client, Got, post, result, said, send, user
 from thinkback_referee import BAD_KEY, KNOWN, Call, ErrorInStream, Referee, RejectCarrier, Step, Verdict, code_word
 from thinkback_referee.jsons import JsonObject, as_list, as_object, compact
-from thinkback_referee.openrouter import OpenRouter
-from thinkback_referee.persona import Asked
+from thinkback_referee.openrouter import OPENROUTER
+from thinkback_referee.persona import Asked, Persona
 
 CLAUDE = "anthropic/claude-haiku-4.5"
 GPT = "openai/gpt-5.2"
@@ -30,7 +30,7 @@ class Desk:
     """A client of the persona, without a server."""
 
     def __init__(self) -> None:
-        self.persona = OpenRouter()
+        self.persona = Persona(OPENROUTER)
 
     def asked(self, model: str, *messages: Mapping[str, object], key: str = "k", **parameters: object) -> Asked:
         body: JsonObject = {"model": model, "messages": [*messages], **THINKING, **parameters}

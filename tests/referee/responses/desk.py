@@ -9,8 +9,10 @@ from hashlib import sha256
 
 from thinkback_referee import Step, Verdict
 from thinkback_referee.jsons import JsonObject, as_list, as_object, compact
-from thinkback_referee.persona import Asked, Rendered, View
-from thinkback_referee.responses import Responses
+from thinkback_referee.persona import Asked, Persona, Rendered, View
+from thinkback_referee.responses import RESPONSES
+from thinkback_referee.responses.ledger import Ledger
+from thinkback_referee.responses.request import Request
 
 Body = dict[str, object]
 
@@ -47,7 +49,7 @@ class Desk:
     model: str
     parameters: Body = field(default_factory=dict)
     key: str = "k"
-    persona: Responses = field(default_factory=Responses)
+    persona: Persona[Request, Ledger] = field(default_factory=lambda: Persona(RESPONSES))
 
     def other(self, host: str = "", model: str = "", key: str = "") -> Desk:
         """A client elsewhere, of the same referee."""

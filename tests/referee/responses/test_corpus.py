@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from thinkback_referee.jsons import as_list, as_object, as_text
+from thinkback_referee.persona import Persona
+from thinkback_referee.responses import RESPONSES, learn
 from thinkback_referee.responses.judge import judge
-from thinkback_referee.responses.persona import Responses
+from thinkback_referee.responses.ledger import Ledger
 from thinkback_referee.responses.profiles import profile_for
 from thinkback_referee.responses.request import Request
 from thinkback_referee.verdict import Verdict
@@ -40,7 +42,7 @@ class Recorded:
     place: str
     host: str
     body: dict[str, object]
-    persona: Responses
+    persona: Persona[Request, Ledger]
     status: int
     answer: object
 
@@ -60,7 +62,7 @@ def recordings() -> Iterator[Recorded]:
 
 
 def replayed(name: str, case: Mapping[str, object]) -> Iterator[Recorded]:
-    persona = Responses()
+    persona = Persona(RESPONSES)
     for number, exchange in enumerate(map(as_object, as_list(case["exchanges"]))):
         host = HOSTS.get(as_text(exchange.get("provider")))
         response = as_object(exchange.get("response"))
@@ -71,7 +73,8 @@ def replayed(name: str, case: Mapping[str, object]) -> Iterator[Recorded]:
         yield Recorded(f"{name} #{number}", host, body, deepcopy(persona), status, response.get("body"))
         if status < 400:
             raw = response.get("raw")
-            persona.learn(host, "account", body, raw if isinstance(raw, str) else as_object(response.get("body")))
+            said = raw if isinstance(raw, str) else as_object(response.get("body"))
+            learn(persona.ledger, host, "account", body, said)
 
 
 def predates(record: Recorded) -> bool:

@@ -13,8 +13,7 @@ from tests.referee.responses.desk import WEATHER, Body
 from tests.referee.talk import Got, send
 from thinkback_referee import BAD_KEY, KNOWN, LOST, ErrorInStream, NoDone, Referee, RejectCarrier, Step, code_word
 from thinkback_referee.jsons import as_list, as_object
-from thinkback_referee.responses.hosts import HOSTS
-from thinkback_referee.responses.profiles import models_of
+from thinkback_referee.responses.profiles import HOSTS, models_of
 
 OSLO = "What is the weather in Oslo?"
 BERGEN = "And what about Bergen?"

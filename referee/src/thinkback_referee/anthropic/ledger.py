@@ -1,18 +1,139 @@
 """What was minted: every thinking block with the thought behind it, for whom, and under which conversation.
 
-The provider keeps nothing: all of this is inside its opaque values. Here they are keys to look it up.
+The provider keeps nothing: all of this is inside its opaque values. Here they are keys to look it up. The ledger learns
+from recorded responses as well, whole or streamed.
+
+What comes before a block is a digest: two requests have the same ones up to a block iff they agree up to it. Cache
+marks, thinking blocks and how a text is wrapped do not count; neither does where one message of a role ends and the
+next of that role begins.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from ..jsons import as_text
-from .request import Block, Message, Request, blocks_of
-from .trail import Trail, system_digest, tools_digest
+from ..jsons import JsonObject, as_list, as_object, as_text
+from ..streams import json_events
+from .request import THINKING, Block, Message, Request, blocks_of
+
+_MARKS = frozenset({"cache_control", "caller"})
+
+
+class Trail:
+    """The blocks read so far."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._role = ""
+
+    def feed(self, role: str, block: Block) -> None:
+        """Read one block; thoughts leave no trace."""
+        if block.kind in THINKING:
+            return
+        if role != self._role:
+            self._role = role
+            self._hash.update(role.encode())
+        self._hash.update(_canonical(block.raw))
+
+    def read(self, messages: Sequence[Message]) -> None:
+        """Read whole messages."""
+        for message in messages:
+            for block in message.blocks:
+                self.feed(message.role, block)
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that was read."""
+        return self._hash.hexdigest()
+
+
+def digest_of(value: object) -> str:
+    """The digest of the system prompt or the list of tools."""
+    return hashlib.sha256(_canonical(value)).hexdigest()
+
+
+def _canonical(value: object) -> bytes:
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":")).encode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        kept = {name: _plain(inner) for name, inner in as_object(value).items() if _counts(name, inner)}
+        return {**kept, "content": _wrapped(value["content"])} if "content" in kept else kept
+    return [_plain(inner) for inner in as_list(value)] if isinstance(value, list) else value
+
+
+def _counts(name: str, value: object) -> bool:
+    return name not in _MARKS and value is not None
+
+
+def _wrapped(content: object) -> object:
+    return [{"text": as_text(content), "type": "text"}] if isinstance(content, str) else _plain(content)
+
+
+def system_digest(body: Mapping[str, object]) -> str:
+    """The digest of the system prompt; a string is one text block."""
+    system = body.get("system")
+    return digest_of(_wrapped(system) if system else [])
+
+
+def tools_digest(body: Mapping[str, object]) -> str:
+    """The digest of the offered tools."""
+    return digest_of(as_list(body.get("tools")))
+
+
+# Which field of a block a delta continues, and under which name it comes.
+_FIELDS = {
+    "thinking_delta": ("thinking", "thinking"),
+    "text_delta": ("text", "text"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("input", "partial_json"),
+}
+
+
+def message_of(response: Mapping[str, object] | str) -> JsonObject | None:
+    """The message of a response; None when it reports an error."""
+    if isinstance(response, str):
+        return message_of_events(json_events(response))
+    return dict(response) if response.get("type") == "message" else None
+
+
+def message_of_events(events: Iterable[Mapping[str, object]]) -> JsonObject | None:
+    """The message that a stream adds up to; None when it breaks off or reports an error."""
+    message: JsonObject = {}
+    blocks: dict[object, JsonObject] = {}
+    ended = False
+    for event in events:
+        match event.get("type"):
+            case "message_start":
+                message = dict(as_object(event.get("message")))
+            case "content_block_start":
+                blocks[event.get("index")] = dict(as_object(event.get("content_block")))
+            case "content_block_delta":
+                _extend(blocks[event.get("index")], as_object(event.get("delta")))
+            case "message_delta":
+                message.update(as_object(event.get("delta")))
+            case "message_stop":
+                ended = True
+    content = [_finished(block) for block in blocks.values()]
+    return {**message, "content": content} if ended else None
+
+
+def _extend(block: JsonObject, delta: Mapping[str, object]) -> None:
+    names = _FIELDS.get(as_text(delta.get("type")))
+    if names is not None:
+        field, source = names
+        block[field] = as_text(block.get(field)) + as_text(delta.get(source))
+
+
+def _finished(block: JsonObject) -> JsonObject:
+    source = block.get("input")
+    return {**block, "input": json.loads(source or "{}")} if isinstance(source, str) else block
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class Profile:
     """By unsupported type: what to do instead, where it is not the usual advice."""
 
 
-ANTHROPIC = Host("anthropic", api=True)
+CLAUDE = Host("anthropic", api=True)
 VERTEX = Host(
     "vertex-claude",
     version="vertex-2023-10-16",
@@ -233,7 +233,7 @@ DEEPSEEK_MODELS: MappingProxyType[str, Profile] = MappingProxyType(
     }
 )
 
-HOSTS: MappingProxyType[str, Host] = MappingProxyType({host.name: host for host in (ANTHROPIC, VERTEX, DEEPSEEK)})
+HOSTS: MappingProxyType[str, Host] = MappingProxyType({host.name: host for host in (CLAUDE, VERTEX, DEEPSEEK)})
 # Region and vendor prefixes of Bedrock; dates and versions of all hosts; the old `-0` and `-latest` names.
 _NAME = re.compile(r"(?:(?:[a-z-]{2,6}\.)?anthropic\.)?(claude-.+?)(?:-0|-latest|[-@]\d{8})?(?:-v\d+(?::\d+)?)?")
 

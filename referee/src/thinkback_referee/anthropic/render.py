@@ -1,18 +1,56 @@
-"""A step as the Messages API would send it: one object, or the events of a stream, in the shapes of the recordings."""
+"""A step as the Messages API would send it: one object, or the events of a stream, in the shapes of the recordings.
+
+Signatures, redacted data and ids look like the provider's and are derived from a digest.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..jsons import JsonObject, as_list, as_object, as_text, compact
+from ..jsons import JsonObject, as_list, as_text, compact
 from ..script import Call, Step
-from ..streams import derived, pieces, slices
+from ..streams import arguments_object, count_words, derived, pieces, slices
 from .profiles import ADAPTIVE, COUNTING_BETA
 from .request import Request
-from .seals import identifier, signature
 from .trace import Trace
+
+_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_HEADER = 70
+_ID_LENGTH = 22
+
+
+def signature(digest: str, thought: str) -> str:
+    """A signature; it grows with the thought, as it carries the thought encrypted."""
+    size = _HEADER + len(thought.encode())
+    sealed = _field(10, _stream(f"{digest}:header", _HEADER)) + _field(42, _stream(f"{digest}:body", size))
+    return base64.b64encode(_field(18, sealed) + b"\x18\x01").decode()
+
+
+def identifier(prefix: str, digest: str) -> str:
+    """An id: the prefix, then characters of which none is mistaken for another."""
+    number = int(hashlib.sha256(digest.encode()).hexdigest(), 16)
+    made = ""
+    for _ in range(_ID_LENGTH):
+        number, place = divmod(number, len(_ALPHABET))
+        made += _ALPHABET[place]
+    return prefix + made
+
+
+def _field(tag: int, data: bytes) -> bytes:
+    """A length-delimited field, so that the text begins as real ones do."""
+    length, size = len(data), b""
+    while length > 127:
+        size += bytes([length & 127 | 128])
+        length >>= 7
+    return bytes([tag]) + size + bytes([length]) + data
+
+
+def _stream(key: str, size: int) -> bytes:
+    return hashlib.shake_256(key.encode()).digest(size)
+
 
 REDACTED = "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING"
 """A thinking block that contains it is redacted."""
@@ -74,12 +112,6 @@ def units_of(step: Step) -> tuple[Step, ...]:
     return (*step.earlier, step)
 
 
-def call_input(call: Call) -> JsonObject:
-    """The arguments as an object."""
-    source = call.arguments
-    return dict(as_object(json.loads(source or "{}"))) if isinstance(source, str) else dict(source)
-
-
 def _content(request: Request, step: Step, digest: str) -> tuple[tuple[JsonObject, ...], dict[str, str]]:
     thoughts: dict[str, str] = {}
     blocks: list[JsonObject] = []
@@ -108,7 +140,7 @@ def _sealed(request: Request, digest: str, thought: str, thoughts: dict[str, str
 
 def _call(request: Request, digest: str, call: Call) -> JsonObject:
     name = call.id or identifier(request.caller.host.call_prefix, digest)
-    return {"type": "tool_use", "id": name, "name": call.name, "input": call_input(call), "caller": _DIRECT}
+    return {"type": "tool_use", "id": name, "name": call.name, "input": arguments_object(call), "caller": _DIRECT}
 
 
 _DIRECT = {"type": "direct"}
@@ -180,9 +212,9 @@ def _thinking_deltas(answer: Answer, block: JsonObject) -> Iterator[JsonObject]:
 
 def _usage(request: Request, step: Step, prompt: int, hit: int) -> JsonObject:
     units = units_of(step)
-    thought = sum(len(unit.reasoning.split()) for unit in units)
-    calls = [f"{call.name} {compact(call_input(call))}" for unit in units for call in unit.tool_calls]
-    said = sum(len(text.split()) for text in (*(unit.text for unit in units), step.refusal, *calls))
+    thought = count_words(*(unit.reasoning for unit in units))
+    calls = [f"{call.name} {compact(arguments_object(call))}" for unit in units for call in unit.tool_calls]
+    said = count_words(*(unit.text for unit in units), step.refusal, *calls)
     counted: JsonObject = {
         "input_tokens": prompt - hit,
         "cache_creation_input_tokens": 0,
@@ -219,13 +251,8 @@ def _applied(request: Request) -> list[JsonObject]:
     ]
 
 
-def marked_for_cache(body: Mapping[str, object]) -> bool:
-    """Whether anything in the request is marked to be cached."""
-    return _marked(body)
-
-
-def _marked(value: object) -> bool:
-    if isinstance(value, dict):
-        inner: Sequence[object] = list(as_object(value).values())
-        return as_object(value).get("cache_control") is not None or any(map(_marked, inner))
-    return any(map(_marked, as_list(value)))
+def marked_for_cache(body: object) -> bool:
+    """Whether anything in a request is marked to be cached."""
+    if isinstance(body, dict):
+        return body.get("cache_control") is not None or any(map(marked_for_cache, body.values()))
+    return any(map(marked_for_cache, as_list(body)))

@@ -1,19 +1,207 @@
-"""Is the body well formed? Its fields, the thinking object, the system prompt and the tools.
+"""Is the body well formed? Its fields, the thinking object, system, tools, messages, blocks, and results of calls.
 
-Texts that the reference or a recording does not show are marked here and in the modules beside it (text unconfirmed).
+Texts that the reference or a recording does not show are marked (text unconfirmed).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from ..jsons import JsonObject, as_list, as_object, as_text
+from ..jsons import JsonObject, as_list, as_object, as_text, names
 from ..verdict import Verdict
-from .blocks import message_faults
 from .profiles import BINDING_BETA, CLEARING_BETA, SHAPING_BETA, UPDATES_BETA
 from .refusals import extra, refuse, required, wrong
-from .request import Caller
+from .request import THINKING, Block, Caller, Request, blocks_of
+
+# Widely reported texts, not in the reference (text unconfirmed).
+EMPTY_TEXT = "messages: text content blocks must be non-empty"
+EMPTY_MESSAGE = (
+    "messages.{index}: all messages must have non-empty content except for the optional final assistant message"
+)
+NO_SYSTEM_ROLE = (
+    'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
+    'not "system" as an input message role.'
+)
+FIRST_ROLE = 'messages: first message must use the "user" role'
+# The reference's own texts.
+NO_SIGNATURE = "{path}.thinking.signature: Field required"
+BAD_SIGNATURE = "{path}.thinking.signature.str: Input should be a valid string"
+_MARKED = names("type cache_control")
+_KEYS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "text": _MARKED | {"text", "citations"},
+        "thinking": names("type thinking signature"),
+        "redacted_thinking": names("type data"),
+        "tool_use": _MARKED | {"id", "name", "input", "caller"},
+        "tool_result": _MARKED | {"tool_use_id", "content", "is_error"},
+    }
+)
+_ASSISTANT_ONLY = names("thinking redacted_thinking tool_use server_tool_use mcp_tool_use")
+_USER_ONLY = names("tool_result image document search_result container_upload")
+_OTHERS = _USER_ONLY | names(
+    "server_tool_use mcp_tool_use tool_reference tool_addition tool_removal compaction fallback connector_text"
+)
+_ROLES = ("user", "assistant")
+_STRING = "a valid string"
+
+
+def message_faults(signed: bool, late_system: bool, messages: object) -> Iterator[Verdict]:
+    """What is wrong with messages, in their order; ``signed``: thinking must carry a signature."""
+    for index, value in enumerate(as_list(messages)):
+        message = as_object(value)
+        role = as_text(message.get("role"))
+        if role == "system" and not late_system:
+            yield refuse(NO_SYSTEM_ROLE, f"system message at messages.{index}")
+        if role not in (*_ROLES, "system"):
+            yield wrong(f"messages.{index}.role", "'user' or 'assistant'")
+        if not index and role != "user":
+            yield refuse(FIRST_ROLE, "first message is not the user's")
+        yield from (extra(f"messages.{index}.{name}") for name in message if name not in ("role", "content"))
+        content = message.get("content")
+        if not isinstance(content, str | list):
+            yield (
+                required(f"messages.{index}.content")
+                if content is None
+                else wrong(f"messages.{index}.content", "a valid list")
+            )
+        final = index == len(as_list(messages)) - 1 and role == "assistant"
+        if not content and not final:
+            yield refuse(EMPTY_MESSAGE.format(index=index), f"empty messages.{index}")
+        for block in blocks_of(index, content) if isinstance(content, list) else ():
+            yield from _block_faults(signed, role, block)
+
+
+def _block_faults(signed: bool, role: str, block: Block) -> Iterator[Verdict]:
+    kind, raw = block.kind, block.raw
+    if kind not in _KEYS and kind not in _OTHERS and not kind.endswith("_tool_result"):
+        tags = ", ".join(f"'{tag}'" for tag in sorted({*_KEYS, *_OTHERS}))
+        text = f"{block.path}: Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
+        yield refuse(text, f"unknown block at {block.path}")
+    for name in raw if kind in _KEYS else ():
+        if name not in _KEYS[kind]:
+            yield extra(f"{block.path}.{kind}.{name}")
+    misplaced = _ASSISTANT_ONLY if role == "user" else _USER_ONLY if role == "assistant" else frozenset()
+    if kind in misplaced:
+        place = "assistant" if role == "user" else "user"
+        yield refuse(f"{block.path}: `{kind}` blocks can only be in `{place}` messages", f"misplaced {block.path}")
+    if kind == "thinking" and signed:
+        yield from _signature_faults(block)
+    yield from _FIELDS.get(kind, _no_faults)(block)
+
+
+def _no_faults(block: Block) -> Iterator[Verdict]:
+    return iter(())
+
+
+def _text_faults(block: Block) -> Iterator[Verdict]:
+    text = block.raw.get("text")
+    if not isinstance(text, str):
+        yield required(f"{block.path}.text.text") if text is None else wrong(f"{block.path}.text.text", _STRING)
+    if not text:
+        yield refuse(EMPTY_TEXT, f"empty text at {block.path}")
+
+
+def _signature_faults(block: Block) -> Iterator[Verdict]:
+    if "signature" not in block.raw:
+        yield refuse(NO_SIGNATURE.format(path=block.path), f"unsigned {block.path}")
+    if not isinstance(block.raw["signature"], str):
+        yield refuse(BAD_SIGNATURE.format(path=block.path), f"bad signature at {block.path}")
+
+
+def _thinking_faults(block: Block) -> Iterator[Verdict]:
+    if not isinstance(block.raw.get("thinking"), str):
+        yield required(f"{block.path}.thinking.thinking")
+
+
+def _redacted_faults(block: Block) -> Iterator[Verdict]:
+    if not isinstance(block.raw.get("data"), str):
+        yield required(f"{block.path}.redacted_thinking.data")
+
+
+def _call_faults(block: Block) -> Iterator[Verdict]:
+    for name in ("id", "name"):
+        if not as_text(block.raw.get(name)):
+            yield required(f"{block.path}.tool_use.{name}")
+    if not isinstance(block.raw.get("input"), dict):
+        yield wrong(f"{block.path}.tool_use.input", "a valid dictionary")
+
+
+def _result_faults(block: Block) -> Iterator[Verdict]:
+    if not as_text(block.raw.get("tool_use_id")):
+        yield required(f"{block.path}.tool_result.tool_use_id")
+    parts = [as_object(part) for part in as_list(block.raw.get("content"))]
+    if any(part.get("type") == "text" and not part.get("text") for part in parts):
+        yield refuse(EMPTY_TEXT, f"empty text in {block.path}")
+
+
+_FIELDS: Mapping[str, Callable[[Block], Iterator[Verdict]]] = MappingProxyType(
+    {
+        "text": _text_faults,
+        "thinking": _thinking_faults,
+        "redacted_thinking": _redacted_faults,
+        "tool_use": _call_faults,
+        "tool_result": _result_faults,
+    }
+)
+
+
+# Widely reported texts, not in the reference (text unconfirmed).
+UNANSWERED = (
+    "messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. "
+    "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
+)
+STRAY = (
+    "{path}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. "
+    "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
+)
+TWICE = "{path}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
+NOT_UNIQUE = "messages: `tool_use` ids must be unique"
+NO_TOOLS = "Requests which include `tool_use` or `tool_result` blocks must define tools"
+# The reference's own text.
+ENDS_IN_THINKING = "messages.{index}: The final block in an assistant message cannot be `{kind}`."
+
+
+def ends_in_thinking(request: Request) -> Iterator[Verdict]:
+    """Refuse assistant messages whose last block is a thought."""
+    for message in request.assistants:
+        if message.blocks and (kind := message.blocks[-1].kind) in THINKING:
+            text = ENDS_IN_THINKING.format(index=message.index, kind=kind)
+            yield refuse(text, f"thinking comes last at messages.{message.index}")
+
+
+def pair_faults(request: Request) -> Iterator[Verdict]:
+    """Refuse calls without exactly one result in the next user message, results without a call, and calls without
+    tools."""
+    messages = request.messages
+    made = [call for message in messages for call in message.calls]
+    if len(set(made)) < len(made):
+        yield refuse(NOT_UNIQUE, "repeated call id")
+    owner, wanted = 0, list[str]()
+    for message in messages:
+        answered = [block for block in message.blocks if block.kind == "tool_result"]
+        for block in answered:
+            yield from _answer_faults(block, answered, wanted)
+        # Results come first in their message, as each must follow its call immediately.
+        if wanted and (len(answered) < len(wanted) or message.blocks[len(answered) - 1].kind != "tool_result"):
+            break
+        owner, wanted = message.index, list(message.calls)
+    if wanted:
+        left = [call for call in wanted if owner + 1 >= len(messages) or call not in messages[owner + 1].results]
+        text = UNANSWERED.format(index=owner, ids=", ".join(left or wanted))
+        yield refuse(text, f"unanswered call at messages.{owner}")
+    used = any(message.calls or message.results for message in messages)
+    if used and not request.body.get("tools"):
+        yield refuse(NO_TOOLS, "calls without tools")
+
+
+def _answer_faults(block: Block, answered: list[Block], wanted: list[str]) -> Iterator[Verdict]:
+    call = as_text(block.raw.get("tool_use_id"))
+    if call not in wanted:
+        yield refuse(STRAY.format(path=block.path, id=call), f"result without a call at {block.path}")
+    if sum(other.raw.get("tool_use_id") == call for other in answered) > 1:
+        yield refuse(TWICE.format(path=block.path, id=call), f"repeated result at {block.path}")
+
 
 # Texts unconfirmed.
 NO_MESSAGES = "messages: at least one message is required"
@@ -21,52 +209,28 @@ BAD_TYPE = "thinking: Input tag '{kind}' found using 'type' does not match any o
 EMPTY_SYSTEM = "system: text content blocks must be non-empty"
 REPEATED_NAME = "tools: Tool names must be unique."
 OWN = (NO_MESSAGES, BAD_TYPE, EMPTY_SYSTEM, REPEATED_NAME, "thinking.{kind}.display: Input should be {names}")
-_BODY = frozenset(
-    {
-        "model",
-        "messages",
-        "max_tokens",
-        "system",
-        "tools",
-        "tool_choice",
-        "thinking",
-        "output_config",
-        "temperature",
-        "top_p",
-        "top_k",
-        "stop_sequences",
-        "stream",
-        "metadata",
-        "service_tier",
-        "container",
-        "mcp_servers",
-        "context_management",
-        "cache_control",
-        "inference_geo",
-        "speed",
-    }
+_BODY = names(
+    "model messages max_tokens system tools tool_choice thinking output_config temperature top_p top_k stop_sequences "
+    "stream metadata service_tier container mcp_servers context_management cache_control inference_geo speed"
 )
-_SHOWN = frozenset({"type", "display", "block_binding"})
+_SHOWN = names("type display block_binding")
 _CONFIG_KEYS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "enabled": _SHOWN | {"budget_tokens"},
         "adaptive": _SHOWN,
-        "disabled": frozenset({"type"}),
+        "disabled": names("type"),
         "between_tools": _SHOWN,
     }
 )
 
 
-def malformed(caller: Caller, late_system: bool, body: JsonObject) -> Verdict | None:
-    """Refuse bodies that do not have the shape of a Messages request.
-
-    Only the first fault is asked for, so each check may rely on those before it.
-    """
-    fault = next(_body_faults(caller, body), None)
-    return fault or next(message_faults(caller.host.signed, late_system, body["messages"]), None)
+def body_faults(caller: Caller, late_system: bool, body: JsonObject) -> Iterator[Verdict]:
+    """Refusals of bodies that do not have the shape of a Messages request."""
+    yield from _member_faults(caller, body)
+    yield from message_faults(caller.host.signed, late_system, body["messages"])
 
 
-def _body_faults(caller: Caller, body: JsonObject) -> Iterator[Verdict]:
+def _member_faults(caller: Caller, body: JsonObject) -> Iterator[Verdict]:
     # What `output_config.format` was called at first, and still is with this beta.
     known = _BODY | {"output_format"} if SHAPING_BETA in caller.betas else _BODY
     yield from (extra(name) for name in body if name not in known)

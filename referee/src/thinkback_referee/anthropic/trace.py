@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..jsons import JsonObject
-from .ledger import Ledger, Seal
+from .ledger import Ledger, Seal, Trail, system_digest, tools_digest
 from .profiles import MODELS, UNBOUND
 from .request import Block, Message, Request
-from .trail import Trail, system_digest, tools_digest
 
 MODEL = "model_binding_mismatch"
 ORGANIZATION = "organization_binding_mismatch"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..jsons import as_list, as_object, as_text, compact
-from ..persona import OfferedTool, View
+from ..jsons import as_list, as_object, as_objects, as_text, compact
+from ..persona import View, offered
 from .ledger import Ledger
 from .request import THINKING, Block, Message, Request, blocks_of
 from .trace import PREFIX, Trace, trace
@@ -16,13 +16,13 @@ def view_of(request: Request, ledger: Ledger) -> View:
     found = trace(request, ledger)
     last = request.messages[-1].turn
     places = _places(request, ledger, found)
-    turn = request.open_turn
+    turn, tools = request.open_turn, as_objects(request.body.get("tools"))
     return View(
         asked=_asked(request),
         turn=last,
         steps=len(turn),
         rounds=sum(bool(message.calls) for message in turn),
-        tools=tuple(_offered(as_object(tool)) for tool in as_list(request.body.get("tools")) if _callable(tool)),
+        tools=tuple(offered(tool, "input_schema") for tool in tools if isinstance(tool.get("input_schema"), dict)),
         choice=_choice(as_object(request.body.get("tool_choice"))),
         thinks=request.thinks,
         results=_results(request),
@@ -75,14 +75,6 @@ def _places(request: Request, ledger: Ledger, found: Trace) -> set[int]:
 def _asked(request: Request) -> str:
     users = [message.text for message in request.messages if message.role == "user"]
     return next((text for text in reversed(users) if text), "")
-
-
-def _callable(tool: object) -> bool:
-    return isinstance(as_object(tool).get("input_schema"), dict)
-
-
-def _offered(tool: Mapping[str, object]) -> OfferedTool:
-    return OfferedTool(as_text(tool.get("name")), as_text(tool.get("description")), as_object(tool["input_schema"]))
 
 
 def _choice(choice: Mapping[str, object]) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ..jsons import JsonObject, as_object, compact
-from ..script import Call, Step
-from ..streams import CREATED, pieces, slices, sse
+from ..jsons import JsonObject, as_object
+from ..script import Step
+from ..streams import CREATED, function_calls, pieces, slices, sse
 from .request import Request
 
 DONE = b"data: [DONE]\n\n"
@@ -56,17 +56,12 @@ def field_of(request: Request, step: Step) -> str:
     return named if named and request.profile.formats else request.profile.field
 
 
-def arguments_text(call: Call) -> str:
-    """The arguments as the string that goes on the wire."""
-    return call.arguments if isinstance(call.arguments, str) else compact(call.arguments)
-
-
 def completion(answer: Answer) -> JsonObject:
     """The whole response as one object."""
     message = _message(answer)
     choice: JsonObject = {"index": 0, "message": message, "logprobs": None, "finish_reason": answer.finish}
     whole: JsonObject = {**_envelope(answer, "chat.completion"), "choices": [choice], "usage": answer.usage}
-    _EXTRAS.get(answer.request.profile.host.name, _no_extras)(answer, [], whole)
+    _add_extras(answer, [], whole)
     return whole
 
 
@@ -79,7 +74,7 @@ def events(answer: Answer) -> list[bytes]:
     last = _chunk(envelope, shape.last, answer.finish)
     if not host.usage_on_request:
         last["usage"] = answer.usage
-    _EXTRAS.get(host.name, _no_extras)(answer, chunks, last)
+    _add_extras(answer, chunks, last)
     chunks.append(last)
     options = as_object(answer.request.body.get("stream_options"))
     if (host.usage_chunk and options.get("include_usage") is True) or answer.step.repeat_usage:
@@ -179,28 +174,17 @@ def _message(answer: Answer) -> JsonObject:
     if step.refusal:
         message["refusal"] = step.refusal
     if answer.calls:
-        message["tool_calls"] = [
-            {"index": index, "id": identifier, "type": "function", "function": {"name": name, "arguments": arguments}}
-            for index, (identifier, name, arguments) in enumerate(answer.calls)
-        ]
+        message["tool_calls"] = function_calls(answer.calls)
     return message
 
 
-def _no_extras(answer: Answer, chunks: list[JsonObject], last: JsonObject) -> None:
-    return
-
-
-def _null_usage(answer: Answer, chunks: list[JsonObject], last: JsonObject) -> None:
-    for chunk in chunks:
-        chunk["usage"] = None
-
-
-def _groq_extras(answer: Answer, chunks: list[JsonObject], last: JsonObject) -> None:
-    for chunk in chunks[:1]:
-        chunk["x_groq"] = {"id": f"req_{answer.id}"}
-    last["x_groq"] = {"id": f"req_{answer.id}", "usage": answer.usage}
-
-
-_EXTRAS: MappingProxyType[str, Callable[[Answer, list[JsonObject], JsonObject], None]] = MappingProxyType(
-    {"deepseek": _null_usage, "groq": _groq_extras}
-)
+def _add_extras(answer: Answer, chunks: list[JsonObject], last: JsonObject) -> None:
+    """The members that a host adds to its chunks."""
+    match answer.request.profile.host.name:
+        case "deepseek":
+            for chunk in chunks:
+                chunk["usage"] = None
+        case "groq":
+            for chunk in chunks[:1]:
+                chunk["x_groq"] = {"id": f"req_{answer.id}"}
+            last["x_groq"] = {"id": f"req_{answer.id}", "usage": answer.usage}

@@ -1,16 +1,19 @@
 """A well-formed chat request as the judge and the scripted model see it: messages, turns, whether it thinks.
 
-Built only from bodies that passed the shape check. Indices are positions in the request's ``messages``.
+Built only from bodies that passed the shape check. Indices are positions in the request's ``messages``. Tokens are
+counted by counting words; reasoning that the model does not get to see is not in the prompt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 
-from ..jsons import as_list, as_object, as_text
+from ..jsons import JsonObject, as_list, as_object, as_text, compact
+from ..persona import View, offered
+from ..script import Step
+from ..streams import arguments_text, count_words
 from .profiles import Keeps, Profile, Requires, Switch
 
 
@@ -108,12 +111,12 @@ class Request:
     @cached_property
     def required(self) -> frozenset[int]:
         """Indices of the assistant messages that must carry their reasoning."""
-        return _REQUIRED[self.profile.requires](self) if self.thinks else frozenset()
+        return _required(self) if self.thinks else frozenset()
 
     @cached_property
     def visible(self) -> frozenset[int]:
         """Indices of the assistant messages whose reasoning the model gets to read."""
-        return _VISIBLE[self.profile.keeps](self) if self.thinks else frozenset()
+        return _visible(self) if self.thinks else frozenset()
 
 
 def _indices(messages: Sequence[Message]) -> frozenset[int]:
@@ -124,55 +127,116 @@ def _calling(messages: Sequence[Message]) -> frozenset[int]:
     return frozenset(message.index for message in messages if message.calls)
 
 
-def _nothing(request: Request) -> frozenset[int]:
-    return frozenset()
+def _required(request: Request) -> frozenset[int]:
+    open_turn = request.turns[-1] if request.turns else ()
+    match request.profile.requires:
+        case Requires.NOTHING:
+            return frozenset()
+        case Requires.OPEN_TURN_CALLS:
+            return _calling(open_turn)
+        case Requires.TOOL_TURNS:
+            # Offering tools makes the server check every assistant message, also those of turns without calls.
+            return _indices(request.assistants) if request.tools else _in_tool_turns(request)
+        case Requires.CALLS:
+            return _calling(request.assistants)
 
 
-def _everything(request: Request) -> frozenset[int]:
-    return _indices(request.assistants)
-
-
-def _open_turn(request: Request) -> frozenset[int]:
-    return _indices(request.turns[-1]) if request.turns else frozenset()
-
-
-def _open_turn_calls(request: Request) -> frozenset[int]:
-    return _calling(request.turns[-1]) if request.turns else frozenset()
-
-
-def _with_tool_turns(request: Request) -> frozenset[int]:
-    return _open_turn(request).union(*(_indices(turn) for turn in request.turns if _calling(turn)))
-
-
-def _tool_turns_or_tools(request: Request) -> frozenset[int]:
-    # Offering tools makes the server check every assistant message, also those of turns without calls.
-    return _everything(request) if request.tools else _in_tool_turns(request)
+def _visible(request: Request) -> frozenset[int]:
+    open_turn = _indices(request.turns[-1]) if request.turns else frozenset[int]()
+    match request.profile.keeps:
+        case Keeps.NOTHING:
+            return frozenset()
+        case Keeps.OPEN_TURN:
+            return open_turn
+        case Keeps.TOOL_TURNS:
+            return open_turn | _in_tool_turns(request)
+        case Keeps.ON_REQUEST:
+            keep = as_object(request.body.get("thinking")).get("keep")
+            return _indices(request.assistants) if keep == "all" else open_turn
+        case Keeps.EVERYTHING:
+            return _indices(request.assistants)
 
 
 def _in_tool_turns(request: Request) -> frozenset[int]:
     return frozenset[int]().union(*(_indices(turn) for turn in request.turns if _calling(turn)))
 
 
-def _on_request(request: Request) -> frozenset[int]:
-    keep = as_object(request.body.get("thinking")).get("keep")
-    return _everything(request) if keep == "all" else _open_turn(request)
+def view_of(request: Request) -> View:
+    """The conversation, with the reasoning that this provider would render into the prompt."""
+    turn = request.turns[-1] if request.turns else ()
+    visible = [message for message in request.assistants if message.index in request.visible]
+    return View(
+        asked=next((message.text for message in reversed(request.messages) if message.role == "user"), ""),
+        turn=max(1, len(request.turns)),
+        steps=sum(message.role == "assistant" for message in turn),
+        rounds=sum(bool(message.calls) for message in turn),
+        tools=tuple(map(offered, request.tools)),
+        choice=_choice(request.body.get("tool_choice")),
+        thinks=request.thinks,
+        results=_results(turn),
+        notes=tuple(message.reasoning(request.profile.field) or message.text for message in visible),
+        readable=bool(visible),
+        began=any(message.index in request.visible for message in turn),
+    )
 
 
-_Pick = Callable[[Request], frozenset[int]]
-_REQUIRED: MappingProxyType[Requires, _Pick] = MappingProxyType(
-    {
-        Requires.NOTHING: _nothing,
-        Requires.OPEN_TURN_CALLS: _open_turn_calls,
-        Requires.TOOL_TURNS: _tool_turns_or_tools,
-        Requires.CALLS: lambda request: _calling(request.assistants),
+def _choice(choice: object) -> str:
+    return as_text(choice) if choice == "none" else as_text(as_object(as_object(choice).get("function")).get("name"))
+
+
+def _results(turn: tuple[Message, ...]) -> tuple[tuple[str, str], ...]:
+    calls = [as_object(call) for message in turn for call in as_list(message.raw.get("tool_calls"))]
+    names = {as_text(call.get("id")): as_text(as_object(call.get("function")).get("name")) for call in calls}
+    return tuple((names.get(answer.call_id, ""), answer.text) for answer in turn if answer.role == "tool")
+
+
+def prompt_words(request: Request) -> list[str]:
+    """The prompt as words: tools first, then each message as the model sees it."""
+    words = compact(as_list(request.body.get("tools"))).split() if request.tools else []
+    for message in request.messages:
+        words.append(f"<{message.role}>")
+        if message.index in request.visible:
+            words += (message.reasoning(request.profile.field) or "").split()
+        words += message.text.split()
+        words += _call_words(message)
+    return words
+
+
+def count_usage(request: Request, step: Step, prompt: int, hit: int) -> JsonObject:
+    """The usage object of a response in the host's own shape; the step's own numbers win."""
+    reasoning = count_words(step.reasoning)
+    calls = [f"{call.name} {arguments_text(call)}" for call in step.tool_calls]
+    completion = reasoning + count_words(step.text, step.refusal, *calls)
+    counted: JsonObject = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
     }
-)
-_VISIBLE: MappingProxyType[Keeps, _Pick] = MappingProxyType(
-    {
-        Keeps.NOTHING: _nothing,
-        Keeps.OPEN_TURN: _open_turn,
-        Keeps.TOOL_TURNS: _with_tool_turns,
-        Keeps.ON_REQUEST: _on_request,
-        Keeps.EVERYTHING: _everything,
-    }
-)
+    if step.reasoning:
+        counted["completion_tokens_details"] = {"reasoning_tokens": reasoning}
+    return {**counted, **_host_usage(request.profile.host.name, prompt, hit), **step.usage}
+
+
+def _call_words(message: Message) -> list[str]:
+    functions = [as_object(as_object(call).get("function")) for call in as_list(message.raw.get("tool_calls"))]
+    return [
+        word
+        for function in functions
+        for word in f"{as_text(function.get('name'))} {as_text(function.get('arguments'))}".split()
+    ]
+
+
+def _host_usage(host: str, prompt: int, hit: int) -> JsonObject:
+    """The members that a host adds."""
+    match host:
+        case "deepseek":
+            cache: JsonObject = {"prompt_cache_hit_tokens": hit, "prompt_cache_miss_tokens": prompt - hit}
+            return {"prompt_tokens_details": {"cached_tokens": hit}, **cache}
+        case "kimi":
+            return {"cached_tokens": hit}
+        case "groq":
+            return {"queue_time": 0.0, "prompt_time": 0.0, "completion_time": 0.0, "total_time": 0.0}
+        case "mistral" | "openai":
+            return {"prompt_tokens_details": {"cached_tokens": hit}}
+        case _:
+            return {}

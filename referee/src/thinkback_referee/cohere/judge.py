@@ -6,38 +6,35 @@ refused is the referee's strictness; so is the refusal of thinking at a model th
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 
-from ..jsons import as_object, as_text
+from ..jsons import as_object, as_objects, as_text, names
+from ..messages import Message, unknown_members
+from ..pairs import Unpaired, unpaired_ids
 from ..thoughts import Thoughts
-from ..verdict import ACCEPTED, Verdict
+from ..verdict import Verdict, first
 from . import profiles as say
-from .request import Message, Request
+from .request import Request, items_of
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_BODY = _names(
+_BODY = names(
     "model messages tools strict_tools tool_choice documents citation_options response_format safety_mode max_tokens "
     "stop_sequences temperature seed frequency_penalty presence_penalty k p logprobs stream thinking priority"
 )
 _MESSAGES: Mapping[str, frozenset[str]] = {
-    "system": _names("role content"),
-    "user": _names("role content"),
-    "assistant": _names("role content tool_calls tool_plan citations"),
-    "tool": _names("role content tool_call_id"),
+    "system": names("role content"),
+    "user": names("role content"),
+    "assistant": names("role content tool_calls tool_plan citations"),
+    "tool": names("role content tool_call_id"),
 }
 _ITEMS: Mapping[str, frozenset[str]] = {
-    "text": _names("type text"),
-    "thinking": _names("type thinking"),
-    "image_url": _names("type image_url"),
-    "document": _names("type document"),
+    "text": names("type text"),
+    "thinking": names("type thinking"),
+    "image_url": names("type image_url"),
+    "document": names("type document"),
 }
-_CALL = _names("id type function")
-_THINKING = _names("type token_budget")
+_ALLOWED = {"assistant": names("text thinking"), "user": names("text image_url"), "tool": names("text document")}
+_CALL = names("id type function")
+_THINKING = names("type token_budget")
 
 
 def refuse(message: str, reason: str, *, status: int = 400) -> Verdict:
@@ -47,127 +44,94 @@ def refuse(message: str, reason: str, *, status: int = 400) -> Verdict:
 
 def judge(request: Request, thoughts: Thoughts) -> Verdict:
     """The verdict on a request; reads the thoughts and changes nothing."""
-    for check in (_unknown, _malformed, _parameters, _unpaired):
-        if (verdict := check(request)) is not None:
-            return verdict
-    for rule in _REPLAY:
-        if (verdict := rule(request, thoughts)) is not None:
-            return verdict
-    return ACCEPTED
+    return first(_faults(request, thoughts))
 
 
-def _unknown(request: Request) -> Verdict | None:
-    holders: list[tuple[str, Mapping[str, object], frozenset[str]]] = [
-        ("", request.body, _BODY),
-        ("thinking", as_object(request.body.get("thinking")), _THINKING),
-    ]
-    for message in request.messages:
-        place = f"messages[{message.index}]"
-        holders.append((place, message.raw, _MESSAGES.get(message.role, frozenset(message.raw))))
-        holders += [(place, item, _ITEMS.get(as_text(item.get("type")), frozenset(item))) for item in message.items]
-        holders += [(place, call, _CALL) for call in message.calls]
-    for place, held, known in holders:
-        for name in held:
-            if name not in known:
-                text = say.UNKNOWN_FIELD.format(name=name)
-                return refuse(text, f"unknown field {name} {place}".strip(), status=422)
-    return None
-
-
-def _malformed(request: Request) -> Verdict | None:
-    if not request.messages:
-        return refuse(say.NO_MESSAGES, "no messages")
-    for message in request.messages:
-        place = f"messages[{message.index}]"
-        if message.role not in _MESSAGES:
-            text = say.BAD_ROLE.format(role=message.role, index=message.index)
-            return refuse(text, f"bad role at {place}")
-        if message.role == "system" and message.index and request.messages[message.index - 1].role != "system":
-            return refuse(say.SYSTEM_FIRST, f"system message at {place}")
-        if any(item.get("type") not in _allowed(message) for item in message.items):
-            return refuse(say.BAD_CONTENT.format(index=message.index), f"bad content at {place}")
-        if (fault := _empty(message)) is not None:
-            return fault
-        if any(call.get("type") != "function" for call in message.calls):
-            return refuse(say.NOT_A_FUNCTION, f"bad call at {place}")
-    return None
-
-
-def _empty(message: Message) -> Verdict | None:
-    if message.calls or message.text or message.role == "tool":
-        return None
-    place = f"messages[{message.index}]"
-    if message.thinking:
-        return refuse(say.ALONE.format(index=message.index), f"thinking alone at {place}")
-    return None if message.items else refuse(say.EMPTY_TURN, f"empty message at {place}")
-
-
-def _allowed(message: Message) -> tuple[str, ...]:
-    own = {"assistant": ("thinking",), "user": ("image_url",), "tool": ("document",)}
-    return ("text", *own.get(message.role, ()))
-
-
-def _parameters(request: Request) -> Verdict | None:
-    thinking = as_object(request.body.get("thinking"))
-    if "thinking" in request.body and thinking.get("type") not in ("enabled", "disabled"):
-        return refuse(say.BAD_THINKING, "bad thinking type")
-    if thinking.get("type") == "enabled" and not request.profile.reasons:
-        return refuse(say.NO_THINKING.format(model=request.profile.model), "thinking is not supported")
-    budget = thinking.get("token_budget", 1)
-    if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
-        return refuse(say.BAD_BUDGET, "bad token_budget")
-    return None
-
-
-def _unpaired(request: Request) -> Verdict | None:
-    waiting: list[str] = []
-    owner = 0
-    for message in request.messages:
-        place = f"messages[{message.index}]"
-        if message.role == "tool":
-            identifier = as_text(message.raw.get("tool_call_id"))
-            if not identifier:
-                return refuse(say.NO_CALL_ID, f"answer without an id at {place}")
-            if identifier not in waiting:
-                return refuse(say.STRAY, f"answer without a call at {place}")
-            waiting.remove(identifier)
-            continue
-        if waiting:
-            break
-        owner, waiting = message.index, [as_text(call.get("id")) for call in message.calls]
-        if len(set(waiting)) < len(waiting):
-            return refuse(say.DUPLICATE_ID, f"repeated call id at {place}")
-    if waiting:
-        return refuse(say.UNANSWERED.format(index=owner), f"unanswered call at messages[{owner}]")
-    if request.messages[-1].role not in ("user", "tool"):
-        return refuse(say.LAST, "the last message is not the user's")
-    return None
-
-
-def _unsupported(request: Request, thoughts: Thoughts) -> Verdict | None:
-    for message in request.assistants:
+def _faults(request: Request, thoughts: Thoughts) -> Iterator[Verdict]:
+    yield from _unknown(request)
+    yield from _malformed(request)
+    yield from _parameter_faults(request)
+    yield from _order_faults(request)
+    for message in request.said.assistants:
         if message.thinking is not None and not request.profile.reasons:
             text = say.NO_THINKING.format(model=request.profile.model)
-            return refuse(text, f"unexpected thinking at messages[{message.index}]")
-    return None
+            yield refuse(text, f"unexpected thinking at messages[{message.index}]")
+    for what, index in request.said.thought_faults(thoughts):
+        text = (say.CHANGED if what == "changed" else say.REPEATED).format(index=index)
+        yield refuse(text, f"{what} at messages[{index}]")
 
 
-def _changed(request: Request, thoughts: Thoughts) -> Verdict | None:
-    for message in request.assistants:
-        minted = thoughts.of(message.keys)
-        if message.thinking and minted and message.thinking not in minted:
-            return refuse(say.CHANGED.format(index=message.index), f"changed at messages[{message.index}]")
-    return None
+def _unknown(request: Request) -> Iterator[Verdict]:
+    holders = [("", request.body, _BODY), ("thinking", as_object(request.body.get("thinking")), _THINKING)]
+    for message in request.said.messages:
+        place = f"messages[{message.index}]"
+        holders.append((place, message.raw, _MESSAGES.get(message.role, frozenset(message.raw))))
+        holders += [
+            (place, item, _ITEMS.get(as_text(item.get("type")), frozenset(item))) for item in items_of(message.raw)
+        ]
+        holders += [(place, call, _CALL) for call in as_objects(message.raw.get("tool_calls"))]
+    for place, name in unknown_members(holders):
+        yield refuse(say.UNKNOWN_FIELD.format(name=name), f"unknown field {name} {place}".strip(), status=422)
 
 
-def _repeated(request: Request, thoughts: Thoughts) -> Verdict | None:
-    seen: Counter[str] = Counter()
-    for message in request.assistants:
-        thinking = message.thinking or ""
-        seen[thinking] += 1
-        if thinking and seen[thinking] > max(1, thoughts.issued(thinking)):
-            return refuse(say.REPEATED.format(index=message.index), f"repeated at messages[{message.index}]")
-    return None
+def _malformed(request: Request) -> Iterator[Verdict]:
+    if not request.said.messages:
+        yield refuse(say.NO_MESSAGES, "no messages")
+    earlier = "system"
+    for message in request.said.messages:
+        index, place = message.index, f"messages[{message.index}]"
+        if message.role not in _MESSAGES:
+            yield refuse(say.BAD_ROLE.format(role=message.role, index=index), f"bad role at {place}")
+        if message.role == "system" and earlier != "system":
+            yield refuse(say.SYSTEM_FIRST, f"system message at {place}")
+        earlier = message.role
+        allowed = _ALLOWED.get(message.role, frozenset({"text"}))
+        if any(item.get("type") not in allowed for item in items_of(message.raw)):
+            yield refuse(say.BAD_CONTENT.format(index=index), f"bad content at {place}")
+        yield from _empty(message, place)
+        if any(call.get("type") != "function" for call in as_objects(message.raw.get("tool_calls"))):
+            yield refuse(say.NOT_A_FUNCTION, f"bad call at {place}")
 
 
-_REPLAY: tuple[Callable[[Request, Thoughts], Verdict | None], ...] = (_unsupported, _changed, _repeated)
+def _empty(message: Message, place: str) -> Iterator[Verdict]:
+    if message.functions or message.text or message.role == "tool":
+        return
+    if message.thinking:
+        yield refuse(say.ALONE.format(index=message.index), f"thinking alone at {place}")
+    if not items_of(message.raw):
+        yield refuse(say.EMPTY_TURN, f"empty message at {place}")
+
+
+def _parameter_faults(request: Request) -> Iterator[Verdict]:
+    thinking = as_object(request.body.get("thinking"))
+    if "thinking" in request.body and thinking.get("type") not in ("enabled", "disabled"):
+        yield refuse(say.BAD_THINKING, "bad thinking type")
+    if thinking.get("type") == "enabled" and not request.profile.reasons:
+        yield refuse(say.NO_THINKING.format(model=request.profile.model), "thinking is not supported")
+    budget = thinking.get("token_budget", 1)
+    if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
+        yield refuse(say.BAD_BUDGET, "bad token_budget")
+
+
+def _order_faults(request: Request) -> Iterator[Verdict]:
+    messages = request.said.messages
+    found = unpaired_ids(
+        (
+            message.index,
+            message.role == "tool",
+            as_text(message.raw.get("tool_call_id")) or None,
+            [as_text(call.get("id")) for call in as_objects(message.raw.get("tool_calls"))],
+        )
+        for message in messages
+    )
+    match found:
+        case Unpaired("stray", index) if not as_text(messages[index].raw.get("tool_call_id")):
+            yield refuse(say.NO_CALL_ID, f"answer without an id at messages[{index}]")
+        case Unpaired("stray", index):
+            yield refuse(say.STRAY, f"answer without a call at messages[{index}]")
+        case Unpaired("duplicate", index):
+            yield refuse(say.DUPLICATE_ID, f"repeated call id at messages[{index}]")
+        case Unpaired("unanswered", index):
+            yield refuse(say.UNANSWERED.format(index=index), f"unanswered call at messages[{index}]")
+    if messages[-1].role not in ("user", "tool"):
+        yield refuse(say.LAST, "the last message is not the user's")

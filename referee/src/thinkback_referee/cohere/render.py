@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..jsons import JsonObject, as_object, as_text, compact
+from ..jsons import JsonObject, as_object, as_text
 from ..script import Step
-from ..streams import derived, pieces, slices, sse
+from ..streams import arguments_text, count_words, derived, pieces, slices, sse, words_said
 
 DONE = b"data: [DONE]\n\n"
 
@@ -36,10 +36,7 @@ def prepare(step: Step, digest: str, prompt: int, hit: int) -> Answer:
         {
             "id": call.id or f"{call.name}_{derived(digest, index)[:12]}",
             "type": "function",
-            "function": {
-                "name": call.name,
-                "arguments": call.arguments if isinstance(call.arguments, str) else compact(call.arguments),
-            },
+            "function": {"name": call.name, "arguments": arguments_text(call)},
         }
         for index, call in enumerate(step.tool_calls)
     )
@@ -85,9 +82,8 @@ def _event(kind: str, index: int, message: JsonObject) -> JsonObject:
 
 def _usage(step: Step, prompt: int, hit: int) -> JsonObject:
     """Thinking is inside the output tokens."""
-    said = [step.text, step.refusal, *(f"{call.name} {call.arguments}" for call in step.tool_calls)]
-    thought = len(step.reasoning.split())
-    output = thought + sum(len(text.split()) for text in said)
+    thought = count_words(step.reasoning)
+    output = thought + words_said(step)
     billed: JsonObject = {"input_tokens": prompt, "output_tokens": output}
     counted: JsonObject = {**billed, **({"reasoning_tokens": thought} if thought else {}), **step.usage}
     return {"billed_units": billed, "tokens": counted, "cached_tokens": hit}

@@ -1,90 +1,64 @@
-"""A well-formed Cohere request as the judge and the house model see it."""
+"""A Cohere request as the judge and the house model see it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..jsons import as_list, as_object, as_text
+from ..jsons import as_object, as_objects, as_text
+from ..messages import Conversation, Message
+from ..persona import View
 from .profiles import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message, read; ``raw`` is what arrived."""
+def items_of(raw: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """The content of a message as items; a string is one text."""
+    content = raw.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else as_objects(content)
 
-    index: int
-    role: str
-    raw: Mapping[str, object]
 
-    @property
-    def items(self) -> list[Mapping[str, object]]:
-        """The content as items; a string is one text."""
-        content = self.raw.get("content")
-        return (
-            [{"type": "text", "text": content}] if isinstance(content, str) else list(map(as_object, as_list(content)))
-        )
-
-    @property
-    def text(self) -> str:
-        """The visible text; a tool's documents count."""
-        texts = [
-            as_text(item.get("text")) or as_text(as_object(item.get("document")).get("data")) for item in self.items
-        ]
-        return "".join(texts)
-
-    @property
-    def thinking(self) -> str | None:
-        """The joined thoughts, None when there is no thinking item."""
-        thoughts = [as_text(item.get("thinking")) for item in self.items if item.get("type") == "thinking"]
-        return "".join(thoughts) if thoughts else None
-
-    @property
-    def calls(self) -> list[Mapping[str, object]]:
-        """The tool calls."""
-        return [as_object(call) for call in as_list(self.raw.get("tool_calls"))]
-
-    @property
-    def keys(self) -> list[str]:
-        """By what its thought is known: the ids of its calls, else its text."""
-        return [f"call:{as_text(call.get('id'))}" for call in self.calls] or [f"text:{self.text}"]
+def read_message(index: int, raw: Mapping[str, object]) -> Message:
+    """Read one message; a tool's documents are text."""
+    items, calls = items_of(raw), as_objects(raw.get("tool_calls"))
+    texts = [as_text(item.get("text")) or as_text(as_object(item.get("document")).get("data")) for item in items]
+    thoughts = [as_text(item.get("thinking")) for item in items if item.get("type") == "thinking"]
+    text = "".join(texts)
+    return Message(
+        index,
+        as_text(raw.get("role")),
+        text,
+        "".join(thoughts) if thoughts else None,
+        tuple(as_object(call.get("function")) for call in calls),
+        tuple(f"call:{as_text(call.get('id'))}" for call in calls) or (f"text:{text}",),
+        raw,
+    )
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request to one model."""
+    """A request of one account to one model."""
 
     profile: Profile
     body: Mapping[str, object]
+    account: str = ""
 
     @cached_property
-    def messages(self) -> list[Message]:
+    def said(self) -> Conversation:
         """The conversation."""
-        raws = [as_object(raw) for raw in as_list(self.body.get("messages"))]
-        return [Message(index, as_text(raw.get("role")), raw) for index, raw in enumerate(raws)]
-
-    @cached_property
-    def opening(self) -> int:
-        """The index of the last user message; -1 when there is none."""
-        return max((message.index for message in self.messages if message.role == "user"), default=-1)
-
-    @property
-    def open_turn(self) -> Sequence[Message]:
-        """What came after the last user message."""
-        return self.messages[self.opening + 1 :]
-
-    @property
-    def assistants(self) -> list[Message]:
-        """The assistant messages."""
-        return [message for message in self.messages if message.role == "assistant"]
+        raws = enumerate(as_objects(self.body.get("messages")))
+        return Conversation(tuple(read_message(index, raw) for index, raw in raws))
 
     @property
     def thinks(self) -> bool:
         """Whether the model thinks: reasoning models do unless told not to."""
         return self.profile.reasons and as_object(self.body.get("thinking")).get("type") != "disabled"
 
-    @property
-    def tools(self) -> list[Mapping[str, object]]:
-        """The functions on offer."""
-        return [as_object(as_object(tool).get("function")) for tool in as_list(self.body.get("tools"))]
+    def view(self) -> View:
+        """The messages for the house model."""
+        turn = self.said.open_turn
+        calls = [call for message in turn for call in as_objects(message.raw.get("tool_calls"))]
+        named = {as_text(call.get("id")): as_text(as_object(call.get("function")).get("name")) for call in calls}
+        names = [named.get(as_text(message.raw.get("tool_call_id")), "") for message in turn if message.role == "tool"]
+        choice = "none" if self.body.get("tool_choice") == "NONE" else ""
+        return self.said.view(self.body.get("tools"), thinks=self.thinks, names=names, choice=choice)

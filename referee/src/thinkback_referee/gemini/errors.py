@@ -1,6 +1,9 @@
-"""Google's error object, and the sentences with which it refuses bodies that are not of its schema."""
+"""Google's error object, the sentences with which it refuses bodies that are not of its schema, and how keys travel."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import parse_qs, urlsplit
 
 from ..jsons import JsonObject
 from ..verdict import Verdict
@@ -35,3 +38,9 @@ def refuse_name(name: str, place: str) -> Verdict:
 def refuse_value(place: str, kind: str, value: object) -> Verdict:
     """The refusal of a value of the wrong type."""
     return refuse(f"Invalid value at '{place}' ({kind}), {value}", f"bad value at {place}")
+
+
+def studio_key(path: str, headers: Mapping[str, str]) -> str:
+    """The key of a request; empty when there is none."""
+    query = parse_qs(urlsplit(path).query).get("key", [""])
+    return headers.get("x-goog-api-key", "") or query[0]

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..jsons import as_list, as_object, as_text
-
-_LINE_END = re.compile(r"\r\n|\n|\r")
+from ..jsons import as_list, as_object, as_objects, as_text
+from ..streams import json_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +64,10 @@ def octets(signature: str) -> bytes:
 def _parts_of(response: object) -> Iterator[Mapping[str, object]]:
     for chunk in _chunks_of(response):
         for candidate in as_list(chunk.get("candidates")):
-            content = as_object(as_object(candidate).get("content"))
-            yield from map(as_object, as_list(content.get("parts")))
+            yield from as_objects(as_object(as_object(candidate).get("content")).get("parts"))
 
 
 def _chunks_of(response: object) -> list[Mapping[str, object]]:
     if not isinstance(response, str):
         return [as_object(chunk) for chunk in (response if isinstance(response, list) else [response])]
-    lines = [line.removeprefix("data:") for line in _LINE_END.split(response) if line.startswith("data:")]
-    return [as_object(json.loads(line)) for line in lines]
+    return json_events(response)

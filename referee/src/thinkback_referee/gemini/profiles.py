@@ -89,7 +89,7 @@ _TOKEN = (
     "Expected OAuth 2 access token, login cookie or other valid authentication credential. "
     "See https://developers.google.com/identity/sign-in/web/devconsole-project."
 )
-GEMINI = Host(
+STUDIO = Host(
     name="gemini",
     dummies=frozenset({_SKIP, "context_engineering_is_the_way_to_go"}),
     invalid="Corrupted thought signature.",
@@ -129,7 +129,7 @@ VERTEX = Host(
     indexed=False,
     salt=b"\x01\x8f\x3d\x6b\x5f",
 )
-HOSTS: MappingProxyType[str, Host] = MappingProxyType({host.name: host for host in (GEMINI, VERTEX)})
+HOSTS: MappingProxyType[str, Host] = MappingProxyType({host.name: host for host in (STUDIO, VERTEX)})
 
 
 def _budgeted(model: str, low: int, high: int, *, off: bool = True, thinks: bool = True, served: str = "") -> Profile:

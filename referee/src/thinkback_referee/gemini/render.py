@@ -6,13 +6,12 @@ Shapes as recorded: where the signature stands, which members a host adds, what 
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..jsons import JsonObject, as_object
+from ..jsons import JsonObject
 from ..script import Call, Step
-from ..streams import derived, pieces
+from ..streams import arguments_object, count_words, derived, pieces, words_said
 from .ledger import Mint
 from .profiles import Host, Profile
 from .request import Request
@@ -47,19 +46,18 @@ class Answer:
         """The thought, where the request asked for it."""
         return self.step.reasoning if self.request.shows_thoughts else ""
 
-    def mint(self, account: str, *, streamed: bool) -> Mint:
+    def mint(self) -> Mint:
         """What the signature stands for, and beside which call or text it stands."""
-        host, model = self.request.host.name, self.request.profile.reported
+        host, model, account = self.request.host.name, self.request.profile.reported, self.request.account
         if self.step.tool_calls:
             return Mint(host, model, account, self.step.reasoning, call=self.step.tool_calls[0].name)
-        return Mint(host, model, account, self.step.reasoning, text="" if streamed else self.said)
+        return Mint(host, model, account, self.step.reasoning, text="" if self.request.streams else self.said)
 
 
 def make_call(profile: Profile, call: Call, digest: str, index: int) -> JsonObject:
     """A function call as Google writes it; a call without arguments has none."""
     identifier = call.id or (derived(digest, "call", index)[:8] if profile.call_ids else "")
-    arguments = json.loads(call.arguments) if isinstance(call.arguments, str) else call.arguments
-    return {"name": call.name, "args": dict(as_object(arguments)), **({"id": identifier} if identifier else {})}
+    return {"name": call.name, "args": arguments_object(call), **({"id": identifier} if identifier else {})}
 
 
 def make_signature(host: Host, profile: Profile, step: Step, declared: bool, *seed: str) -> str:
@@ -81,9 +79,7 @@ def seal(host: Host, thought: str, *seed: str) -> str:
 
 def count_usage(host: Host, step: Step, prompt: int, hit: int) -> JsonObject:
     """The usage object; thoughts are beside the candidates, not among them. The step's own numbers win."""
-    said = [step.text, step.refusal, *(f"{call.name} {call.arguments}" for call in step.tool_calls)]
-    candidates = sum(len(text.split()) for text in said)
-    thoughts = len(step.reasoning.split())
+    candidates, thoughts = words_said(step), count_words(step.reasoning)
     return {
         "promptTokenCount": prompt,
         "candidatesTokenCount": candidates,

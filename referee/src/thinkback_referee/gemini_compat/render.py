@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..gemini.profiles import Profile
-from ..jsons import JsonObject, as_object, compact
+from ..jsons import JsonObject
 from ..script import Step
-from ..streams import CREATED, derived, pieces, sse
+from ..streams import CREATED, arguments_text, count_words, derived, pieces, sse, words_said
 
 DONE = b"data: [DONE]\n\n"
 
@@ -83,9 +83,13 @@ def _call(profile: Profile, step: Step, digest: str, signature: str, index: int)
     call = step.tool_calls[index]
     # Recorded: models whose calls have no ids give the empty one here.
     identifier = call.id or (derived(digest, "call", index)[:8] if profile.call_ids else "")
-    arguments = call.arguments if isinstance(call.arguments, str) else compact(as_object(dict(call.arguments)))
     signed = _extra(signature) if signature and not index else {}
-    return {**signed, "function": {"arguments": arguments, "name": call.name}, "id": identifier, "type": "function"}
+    return {
+        **signed,
+        "function": {"arguments": arguments_text(call), "name": call.name},
+        "id": identifier,
+        "type": "function",
+    }
 
 
 def _extra(signature: str) -> JsonObject:
@@ -97,8 +101,7 @@ def _envelope(answer: Answer, kind: str) -> JsonObject:
 
 
 def _usage(step: Step, prompt: int) -> JsonObject:
-    said = [step.text, step.refusal, *(f"{call.name} {call.arguments}" for call in step.tool_calls)]
-    output = sum(len(text.split()) for text in said)
+    output = words_said(step)
     # Thoughts are in the total alone.
-    total = prompt + output + len(step.reasoning.split())
+    total = prompt + output + count_words(step.reasoning)
     return {"completion_tokens": output, "prompt_tokens": prompt, "total_tokens": total, **step.usage}

@@ -7,27 +7,21 @@ referee's strictness, from "steps must be sent back in order and unmodified". Al
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from ..gemini.ledger import octets
 from ..gemini.profiles import LEVELS
-from ..jsons import as_text
-from ..verdict import ACCEPTED, Verdict
-from .ledger import Mint
+from ..jsons import as_text, names
+from ..verdict import Verdict, first
+from .ledger import CALL, OUTPUT, RESULT, THOUGHT, Mint, Step, is_known, is_model, runs_of, text_of
 from .request import Request
-from .steps import CALL, OUTPUT, RESULT, THOUGHT, Step, is_known, is_model, runs_of, text_of
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_BODY = _names(
+_BODY = names(
     "model agent input system_instruction tools response_format response_mime_type response_modalities stream store "
     "background generation_config agent_config previous_interaction_id service_tier cached_content"
 )
-_CONFIG = _names(
+_CONFIG = names(
     "temperature top_p top_k seed stop_sequences tool_choice thinking_level thinking_summaries max_output_tokens "
     "speech_config image_config presence_penalty frequency_penalty"
 )
@@ -63,58 +57,62 @@ def refuse(message: str, reason: str, *, status: int = 400, code: str = "invalid
 
 def judge(request: Request) -> Verdict:
     """The verdict on a request; reads the ledger and changes nothing."""
-    for check in _CHECKS:
-        if (verdict := check(request)) is not None:
-            return verdict
-    return ACCEPTED
+    return first(_faults(request))
 
 
-def _unknown(request: Request) -> Verdict | None:
+def _faults(request: Request) -> Iterator[Verdict]:
+    yield from _unknown(request)
+    yield from _malformed(request)
+    yield from _controls(request)
+    yield from _previous(request)
+    yield from _unpaired(request)
+    yield from _changed(request)
+    yield from _incomplete(request)
+    yield from _repeated(request)
+
+
+def _unknown(request: Request) -> Iterator[Verdict]:
     for place, members, known in (("", request.body, _BODY), ("generation_config.", request.config, _CONFIG)):
         for name in members:
             if name not in known:
-                return refuse(UNKNOWN_PARAMETER.format(name=f"{place}{name}"), f"unknown field {place}{name}")
-    return None
+                yield refuse(UNKNOWN_PARAMETER.format(name=f"{place}{name}"), f"unknown field {place}{name}")
 
 
-def _malformed(request: Request) -> Verdict | None:
+def _malformed(request: Request) -> Iterator[Verdict]:
     if not request.given:
-        return refuse(NO_INPUT, "no input")
+        yield refuse(NO_INPUT, "no input")
     for index, step in enumerate(request.given):
         kind = as_text(step.get("type"))
         if not is_known(kind):
-            return refuse(UNKNOWN_STEP.format(kind=kind, index=index), f"unknown step at input[{index}]")
-    return None
+            yield refuse(UNKNOWN_STEP.format(kind=kind, index=index), f"unknown step at input[{index}]")
 
 
-def _controls(request: Request) -> Verdict | None:
+def _controls(request: Request) -> Iterator[Verdict]:
     level = request.config.get("thinking_level")
     # The API lists all five; that models which refuse MINIMAL elsewhere refuse it here is an assumption.
     allowed = [name.lower() for name in (*(request.profile.levels or LEVELS), "XHIGH")]
     if level is not None and level not in allowed:
-        return refuse(BAD_LEVEL.format(level=level), "unsupported thinking level")
+        yield refuse(BAD_LEVEL.format(level=level), "unsupported thinking level")
     summaries = request.config.get("thinking_summaries")
     if summaries is not None and summaries not in _SUMMARIES:
-        return refuse(BAD_SUMMARIES.format(value=summaries), "bad thinking_summaries")
-    return None
+        yield refuse(BAD_SUMMARIES.format(value=summaries), "bad thinking_summaries")
 
 
-def _previous(request: Request) -> Verdict | None:
+def _previous(request: Request) -> Iterator[Verdict]:
     if not request.previous_id:
-        return None
+        return
     if not request.stored:
         # Stricter: what is not stored cannot be continued, so such a client loses its conversation here.
-        return refuse(NOT_STORED, "previous id without store")
+        yield refuse(NOT_STORED, "previous id without store")
     if request.previous is None:
         text = NOT_FOUND.format(id=request.previous_id)
-        return refuse(text, "unknown previous_interaction_id", status=404, code="not_found")
-    if request.previous.model != request.profile.reported:
+        yield refuse(text, "unknown previous_interaction_id", status=404, code="not_found")
+    elif request.previous.model != request.profile.reported:
         # Stricter: what a model change does to stored thoughts is not documented.
-        return refuse(OTHER_MODEL, "previous id of another model")
-    return None
+        yield refuse(OTHER_MODEL, "previous id of another model")
 
 
-def _unpaired(request: Request) -> Verdict | None:
+def _unpaired(request: Request) -> Iterator[Verdict]:
     """Refuse calls without their results directly after them, results without calls, and a model's last word."""
     called: list[str] = []
     for step in request.steps:
@@ -123,18 +121,17 @@ def _unpaired(request: Request) -> Verdict | None:
         elif step.get("type") == RESULT:
             identifier = as_text(step.get("call_id"))
             if identifier not in called:
-                return refuse(STRAY.format(id=identifier), "answer without a call")
+                yield refuse(STRAY.format(id=identifier), "answer without a call")
             called.remove(identifier)
         elif called:
             break
     if called:
-        return refuse(UNANSWERED.format(id=called[0]), "unanswered call")
+        yield refuse(UNANSWERED.format(id=called[0]), "unanswered call")
     if is_model(request.steps[-1]):
-        return refuse(LAST, "the model ends")
-    return None
+        yield refuse(LAST, "the model ends")
 
 
-def _changed(request: Request) -> Verdict | None:
+def _changed(request: Request) -> Iterator[Verdict]:
     """Refuse thoughts that this model did not have, or that come back with another summary."""
     for index, step in enumerate(request.given):
         signature = as_text(step.get("signature"))
@@ -143,13 +140,12 @@ def _changed(request: Request) -> Verdict | None:
         mints = [mint for mint in request.ledger.issued(signature) if mint.model == request.profile.reported]
         if not mints:
             what = "foreign" if request.ledger.issued(signature) else "changed"
-            return refuse(INVALID.format(index=index), f"{what} at input[{index}]")
+            yield refuse(INVALID.format(index=index), f"{what} at input[{index}]")
         if not any(_same_thought(step, minted) for mint in mints for minted in mint.steps):
-            return refuse(MODIFIED.format(index=index), f"changed at input[{index}]")
-    return None
+            yield refuse(MODIFIED.format(index=index), f"changed at input[{index}]")
 
 
-def _incomplete(request: Request) -> Verdict | None:
+def _incomplete(request: Request) -> Iterator[Verdict]:
     """Refuse a response that comes back without one of its thoughts, or with its steps in another order."""
     for run in runs_of(request.given):
         steps = [step for _, step in run]
@@ -159,8 +155,7 @@ def _incomplete(request: Request) -> Verdict | None:
             continue
         lacks = all(Counter(_thoughts(mint.steps)) - Counter(_thoughts(steps)) for mint in mints)
         text, what = (MISSING, "missing") if lacks else (REORDERED, "reordered")
-        return refuse(text.format(index=run[0][0]), f"{what} at input[{run[0][0]}]")
-    return None
+        yield refuse(text.format(index=run[0][0]), f"{what} at input[{run[0][0]}]")
 
 
 def _signed(request: Request, steps: Sequence[Step]) -> list[Mint]:
@@ -178,14 +173,13 @@ def _is_joined(steps: Sequence[Key], responses: Sequence[Sequence[Key]]) -> bool
     return any(_is_joined(steps[len(response) :], responses) for response in heads)
 
 
-def _repeated(request: Request) -> Verdict | None:
+def _repeated(request: Request) -> Iterator[Verdict]:
     seen: Counter[bytes] = Counter()
     for index, step in enumerate(request.given):
         signature = as_text(step.get("signature"))
         seen[octets(signature)] += 1
         if signature and seen[octets(signature)] > len(request.ledger.issued(signature)):
-            return refuse(DUPLICATE.format(index=index), f"repeated at input[{index}]")
-    return None
+            yield refuse(DUPLICATE.format(index=index), f"repeated at input[{index}]")
 
 
 def _same_thought(step: Step, minted: Step) -> bool:
@@ -207,15 +201,3 @@ def _order(steps: Sequence[Step]) -> list[Key]:
         if kind != OUTPUT or keys[-1:] != [key]:
             keys.append(key)
     return keys
-
-
-_CHECKS: tuple[Callable[[Request], Verdict | None], ...] = (
-    _unknown,
-    _malformed,
-    _controls,
-    _previous,
-    _unpaired,
-    _changed,
-    _incomplete,
-    _repeated,
-)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..jsons import JsonObject, as_list, as_object, as_text, compact
 from ..script import Step
-from ..streams import derived, pieces, sse
+from ..streams import arguments_object, count_words, derived, pieces, sse, words_said
+from .ledger import CALL, OUTPUT, THOUGHT
 from .request import Request
-from .steps import CALL, OUTPUT, THOUGHT
 
 DONE = b"event: done\ndata: [DONE]\n\n"
 _TIME = "2026-01-01T00:00:00Z"
@@ -73,9 +72,8 @@ def _steps(request: Request, step: Step, digest: str, signature: str) -> Iterato
     if text or not step.tool_calls:
         yield {"content": [{"text": text, "type": "text"}], "type": OUTPUT}
     for index, call in enumerate(step.tool_calls):
-        arguments = json.loads(call.arguments) if isinstance(call.arguments, str) else dict(call.arguments)
         identifier = call.id or derived(digest, "call", index)[:8]
-        yield {"id": identifier, "type": CALL, "name": call.name, "arguments": arguments}
+        yield {"id": identifier, "type": CALL, "name": call.name, "arguments": arguments_object(call)}
 
 
 def _step_events(index: int, step: JsonObject) -> Iterator[JsonObject]:
@@ -101,8 +99,7 @@ def _step_events(index: int, step: JsonObject) -> Iterator[JsonObject]:
 
 
 def _usage(step: Step, prompt: int, hit: int) -> JsonObject:
-    said = [step.text, step.refusal, *(f"{call.name} {call.arguments}" for call in step.tool_calls)]
-    output, thoughts = sum(len(text.split()) for text in said), len(step.reasoning.split())
+    output, thoughts = words_said(step), count_words(step.reasoning)
     return {
         "total_tokens": prompt + output + thoughts,
         "total_input_tokens": prompt,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..gemini.profiles import Profile
-from ..jsons import as_list, as_object, as_text
-from .ledger import Ledger, Stored
-from .steps import RESULT, USER, Step, steps_of
+from ..jsons import as_list, as_object, as_text, compact
+from ..persona import View, offered
+from .ledger import CALL, RESULT, THOUGHT, USER, Ledger, Step, Stored, is_model, runs_of, steps_of, text_of
 
 
 @dataclass(frozen=True)
@@ -77,3 +77,49 @@ class Request:
         """The functions that the model may call."""
         tools = [as_object(tool) for tool in as_list(self.body.get("tools"))]
         return [tool for tool in tools if tool.get("type") == "function"]
+
+
+def view_of(request: Request) -> View:
+    """The steps, with the thoughts behind their signatures."""
+    runs = runs_of(request.open_turn)
+    return View(
+        asked=text_of(request.steps[request.opening]) if request.opening >= 0 else "",
+        turn=max(1, sum(step.get("type") == USER for step in request.steps)),
+        steps=len(runs),
+        rounds=sum(any(step.get("type") == CALL for _, step in run) for run in runs),
+        tools=tuple(map(offered, request.functions)),
+        choice=_choice(request.config.get("tool_choice")),
+        thinks=request.profile.thinks,
+        results=tuple(_result(step) for step in request.results),
+        notes=tuple(note for step in request.steps if step.get("type") == THOUGHT for note in _notes(request, step)),
+        readable=any(is_model(step) for step in request.steps),
+        began=bool(runs),
+    )
+
+
+def words_of(request: Request) -> list[str]:
+    """The prompt as words."""
+    head = [request.body.get("system_instruction"), request.body.get("tools")]
+    words = [word for value in head if value for word in compact(value).split()]
+    for step in request.steps:
+        shown = text_of(step) if step.get("type") in (USER, "model_output") else ""
+        told = "" if shown or step.get("type") == THOUGHT else compact(step)
+        words += [f"<{step.get('type')}>", *shown.split(), *told.split()]
+    return words
+
+
+def _notes(request: Request, step: Step) -> list[str]:
+    mints = request.ledger.issued(as_text(step.get("signature")))
+    return [mint.thought for mint in mints if mint.thought]
+
+
+def _choice(choice: object) -> str:
+    if isinstance(choice, str):
+        return "none" if choice == "none" else ""
+    allowed = as_object(as_object(choice).get("allowed_tools")).get("tools")
+    return as_text(allowed[0]) if isinstance(allowed, list) and allowed else ""
+
+
+def _result(step: Step) -> tuple[str, str]:
+    held = step.get("result")
+    return as_text(step.get("name")), held if isinstance(held, str) else compact(held)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..jsons import JsonObject, compact
 from ..script import Step
-from ..streams import derived, pieces
+from ..streams import arguments_object, count_words, derived, pieces
 from .request import Request
 
 _TIME = "2026-01-01T00:00:00.000000Z"
@@ -42,7 +41,7 @@ def prepare(request: Request, step: Step, digest: str, prompt: int) -> Answer:
             "function": {
                 "index": index,
                 "name": call.name,
-                "arguments": json.loads(call.arguments) if isinstance(call.arguments, str) else dict(call.arguments),
+                "arguments": arguments_object(call),
             },
         }
         for index, call in enumerate(step.tool_calls)
@@ -58,7 +57,7 @@ def prepare(request: Request, step: Step, digest: str, prompt: int) -> Answer:
         "load_duration": _NANOSECONDS["load_duration"],
         "prompt_eval_count": prompt,
         "prompt_eval_duration": _NANOSECONDS["prompt_eval_duration"],
-        "eval_count": sum(len(text.split()) for text in said),
+        "eval_count": count_words(*said),
         "eval_duration": _NANOSECONDS["eval_duration"],
         **step.usage,
     }

@@ -3,45 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..jsons import as_list, as_object, as_text
+from ..jsons import as_object, as_objects, as_text
+from ..messages import Conversation, Message
+from ..persona import View
 from .profiles import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message, read; ``raw`` is what arrived."""
-
-    index: int
-    role: str
-    raw: Mapping[str, object]
-
-    @property
-    def text(self) -> str:
-        """The content."""
-        return as_text(self.raw.get("content"))
-
-    @property
-    def thinking(self) -> str:
-        """The thought; empty when there is none."""
-        return as_text(self.raw.get("thinking"))
-
-    @property
-    def calls(self) -> list[Mapping[str, object]]:
-        """The functions that it calls."""
-        return [as_object(as_object(call).get("function")) for call in as_list(self.raw.get("tool_calls"))]
-
-    @property
-    def keys(self) -> list[str]:
-        """By what its thought is known: its calls, which come back without their ids, else its text."""
-        calls = [
-            f"call:{as_text(call.get('name'))}:{json.dumps(call.get('arguments'), sort_keys=True)}"
-            for call in self.calls
-        ]
-        return ["&".join(calls)] if calls else [f"text:{self.text}"]
+def read_message(index: int, raw: Mapping[str, object]) -> Message:
+    """Read one message. Its thought is known by its calls, which come back without their ids."""
+    functions = tuple(as_object(call.get("function")) for call in as_objects(raw.get("tool_calls")))
+    text = as_text(raw.get("content"))
+    calls = [
+        f"call:{as_text(function.get('name'))}:{json.dumps(function.get('arguments'), sort_keys=True)}"
+        for function in functions
+    ]
+    key = "&".join(calls) if calls else f"text:{text}"
+    return Message(index, as_text(raw.get("role")), text, as_text(raw.get("thinking")), functions, (key,), raw)
 
 
 @dataclass(frozen=True)
@@ -52,25 +33,10 @@ class Request:
     body: Mapping[str, object]
 
     @cached_property
-    def messages(self) -> list[Message]:
+    def said(self) -> Conversation:
         """The conversation."""
-        raws = [as_object(raw) for raw in as_list(self.body.get("messages"))]
-        return [Message(index, as_text(raw.get("role")), raw) for index, raw in enumerate(raws)]
-
-    @cached_property
-    def opening(self) -> int:
-        """The index of the last user message; -1 when there is none."""
-        return max((message.index for message in self.messages if message.role == "user"), default=-1)
-
-    @property
-    def open_turn(self) -> Sequence[Message]:
-        """What came after the last user message."""
-        return self.messages[self.opening + 1 :]
-
-    @property
-    def assistants(self) -> list[Message]:
-        """The assistant messages."""
-        return [message for message in self.messages if message.role == "assistant"]
+        raws = enumerate(as_objects(self.body.get("messages")))
+        return Conversation(tuple(read_message(index, raw) for index, raw in raws))
 
     @property
     def thinks(self) -> bool:
@@ -78,7 +44,10 @@ class Request:
         off = self.body.get("think") is False and self.profile.switch
         return self.profile.thinking and not off
 
-    @property
-    def tools(self) -> list[Mapping[str, object]]:
-        """The functions on offer."""
-        return [as_object(as_object(tool).get("function")) for tool in as_list(self.body.get("tools"))]
+    def view(self) -> View:
+        """The messages for the house model."""
+        turn = self.said.open_turn
+        called = [as_text(function.get("name")) for message in turn for function in message.functions]
+        named = [as_text(message.raw.get("tool_name")) for message in turn if message.role == "tool"]
+        names = [name or call for name, call in zip(named, called, strict=True)]
+        return self.said.view(self.body.get("tools"), thinks=self.thinks, names=names)

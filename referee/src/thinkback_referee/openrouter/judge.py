@@ -5,15 +5,14 @@ Stricter than the router, which drops or forwards what it does not like: what it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from ..chat import structure
+from ..chat.judge import order_faults, shape_faults
 from ..chat.refusals import refuse
-from ..jsons import as_text, compact
-from ..verdict import ACCEPTED, Verdict
-from .ledger import carrier_of, text_of
-from .profiles import EFFORTS, OPENROUTER
-from .request import Request
+from ..jsons import as_text, compact, names
+from ..verdict import Verdict, first
+from .profiles import EFFORTS, HOST
+from .request import Request, carrier_of, text_of
 
 _TYPES = ("reasoning.text", "reasoning.summary", "reasoning.encrypted", "reasoning.server_tool_call")
 # Texts unconfirmed.
@@ -22,18 +21,27 @@ TWO_CONTROLS = 'Only one of "reasoning.effort" and "reasoning.max_tokens" may be
 TWO_EFFORTS = '"reasoning_effort" and "reasoning.effort" must not differ'
 BAD_EFFORT = "Invalid option: expected one of {efforts}"
 MANDATORY = "Reasoning is mandatory for this endpoint and cannot be disabled."
+MODIFIED = (
+    "messages.{index}.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message "
+    "cannot be modified. These blocks must remain as they were in the original response."
+)
 OWN = (UNKNOWN_KEY, TWO_CONTROLS, TWO_EFFORTS, BAD_EFFORT, MANDATORY)
-_PARAMETERS = frozenset({"effort", "max_tokens", "exclude", "enabled", "summary", "context", "mode"})
+_PARAMETERS = names("effort max_tokens exclude enabled summary context mode")
 
 
 def judge(request: Request) -> Verdict:
     """The verdict on a request; reads the ledger and changes nothing."""
-    fault = structure.malformed(request.row.chat, request.body)
-    if fault is None:
-        fault = structure.unpaired(request.chat) or structure.ends_wrong(request.chat)
-    for check in _CHECKS:
-        fault = fault or check(request)
-    return fault or ACCEPTED
+    return first(_faults(request))
+
+
+def _faults(request: Request) -> Iterator[Verdict]:
+    yield from shape_faults(request.row.chat, request.body)
+    yield from order_faults(request.chat)
+    yield from _parameter_faults(request)
+    yield from _detail_faults(request)
+    yield from _missing(request)
+    yield from _repeated(request)
+    yield from _altered(request)
 
 
 def upstream(request: Request, message: str, reason: str) -> Verdict:
@@ -48,54 +56,51 @@ def invalid(request: Request, index: int, identifier: str, reason: str) -> Verdi
     return upstream(request, request.row.family.invalid.format(index=index, id=identifier or "rs_0"), reason)
 
 
-def _parameters(request: Request) -> Verdict | None:
+def _parameter_faults(request: Request) -> Iterator[Verdict]:
     reasoning, shorthand = request.reasoning, request.body.get("reasoning_effort")
     for name in reasoning:
         if name not in _PARAMETERS:
-            return refuse(OPENROUTER, UNKNOWN_KEY.format(name=name), f"unknown reasoning.{name}")
+            yield refuse(HOST, UNKNOWN_KEY.format(name=name), f"unknown reasoning.{name}")
     if reasoning.get("effort") and reasoning.get("max_tokens"):
-        return refuse(OPENROUTER, TWO_CONTROLS, "two controls")
+        yield refuse(HOST, TWO_CONTROLS, "two controls")
     if reasoning.get("effort") and shorthand and shorthand != reasoning.get("effort"):
-        return refuse(OPENROUTER, TWO_EFFORTS, "two efforts")
+        yield refuse(HOST, TWO_EFFORTS, "two efforts")
     if request.effort and request.effort not in EFFORTS:
-        return refuse(OPENROUTER, BAD_EFFORT.format(efforts="|".join(EFFORTS)), "bad effort")
+        yield refuse(HOST, BAD_EFFORT.format(efforts="|".join(EFFORTS)), "bad effort")
     if request.row.mandatory and not request.thinks:
-        return refuse(OPENROUTER, MANDATORY, "reasoning is mandatory")
-    return None
+        yield refuse(HOST, MANDATORY, "reasoning is mandatory")
 
 
-def _shapes(request: Request) -> Verdict | None:
+def _detail_faults(request: Request) -> Iterator[Verdict]:
     family = request.row.family
     for back in request.returned:
         where = f"messages[{back.message.index}]"
         if not isinstance(back.message.raw.get("reasoning_details", []), list):
-            return refuse(OPENROUTER, f"{where}.reasoning_details: expected array", f"bad details at {where}")
+            yield refuse(HOST, f"{where}.reasoning_details: expected array", f"bad details at {where}")
         for entry in back.entries:
             if entry.get("type") not in _TYPES:
-                return refuse(OPENROUTER, f"{where}.reasoning_details: invalid type", f"bad details at {where}")
+                yield refuse(HOST, f"{where}.reasoning_details: invalid type", f"bad details at {where}")
             # Recorded: an entry whose format is null is accepted.
             if as_text(entry.get("format")) not in ("", "unknown", family.format):
-                return invalid(request, back.message.index, as_text(entry.get("id")), f"foreign format at {where}")
+                yield invalid(request, back.message.index, as_text(entry.get("id")), f"foreign format at {where}")
             readable = entry.get("type") == "reasoning.text" and text_of(entry)
             if readable and not family.text_back:
-                return invalid(request, back.message.index, "", f"text at {where}")
+                yield invalid(request, back.message.index, "", f"text at {where}")
             if readable and family.carrier == "signature" and not carrier_of(entry):
                 text = f"messages.{back.message.index}.content.0.thinking.signature: Field required"
-                return upstream(request, text, f"unsigned at {where}")
-    return None
+                yield upstream(request, text, f"unsigned at {where}")
 
 
-def _missing(request: Request) -> Verdict | None:
+def _missing(request: Request) -> Iterator[Verdict]:
     family = request.row.family
     start = max((message.index for message in request.chat.messages if message.role == "user"), default=-1)
     for back in request.returned if family.missing and request.thinks else ():
         if back.message.index > start and back.message.calls and not back.carriers:
             text = family.missing.format(index=back.message.index)
-            return upstream(request, text, f"missing at messages[{back.message.index}]")
-    return None
+            yield upstream(request, text, f"missing at messages[{back.message.index}]")
 
 
-def _altered(request: Request) -> Verdict | None:
+def _altered(request: Request) -> Iterator[Verdict]:
     family = request.row.family
     for back in request.returned:
         minted, index = request.minted(back), back.message.index
@@ -104,30 +109,21 @@ def _altered(request: Request) -> Verdict | None:
             continue
         identifier = next((as_text(entry.get("id")) for entry in back.entries if entry.get("id")), "")
         if minted is None or back.carriers != minted.carriers:
-            return invalid(request, index, identifier, f"changed at messages[{index}]")
-        if (minted.model, minted.account) != (request.row.chat.model, request.account):
-            return invalid(request, index, identifier, f"foreign at messages[{index}]")
-        if family.carrier == "signature" and "".join(map(text_of, back.entries)) != minted.thought:
-            text = (
-                f"messages.{index}.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message "
-                "cannot be modified. These blocks must remain as they were in the original response."
-            )
-            return upstream(request, text, f"changed at messages[{index}]")
-        if back.message.calls != minted.calls:
-            return invalid(request, index, identifier, f"moved to messages[{index}]")
-    return None
+            yield invalid(request, index, identifier, f"changed at messages[{index}]")
+        elif (minted.model, minted.account) != (request.row.chat.model, request.account):
+            yield invalid(request, index, identifier, f"foreign at messages[{index}]")
+        elif family.carrier == "signature" and "".join(map(text_of, back.entries)) != minted.thought:
+            yield upstream(request, MODIFIED.format(index=index), f"changed at messages[{index}]")
+        elif back.message.calls != minted.calls:
+            yield invalid(request, index, identifier, f"moved to messages[{index}]")
 
 
-def _repeated(request: Request) -> Verdict | None:
+def _repeated(request: Request) -> Iterator[Verdict]:
     seen: set[str] = set()
     for back in request.returned:
         for entry in back.entries:
             carrier = carrier_of(entry)
             if carrier in seen:
                 text = f"Duplicate item found with id {as_text(entry.get('id')) or 'rs_0'}"
-                return upstream(request, text, f"repeated at messages[{back.message.index}]")
+                yield upstream(request, text, f"repeated at messages[{back.message.index}]")
             seen |= {carrier} if carrier else set()
-    return None
-
-
-_CHECKS: tuple[Callable[[Request], Verdict | None], ...] = (_parameters, _shapes, _missing, _repeated, _altered)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ..chat.profiles import COMMON_FIELDS, Host, Keeps, Profile
 
-OPENROUTER = Host(
+HOST = Host(
     name="openrouter",
     fields=COMMON_FIELDS | {"reasoning", "reasoning_content", "reasoning_details"},
     changed="",
@@ -107,7 +107,7 @@ class Row:
 
 
 def _row(model: str, family: Family, *, thinks: bool = True, mandatory: bool = False) -> Row:
-    return Row(Profile(OPENROUTER, model, keeps=Keeps.EVERYTHING), family, thinks, mandatory)
+    return Row(Profile(HOST, model, keeps=Keeps.EVERYTHING), family, thinks, mandatory)
 
 
 _ROWS = (

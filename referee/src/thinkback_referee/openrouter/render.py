@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..chat.render import DONE, arguments_text
+from ..chat.render import DONE
 from ..jsons import JsonObject, compact
 from ..persona import Rendered
 from ..script import Step
-from ..streams import CREATED, derived, pieces, slices, sse
+from ..streams import CREATED, arguments_text, derived, function_calls, pieces, slices, sse
 from .request import Request
 
 _PREAMBLE = b": OPENROUTER PROCESSING\n\n"
@@ -107,10 +107,7 @@ def _completion(answer: Answer) -> JsonObject:
     if shown:
         message["reasoning_details"] = answer.details
     if answer.calls:
-        message["tool_calls"] = [
-            {"index": index, "id": identifier, "type": "function", "function": {"name": name, "arguments": arguments}}
-            for index, (identifier, name, arguments) in enumerate(answer.calls)
-        ]
+        message["tool_calls"] = function_calls(answer.calls)
     choice = {"index": 0, "logprobs": None, **_finish(answer), "message": message}
     return {**_envelope(answer, "chat.completion"), "choices": [choice], "usage": answer.usage}
 

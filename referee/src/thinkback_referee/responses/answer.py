@@ -1,15 +1,93 @@
-"""A step as the output items of a response, before anybody chooses how they travel."""
+"""A step as the output items of a response, with the ids and encrypted content that each host makes.
+
+All of it is derived from a digest, so that it can be reproduced. How the items travel is for ``render``.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from ..jsons import JsonObject, compact
+from ..jsons import JsonObject
 from ..script import Step
-from .mint import call_id, ciphertext, item_id, response_id
+from ..streams import arguments_text, derived
 from .request import Request
+
+_SHORT = 21
+
+
+def response_id(style: str, digest: str) -> str:
+    """The id of a response."""
+    return _RESPONSE_IDS[style](digest)
+
+
+def item_id(style: str, prefix: str, digest: str, index: int, copy: int = 0) -> str:
+    """The id of an output item; ``copy`` tells the events apart where each has its own."""
+    return _ITEM_IDS[style](prefix, digest, index, copy)
+
+
+def call_id(style: str, digest: str, index: int) -> str:
+    """What ties a call to its output."""
+    seed = derived(digest, "call", index)
+    if style == "xai":
+        return f"call-{uuid.UUID(derived(digest, 'calls')[:32])}-{index}"
+    return f"call_00_{seed[:20]}" if style == "uuid" else f"call_{seed[:24]}"
+
+
+def ciphertext(cipher: str, digest: str, index: int, copy: int, thought: str) -> str:
+    """Encrypted content: as long as its plain text asks for, and another one for every copy."""
+    seed = derived(digest, "cipher", index, copy).encode()
+    size = 96 + 16 * (len(thought.encode()) // 16)
+    data = hashlib.shake_256(seed).digest(size)
+    if cipher == "fernet":
+        return base64.urlsafe_b64encode(b"\x80\x00\x00\x00\x00" + data).decode()
+    return base64.b64encode(data).decode()
+
+
+def _uuid(digest: str, *parts: object) -> str:
+    return str(uuid.UUID(derived(digest, *parts)[:32]))
+
+
+def _openai_item(prefix: str, digest: str, index: int, copy: int) -> str:
+    # The items of a response share the first half of their ids with it.
+    return f"{prefix}_{digest[:18]}{derived(digest, prefix, index)[:32]}"
+
+
+def _xai_item(prefix: str, digest: str, index: int, copy: int) -> str:
+    number = f"_{index}" if prefix == "fc" else ""
+    return f"{prefix}_{_uuid(digest, 'response')}{number}"
+
+
+def _rotating_item(prefix: str, digest: str, index: int, copy: int) -> str:
+    return base64.b64encode(hashlib.shake_256(derived(digest, prefix, index, copy).encode()).digest(96)).decode()
+
+
+_ITEM_IDS: MappingProxyType[str, Callable[[str, str, int, int], str]] = MappingProxyType(
+    {
+        "openai": _openai_item,
+        "xai": _xai_item,
+        "rotating": _rotating_item,
+        "temporary": lambda prefix, digest, index, copy: f"{prefix}_tmp_{derived(digest, prefix, index)[:11]}",
+        "uuid": lambda prefix, digest, index, copy: _uuid(digest, prefix, index),
+        "short": lambda prefix, digest, index, copy: f"{prefix}_{derived(digest, prefix, index)[:_SHORT]}",
+    }
+)
+_RESPONSE_IDS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(
+    {
+        "openai": lambda digest: f"resp_{digest[:50]}",
+        "xai": lambda digest: _uuid(digest, "response"),
+        "rotating": lambda digest: f"resp_{digest[:50]}",
+        "temporary": lambda digest: f"gen-1767225600-{digest[:20]}",
+        "uuid": lambda digest: _uuid(digest, "response"),
+        "short": lambda digest: f"resp_{digest[:48]}",
+    }
+)
+
 
 # The copies of an item: in the event that adds it, in the one that ends it, and in the whole response.
 ADDED, DONE, WHOLE, DELTAS = 0, 1, 2, 3
@@ -86,9 +164,8 @@ class Answer:
             found.append(Output("message", start + len(found), step.text, step.refusal, phase))
         for call in step.tool_calls:
             index = start + len(found)
-            arguments = call.arguments if isinstance(call.arguments, str) else compact(call.arguments)
             identifier = call.id or call_id(style, self.digest, index)
-            found.append(Output("function_call", index, arguments, name=call.name, call_id=identifier))
+            found.append(Output("function_call", index, arguments_text(call), name=call.name, call_id=identifier))
         return found
 
     def item_id(self, output: Output, copy: int) -> str:

@@ -1,12 +1,16 @@
-"""What was minted: every output item with its ids and carriers, and the responses that are kept by id."""
+"""What was minted: every output item with its ids and carriers, and the responses that are kept by id.
+
+A response is noted as it travelled, whole or streamed.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..jsons import JsonObject
+from ..jsons import JsonObject, as_list, as_object, as_objects, as_text
+from ..streams import json_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Ledger:
         self._by_thought: defaultdict[str, list[Made]] = defaultdict(list)
         self._groups: defaultdict[str, list[Made]] = defaultdict(list)
         self._kept: dict[str, Kept] = {}
+        self._distinct = 0
 
     def add(self, items: Sequence[Made]) -> None:
         """Note the items of one response; the same response again is noted once."""
@@ -73,6 +78,11 @@ class Ledger:
             if made.thought:
                 self._by_thought[made.thought].append(made)
             self._groups[made.group].append(made)
+
+    def distinct(self, name: object) -> str:
+        """A name that no other response has: recorded ones may share theirs."""
+        self._distinct += 1
+        return f"{name}#{self._distinct}"
 
     def keep(self, identifier: str, kept: Kept) -> None:
         """Store a response under its id."""
@@ -115,3 +125,71 @@ class Ledger:
     def reasoning(self, made: Made) -> list[Made]:
         """The reasoning items that led to an item."""
         return [other for other in self._groups[made.group] if other.kind == "reasoning"]
+
+
+def made_of(
+    origin: Origin,
+    name: str,
+    copies: Sequence[Sequence[Mapping[str, object]]],
+    prefixes: Iterable[str],
+    thoughts: Iterable[str] = (),
+) -> list[Made]:
+    """The items of one response; ``copies`` are the lists of its items as they stood at different times.
+
+    Copies of an item stand at the same place, and ``prefixes`` are digests of what stands before each. ``name`` is what
+    no other response is called. ``thoughts`` are those of the reasoning items, where the items may not show them.
+    """
+    found: list[Made] = []
+    group, reasoned, known = 0, False, iter(thoughts)
+    for prefix, *variants in zip(prefixes, *copies, strict=False):
+        raw = variants[0]
+        kind = as_text(raw.get("type"))
+        group += kind == "reasoning" and not reasoned
+        reasoned = kind == "reasoning"
+        found.append(
+            Made(
+                origin,
+                name,
+                f"{name}:{group}",
+                kind,
+                _distinct(as_text(variant.get("id")) for variant in variants),
+                _distinct(as_text(variant.get("encrypted_content")) for variant in variants),
+                next(known, _shown(raw)) if reasoned else "",
+                as_text(raw.get("call_id")),
+                prefix,
+                raw,
+            )
+        )
+    return found
+
+
+def copies_of(response: Mapping[str, object] | str) -> tuple[JsonObject, list[list[Mapping[str, object]]]]:
+    """The response object and its items, from a body or the text of an event stream; of a stream both copies."""
+    if not isinstance(response, str):
+        return dict(response), [as_objects(response.get("output"))]
+    whole: JsonObject = {}
+    done: dict[int, Mapping[str, object]] = {}
+    for event in json_events(response):
+        if event.get("type") == "response.output_item.done":
+            done[int(str(event.get("output_index")))] = as_object(event.get("item"))
+        whole = dict(as_object(event.get("response"))) or whole
+    items = [done[index] for index in sorted(done)]
+    final = as_objects(whole.get("output"))
+    return whole, [items, final] if len(final) == len(items) else [items or final]
+
+
+def text_of(content: object) -> str:
+    """The joined text of a content value."""
+    if isinstance(content, str):
+        return content
+    parts = [as_object(part) for part in as_list(content)]
+    return "".join(as_text(part.get("text")) or as_text(part.get("refusal")) for part in parts)
+
+
+def _distinct(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in values if value))
+
+
+def _shown(raw: Mapping[str, object]) -> str:
+    summary = "".join(as_text(as_object(part).get("text")) for part in as_list(raw.get("summary")))
+    return text_of(raw.get("content")) or summary

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ..jsons import JsonObject, compact
 from ..verdict import Verdict
-from .hosts import Host
+from .profiles import Host
 
 _Shape = Callable[[int, str, str | None, str | None], JsonObject]
 _KIND = "invalid_request_error"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..jsons import as_text
 from ..verdict import Verdict
-from .hosts import Host
 from .ledger import Made
+from .profiles import Host
 from .refusals import item_not_found, refuse, refuse_upstream, unverified
 from .request import Item, Request
 
@@ -16,20 +18,19 @@ OWN = (BARE, CHANGED, FOREIGN)
 _OPAQUE = ("reasoning", "compaction")
 
 
-def unresolved(request: Request) -> Verdict | None:
+def unresolved(request: Request) -> Iterator[Verdict]:
     """Refuse references, and reasoning without content, that are not stored (E3)."""
     host = request.profile.host
     for item in request.items:
         if item.kind == "item_reference":
-            return item_not_found(host, item.id, item.index, store=request.store)
+            yield item_not_found(host, item.id, item.index, store=request.store)
         if item.kind != "reasoning" or item.carrier or item.index < 0 or not host.ids_resolve:
             continue
         if not item.id:
-            return _bare(host, item)
+            yield _bare(host, item)
         made = request.ledger.named(item.id)
         if not request.store or made is None or not request.readable(made):
-            return item_not_found(host, item.id, item.index, store=request.store)
-    return None
+            yield item_not_found(host, item.id, item.index, store=request.store)
 
 
 def _bare(host: Host, item: Item) -> Verdict:
@@ -43,7 +44,7 @@ def _bare(host: Host, item: Item) -> Verdict:
     return unverified(host, item.id, item.carrier, reason)
 
 
-def unreadable(request: Request) -> Verdict | None:
+def unreadable(request: Request) -> Iterator[Verdict]:
     """Refuse encrypted content that was altered, or minted elsewhere, or belongs to another item (E4)."""
     profile = request.profile
     for place, item in enumerate(request.items):
@@ -52,33 +53,31 @@ def unreadable(request: Request) -> Verdict | None:
         made = request.ledger.carried(item.carrier)
         where = f"input[{item.index}]"
         if made is None or made.origin.host != profile.host.name:
-            return unverified(profile.host, item.id, item.carrier, f"{'foreign' if made else 'changed'} at {where}")
-        if item.id and item.id not in made.ids:
-            return unverified(profile.host, item.id, item.carrier, f"content of another item at {where}")
+            yield unverified(profile.host, item.id, item.carrier, f"{'foreign' if made else 'changed'} at {where}")
+        elif item.id and item.id not in made.ids:
+            yield unverified(profile.host, item.id, item.carrier, f"content of another item at {where}")
         # Of compactions no report says that they were left out: they are refused (openai/codex#35334).
         refuses = item.kind == "compaction" or not profile.drops_silently
         if refuses and request.withheld(place, item) in ("organization_mismatch", "model_mismatch"):
-            return unverified(profile.host, item.id, item.carrier, f"foreign at {where}")
-    return None
+            yield unverified(profile.host, item.id, item.carrier, f"foreign at {where}")
 
 
-def foreign_ids(request: Request) -> Verdict | None:
+def foreign_ids(request: Request) -> Iterator[Verdict]:
     """Refuse the id of an item that another host or account minted: stricter than a host that resolves none."""
     host = request.profile.host
     for item in request.items if host.pairs else ():
         made = request.ledger.named(item.id) if item.id and item.kind != "reasoning" else None
         if made and (made.origin.host, made.origin.account) != (host.name, request.account):
-            return item_not_found(host, item.id, item.index, store=request.store)
-    return None
+            yield item_not_found(host, item.id, item.index, store=request.store)
 
 
-def without_follower(request: Request) -> Verdict | None:
+def without_follower(request: Request) -> Iterator[Verdict]:
     """Refuse reasoning with an id that does not stand directly before what it led to (E1).
 
     Whether the real server checks the position or only presence is unconfirmed.
     """
     if not request.profile.host.pairs:
-        return None
+        return
     for place, item in enumerate(request.items):
         made = request.made(item) if item.kind == "reasoning" and item.id and item.index >= 0 else None
         if made is None:
@@ -86,14 +85,13 @@ def without_follower(request: Request) -> Verdict | None:
         after = [other for other in request.items[place + 1 :] if not _same_response(request, other, made)]
         if not after or not _follows(request, after[0], made):
             message = f"Item '{item.id}' of type 'reasoning' was provided without its required following item."
-            return refuse(request.profile.host, message, f"no following item at input[{item.index}]", param="input")
-    return None
+            yield refuse(request.profile.host, message, f"no following item at input[{item.index}]", param="input")
 
 
-def without_reasoning(request: Request) -> Verdict | None:
+def without_reasoning(request: Request) -> Iterator[Verdict]:
     """Refuse an item with an id whose reasoning did not come back before it (E2)."""
     if not request.profile.host.pairs:
-        return None
+        return
     present: set[Made] = set()
     for item in request.items:
         made = request.made(item)
@@ -107,11 +105,10 @@ def without_reasoning(request: Request) -> Verdict | None:
                     f"Item '{item.id}' of type '{item.kind}' was provided without its required 'reasoning' item: "
                     f"'{needed.ids[0]}'."
                 )
-                return refuse(request.profile.host, message, f"no reasoning before input[{item.index}]", param="input")
-    return None
+                yield refuse(request.profile.host, message, f"no reasoning before input[{item.index}]", param="input")
 
 
-def altered_text(request: Request) -> Verdict | None:
+def altered_text(request: Request) -> Iterator[Verdict]:
     """Refuse raw reasoning that is not what was minted under its id, or that another host minted.
 
     Stricter than the hosts, which cannot tell; their texts are therefore not known.
@@ -124,10 +121,9 @@ def altered_text(request: Request) -> Verdict | None:
         others = request.ledger.thought(item.text)
         where = f"input[{item.index}]"
         if made and made.origin.host == host.name and made.thought != item.text:
-            return refuse_upstream(host, CHANGED.format(place=where), f"changed at {where}")
+            yield refuse_upstream(host, CHANGED.format(place=where), f"changed at {where}")
         if others and all(other.origin.host != host.name for other in others):
-            return refuse_upstream(host, FOREIGN.format(place=where), f"foreign at {where}")
-    return None
+            yield refuse_upstream(host, FOREIGN.format(place=where), f"foreign at {where}")
 
 
 def _same_response(request: Request, item: Item, made: Made) -> bool:

@@ -1,4 +1,7 @@
-"""A Responses request as the judge and the house model see it: one conversation, stored part and input together."""
+"""A Responses request as the judge and the house model see it: one conversation, stored part and input together.
+
+Tokens are counted by counting words; reasoning is part of the output, as the providers count it.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
-from ..jsons import JsonObject, as_list, as_object, as_text, compact
-from .ledger import Ledger, Made
+from ..jsons import JsonObject, as_list, as_object, as_objects, as_text, compact
+from ..persona import View, offered
+from ..script import Step
+from ..streams import arguments_text, count_words
+from .ledger import Ledger, Made, text_of
 from .profiles import Profile
 
 _SAID = frozenset({"reasoning", "function_call", "custom_tool_call"})
@@ -43,14 +49,6 @@ class Item:
     def text(self) -> str:
         """The text of a message, of a call's output, or of raw reasoning."""
         return text_of(self.raw.get("output") if self.kind.endswith("_output") else self.raw.get("content"))
-
-
-def text_of(content: object) -> str:
-    """The joined text of a content value."""
-    if isinstance(content, str):
-        return content
-    parts = [as_object(part) for part in as_list(content)]
-    return "".join(as_text(part.get("text")) or as_text(part.get("refusal")) for part in parts)
 
 
 def kind_of(raw: Mapping[str, object]) -> str:
@@ -219,3 +217,82 @@ def _runs(items: Sequence[Item]) -> Iterator[tuple[int, tuple[Item, ...]]]:
             if place > start:
                 yield start, tuple(items[start:place])
             start = place + 1
+
+
+def view_of(request: Request) -> View:
+    """The conversation, with the reasoning that the provider would render into the prompt."""
+    start = request.turn_start
+    items = request.items
+    turn = [said for place, said in request.steps if place > start]
+    readable = [place for place, _ in request.steps if place > start or request.context == "all_turns"]
+    users = [item for item in items if item.raw.get("role") == "user"]
+    return View(
+        asked=users[-1].text if users else "",
+        turn=max(1, len(users)),
+        steps=len(turn),
+        rounds=sum(any(item.kind == "function_call" for item in said) for said in turn),
+        tools=tuple(offered(tool) for tool in as_objects(request.body.get("tools")) if tool.get("type") == "function"),
+        choice=_choice(request.body.get("tool_choice")),
+        thinks=request.thinks,
+        results=_results(items, start),
+        notes=notes_of(request) if request.thinks else (),
+        readable=request.thinks and bool(readable),
+        began=request.thinks and bool(turn),
+    )
+
+
+def notes_of(request: Request) -> tuple[str, ...]:
+    """The reasoning that the model gets to read, decrypted or looked up, oldest first."""
+    texts = []
+    for place, item in enumerate(request.items):
+        if item.kind == "reasoning" and not request.withheld(place, item):
+            texts.append(_thought(request, item))
+    return tuple(text for text in texts if text)
+
+
+def _thought(request: Request, item: Item) -> str:
+    if request.profile.raw:
+        return item.text
+    made = request.ledger.carried(item.carrier) if item.carrier else request.ledger.named(item.id)
+    stored = made is not None and (bool(item.carrier) or request.readable(made))
+    return made.thought if made is not None and stored else ""
+
+
+def _choice(choice: object) -> str:
+    return as_text(choice) if choice == "none" else as_text(as_object(choice).get("name"))
+
+
+def _results(items: tuple[Item, ...], start: int) -> tuple[tuple[str, str], ...]:
+    names = {item.call_id: as_text(item.raw.get("name")) for item in items if item.kind == "function_call"}
+    outputs = [item for item in items[start + 1 :] if item.kind == "function_call_output"]
+    return tuple((names.get(item.call_id, ""), item.text) for item in outputs)
+
+
+def prompt_words(request: Request) -> list[str]:
+    """The prompt as words: instructions and tools first, then the items; reasoning only where the model reads it."""
+    tools = as_list(request.body.get("tools"))
+    words = as_text(request.body.get("instructions")).split() + (compact(tools).split() if tools else [])
+    for item in request.items:
+        words.append(f"<{item.raw.get('role') or item.kind}>")
+        if item.kind == "function_call":
+            words += f"{item.raw.get('name')} {item.raw.get('arguments')}".split()
+        elif item.kind != "reasoning":
+            words += item.text.split()
+    # At the end: what the model reads of its reasoning changes with the turn, and with it the prompt.
+    return words + [word for note in notes_of(request) for word in note.split()]
+
+
+def count_usage(step: Step, prompt: int, hit: int) -> JsonObject:
+    """The usage object; the step's own numbers win."""
+    units = (*step.earlier, step)
+    reasoning = count_words(*(unit.reasoning for unit in units))
+    calls = [f"{call.name} {arguments_text(call)}" for unit in units for call in unit.tool_calls]
+    output = reasoning + count_words(*(text for unit in units for text in (unit.text, unit.refusal)), *calls)
+    counted: JsonObject = {
+        "input_tokens": prompt,
+        "input_tokens_details": {"cached_tokens": hit, "cache_write_tokens": 0},
+        "output_tokens": output,
+        "output_tokens_details": {"reasoning_tokens": reasoning},
+        "total_tokens": prompt + output,
+    }
+    return {**counted, **step.usage}

@@ -1,6 +1,6 @@
-"""Is a Converse request well formed? Roles, blocks, and results for calls, in the words that are widely reported.
+"""Is a Converse request well formed, and may it go to a model that is not Claude? In AWS's words and framing.
 
-Except where marked, none of these texts is in the reference (text unconfirmed).
+Except where marked, none of the texts on structure is in the reference: they are widely reported (text unconfirmed).
 """
 
 from __future__ import annotations
@@ -8,9 +8,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
-from ..jsons import JsonObject, as_list, as_object, as_text
-from ..verdict import Verdict
-from .refusals import refuse
+from ..jsons import JsonObject, as_list, as_object, as_text, names
+from ..verdict import ACCEPTED, Verdict
+from .profiles import Plain
+
+VALIDATION = "ValidationException"
+
+
+def refuse(message: str, reason: str, *, status: int = 400, kind: str = VALIDATION) -> Verdict:
+    """A refusal; ``reason`` is for people and tests."""
+    return Verdict(status, {"message": message}, reason, {"x-amzn-errortype": kind})
+
+
+def wrapped(verdict: Verdict) -> Verdict:
+    """A refusal by the model's own server, as Converse passes it on."""
+    return refuse(f"The model returned the following errors: {verdict.message}", verdict.reason)
+
+
+def passed_on(verdict: Verdict) -> Verdict:
+    """A refusal by the model's own server, as InvokeModel passes it on."""
+    return refuse(verdict.message, verdict.reason)
+
+
+def unknown_model(model: str) -> Verdict:
+    """The refusal of a model that is not served."""
+    return refuse("The provided model identifier is invalid.", f"unknown model {model}")
+
 
 ALTERNATE = (
     "A conversation must alternate between user and assistant roles. "
@@ -33,37 +56,13 @@ EXTRANEOUS = (
     "Malformed input request: extraneous key [{key}] is not permitted, please reformat your input and try again."
 )
 UNION = "{path}: exactly one of the members of ContentBlock must be set"
-_KEYS = frozenset(
-    {
-        "messages",
-        "system",
-        "inferenceConfig",
-        "toolConfig",
-        "additionalModelRequestFields",
-        "additionalModelResponseFieldPaths",
-        "guardrailConfig",
-        "promptVariables",
-        "requestMetadata",
-        "performanceConfig",
-        "serviceTier",
-        "outputConfig",
-    }
+_KEYS = names(
+    "messages system inferenceConfig toolConfig additionalModelRequestFields additionalModelResponseFieldPaths "
+    "guardrailConfig promptVariables requestMetadata performanceConfig serviceTier outputConfig"
 )
-_BLOCKS = frozenset(
-    {
-        "text",
-        "image",
-        "document",
-        "video",
-        "audio",
-        "toolUse",
-        "toolResult",
-        "guardContent",
-        "cachePoint",
-        "reasoningContent",
-        "citationsContent",
-        "searchResult",
-    }
+_BLOCKS = names(
+    "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent "
+    "searchResult"
 )
 
 
@@ -142,3 +141,37 @@ def _messages(body: JsonObject) -> list[Mapping[str, object]]:
 def _members(message: Mapping[str, object], name: str) -> list[Mapping[str, object]]:
     blocks = [as_object(block) for block in as_list(message.get("content"))]
     return [as_object(block[name]) for block in blocks if name in block]
+
+
+NO_REASONING = "User messages cannot contain reasoning content. Please remove the reasoning content and try again."
+# Texts of the following unconfirmed.
+BAD_EFFORT = "Value '{value}' at '{field}' failed to satisfy constraint: must be one of {efforts}"
+NO_LIMIT = "maxTokens must not be set when maxReasoningEffort is high"
+OWN = (BAD_EFFORT, NO_LIMIT)
+
+
+def judge_plain(row: Plain, body: JsonObject) -> Verdict:
+    """The verdict on a well-formed request to such a model."""
+    for index, message in enumerate(map(as_object, as_list(body.get("messages")))):
+        if any("reasoningContent" in as_object(block) for block in as_list(message.get("content"))):
+            return refuse(NO_REASONING, f"reasoning at messages[{index}]")
+    fields = as_object(body.get("additionalModelRequestFields"))
+    extraneous = [name for name in fields if name != row.field]
+    if extraneous:
+        return refuse(EXTRANEOUS.format(key=extraneous[0]), f"unknown key {extraneous[0]}")
+    effort = _effort(row, fields.get(row.field))
+    if row.field in fields and effort not in row.efforts:
+        text = BAD_EFFORT.format(value=effort, field=row.field, efforts=", ".join(row.efforts))
+        return refuse(text, f"effort {effort}")
+    if row.nested and effort == "high" and "maxTokens" in as_object(body.get("inferenceConfig")):
+        return refuse(NO_LIMIT, "maxTokens beside high effort")
+    return ACCEPTED
+
+
+def thinks(row: Plain, body: JsonObject) -> bool:
+    """Whether the model reasons on this request."""
+    return row.thinks or row.field in as_object(body.get("additionalModelRequestFields"))
+
+
+def _effort(row: Plain, value: object) -> str:
+    return as_text(as_object(value).get("maxReasoningEffort")) if row.nested else as_text(value)

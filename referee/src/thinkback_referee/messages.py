@@ -1,0 +1,103 @@
+"""Conversations of formats whose thoughts are plain text in a list of messages, and the rules that these share.
+
+A format reads its messages into ``Message``; what the house model sees, the words of the prompt, and whether thoughts
+came back as they were minted then follow. Such a template shows the model the thoughts of the open turn alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from .jsons import as_objects, compact
+from .persona import View, offered
+from .thoughts import Thoughts
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message, read; ``raw`` is what arrived."""
+
+    index: int
+    role: str
+    text: str
+    thinking: str | None
+    """Its thoughts, joined; None where there is no place with thoughts."""
+    functions: tuple[Mapping[str, object], ...]
+    """The functions that it calls, each with name and arguments."""
+    keys: tuple[str, ...]
+    """By what its thought is known: its calls, else its text."""
+    raw: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The messages of a request."""
+
+    messages: tuple[Message, ...]
+
+    @cached_property
+    def opening(self) -> int:
+        """The index of the last user message; -1 when there is none."""
+        return max((message.index for message in self.messages if message.role == "user"), default=-1)
+
+    @property
+    def open_turn(self) -> Sequence[Message]:
+        """What came after the last user message."""
+        return self.messages[self.opening + 1 :]
+
+    @property
+    def assistants(self) -> list[Message]:
+        """The assistant messages."""
+        return [message for message in self.messages if message.role == "assistant"]
+
+    def view(self, tools: object, *, thinks: bool, names: Sequence[str], choice: str = "") -> View:
+        """The conversation for the house model; ``names``: the tools whose answers stand in the open turn."""
+        made = [message for message in self.open_turn if message.role == "assistant"]
+        answers = [message.text for message in self.open_turn if message.role == "tool"]
+        readable = thinks and bool(made)
+        return View(
+            asked=self.messages[self.opening].text if self.opening >= 0 else "",
+            turn=max(1, sum(message.role == "user" for message in self.messages)),
+            steps=len(made),
+            rounds=sum(bool(message.functions) for message in made),
+            tools=tuple(offered(tool.get("function")) for tool in as_objects(tools)),
+            choice=choice,
+            thinks=thinks,
+            results=tuple(zip(names, answers, strict=True)),
+            notes=tuple(message.thinking for message in made if message.thinking) if readable else (),
+            readable=readable,
+            began=readable,
+        )
+
+    def words(self, tools: object) -> list[str]:
+        """The prompt as words: tools first, then each message as the model sees it."""
+        words = compact(tools).split() if as_objects(tools) else []
+        for message in self.messages:
+            thinking = message.thinking if message.index > self.opening else None
+            words += [f"<{message.role}>", *(thinking or "").split(), *message.text.split()]
+            words += [word for function in message.functions for word in compact(function).split()]
+        return words
+
+    def thought_faults(self, thoughts: Thoughts) -> Iterator[tuple[Literal["changed", "repeated"], int]]:
+        """Thoughts that are not those that were minted with their messages, then those that repeat another's."""
+        for message in self.assistants:
+            minted = thoughts.of(message.keys)
+            if message.thinking and minted and message.thinking not in minted:
+                yield "changed", message.index
+        seen: Counter[str] = Counter()
+        for message in self.assistants:
+            thinking = message.thinking or ""
+            seen[thinking] += 1
+            if thinking and seen[thinking] > max(1, thoughts.issued(thinking)):
+                yield "repeated", message.index
+
+
+def unknown_members(
+    holders: Sequence[tuple[str, Mapping[str, object], frozenset[str]]],
+) -> Iterator[tuple[str, str]]:
+    """Place and name of each member that its holder (place, object, known members) does not have."""
+    return ((place, name) for place, held, known in holders for name in held if name not in known)
