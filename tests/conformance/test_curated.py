@@ -76,7 +76,7 @@ def test_what_people_changed_is_accepted(place: Place, seed: int, referee: Refer
             session.set("reasoning.stripFromContext", chance.choice(["all", "allButLast"]))
         for city in CITIES:
             for _ in range(chance.randrange(3) if session.log() else 0):
-                session._append((change(session.log(), chance),))
+                session.conversation.append((change(session.log(), chance),))
             if chance.random() < 0.25:
                 break_off(session, chance.randrange(1, 40))
             turn(session, f"What are both the weather and the time in {city}?")

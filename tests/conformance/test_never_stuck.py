@@ -147,13 +147,13 @@ class World:
     def change(self, event: str, chosen: Commit) -> None:
         match event:
             case "edit":
-                self.session._append((Draft(chosen.kind, other(chosen.value), edit=chosen.hash),))
+                self.session.conversation.append((Draft(chosen.kind, other(chosen.value), edit=chosen.hash),))
             case "erase":
                 self.store.care.redact(chosen.hash, "(?s).+")
                 self.reopen()
             case _:
                 priority = Priority.SKIP if event == "skip" else Priority.PINNED
-                self.session._append((Draft("annotation", Annotation(chosen.hash, priority)),))
+                self.session.conversation.append((Draft("annotation", Annotation(chosen.hash, priority)),))
 
 
 @contextlib.contextmanager
@@ -207,7 +207,9 @@ def test_claude_on_bedrock_behind_a_summary_with_answers_of_several_turns() -> N
         kept = tuple(commit.hash for commit in log if commit.kind == "response")[1::2]
         ends = [commit.hash for commit in log if commit.kind == "turn_ended"]
         first = next(commit.hash for commit in log if commit.kind == "user")
-        talk.session._append((Draft("compaction", Compaction("manual", "Weather.", first, ends[-1], kept)),))
+        talk.session.conversation.append(
+            (Draft("compaction", Compaction("manual", "Weather.", first, ends[-1], kept)),)
+        )
         talk.ask()
         talk.ask()
         assert talk.is_answered

@@ -27,7 +27,10 @@ from thinkback.turn.plan import History, Plan
 
 
 class House:
-    """A host whose next place cannot be found."""
+    """A host that cannot plan."""
+
+    def prepare(self) -> None:
+        pass
 
     def build(self) -> Plan:
         raise SettingError("no plan")

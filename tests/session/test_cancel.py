@@ -81,7 +81,7 @@ def test_abandoned_stream_is_interrupted(store: SessionStore, referee: Referee) 
     async def alone() -> list[str]:
         await _read(session.aio.stream("Hello?"))
         gc.collect()
-        while (driver := session._last_turn.driver) is not None and driver.is_running:
+        while (driver := session.conversation.last_turn.driver) is not None and driver.is_running:
             await asyncio.sleep(0)
         return kinds(session)
 
@@ -219,7 +219,7 @@ def test_append_is_shielded_from_cancellation(store: SessionStore, referee: Refe
     """Cancelled, even twice, while the response is written: it is in the log, whole, before the caller hears of it."""
     session = open_session(store, referee)
     gate: Any = Gate(store.log)
-    session._line._log = gate
+    session.conversation.line._log = gate
 
     async def cancel() -> None:
         chat = asyncio.create_task(session.aio.chat("Hello?"))

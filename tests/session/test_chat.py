@@ -362,6 +362,8 @@ def test_repr_tells_what_and_where(store: SessionStore, referee: Referee) -> Non
     assert "chat" == session.name
     reply = session.chat("Hello.")
     assert f"<Reply completed: {len(reply.text)} characters, 1 steps>" == repr(reply)
-    assert KEY not in json.dumps([repr(session), repr(reply), repr(session._place), repr(reply.plan)])
+    assert KEY not in json.dumps(
+        [repr(session), repr(reply), repr(session.conversation.configure().place), repr(reply.plan)]
+    )
     assert [session.id] == [info.id for info in store.sessions()]
     assert session.log() == store.commits("chat")

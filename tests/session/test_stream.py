@@ -267,7 +267,7 @@ class Flaky:
 def flaky(store: SessionStore, referee: Referee, at: int, raising: BaseException, *, written: bool = False) -> Session:
     """A session over a store that fails at its ``at``-th append."""
     session = open_session(store, referee)
-    session._line._log = Flaky(store.log, at, raising, written=written)
+    session.conversation.line._log = Flaky(store.log, at, raising, written=written)
     return session
 
 

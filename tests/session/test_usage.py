@@ -117,7 +117,7 @@ def test_the_budget_follows_the_turns(session: Session) -> None:
 def test_another_program_spends_from_the_same_budget(session: Session, store: SessionStore) -> None:
     """What it stored on this branch is seen with the next request."""
     before = spent(session)
-    place = session._place
+    place = session.conversation.configure().place
     other = store.session("chat", base_url=place.base_url, endpoint="deepseek", model=place.model, api_key="sk-other")
     other.chat("And now?")
     assert before < spent(session) == spent(other)

@@ -226,11 +226,11 @@ def place_of(
 
 def _profiled(store: SessionStore, given: Place, names: str) -> Place:
     from thinkback.session import requests
-    from thinkback.session.profiles import following
+    from thinkback.session.configuration import checked
     from thinkback.settings.profiles import names_in
 
     place = requests.Place(model=given.model, endpoint=given.endpoint, base_url=given.base_url, key_env=given.key_env)
-    there = following.checked(store.rulebook, place, names_in(names), fill=True)
+    there = checked(store.rulebook, place, names_in(names), fill=True)
     return Place(there.endpoint, there.model, there.base_url, there.key_env)
 
 

@@ -140,7 +140,7 @@ def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
     from thinkback.cli.chat.drawing.look import look_of
     from thinkback.session import continuing
 
-    place = session._place
+    place = session.conversation.configure().place
     screen = Screen(look_of(session.settings, place.endpoint, place.model))
     with continuing.stream(session, text, **options) as stream:
         try:

@@ -18,6 +18,10 @@ from thinkback.turn.plan import Plan
 class TurnHost(Protocol):
     """The side of a turn that knows settings, files and hooks. The turn gets what a method raises as ``Failed``."""
 
+    def prepare(self) -> None:
+        """Read the files that the next answer goes by. It may run in another thread; nothing else here reads files."""
+        ...
+
     def build(self) -> Plan:
         """The next request."""
         ...
@@ -33,6 +37,17 @@ class TurnHost(Protocol):
     def next_place(self, reason: str) -> str:
         """Go on to the next place; its name, or nothing where there is none."""
         ...
+
+
+def prepare(host: TurnHost, question: events.Question, now: int) -> events.Failed | None:
+    """Have the host read what its answer to ``question`` goes by; why it cannot, if so."""
+    if isinstance(question, events.Review):
+        return None
+    try:
+        host.prepare()
+    except Exception as error:  # files: whatever they raise is the turn's to end with
+        return events.Failed(question.id, error, now)
+    return None
 
 
 def answer(host: TurnHost, question: events.Question, now: int) -> events.Event:

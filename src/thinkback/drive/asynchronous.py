@@ -11,7 +11,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import TypeVar, assert_never
 
-from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer
+from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer, prepare
 from thinkback.drive.approval import Approval, failed, is_coroutine, read
 from thinkback.drive.http import AsyncTransport, Timeouts
 from thinkback.drive.line import Line
@@ -110,7 +110,7 @@ class AsyncDriver:
                     await self._wait_for_tool()
                 case events.BuildRequest() | events.Review() | events.Permit() | events.NextPlace():
                     agenda.done()
-                    agenda.tell(answer(self._host, command, now()))
+                    await self._answer(command)
                 case events.Append():
                     await to_the_end(self._append(command))
                 case events.Emit():
@@ -135,6 +135,12 @@ class AsyncDriver:
                     agenda.done()  # the stream of a cancelled request is closed where it is read
                 case _:
                     assert_never(command)
+
+    async def _answer(self, question: events.Question) -> None:
+        """Files are read on the executor, hooks and planning run here."""
+        work = partial(prepare, self._host, question, now())
+        failed = await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        self._agenda.tell(failed or answer(self._host, question, now()))
 
     async def _append(self, command: events.Append) -> None:
         work = partial(self._line.append, command.step, self._history.head)

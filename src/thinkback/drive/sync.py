@@ -10,7 +10,7 @@ from functools import partial
 from typing import assert_never
 
 from thinkback.drive import approval as asking
-from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer
+from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer, prepare
 from thinkback.drive.approval import Approval
 from thinkback.drive.http import Timeouts, Transport
 from thinkback.drive.line import Line
@@ -105,7 +105,7 @@ class SyncDriver:
                     self._wait_for_tool()
                 case events.BuildRequest() | events.Review() | events.Permit() | events.NextPlace():
                     agenda.done()
-                    agenda.tell(answer(self._host, command, now()))
+                    agenda.tell(prepare(self._host, command, now()) or answer(self._host, command, now()))
                 case events.Append():
                     self._append(command)
                 case events.Emit():

@@ -14,8 +14,7 @@ from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport
 from thinkback.drive.threads import in_thread
 from thinkback.model.commits import Commit, Message
 from thinkback.model.deltas import Delta, Status
-from thinkback.session import asking, requests
-from thinkback.session.profiles import following
+from thinkback.session import requests, turns
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import busy, reply_of
@@ -41,8 +40,9 @@ class AsyncCalls:
         """Go on without a new message."""
         read = requests.read_options(options)
         stream = AsyncReplyStream(self._session, None, read)
+        await stream.check()
         await _settle(self._session)
-        await in_store(self._session, lambda: asking.answer(self._session, tool_results or {}, read))
+        await in_store(self._session, lambda: turns.answer(self._session.conversation, tool_results or {}, read))
         return await _finished(stream)
 
     async def compact(
@@ -51,7 +51,7 @@ class AsyncCalls:
         """``session.compaction.run``, for a summary that a model writes."""
         session = self._session
         await _settle(session)
-        await in_store(session, session._refresh)
+        await in_store(session, session.conversation.refresh)
         compactor = session.compaction
         asked = compactor.asked(strategy, tail, options)
         written = None
@@ -63,7 +63,7 @@ class AsyncCalls:
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> AsyncReplyStream:
         """Ask and yield deltas (``async for``)."""
-        return AsyncReplyStream(self._session, self._session._said(prompt), requests.read_options(options))
+        return AsyncReplyStream(self._session, prompt, requests.read_options(options))
 
 
 class AsyncReplyStream:
@@ -72,11 +72,15 @@ class AsyncReplyStream:
     ``reply`` is there once the turn is over, also after an error, with what arrived.
     """
 
-    def __init__(self, session: Session, message: Message | None, options: Options) -> None:
-        self._authenticator = asking.preflight(session, options, message)
+    def __init__(self, session: Session, prompt: Prompt | None, options: Options) -> None:
         self._session = session
-        self._message = message
+        self._prompt = prompt
         self._options = options
+        self._message: Message | None = None
+        self._is_checked = False
+        # What needs no place to be read is refused here.
+        if prompt is not None and not requests.has_parts(prompt):
+            self._message = requests.message(prompt)
         self._driver: AsyncDriver | None = None
         self._deltas: AsyncGenerator[Delta, None] | None = None
         self._waiting: asyncio.Task[object] | None = None
@@ -94,7 +98,7 @@ class AsyncReplyStream:
         except StopAsyncIteration:
             outcome = self._driver.outcome if self._driver is not None else None
             if outcome is not None and outcome.error is not None:
-                raise following.told(self._session, outcome.error) from None
+                raise turns.told(self._session.conversation, outcome.error) from None
             raise
         except asyncio.CancelledError:
             # ``aclose`` in another task cancels the one that waits here, as asyncio.timeout does, and takes it back.
@@ -104,34 +108,50 @@ class AsyncReplyStream:
         finally:
             self._waiting = None
 
+    async def check(self) -> None:
+        """Everything that can be wrong before a request is, once; files are read on the store's executor."""
+        if self._is_checked:
+            return
+        self._is_checked = True
+        talk = self._session.conversation
+        configuration = talk.configure(await in_store(self._session, talk.sources))
+        if self._message is None and self._prompt is not None:
+            self._message = requests.message(self._prompt, configuration.target.endpoint.dialect)
+        authenticator = turns.preflight(talk, configuration, self._options, self._message)
+        if authenticator.waits:
+            await asyncio.wrap_future(in_thread(authenticator.prepare, threading.Semaphore()))
+
     async def _start(self) -> AsyncGenerator[Delta, None]:
-        session, place = self._session, self._session._place
+        session, talk = self._session, self._session.conversation
         if self._closed:
             return _nothing()
-        if self._authenticator.waits:
-            await asyncio.wrap_future(in_thread(self._authenticator.prepare, threading.Semaphore()))
+        await self.check()
         await _settle(session)
-        await in_store(session, session._refresh)
+        await in_store(session, talk.refresh)
+        sources = await in_store(session, talk.sources)
+        configuration = talk.configure(sources)
         told: list[Status] = []
-        if self._message is not None and asking.asks_for_summaries(session, self._options):
+        if self._message is not None and turns.asks_for_summaries(configuration, self._options):
             from thinkback.session.history.summarising import before_turn_async
 
             told = await before_turn_async(session, self._options)
-        turn, host = asking.turn_of(session, self._message, self._options)
+        configuration = turns.begin(talk, talk.configure(sources), sources, is_new=self._message is not None)
+        turn, host = turns.turn_of(talk, configuration, self._message, self._options)
+        place = configuration.place
         transport = place.transport or AsyncHttpx2Transport(place.proxy, place.verify)
         self._driver = AsyncDriver(
             turn,
             host,
-            session._history,
-            session._line,
+            talk.history,
+            talk.line,
             transport,
             host.permitting.functions,
             self._options.timeouts or place.timeouts,
-            session._store.executor,
+            talk.store.executor,
             host.permitting.approval,
-            asking.watch_of(session, self._message, self._options),
+            turns.watch_of(talk, configuration, self._message, self._options),
         )
-        session._last_turn.enter(self, self._driver)
+        session.conversation.last_turn.enter(self, self._driver)
         return _perform(self._driver, transport if place.transport is None else None, told)
 
     @property
@@ -167,14 +187,14 @@ async def _finished(stream: AsyncReplyStream) -> Reply:
 
 async def in_store(session: Session, work: Callable[[], T]) -> T:
     """``work`` on the store's executor: it reads or writes the log."""
-    return await asyncio.get_running_loop().run_in_executor(session._store.executor, work)
+    return await asyncio.get_running_loop().run_in_executor(session.conversation.store.executor, work)
 
 
 async def _settle(session: Session) -> None:
     """End an abandoned turn of ``session``; refuse while one is under way."""
-    stream, driver = session._last_turn.stream, session._last_turn.driver
+    stream, driver = session.conversation.last_turn.stream, session.conversation.last_turn.driver
     if not isinstance(driver, AsyncDriver) or not driver.is_running:
-        session._last_turn.settle()
+        session.conversation.last_turn.settle()
     elif stream is None:
         await driver.over.wait()  # the event loop is closing what nobody holds any more
     elif isinstance(stream, AsyncReplyStream) and stream._waiting is None:

@@ -1,4 +1,4 @@
-"""Apps as a session has them: found on this machine, read anew for each request, and held to one conversation.
+"""Apps as a session has them: found on this machine, and held to one conversation.
 
 A session keeps its app in the setting ``session.app``. Another app begins another session, so that what one was told
 never reaches the other.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from thinkback.drive.tools import offered
-from thinkback.errors import NotFoundError, RuleFileError, SettingError
+from thinkback.errors import NotFoundError, RuleFileError, SettingError, ThinkbackError
 from thinkback.session import config, requests
 from thinkback.session.fresh import outside
 from thinkback.settings.apps import App, check_constraints, choose_model, parse_app
@@ -27,10 +27,12 @@ from thinkback.turn.orphans import last_system
 
 if TYPE_CHECKING:
     from thinkback.model.target import Settings, Target
+    from thinkback.session.configuration import Configuration
+    from thinkback.session.conversation import Conversation
     from thinkback.session.place import Place, Rulebook
     from thinkback.session.requests import Options
-    from thinkback.session.session import Session
     from thinkback.settings import Layers
+    from thinkback.turn.plan import History
 
 KEY = "session.app"
 _UNKNOWN = {"permissions.mode": "read_only"}
@@ -57,6 +59,9 @@ def listed() -> list[Listed]:
 
 def find(id: str) -> App:
     """The app called ``id``. Raises ``NotFoundError``, and ``RuleFileError`` for a file with faults."""
+    own = config.config_dir() / "apps" / f"{id}.toml"
+    if own.stem == id and own.parent.name == "apps" and own.is_file():
+        return _loaded(own)
     files = _files()
     if id in files:
         return _loaded(files[id])
@@ -80,52 +85,42 @@ def app_of(layers: Layers) -> App | None:
         raise
 
 
-def _there(layers: Layers) -> App | None:
-    """The same for what asks nobody; ``None`` where its file is gone or has a fault."""
-    try:
-        return app_of(layers)
-    except (NotFoundError, RuleFileError):
-        return None
-
-
 def _named(layers: Layers) -> str:
     value = next((entry.value for entry in layers.entries if entry.key == KEY), DEFAULT)
     return "" if value == DEFAULT else str(value)
 
 
-def stacked(layers: Layers) -> Layers:
-    """``layers`` with what the app of the session says, and with what every app carries of reasoning.
+def stacked(layers: Layers, app: App | ThinkbackError | None) -> Layers:
+    """``layers`` with what the ``app`` of the session says, and with what every app carries of reasoning.
 
-    Where its file is gone nothing is asked (``check`` raises), and a turn under way does nothing but read.
+    Where its file cannot be used nothing is asked (``check`` raises), and a turn under way does nothing but read.
     """
-    app = _there(layers)
-    if app is not None:
-        return layers.replace("app", app.settings).carrying(REASONING_CONTEXT_MAX)
-    return layers.replace("app", _UNKNOWN) if _named(layers) else layers
+    if isinstance(app, ThinkbackError):
+        return layers.replace("app", _UNKNOWN)
+    return layers if app is None else layers.replace("app", app.settings).carrying(REASONING_CONTEXT_MAX)
 
 
-def check_switch(session: Session, wanted: Layers) -> None:
+def check_switch(talk: Conversation, wanted: Layers) -> None:
     """Raise where ``wanted`` name no app of this machine, or another one than that of a conversation that has begun."""
-    id, old = _named(wanted), _named(session._layers)
+    id, old = _named(wanted), _named(talk.layers)
     if id in ("", old):
         return
     find(id)
-    session._refresh()
-    if any(commit.kind == "user" for commit in session._history.commits):
-        had = f"the app {old}" if old else "no app"
+    talk.refresh()
+    if any(commit.kind == "user" for commit in talk.history.commits):
+        had, name = f"the app {old}" if old else "no app", talk.info.name
         raise SettingError(
-            f"{KEY} cannot become {id}: the conversation {session.name!r} began with {had}, and apps do not share one",
-            details={"key": KEY, "value": id, "session": session.name},
+            f"{KEY} cannot become {id}: the conversation {name!r} began with {had}, and apps do not share one",
+            details={"key": KEY, "value": id, "session": name},
             next_actions=("begin another session with the app", f"or unset {KEY} to go on without one"),
         )
 
 
-def fitted(session: Session, place: Place) -> Place:
+def fitted(app: App | ThinkbackError | None, place: Place, book: Rulebook) -> Place:
     """``place`` with the app's endpoint and model where it has none, and a model that the app knows."""
-    app = _there(session._layers)
-    if app is None:
+    if app is None or isinstance(app, ThinkbackError):
         return place
-    endpoint = endpoint_at(app, place.endpoint, place.base_url, session._store.rulebook)
+    endpoint = endpoint_at(app, place.endpoint, place.base_url, book)
     return msgspec.structs.replace(place, endpoint=endpoint, model=choose_model(app, place.model, place.endpoint)[0])
 
 
@@ -140,43 +135,44 @@ def endpoint_at(app: App, endpoint: str, base_url: str, book: Rulebook) -> str:
     return app.endpoint if known == UNKNOWN else ""
 
 
-def warn_of(session: Session, model: str) -> None:
+def warn_of(layers: Layers, model: str, endpoint: str) -> None:
     """Warn where ``model`` is not one of the app's, so that another is used in its place."""
-    app = _there(session._layers)
-    warning = choose_model(app, model, session._followed.place.endpoint)[1] if app is not None else ""
+    try:
+        app = app_of(layers)
+    except (NotFoundError, RuleFileError):  # the request says so
+        return
+    warning = choose_model(app, model, endpoint)[1] if app is not None else ""
     if warning:
         warnings.warn(warning, stacklevel=outside())
 
 
-def check(session: Session, settings: Settings, target: Target) -> None:
+def check(app: App | None, settings: Settings, target: Target) -> None:
     """Raise ``SettingError`` where the endpoint or model refuses what the app asks for, before the network."""
-    app = session.app
     if app is None:
         return
     check_constraints(app, target.endpoint.id, target.model, settings.effort or "")
     _feature_tools(app, target.endpoint.id)
 
 
-def formed(session: Session, options: Options) -> Options:
+def formed(app: App | None, options: Options) -> Options:
     """``options`` with the form that answers of the app have, unless the caller gave one."""
-    app = session.app
     if app is None or not app.output_schema or options.response_format is not None:
         return options
     return msgspec.structs.replace(options, response_format=requests.JsonSchema(app.output_schema, app.id))
 
 
-def completed(session: Session, options: Options) -> Options:
+def completed(configuration: Configuration, history: History, options: Options) -> Options:
     """``options`` with all that the app says where the caller does not: form, system prompt, the provider's tools.
 
     The prompt is that of the first request, and stays: a conversation that changed it would lose what it rests on.
     """
-    app = session.app
+    app = configuration.app
     if app is None:
         return options
-    options, history = formed(session, options), session._history
+    options = formed(app, options)
     if options.system is None and app.system_prompt and last_system(history.commits) is None:
         options = msgspec.structs.replace(options, system=app.system_prompt)
-    endpoint = session.target.endpoint
+    endpoint = configuration.target.endpoint
     own = requests.stamped(offered(_feature_tools(app, endpoint.id))[0], endpoint.dialect) or ()
     before = history.tools if options.tools is None else options.tools
     missing = tuple(tool for tool in own if tool not in before)
@@ -213,7 +209,7 @@ class _Shipped(NamedTuple):
     """A file of the package."""
 
     name: str
-    data: bytes
+    text: str
 
 
 def _files() -> dict[str, Path | _Shipped]:
@@ -225,23 +221,22 @@ def _files() -> dict[str, Path | _Shipped]:
 @functools.cache
 def _shipped() -> dict[str, Path | _Shipped]:
     place = resources.files("thinkback.settings").joinpath("data", "apps")
-    files = [_Shipped(file.name, file.read_bytes()) for file in place.iterdir() if file.name.endswith(".toml")]
+    files = [_Shipped(file.name, file.read_text("utf-8")) for file in place.iterdir() if file.name.endswith(".toml")]
     return {file.name.removesuffix(".toml"): file for file in files}
 
 
 def _loaded(file: Path | _Shipped) -> App:
     """The app in a file, read now."""
     if not isinstance(file, Path):
-        return _parsed(file.name, file.data)
+        return _parsed(file.name, file.text)
     try:
-        return _parsed(str(file), file.read_bytes())
+        return _parsed(str(file), config.text_of(file) or "")
     except OSError as error:
         raise RuleFileError(f"{file}: it cannot be read: {error.strerror}", details={"file": str(file)}) from error
+    except UnicodeDecodeError as error:
+        raise RuleFileError(f"{file}: not UTF-8: {error.reason}", details={"file": str(file)}) from error
 
 
 @functools.lru_cache(maxsize=16)
-def _parsed(name: str, data: bytes) -> App:
-    try:
-        return parse_app(name, data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise RuleFileError(f"{name}: not UTF-8: {error.reason}", details={"file": name}) from error
+def _parsed(name: str, text: str) -> App:
+    return parse_app(name, text)

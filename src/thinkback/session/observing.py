@@ -17,11 +17,10 @@ from thinkback.turn.spending import StepUse
 from thinkback.turn.usage import token_use
 
 if TYPE_CHECKING:
-    from thinkback.session.session import Session
     from thinkback.turn.plan import Plan
 
 
-def watch(session: Session, log: UsageLog, message: Message | None, settings: Settings) -> Watch | None:
+def watch(session: str, log: UsageLog, message: Message | None, settings: Settings) -> Watch | None:
     """Who writes the lines of a turn; nobody where the settings do not want it."""
     if not settings.usage_log:
         return None
@@ -36,7 +35,7 @@ def watch(session: Session, log: UsageLog, message: Message | None, settings: Se
         return cost(use, usage, plan.target.endpoint.id, model, at, own)
 
     prompt = (message.text if message is not None else "") if settings.usage_log_content else None
-    return Watch(log, session.name, prompt, priced)
+    return Watch(log, session, prompt, priced)
 
 
 def costs(steps: Iterable[StepUse]) -> Cost:

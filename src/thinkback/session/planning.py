@@ -15,36 +15,37 @@ from thinkback.turn.budget import Bounded, bounded
 from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
-    from thinkback.session.session import Session
+    from thinkback.session.configuration import Configuration
+    from thinkback.session.conversation import Conversation
 
 
-def plan_of(session: Session, options: Options, *, with_key: bool = False) -> Plan:
-    """The next request, from what the settings, files and rules say now."""
-    session._line.hooks.run("pre_compile", session._history.commits)
-    place, book = session._place, session._store.rulebook
-    target = place.target(book)
-    wanted = session._effective(options.settings)
+def plan_of(
+    conversation: Conversation, configuration: Configuration, options: Options, *, with_key: bool = False
+) -> Plan:
+    """The next request of ``conversation``, by ``configuration`` and the rules."""
+    conversation.line.hooks.run("pre_compile", conversation.history.commits)
+    target = configuration.target
+    wanted = configuration.settings(options.settings)
     params = requests.native_params(target, options, wanted)
     offered = requests.stamped(options.tools, target.endpoint.dialect)
-    settings, controls, told = within_budget(session, wanted, target, params)
-    plan = session._history.plan(target, settings, offered, params)
+    settings, controls, told = within_budget(conversation, wanted, target, params)
+    plan = conversation.history.plan(target, settings, offered, params)
     plan.settings, plan.budget = snapshot(settings), told
     plan.controls += (*requests.stored_params(target, wanted)[1], *controls)
     if target.endpoint.stream_path:
         plan.streams = options.stream
-    headers = place.headers(book, streams=plan.streams)
-    plan.headers = merge_headers(headers, plan.added_headers)
+    plan.headers = merge_headers(configuration.headers(streams=plan.streams), plan.added_headers)
     if with_key:
-        plan.authenticator = place.authenticator(book)
+        plan.authenticator = configuration.authenticator()
         if target.rule.prefix_bound:
-            _warn_of_changes(session, plan)
+            _warn_of_changes(conversation, plan)
     return plan
 
 
 _CHANGED = {OTHER_TOOLS: "the tools changed", OTHER_SYSTEM: "the system prompt changed"}
 
 
-def _warn_of_changes(session: Session, plan: Plan) -> None:
+def _warn_of_changes(conversation: Conversation, plan: Plan) -> None:
     """Say that a change of the session's own takes bound reasoning away, at the first request it does that to."""
     dropped = [each for each in plan.decisions if each.action == "drop" and each.what != "reasoning"]
     told = {}
@@ -54,15 +55,15 @@ def _warn_of_changes(session: Session, plan: Plan) -> None:
             told[cause] = (
                 f"{what}, and earlier reasoning is bound to what it was before: {len(blocks)} blocks are not sent"
             )
-    for text in (text for cause, text in told.items() if cause not in session._changes_told):
+    for text in (text for cause, text in told.items() if cause not in conversation.warned):
         warnings.warn(f"{text}; a fork from before the change sends them", stacklevel=outside())
-    session._changes_told = frozenset(told)
+    conversation.warned = conversation.warned.difference(_CHANGED).union(told)
 
 
-def within_budget(session: Session, settings: Settings, target: Target, params: dict[str, Any]) -> Bounded:
+def within_budget(conversation: Conversation, settings: Settings, target: Target, params: dict[str, Any]) -> Bounded:
     """``settings`` as far as the budget of reasoning goes. Raises ``BudgetSpent`` where it is to stop."""
     if settings.budget is None:
         return Bounded(settings)
     from thinkback.session.usage import spent
 
-    return bounded(settings, target, params, spent(session))
+    return bounded(settings, target, params, spent(conversation))

@@ -4,45 +4,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack, overload
 
-from thinkback.drive.hooks import Hook, Hooks
-from thinkback.drive.line import Line
-from thinkback.drive.sync import now
-from thinkback.drive.tools import PythonTool
+from thinkback.drive.hooks import Hook
 from thinkback.log.drafting import Void
-from thinkback.log.protocol import SessionInfo
-from thinkback.model.commits import Commit, Draft, Message, Payload, Priority, Step
+from thinkback.model.commits import Commit, Payload, Priority
 from thinkback.model.curation import matching
 from thinkback.model.target import Decision, Settings, Target
-from thinkback.session import apps, asking, requests
-from thinkback.session.fresh import new_id
+from thinkback.session import apps, requests, turns
 from thinkback.session.history.curating import Batch, Curator, by_hand, stored
 from thinkback.session.planning import plan_of
-from thinkback.session.profiles import following
 from thinkback.session.profiles.files import SETTING
 from thinkback.session.reply import Reply
-from thinkback.session.requests import CallOptions, Options, Prompt
-from thinkback.session.stream import LastTurn, ReplyStream, finished
+from thinkback.session.requests import CallOptions, Prompt
+from thinkback.session.stream import ReplyStream, finished
 from thinkback.session.times import Time, microseconds
 from thinkback.settings import Layers
 from thinkback.settings.profiles import names_in
 from thinkback.settings.registry import DEFAULT
-from thinkback.turn.plan import History, Plan
+from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
     from thinkback.compile.compiled import Compiled
     from thinkback.log.diff import Diff
     from thinkback.session.aio import AsyncCalls
+    from thinkback.session.conversation import Conversation
     from thinkback.session.history.branches import Branches
     from thinkback.session.history.compacting import Compactor
     from thinkback.session.history.explaining import Explanation
     from thinkback.session.history.search import Search
     from thinkback.session.profiles.profiles import Profiles
-    from thinkback.session.store import SessionStore
-    from thinkback.session.usage import SessionUsage, Spent
-    from thinkback.session.wire import Planned, Wire
+    from thinkback.session.usage import SessionUsage
+    from thinkback.session.wire import Wire
     from thinkback.settings.apps import App
 
 
@@ -54,81 +47,64 @@ class Session:
     ``session.aio`` has the same for asyncio, ``session.wire`` the same without our HTTP.
     """
 
-    def __init__(self, store: SessionStore, info: SessionInfo, place: requests.Place) -> None:
-        self._store = store
-        self._info = info
-        self._followed = following.Followed(place)
-        self._line = Line(store.log, info.id, info.branch, Hooks())
-        self._layers = Layers().replace("session", info.settings)
-        self._functions: dict[str, PythonTool] = {}
-        self._call = Options()
-        self._text_warned = False
-        self._changes_told: frozenset[str] = frozenset()
-        self._spent: Spent | None = None
-        self._planned: Planned | None = None
-        self._last_turn = LastTurn()
-
-    @cached_property
-    def _history(self) -> History:
-        """The line, read when it is first needed: a fork, or a session that is only switched, costs no history."""
-        return History(self._line.read())
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
 
     @property
     def name(self) -> str:
         """The name it was opened by."""
-        return self._info.name
+        return self.conversation.info.name
 
     @property
     def id(self) -> str:
         """Its id in the log."""
-        return self._info.id
+        return self.conversation.info.id
 
     @property
     def target(self) -> Target:
         """Endpoint, model and rule of the next request, resolved now."""
-        return self._place.target(self._store.rulebook)
+        return self.conversation.configure().target
 
     @property
     def settings(self) -> Settings:
         """The effective settings of the next request, read now."""
-        self._read_layer()
-        return self._effective({})
+        self.conversation.read_layer()
+        return self.conversation.configure().settings()
 
     @property
     def layers(self) -> Layers:
         """Who set what, from the user's file to this session, read now."""
-        self._read_layer()
-        return self._stacked()
+        self.conversation.read_layer()
+        return self.conversation.configure().layers
 
     @property
     def app(self) -> App | None:
         """The app that the setting ``session.app`` names, read now from its file."""
-        return apps.app_of(self._layers)
+        return apps.app_of(self.conversation.layers)
 
     def use(self, endpoint: str | None = None, model: str | None = None, **options: Any) -> None:
         """Switch endpoint, model or HTTP options (those of ``SessionStore.session``) from the next request on.
 
         The history stays. A key, headers and an account that were given are forgotten with the host they were for.
         """
-        place = self._place.changed(self._store.rulebook, endpoint=endpoint, model=model, **options)
-        self._followed.use(place)
+        talk = self.conversation
+        now = talk.configure()
+        talk.followed.use(now.place.changed(now.rules, endpoint=endpoint, model=model, **options))
         if model is not None:
-            apps.warn_of(self, model)
+            apps.warn_of(talk.layers, model, talk.followed.place.endpoint)
 
     def set(self, key: str, value: object) -> None:
         """Set a setting of this session. Raises ``SettingError``; the old value stays then."""
         if key == SETTING and value != DEFAULT:
             self.profiles.load(*names_in(str(value)))
         else:
-            self._read_layer()
-            layers = self._layers.set("session", key, value)
-            apps.check_switch(self, layers)
-            self._write_layer(layers)
+            self.conversation.set(key, value)
 
     def unset(self, key: str) -> None:
         """Take a setting of this session back."""
-        self._read_layer()
-        self._write_layer(self._layers.unset("session", key))
+        talk = self.conversation
+        talk.read_layer()
+        talk.write_layer(talk.layers.unset("session", key))
 
     def commit(
         self,
@@ -193,12 +169,12 @@ class Session:
 
     def versions(self, hash: str) -> list[Payload]:
         """What a commit said at first and after each edit."""
-        self._refresh()
+        self.conversation.refresh()
         return Curator(self).versions(hash)
 
     def voids(self, hash: str) -> list[Void]:
         """The carriers that an edit or a SKIP of this commit would make worthless."""
-        self._refresh()
+        self.conversation.refresh()
         return Curator(self).voids(hash)
 
     def batch(self) -> Batch:
@@ -207,8 +183,8 @@ class Session:
 
     def log(self, *, kinds: Collection[str] = (), tags: Iterable[str] = ()) -> list[Commit]:
         """The commits of the current branch, oldest first; of ``kinds`` and with all of ``tags`` if given."""
-        self._refresh()
-        return matching(self._history.commits, kinds, frozenset(tags))
+        self.conversation.refresh()
+        return matching(self.conversation.history.commits, kinds, frozenset(tags))
 
     def compile(
         self,
@@ -239,8 +215,8 @@ class Session:
         """Print the conversation; reasoning is dim. ``file`` is standard output unless given."""
         from thinkback.session.transcripts.printing import pprint
 
-        self._refresh()
-        pprint(self._history.commits, style, file if file is not None else sys.stdout)
+        self.conversation.refresh()
+        pprint(self.conversation.history.commits, style, file if file is not None else sys.stdout)
 
     def chat(self, prompt: Prompt, **options: Unpack[CallOptions]) -> Reply:
         """Ask ``prompt`` (text, or content parts of the dialect) and run the turn to its end.
@@ -261,17 +237,13 @@ class Session:
         """
         read = requests.read_options(options)
         stream = ReplyStream(self, None, read)
-        self._last_turn.settle()
-        asking.answer(self, tool_results or {}, read)
+        self.conversation.last_turn.settle()
+        turns.answer(self.conversation, tool_results or {}, read)
         return finished(stream)
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> ReplyStream:
         """Ask and yield deltas as they arrive; ``.reply`` is there afterwards. Closing it early interrupts."""
-        return ReplyStream(self, self._said(prompt), requests.read_options(options))
-
-    def _said(self, prompt: Prompt) -> Message:
-        """A prompt as a message; its content parts are read for the place of the next request."""
-        return requests.message(prompt, self.target.endpoint.dialect if requests.has_parts(prompt) else requests.CHAT)
+        return ReplyStream(self, turns.message(self.conversation, prompt), requests.read_options(options))
 
     @property
     def wire(self) -> Wire:
@@ -341,64 +313,18 @@ class Session:
     def explain(self, *, next: bool = False, **options: Unpack[CallOptions]) -> Plan:
         """The plan of the last request, rebuilt from its record and checked by its digest, or of the next one."""
         read = requests.read_options(options)
-        self._refresh()
+        self.conversation.refresh()
         if next:
-            return plan_of(self, read)
-        return requests.rebuild(self._history.commits)
+            return plan_of(self.conversation, self.conversation.configure(), read)
+        return requests.rebuild(self.conversation.history.commits)
 
     def on(self, event: str, hook: Hook) -> None:
         """Call ``hook`` on ``event`` (``drive.hooks`` lists them); a ``pre_`` hook refuses by raising ``Veto``."""
-        self._line.hooks.on(event, hook)
-
-    def _effective(self, call: Mapping[str, object]) -> Settings:
-        return self._stacked().replace("call", call).effective(self._place.endpoint_settings(self._store.rulebook))
-
-    @property
-    def _place(self) -> requests.Place:
-        """Where the next request goes, also where its profiles have just been edited: one request, one look."""
-        following.follow(self)
-        return apps.fitted(self, self._followed.place)
-
-    def _stacked(self) -> Layers:
-        """The layers below that of a call."""
-        layers = self._layers.replace("user", self._store.user_settings())
-        return apps.stacked(layers.replace("profile", following.follow(self)))
-
-    def _read_layer(self) -> None:
-        """The session's settings as they are in the store: another process may have set them."""
-        info = self._store.log.find_session(self.name)
-        if info is not None and info.settings != self._info.settings:
-            self._info = info
-            self._layers = self._layers.replace("session", info.settings)
-
-    def _write_layer(self, layers: Layers) -> None:
-        self._store.log.write_settings(self.id, layers.texts("session"))
-        self._layers = layers
-
-    def _refresh(self) -> None:
-        """Commits and settings that other writers stored since."""
-        self._read_layer()
-        newer = self._line.newer(self._history.head)
-        if newer is None:
-            self._reload()
-        elif newer:
-            self._history.take(newer)
-
-    def _reload(self) -> None:
-        """Read the whole line again: it is another one than before."""
-        self._history = History(self._line.read())
-
-    def _append(self, drafts: Iterable[Draft]) -> tuple[Commit, ...]:
-        step = Step(new_id(), tuple(drafts), now())
-        if not step.drafts:
-            return ()
-        stored = self._line.append(step, self._history.head)
-        self._history.take([*stored.between, *stored.commits])
-        return stored.commits
+        self.conversation.line.hooks.on(event, hook)
 
     def __repr__(self) -> str:
-        place = self._followed.place
+        place = self.conversation.followed.place
         where = f"{place.endpoint or place.base_url} {place.model}".strip()
-        known = self.__dict__.get("_history")
-        commits = len(known.commits) if known is not None else self._info.commits
+        known = vars(self.conversation).get("history")
+        commits = len(known.commits) if known is not None else self.conversation.info.commits
         return f"<Session {self.name!r}: {commits} commits, {where}>"

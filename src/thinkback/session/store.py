@@ -146,9 +146,10 @@ class SessionStore:
         from thinkback.drive.http import Timeouts
         from thinkback.drive.sync import now
         from thinkback.session import apps
+        from thinkback.session.configuration import checked
+        from thinkback.session.conversation import Conversation
         from thinkback.session.fresh import new_id
         from thinkback.session.place import Place
-        from thinkback.session.profiles import following
         from thinkback.session.profiles.files import SETTING
         from thinkback.session.session import Session
         from thinkback.settings.profiles import names_in
@@ -176,14 +177,14 @@ class SessionStore:
         if app:
             apps.find(app)
         if profile not in ("", DEFAULT):
-            following.checked(self.rulebook, place, names_in(profile), fill=True)
-        session = Session(self, self.log.create_session(new_id(), name, now()), place)
+            checked(self.rulebook, place, names_in(profile), fill=True)
+        talk = Conversation(self, self.log.create_session(new_id(), name, now()), place)
         if profile:
-            session._write_layer(session._layers.set("session", SETTING, ",".join(names_in(profile))))
+            talk.write_layer(talk.layers.set("session", SETTING, ",".join(names_in(profile))))
         if app:
-            session.set(apps.KEY, app)
-        apps.warn_of(session, model)
-        return session
+            talk.set(apps.KEY, app)
+        apps.warn_of(talk.layers, model, talk.followed.place.endpoint)
+        return Session(talk)
 
     @property
     def has_own_settings(self) -> bool:

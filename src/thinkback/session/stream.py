@@ -12,8 +12,7 @@ from thinkback.drive.sync import SyncDriver
 from thinkback.errors import ThinkbackError
 from thinkback.model.commits import Message
 from thinkback.model.deltas import Delta
-from thinkback.session import asking
-from thinkback.session.profiles import following
+from thinkback.session import turns
 from thinkback.session.reply import Reply
 from thinkback.session.requests import Options
 from thinkback.turn.events import Outcome
@@ -49,7 +48,8 @@ class ReplyStream:
     """
 
     def __init__(self, session: Session, message: Message | None, options: Options) -> None:
-        asking.preflight(session, options, message).prepare()
+        conversation = session.conversation
+        turns.preflight(conversation, conversation.configure(), options, message).prepare()
         self._session = session
         self._message = message
         self._options = options
@@ -58,17 +58,18 @@ class ReplyStream:
 
     def __iter__(self) -> Iterator[Delta]:
         if self._deltas is None:
-            if self._message is not None and asking.asks_for_summaries(self._session, self._options):
+            conversation = self._session.conversation
+            if self._message is not None and turns.asks_for_summaries(conversation.configure(), self._options):
                 from thinkback.session.history.summarising import before_turn
 
                 yield from before_turn(self._session, self._options)
-            self._driver = asking.driver_of(self._session, self._message, self._options)
-            self._session._last_turn.enter(self, self._driver)
+            self._driver = turns.driver_of(conversation, self._message, self._options)
+            conversation.last_turn.enter(self, self._driver)
             self._deltas = self._driver.run()
         yield from self._deltas
         outcome = self._driver.outcome if self._driver is not None else None
         if outcome is not None and outcome.error is not None:
-            raise following.told(self._session, outcome.error)
+            raise turns.told(self._session.conversation, outcome.error)
 
     @property
     def reply(self) -> Reply:

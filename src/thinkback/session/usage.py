@@ -20,6 +20,7 @@ from thinkback.turn.spending import Ledger, Spending, StepUse, TurnUse, spending
 
 if TYPE_CHECKING:
     from thinkback.observe.cost import Cost
+    from thinkback.session.conversation import Conversation
     from thinkback.session.requests import CallOptions
     from thinkback.session.session import Session
 
@@ -64,14 +65,14 @@ class SessionUsage:
 
     def counted(self, *, family: bool = False) -> list[StepUse]:
         """The steps that ``total``, or ``family``, is the sum of."""
-        log, info = self._session._store.log, self._session._info
+        log, info = self._session.conversation.store.log, self._session.conversation.info
         if not family:
             return _own(log, info)
         return [step for found in _each(log, relatives(log, info.family)).values() for step in found]
 
     def delegated(self) -> list[StepUse]:
         """The steps of its sub-agents, and of those that they had in turn."""
-        log, info = self._session._store.log, self._session._info
+        log, info = self._session.conversation.store.log, self._session.conversation.info
         tasks = [other for other in relatives(log, info.family) if other.is_task]
         found = [info]
         for parent in found:
@@ -90,7 +91,7 @@ class SessionUsage:
     def hints(self) -> list[Hint]:
         """What is worth knowing of how the conversation goes, with what to do about it."""
         session = self._session
-        takes = efforts(session.target) if session._place.is_complete else ()
+        takes = efforts(session.target) if session.conversation.configure().place.is_complete else ()
         return hints(self.turns(), session.settings.effort, takes)
 
     def context(self, **options: Unpack[CallOptions]) -> Counts:
@@ -102,21 +103,20 @@ class SessionUsage:
     def budget(self) -> BudgetUse:
         """What was spent of the budget of reasoning."""
         settings = self._session.settings
-        self._session._refresh()
-        return BudgetUse(spent(self._session), settings.budget, settings.budget_action)
+        self._session.conversation.refresh()
+        return BudgetUse(spent(self._session.conversation), settings.budget, settings.budget_action)
 
     def _ledger(self) -> Ledger:
-        self._session._refresh()
+        self._session.conversation.refresh()
         ledger = Ledger()
-        ledger.take(self._session._history.commits)
+        ledger.take(self._session.conversation.history.commits)
         return ledger
 
 
 class Spent:
     """The tokens of reasoning that a session has spent, read once and then followed commit by commit."""
 
-    def __init__(self, session: Session) -> None:
-        log, info = session._store.log, session._info
+    def __init__(self, log: Store, info: SessionInfo) -> None:
         self._ledger = Ledger()
         for line in _lines(log, info):
             self._ledger.take(line)
@@ -136,14 +136,14 @@ class Spent:
         return self._tokens
 
 
-def spent(session: Session) -> int:
+def spent(conversation: Conversation) -> int:
     """The tokens of reasoning that a session has spent itself, on all its branches.
 
     What others store on branches that this program does not stand on is seen when it opens the session again.
     """
-    if session._spent is None:
-        session._spent = Spent(session)
-    return session._spent.tokens(session._history.commits)
+    if conversation.spent is None:
+        conversation.spent = Spent(conversation.store.log, conversation.info)
+    return conversation.spent.tokens(conversation.history.commits)
 
 
 def usage(log: Store) -> StoreUsage:

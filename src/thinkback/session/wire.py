@@ -7,25 +7,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import msgspec
 
-from thinkback.drive.agenda import Agenda, answer
+from thinkback.drive.agenda import Agenda, answer, prepare
 from thinkback.drive.sync import now
 from thinkback.errors import ProviderError, ThinkbackError
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin, ToolCall
-from thinkback.model.commits import Commit, Compaction, Draft, Message, Tools
-from thinkback.session import adopt, apps, asking, requests
+from thinkback.model.commits import Commit, Compaction, Draft, Message
+from thinkback.session import adopt, apps, requests, turns
 from thinkback.session.fresh import new_id
 from thinkback.session.planning import plan_of
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import reply_of
-from thinkback.turn import dialects, events, failures, orphans, pressure
+from thinkback.turn import dialects, events, failures, pressure
+from thinkback.turn.ask import Ask
 from thinkback.turn.machine import Turn
+from thinkback.turn.opening import opening_drafts
 from thinkback.turn.permissions import Verdict
-from thinkback.turn.plan import Plan
+from thinkback.turn.plan import History, Plan
 from thinkback.turn.retry import asked_for, is_retryable
 
 if TYPE_CHECKING:
+    from thinkback.session.configuration import Configuration
     from thinkback.session.session import Session
 
 
@@ -57,40 +60,28 @@ class Wire:
         """
         session = self._session
         read = requests.read_options(options)
-        said = session._said(prompt) if prompt is not None else None
-        asking.preflight(session, read, said).prepare()
-        session._last_turn.settle()
-        session._refresh()
+        talk = session.conversation
+        said = turns.message(talk, prompt) if prompt is not None else None
+        turns.preflight(talk, talk.configure(), read, said).prepare()
+        session.conversation.last_turn.settle()
+        session.conversation.refresh()
         results = tool_results or {}
-        waiting = requests.open_calls(session._history.commits)
+        waiting = requests.open_calls(session.conversation.history.commits)
         answered = requests.result_drafts(results, waiting)
         if prompt is None:
             requests.check_answered(waiting, results, {})
-        session._append(answered)
-        read = apps.completed(session, read)
-        session._append(self._opening(said, read))
-        plan = plan_of(session, read, with_key=True)
-        found = pressure.automatic(session._history, plan)
-        if found is not None and not asking.refusal(session, found):
-            session._append([Draft("compaction", found)])
-            plan = plan_of(session, read, with_key=True)
+        session.conversation.append(answered)
+        configuration = talk.configure()
+        read = apps.completed(configuration, talk.history, read)
+        session.conversation.append(_opening(configuration, talk.history, said, read))
+        plan = plan_of(talk, configuration, read, with_key=True)
+        found = pressure.automatic(session.conversation.history, plan)
+        if found is not None and not turns.refusal(talk, found):
+            session.conversation.append([Draft("compaction", found)])
+            plan = plan_of(talk, configuration, read, with_key=True)
         plan.authenticate(plan)
-        session._planned = Planned(plan, read, said.text if said is not None else None)
+        session.conversation.planned = Planned(plan, read, said.text if said is not None else None)
         return plan
-
-    def _opening(self, said: Message | None, options: Options) -> list[Draft]:
-        """What stands before the request: the end of a broken-off turn, changes of system and tools, the message."""
-        history = self._session._history
-        drafts = orphans.closing_drafts(history.commits) if said is not None else []
-        if options.system is not None and options.system != orphans.last_system(history.commits):
-            drafts.append(Draft("system", Message(options.system)))
-        offered = requests.stamped(options.tools, self._session.target.endpoint.dialect)
-        if offered is not None and offered != history.tools:
-            drafts.append(Draft("tools", Tools(offered)))
-        if said is not None:
-            history.release()
-            drafts.append(Draft("user", said))
-        return drafts
 
     def ingest(
         self,
@@ -108,19 +99,19 @@ class Wire:
         iterating ``body`` fails, after what arrived is stored.
         """
         session = self._session
-        known = session._planned
+        known = session.conversation.planned
         if known is None or (plan is not None and plan is not known.plan):
             known = Planned(plan, Options(), None) if plan is not None else None
         if known is None:
             raise ThinkbackError("there is no plan to ingest a response for", next_actions=("call wire.plan first",))
-        session._last_turn.settle()
-        session._refresh()
+        session.conversation.last_turn.settle()
+        session.conversation.refresh()
         pieces = _pieces(body)
         lowered = {name.lower(): value for name, value in (headers or {}).items()}
         if is_retryable(status):
-            session._planned = known
+            session.conversation.planned = known
             raise _retryable(known.plan, b"".join(pieces), status, lowered)
-        session._planned = None
+        session.conversation.planned = None
         return _Ingest(session, known).run(pieces, status, lowered)
 
     def adopt(
@@ -137,18 +128,19 @@ class Wire:
         ``ThinkbackError`` when the histories differ, ``WireError`` for a message that is none.
         """
         session = self._session
-        session._last_turn.settle()
-        session._refresh()
+        session.conversation.last_turn.settle()
+        session.conversation.refresh()
         origin = self._origin(minted_by, dialect)
         drafts = dialects.dialect(origin.dialect).read_messages(messages, new_id, origin)
-        return session._append(adopt.new_drafts(session._history.commits, drafts))
+        return session.conversation.append(adopt.new_drafts(session.conversation.history.commits, drafts))
 
     def _origin(self, minted_by: tuple[str, str] | None, spoken: str) -> Origin:
         if minted_by is None:
             return Origin(spoken, "", "")
         endpoint, model = minted_by
-        place = self._session._place.changed(self._session._store.rulebook, endpoint=endpoint, model=model)
-        target = place.target(self._session._store.rulebook)
+        configuration = self._session.conversation.configure()
+        place = configuration.place.changed(configuration.rules, endpoint=endpoint, model=model)
+        target = place.target(configuration.rules)
         return Origin(target.endpoint.dialect, target.base_url, model, model, target.account, target.account_known)
 
 
@@ -158,9 +150,10 @@ class _Ingest:
     def __init__(self, session: Session, planned: Planned) -> None:
         self._session = session
         self._planned = planned
-        ask, self._host = asking.ask_for(session, None, planned.options)
+        talk = session.conversation
+        ask, self._host = turns.ask_for(talk, talk.configure(), None, planned.options)
         ask = msgspec.structs.replace(ask, runnable=frozenset(), system=None, tools=None, max_retries=0)
-        self._agenda = Agenda(Turn(session._history, ask, new_id, lambda: 0.0))
+        self._agenda = Agenda(Turn(session.conversation.history, ask, new_id, lambda: 0.0))
         self._sent = ""
         self._refused = ""
 
@@ -204,7 +197,7 @@ class _Ingest:
         while (command := agenda.first()) is not None:
             match command:
                 case events.BuildRequest() | events.Review() | events.Permit() | events.NextPlace():
-                    agenda.tell(answer(self, command, now()))
+                    agenda.tell(prepare(self, command, now()) or answer(self, command, now()))
                 case events.Send():
                     self._sent = self._sent or command.id
                 case events.Append():
@@ -214,6 +207,10 @@ class _Ingest:
                 case _:
                     pass
             agenda.done()
+
+    def prepare(self) -> None:
+        """As for any turn of the session."""
+        self._host.prepare()
 
     def build(self) -> Plan:
         """The request that was sent: the turn begins behind it."""
@@ -233,8 +230,17 @@ class _Ingest:
 
     def _append(self, command: events.Append) -> None:
         session = self._session
-        stored = session._line.append(command.step, session._history.head)
+        stored = session.conversation.line.append(command.step, session.conversation.history.head)
         self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between, stored.opened))
+
+
+def _opening(configuration: Configuration, history: History, said: Message | None, options: Options) -> list[Draft]:
+    """What stands before the request: the end of a broken-off turn, changes of system and tools, the message."""
+    offered = requests.stamped(options.tools, configuration.target.endpoint.dialect)
+    drafts = opening_drafts(Ask(said, options.system, offered), history)
+    if said is not None:
+        history.release()
+    return drafts
 
 
 def _pieces(body: bytes | bytearray | memoryview | str | Iterable[bytes]) -> Iterable[bytes]:

@@ -41,7 +41,7 @@ def store_response(session: Session, *blocks: object, error: str = "") -> None:
     kinds = {Text: "assistant", ThinkingBlock: "reasoning", Media: "media", Unknown: "other"}
     drafts = [Draft("response", response, "r1")]
     drafts += [Draft(kinds[type(block)], block, "r1", at) for at, block in enumerate(blocks)]  # type: ignore[arg-type, index]
-    session._append(drafts)
+    session.conversation.append(drafts)
 
 
 def test_each_kind_of_commit_is_told_in_its_way(store: SessionStore) -> None:

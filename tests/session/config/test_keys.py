@@ -200,7 +200,12 @@ def test_a_kept_key_shows_nowhere(
             session.chat("Hello?", max_retries=0)
         session.profiles.save("work")
         shown = [repr(caught.value), str(caught.value.details), "".join(traceback.format_exception(caught.value))]
-        shown += [repr(session), repr(session._place), repr(keys.read_file()), repr(session.explain())]
+        shown += [
+            repr(session),
+            repr(session.conversation.configure().place),
+            repr(keys.read_file()),
+            repr(session.explain()),
+        ]
     terminal.complain(f"somebody repeats {SECRET}")
     assert [] == [text for text in (*shown, *capsys.readouterr()) if SECRET in text]
     files = [tmp_path / "chats.db", *(tmp_path / "config").rglob("*.toml")]

@@ -68,7 +68,7 @@ def merge(session: Session, choice: int) -> None:
 
 
 def pick(session: Session, choice: int) -> None:
-    log = session._store.log.read(session.id, branch=_other(session, choice))
+    log = session.conversation.store.log.read(session.id, branch=_other(session, choice))
     if log:
         session.branches.cherry_pick(log[choice % len(log)].hash)
 

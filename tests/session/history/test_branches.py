@@ -235,7 +235,7 @@ def test_inside_a_response_that_no_branch_has(session: Session) -> None:
 
 def test_inside_a_response_that_is_nowhere_whole(session: Session) -> None:
     """A program that is none of ours stored a part of one."""
-    header = session._append([Draft("response", Response(Origin("", "", ""), blocks=1), "r")])[0]
+    header = session.conversation.append([Draft("response", Response(Origin("", "", ""), blocks=1), "r")])[0]
     with pytest.raises(BranchError, match="nowhere whole"):
         session.branches.branch("torn", header.hash)
 
@@ -295,7 +295,7 @@ def test_a_fork_goes_on_where_its_parent_would(store: SessionStore, referee: Ref
     parent.chat("What is the weather?", tools=[get_weather])
     child = parent.branches.fork("child")
     assert child.chat("And now?").text
-    assert parent._functions == child._functions
+    assert parent.conversation.functions == child.conversation.functions
     assert len(parent.log()) < len(child.log())
 
 
@@ -428,7 +428,7 @@ def test_a_merge_waits_for_calls(store: SessionStore, referee: Referee) -> None:
 def test_somebody_is_quicker(session: Session) -> None:
     """What was appended meanwhile is taken into account; who never lets us have a turn is told of."""
     parted(session)
-    other = session._store.session("chat")
+    other = session.conversation.store.session("chat")
     quick = iter(["one", "two"])
     session.on("pre_merge", lambda result: [other.commit(text) for text in [next(quick, "")] if text])
     result = session.branches.merge("try")
@@ -438,7 +438,7 @@ def test_somebody_is_quicker(session: Session) -> None:
     session.commit("m")
     session.branches.switch("main")
     other.branches.switch("main")
-    session._line.hooks = Hooks()
+    session.conversation.line.hooks = Hooks()
     session.on("pre_merge", lambda result: other.commit("again"))
     with pytest.raises(HeadMovedError):
         session.branches.merge("more")
@@ -518,7 +518,7 @@ def test_a_response_is_picked_from_where_it_is_whole(store: SessionStore, refere
 def test_picking_again_when_somebody_is_quicker(session: Session) -> None:
     """The copies are sealed on what is the head then."""
     parted(session)
-    other = session._store.session("chat")
+    other = session.conversation.store.session("chat")
     quick = iter(["one"])
     session.on("pre_commit", lambda drafts: [other.commit(text) for text in [next(quick, "")] if text])
     session.branches.cherry_pick("try")

@@ -62,7 +62,7 @@ def test_a_snapshot_keeps_the_newest(parent: Session) -> None:
     """As many tokens as it may; of nothing there is nothing to tell."""
     told = spawn(parent, inheritance="head_snapshot", max_tokens=7).log()[-1]
     assert "user: q2\n\nassistant: a2" == summary(told).text
-    empty = parent._store.session("empty")
+    empty = parent.conversation.store.session("empty")
     assert [] == spawn(empty, inheritance="head_snapshot").log()
 
 
@@ -90,7 +90,7 @@ def test_a_selection(parent: Session, chosen: dict[str, Any], expected: list[str
     tagged(parent, "q2", "good")
     child = spawn(parent, inheritance="selective", **chosen)
     assert ["Be brief.", *expected] == said(child)
-    assert parent._store.fsck() == []
+    assert parent.conversation.store.fsck() == []
 
 
 def test_a_selection_leaves_out_what_is_not_whole(store: SessionStore, referee: Referee) -> None:
@@ -109,7 +109,7 @@ def test_arguments_that_go_with_nothing(parent: Session) -> None:
         spawn(parent, inheritance="half")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="go with inheritance='selective'"):
         spawn(parent, tags=["x"])
-    assert 1 == len(parent._store.sessions())
+    assert 1 == len(parent.conversation.store.sessions())
     with pytest.raises(BranchError, match="'parent' already"):
         spawn(parent, "parent", inheritance="head_snapshot")
 
@@ -184,12 +184,12 @@ def test_what_is_told_is_what_a_model_would_be_told(parent: Session) -> None:
     kept = next(commit for commit in parent.log() if texts([commit]) == ["a1"])
     header = next(commit for commit in parent.log() if commit.response == kept.response)
     run = Compaction("manual", "In short.", first.hash, last.hash, (header.hash,))
-    parent._append([Draft("compaction", run)])
+    parent.conversation.append([Draft("compaction", run)])
     cut = [
         Draft("response", Response(Origin("", "", ""), complete=False, blocks=1), "r"),
         block_draft(Text("cu"), "r", 0),
     ]
-    parent._append(cut)
+    parent.conversation.append(cut)
     told = [message["content"].rpartition("\n")[2] for message in neutral(parent.log())]
     assert ["Be brief.", "In short.", "a1", "q2", "a2"] == told
     parent.annotate(header.hash, "skip")
@@ -232,7 +232,7 @@ def test_a_fork_costs_no_history() -> None:
         session = store.session("parent")
         said = [session.commit(text) for text in ("one", "two")]
         log: Any = Counting(store.log)
-        store.log = session._line._log = log
+        store.log = session.conversation.line._log = log
         child = session.branches.fork("child", at=said[1].hash)
         assert (1, "<Session 'child': 2 commits, >") == (log.reads, repr(child))
         assert (said, 2) == (child.log()[:2], len(child.log()))

@@ -72,7 +72,7 @@ def test_only_what_can_be_edited_is_restored(session: Session) -> None:
     for refused in (header, mark):
         with pytest.raises(UnsupportedContent, match="cannot be edited"):
             session.restore(refused.hash)
-    store = session._store
+    store = session.conversation.store
     store.care.redact(answer.hash, "77")
     again = store.session(session.name)
     assert "The code is [redacted]." == text_of(again.restore(answer.hash).value)

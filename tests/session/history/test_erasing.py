@@ -376,7 +376,7 @@ def test_what_is_left_of_words_is_still_said(kept: SessionStore) -> None:
         session.commit(told)
     collapse(spawn(session, "child", inheritance="head_snapshot"), session, "It is 5551234.")
     checkpoint = Compaction("manual", "Begins with 5551234.", first.hash, first.hash)
-    session._append([Draft("compaction", checkpoint)])
+    session.conversation.append([Draft("compaction", checkpoint)])
     for commit in session.log():
         kept.care.redact(commit.hash, "5551234")
     spoken = [message.text.rpartition("\n")[2] for message in kept.session("notes").compile().messages]

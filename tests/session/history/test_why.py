@@ -159,7 +159,7 @@ def test_commits_of_other_branches_are_explained(store: SessionStore, referee: R
     answer = next(commit for commit in session.log() if commit.kind == "assistant")
     log = session.log()
     store.log.refs.create(session.id, "empty", head_of(log[:1]))
-    session._line.branch = "empty"
-    session._reload()
+    session.conversation.line.branch = "empty"
+    session.conversation.reload()
     assert 1 == len(session.log())
     assert referee.requests[0].raw == bytes(session.why(answer.hash).plan or b"")

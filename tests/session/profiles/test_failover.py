@@ -109,8 +109,8 @@ def went(session: Session) -> list[str]:
 
 def cool(session: Session) -> None:
     """Let the cooldown pass."""
-    clock = session._followed.rotation.clock
-    session._followed.rotation.clock = lambda: clock() + COOLDOWN
+    clock = session.conversation.followed.rotation.clock
+    session.conversation.followed.rotation.clock = lambda: clock() + COOLDOWN
 
 
 @pytest.mark.parametrize("fault", [BUSY, LIMITED])

@@ -218,7 +218,7 @@ class EditorAgent:
 
 def _check_key(session: Session) -> None:
     """Raise what would keep the first request from being sent."""
-    place, book = session._place, session._store.rulebook
+    place, book = session.conversation.configure().place, session.conversation.store.rulebook
     check_place(Place(place.endpoint, place.model, place.base_url))
     place.target(book)
     place.headers(book, streams=True)

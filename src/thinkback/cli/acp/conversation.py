@@ -97,7 +97,7 @@ class Conversation:
         await self.cancel()
         await asyncio.get_running_loop().run_in_executor(None, self._needed.close)
         if not self.session.log():
-            self.session._store.log.care.delete_session(self.session.id)
+            self.session.conversation.store.log.care.delete_session(self.session.id)
 
     async def prompt(self, blocks: Sequence[Any], settings: Mapping[str, object]) -> Any:
         """Run a turn; returns why it ended, and what it used. Raises ``ThinkbackError``."""

@@ -82,7 +82,7 @@ def choose(session: Session, option: str, value: object, home: Home) -> None:
 
 def home_of(session: Session) -> Home:
     """Where ``session`` goes now."""
-    return Home(session.target.endpoint.id, session._place)
+    return Home(session.target.endpoint.id, session.conversation.configure().place)
 
 
 def _go(session: Session, endpoint: str, model: str, home: Home) -> None:

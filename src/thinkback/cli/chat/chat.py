@@ -57,5 +57,5 @@ class Chat:
         """How turns are drawn, as the settings want it now."""
         from thinkback.cli.chat.drawing.look import look_of
 
-        place = self.session._place
+        place = self.session.conversation.configure().place
         return look_of(self.session.settings, place.endpoint, place.model)

@@ -19,11 +19,11 @@ TURNS = 10
 
 def go_on(chat: Chat, name: str) -> None:
     """Make the session ``name``, which must be there, the one of the chat."""
-    info, here, book = chat.store.find(name), chat.session._place, chat.store.rulebook
+    info, here, book = chat.store.find(name), chat.session.conversation.configure().place, chat.store.rulebook
     place = place_of(chat.store, info, chat.store.commits(info.id), Place())
     if place.endpoint:
         chat.session = opened(chat.store, info.name, place)
-        if chat.session._place.address(book) == here.address(book):
+        if chat.session.conversation.configure().place.address(book) == here.address(book):
             chat.session.use(api_key=here.api_key)
     else:  # nothing was asked there yet: it goes where this chat goes
         chat.session = chat.store.session(

@@ -95,14 +95,14 @@ def short(tokens: int) -> str:
 
 def _place(session: Session) -> tuple[str, str]:
     """Model and endpoint."""
-    place = session._place
+    place = session.conversation.configure().place
     if not place.is_complete:
         return "no model yet: /endpoint ID, /model NAME", ""
     return place.model, session.target.endpoint.id
 
 
 def _context(session: Session) -> str:
-    if not session._place.is_complete:
+    if not session.conversation.configure().place.is_complete:
         return ""
     try:
         counts = session.usage.context()

@@ -30,7 +30,7 @@ _PATIENCE = 3
 
 def ask(chat: Chat, prompt: Prompt) -> None:
     """Ask ``prompt`` and show what comes; the exit code that this would have is left in ``chat.code``."""
-    if not chat.session._place.is_complete:
+    if not chat.session.conversation.configure().place.is_complete:
         raise click.UsageError("it is not said where to ask: /endpoint ID, then /model NAME")
     stream: ContinuedStream | None = None
     chat.code = 0

@@ -155,12 +155,12 @@ def _said(given: dict[str, Any]) -> Profile:
 
 
 def _of_session(db: str, name: str) -> Profile:
-    from thinkback.session.profiles import following
+    from thinkback.session.profiles.profiles import saved
 
     with existing_log(db) as store:
         info = chosen(store, name)
         place = place_of(store, info, store.commits(info.id), Place())
-        return following.saved(opened(store, info.name, place))
+        return saved(opened(store, info.name, place))
 
 
 def _summary(profile: Profile) -> str:

@@ -86,7 +86,7 @@ def _facts(session: Session) -> tuple[list[str], dict[str, object]]:
     """What the next request would carry, what is left of the budget, and hints: for people, and for programs."""
     usage = session.usage
     budget = usage.budget()
-    context = usage.context() if session._place.is_complete else None
+    context = usage.context() if session.conversation.configure().place.is_complete else None
     notes: list[str] = []
     facts: dict[str, object] = {}
     if context is not None:

@@ -203,7 +203,7 @@ class Asker:
 def _keep_to(target: Asked, session: Session) -> None:
     """Let the requests of ``session`` go to ``target`` or nowhere, whatever profiles the person follows."""
 
-    allowed = Asked(session._store.rulebook.endpoint(target.endpoint).id, target.model)
+    allowed = Asked(session.conversation.store.rulebook.endpoint(target.endpoint).id, target.model)
 
     def check(plan: Plan) -> None:
         going = Asked(plan.target.endpoint.id, plan.target.model)

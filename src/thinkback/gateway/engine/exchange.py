@@ -157,6 +157,9 @@ class _Exchange:
         )
         await self._finish(await driver.run())
 
+    def prepare(self) -> None:
+        """Everything is in memory."""
+
     def build(self) -> Plan:
         """The next request, to where it goes now."""
         route, engine = self._choice.current, self._engine

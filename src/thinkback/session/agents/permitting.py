@@ -14,7 +14,8 @@ from thinkback.settings.permissions import Rule, read_rules, write_rules
 from thinkback.turn.permissions import PermissionRequest, Permissions, Verdict, decide, with_rule
 
 if TYPE_CHECKING:
-    from thinkback.session.session import Session
+    from thinkback.session.configuration import Configuration
+    from thinkback.session.conversation import Conversation
 
 
 class Permitting:
@@ -23,8 +24,8 @@ class Permitting:
     Rules that were added hold in it whatever the call's own settings say.
     """
 
-    def __init__(self, session: Session, options: Options, functions: Mapping[str, PythonTool]) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation, options: Options, functions: Mapping[str, PythonTool]) -> None:
+        self._conversation = conversation
         self.options = options
         self.functions = functions
         self._added: list[tuple[Rule, Rule | None]] = []
@@ -35,9 +36,9 @@ class Permitting:
         approve = self.options.approve
         return Approval(approve, self.remember) if approve is not None else None
 
-    def permit(self, call: ToolCall) -> Verdict:
-        """What is to happen with ``call``, from the settings as they are now."""
-        settings = self._session._effective(self.options.settings)
+    def permit(self, call: ToolCall, configuration: Configuration | None = None) -> Verdict:
+        """What is to happen with ``call``, by ``configuration`` or the settings as they are now."""
+        settings = (configuration or self._conversation.configure()).settings(self.options.settings)
         rules = rules_of(settings)
         for new, asked in self._added:
             rules = rules if new in rules else with_rule(rules, new, asked)
@@ -50,8 +51,8 @@ class Permitting:
         asked = self.permit(request.call).rule
         for new in read_rules(request.always) or ():
             self._added.append((new, asked))
-            rules = with_rule(rules_of(self._session._effective({})), new, asked)
-            self._session.set("permissions.rules", write_rules(rules))
+            rules = with_rule(rules_of(self._conversation.configure().settings()), new, asked)
+            self._conversation.set("permissions.rules", write_rules(rules))
 
 
 def rules_of(settings: Settings) -> tuple[Rule, ...]:

@@ -25,9 +25,9 @@ from thinkback.errors import ThinkbackError, ToolFailed
 from thinkback.log.protocol import TASK_PURPOSE, Origin
 from thinkback.session import continuing
 from thinkback.session.agents.permitting import Permitting
-from thinkback.session.asking import runnable
 from thinkback.session.history.children import descend
 from thinkback.session.reply import Reply
+from thinkback.session.turns import runnable
 from thinkback.session.usage import spent
 from thinkback.turn.orphans import last_system
 from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
@@ -87,17 +87,19 @@ class SubAgents:
                 return ToolOutput(f"The sub-agent {child.name} failed: {error.message}", True)
             finally:
                 with self._starting:
-                    self._spent += spent(child)
+                    self._spent += spent(child.conversation)
 
     def _child(self, purpose: str, effort: str, stop: Stop) -> tuple[Session, dict[str, Any]]:
         """A child session, and the options of its turn: those of the turn under way."""
-        parent, call = self._session, self._session._call
-        settings = parent._effective(call.settings)
+        parent, talk = self._session, self._session.conversation
+        call = talk.call
+        settings = talk.configure().settings(call.settings)
         own = {**call.settings, **_allowed(effort, settings), **self._budget(settings)}
-        child = descend(parent, None, Origin(parent.id, parent._line.branch, None, f"{TASK_PURPOSE}{purpose}"))
-        child._line.hooks = parent._line.hooks  # what the program refuses or watches, it does here too
-        _ = parent._store.executor  # made once, before children in several threads want it
-        prompt = last_system(parent._history.commits)
+        child = descend(parent, None, Origin(parent.id, talk.line.branch, None, f"{TASK_PURPOSE}{purpose}"))
+        # What the program refuses or watches, it does here too.
+        child.conversation.line.hooks = talk.line.hooks
+        _ = talk.store.executor  # made once, before children in several threads want it
+        prompt = last_system(talk.history.commits)
         return child, {
             "tools": self._tools(child, call),
             "system": f"{prompt}\n\n{BRIEF}" if prompt else BRIEF,
@@ -113,7 +115,7 @@ class SubAgents:
 
     def _tools(self, child: Session, call: Options) -> list[PythonTool]:
         """The functions of the parent's turn; sub-agents of its own only where another level is allowed."""
-        tools = [tool for name, tool in runnable(self._session, call).items() if name != TASK]
+        tools = [tool for name, tool in runnable(self._session.conversation, call).items() if name != TASK]
         return [*tools, task_tool(child, self._tokens, self._depth - 1)] if self._depth > 1 else tools
 
     def _approve(self, name: str, call: Options, stop: Stop) -> Approve | None:
@@ -150,15 +152,16 @@ class SubAgents:
 
     def _permitting(self, call: Options) -> Permitting:
         """What is permitted in this turn of the parent, and with it to all its sub-agents."""
+        talk = self._session.conversation
         if self._permits is None or self._permits.options is not call:
-            self._permits = Permitting(self._session, call, runnable(self._session, call))
+            self._permits = Permitting(talk, call, runnable(talk, call))
         return self._permits
 
     def _budget(self, settings: Settings) -> dict[str, object]:
         """What is left of the parent's budget of reasoning."""
         if settings.budget is None:
             return {}
-        left = settings.budget - spent(self._session) - self._spent
+        left = settings.budget - spent(self._session.conversation) - self._spent
         if left < 1 and settings.budget_action == "stop":
             raise ToolFailed("the budget of reasoning is spent: there is none for a sub-agent")
         return {"reasoning.budget": max(1, left)}
@@ -193,7 +196,7 @@ def _drive(child: Session, prompt: str, options: dict[str, Any], stop: Stop) -> 
 
     if stop.loop is not None:
         return _in_loop(stop.loop, turn, stop)
-    if child._place.transport is None:
+    if child.conversation.configure().place.transport is None:
         return _in_own_loop(turn, stop)
     # A transport of the program's own, for threads: between two pieces of what it brings the turn can be ended.
     with continuing.stream(child, prompt, **options) as stream:
@@ -248,6 +251,6 @@ def _from_outside(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -
 
 def names(session: Session) -> Sequence[str]:
     """The sessions of the sub-agents that ``session`` had, the oldest first."""
-    log = session._store.log
+    log = session.conversation.store.log
     found = [info for info in log.list_sessions() if info.parent == session.id and info.is_task]
     return [info.name for info in sorted(found, key=lambda info: (info.created, info.name))]

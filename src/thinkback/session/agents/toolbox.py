@@ -161,7 +161,7 @@ def _own_tools(session: Session, names: Sequence[str], tokens: int) -> list[Pyth
 
 def _closed(session: Session) -> list[str]:
     """What file tools leave alone: the person's configuration, the log, and what SQLite has beside it."""
-    log = session._store.file
+    log = session.conversation.store.file
     logs = {log, os.path.realpath(log)} if log else set()
     beside = [f"{name}{end}" for name in sorted(logs) for end in ("", "-journal", "-wal", "-shm")]
     return [str(config.config_dir()), *beside]

@@ -1,5 +1,6 @@
-"""What the user's machine says: configuration files, places of data, the date. Read when asked, kept nowhere.
+"""What the user's machine says: configuration files, places of data, the date. Looked at when asked.
 
+A file is opened again only where its stat changed since it was read.
 ``keys`` finds keys, ``user_settings`` changes the settings file.
 """
 
@@ -7,10 +8,63 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+_MOST_FILES = 256
+# A file whose clock stood still while it was read may have been written again with the same times: so long a file must
+# have been left alone to be taken from memory, the longer one where times are whole seconds.
+_SETTLED = 50_000_000
+_SETTLED_SECONDS = 2_000_000_000
+
+
+class File(NamedTuple):
+    """A file as it was read: its text and its permission bits."""
+
+    text: str
+    mode: int
+
+
+_read: dict[str, tuple[tuple[int, ...], File]] = {}
+
+
+def file_at(path: Path) -> File | None:
+    """The file at ``path``, or ``None`` where there is none. Raises ``OSError``, ``UnicodeDecodeError``."""
+    name = str(path)
+    try:
+        found = os.stat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    known = _read.get(name)
+    if known is not None and known[0] == _identity(found):
+        return known[1]
+    began = time.time_ns()
+    with open(name, encoding="utf-8") as stream:
+        found = os.fstat(stream.fileno())
+        file = File(stream.read(), stat.S_IMODE(found.st_mode))
+    whole = found.st_mtime_ns % 1_000_000_000 == 0
+    if began - max(found.st_mtime_ns, found.st_ctime_ns) > (_SETTLED_SECONDS if whole else _SETTLED):
+        if len(_read) >= _MOST_FILES:
+            _read.clear()
+        _read[name] = _identity(found), file
+    else:
+        _read.pop(name, None)
+    return file
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def text_of(path: Path) -> str | None:
+    """The text of the file at ``path``, or ``None`` where there is none. Raises as ``file_at``."""
+    file = file_at(path)
+    return file.text if file is not None else None
 
 
 def config_dir() -> Path:
@@ -32,8 +86,7 @@ def user_rule_files() -> dict[str, str]:
 
 def user_settings_file() -> tuple[str, str] | None:
     """(name, text) of ``settings.toml``, or ``None``."""
-    file = config_dir() / "settings.toml"
-    return (str(file), file.read_text(encoding="utf-8")) if file.is_file() else None
+    return _named(config_dir() / "settings.toml")
 
 
 def write_file(path: Path, text: str, mode: int | None = None) -> None:
@@ -95,8 +148,12 @@ def usage_file() -> Path:
 
 def price_file() -> tuple[str, str] | None:
     """(name, text) of ``prices.toml``, or ``None``."""
-    file = config_dir() / "prices.toml"
-    return (str(file), file.read_text(encoding="utf-8")) if file.is_file() else None
+    return _named(config_dir() / "prices.toml")
+
+
+def _named(path: Path) -> tuple[str, str] | None:
+    text = text_of(path)
+    return (str(path), text) if text is not None else None
 
 
 def today() -> str:

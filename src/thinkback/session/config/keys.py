@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -145,20 +144,18 @@ def read_file() -> File:
     """What the key file holds. Raises ``CredentialError`` where others may read it, ``RuleFileError``."""
     file = path()
     try:
-        with open(file, encoding="utf-8") as stream:
-            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            if os.name != "nt" and mode & 0o077:
-                raise CredentialError(
-                    f"{file} holds keys, and others may read it (mode {mode:04o}): it is not used",
-                    details={"file": str(file)},
-                    next_actions=(f"chmod 600 {file}", "if others may have read it, replace the keys"),
-                )
-            text = stream.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return File({}, ())
+        found = config.file_at(file)
     except UnicodeDecodeError:
         raise RuleFileError(f"{file}: it is not UTF-8", details={"file": str(file)}) from None
-    table: dict[str, Any] = read_toml(str(file), text)
+    if found is None:
+        return File({}, ())
+    if os.name != "nt" and found.mode & 0o077:
+        raise CredentialError(
+            f"{file} holds keys, and others may read it (mode {found.mode:04o}): it is not used",
+            details={"file": str(file)},
+            next_actions=(f"chmod 600 {file}", "if others may have read it, replace the keys"),
+        )
+    table: dict[str, Any] = read_toml(str(file), found.text)
     keys, marked = table.pop("keys", {}), table.pop("keyring", [])
     # what stands in the place of a name may be a key, and is not repeated
     fault = "what stands before its tables" if table else ""

@@ -60,12 +60,12 @@ class Branches:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._log = session._store.log
+        self._log = session.conversation.store.log
 
     @property
     def current(self) -> str:
         """The branch that the session goes on with; empty while it looks at a commit."""
-        return "" if self._session._line.looks_at else self._session._line.branch
+        return "" if self._session.conversation.line.looks_at else self._session.conversation.line.branch
 
     def list(self) -> Sequence[BranchInfo]:
         """The session's branches by name."""
@@ -101,7 +101,7 @@ class Branches:
     def switch(self, name: str) -> None:
         """Go on with another branch (``-``: the one before), or only look at a commit: then appends are refused."""
         self._ready()
-        session, line = self._session, self._session._line
+        session, line = self._session, self._session.conversation.line
         wanted = line.before if name == PREVIOUS else name
         branch = wanted if wanted in {one.name for one in self.list()} else ""
         looks_at = "" if branch else find(session, name).head.hash
@@ -115,7 +115,7 @@ class Branches:
         if branch != line.branch:
             line.before = line.branch
         line.branch, line.looks_at = branch or line.branch, looks_at
-        session._reload()
+        session.conversation.reload()
 
     def fork(self, name: str | None = None, at: str = "HEAD", *, purpose: str = "") -> Session:
         """A new session that begins with this one's history up to ``at``, which stays as it is.
@@ -130,7 +130,7 @@ class Branches:
         """Point the current branch at another commit; what it leaves behind stays in the log until ``gc``."""
         self._ready(changes=True)
         found = find_whole(self._session, to)
-        self._move(self._session._history.head, found)
+        self._move(self._session.conversation.history.head, found)
         return found.head
 
     def merge(self, source: str, strategy: Strategy = "auto", *, no_ff: bool = False) -> MergeResult:
@@ -161,13 +161,13 @@ class Branches:
         picks = [(self._whole_line(head), head.hash) for head in named]
 
         def attempt() -> tuple[Commit, ...]:
-            ours = session._line.read()
+            ours = session.conversation.line.read()
             made = pick.cherry_pick(ours, picks, now(), new_id)
-            session._line.put(new_id(), made, head_of(ours))
+            session.conversation.line.put(new_id(), made, head_of(ours))
             return tuple(made)
 
         made = _repeated(attempt)
-        session._reload()
+        session.conversation.reload()
         return made
 
     def rebase(self, onto: str) -> tuple[Commit, ...]:
@@ -177,17 +177,17 @@ class Branches:
         """
         self._ready(changes=True)
         session, refs = self._session, self._log.refs
-        ours, base = session._line.read(), find(session, onto)
+        ours, base = session.conversation.line.read(), find(session, onto)
         if common(ours, base.commits) == len(base.commits):
             return ()
         made = pick.rebase(ours, base.commits, now(), new_id)
         if not made:
             self._move(head_of(ours), base)
             return ()
-        place = f"{session._line.branch}-rebase-{new_id()[:8]}"
+        place = f"{session.conversation.line.branch}-rebase-{new_id()[:8]}"
         refs.create(session.id, place, base.head, base.branch)
         try:
-            session._line.put(new_id(), made, base.head, place)
+            session.conversation.line.put(new_id(), made, base.head, place)
             self._move(head_of(ours), Found([*base.commits, *made], place))
         finally:
             refs.delete(session.id, place, head_of(self._log.read(session.id, base.head.seq - 1, place)))
@@ -198,13 +198,13 @@ class Branches:
         the family reaches, unless ``force``."""
         session = self._session
         self._ready()
-        if name == session._line.branch:
+        if name == session.conversation.line.branch:
             raise BranchError(f"{name} is the current branch", next_actions=("switch to another one first",))
         head = next((branch.head for branch in self.list() if branch.name == name), None)
         if head is None:
             raise NotFoundError(f"there is no branch {name!r}", next_actions=("session.branches.list() has them",))
         if not force:
-            others = (other for other in branches(self._log, session._info) if other != (session.id, name))
+            others = (other for other in branches(self._log, session.conversation.info) if other != (session.id, name))
             if not any(has(self._log, *other, head) for other in others):
                 raise BranchError(
                     f"no other branch has the commits of {name}: without it they are gone at the next gc",
@@ -216,7 +216,7 @@ class Branches:
     def tree(self) -> tuple[SessionNode, ...]:
         """The family: its sessions, their branches, and where each left another. Reads every branch."""
         seen: dict[tuple[str, str], Sequence[Commit]] = {}
-        members = family(self._log, self._session._info.family)
+        members = family(self._log, self._session.conversation.info.family)
         names = {info.id: info.name for info in members}
         return tuple(
             SessionNode(
@@ -252,13 +252,13 @@ class Branches:
     def _ready(self, *, changes: bool = False) -> None:
         """No turn is under way; where a branch ``changes``, there is one."""
         if changes:
-            self._session._line.refuse_detached()
-        self._session._last_turn.settle()
-        self._session._refresh()
+            self._session.conversation.line.refuse_detached()
+        self._session.conversation.last_turn.settle()
+        self._session.conversation.refresh()
 
     def _via(self, found: Found) -> str:
         """A branch that the commit stands on, where one is known: then the store need not look for it."""
-        line, commits = self._session._line, self._session._history.commits
+        line, commits = self._session.conversation.line, self._session.conversation.history.commits
         return found.branch or (line.branch if not line.looks_at and holds(commits, found.head) else "")
 
     def _whole_line(self, head: Head) -> Sequence[Commit]:
@@ -269,32 +269,32 @@ class Branches:
     def _move(self, expected: Head, to: Found) -> None:
         """Point the current branch at ``to``."""
         session = self._session
-        self._log.refs.move(session.id, session._line.branch, expected, to.head, to.branch)
-        session._reload()
+        self._log.refs.move(session.id, session.conversation.line.branch, expected, to.head, to.branch)
+        session.conversation.reload()
 
     def _merge(
         self, theirs: Found, name: str, resolutions: Mapping[str, str], strategy: Strategy, no_ff: bool
     ) -> MergeResult:
         """Merge into whatever is the head."""
         session = self._session
-        label = session._line.before if name == PREVIOUS else name
+        label = session.conversation.line.before if name == PREVIOUS else name
 
         def attempt() -> MergeResult:
-            ours = session._line.read()
+            ours = session.conversation.line.read()
             result = merge(
                 ours, theirs.commits, label, now(), new_id, resolutions=resolutions, strategy=strategy, no_ff=no_ff
             )
             if result.kind in ("fast_forward", "clean"):
-                session._line.hooks.run("pre_merge", result)
+                session.conversation.line.hooks.run("pre_merge", result)
                 if result.kind == "fast_forward":
                     self._move(result.ours, theirs)
                 else:
-                    session._line.put(new_id(), result.commits, result.ours)
+                    session.conversation.line.put(new_id(), result.commits, result.ours)
                 result.stored = True
             return result
 
         result = _repeated(attempt)
-        session._reload()
+        session.conversation.reload()
         return result
 
 

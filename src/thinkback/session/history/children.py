@@ -42,22 +42,23 @@ def descend(parent: Session, name: str | None, origin: Origin) -> Session:
 
     Raises ``BranchError`` for a name that is taken.
     """
+    from thinkback.session.conversation import Conversation
     from thinkback.session.session import Session
 
-    log, id = parent._store.log, new_id()
+    log, id = parent.conversation.store.log, new_id()
     wanted = name or f"{parent.name}-{id[:6]}"
     info = log.create_session(id, wanted, now(), origin)
     if info.id != id:
         raise BranchError(
             f"there is a session {wanted!r} already", details={"session": wanted}, next_actions=("take another name",)
         )
-    parent._read_layer()
-    log.write_settings(id, dict(parent._info.settings))
-    place, followed = parent._place, parent._followed
-    place = followed.given if followed.rotating is not None else place
-    child = Session(parent._store, log.find_session(id) or info, place)
-    child._functions = dict(parent._functions)
-    return child
+    parent.conversation.read_layer()
+    log.write_settings(id, dict(parent.conversation.info.settings))
+    configuration = parent.conversation.configure()
+    place = parent.conversation.followed.given if configuration.rotating is not None else configuration.place
+    child = Conversation(parent.conversation.store, log.find_session(id) or info, place)
+    child.functions = dict(parent.conversation.functions)
+    return Session(child)
 
 
 def spawn(
@@ -84,15 +85,15 @@ def spawn(
         raise ValueError("tags, without_tags and kinds go with inheritance='selective'")
     if inheritance == "full_clone":
         return session.branches.fork(name, purpose=purpose)
-    session._last_turn.settle()
-    session._refresh()
-    line = session._line.read()
-    child = descend(session, name, Origin(session.id, session._line.branch, None, purpose))
+    session.conversation.last_turn.settle()
+    session.conversation.refresh()
+    line = session.conversation.line.read()
+    child = descend(session, name, Origin(session.id, session.conversation.line.branch, None, purpose))
     if inheritance == "selective":
-        child._line.put(new_id(), _selected(line, wanted, max_tokens), Head())
-        child._reload()
+        child.conversation.line.put(new_id(), _selected(line, wanted, max_tokens), Head())
+        child.conversation.reload()
     else:
-        child._append(_snapshot(session, line, purpose, max_tokens))
+        child.conversation.append(_snapshot(session, line, purpose, max_tokens))
     return child
 
 
@@ -129,8 +130,8 @@ def _snapshot(session: Session, line: Sequence[Commit], purpose: str, max_tokens
     told = [f"{message['role']}: {message['content']}" for message in neutral(line) if message["role"] != "system"]
     text = "\n\n".join(_newest(told, [len(piece) for piece in told], max_tokens))
     if text:
-        head = session._history.head.hash
-        branch = session._line.branch
+        head = session.conversation.history.head.hash
+        branch = session.conversation.line.branch
         yield Draft("branch_summary", BranchSummary(text, session.id, branch, head, purpose))
 
 
@@ -176,19 +177,20 @@ def collapse(
     Raises ``OpenTurnError`` while a turn of either is under way, ``UnsupportedContent`` for no words.
     """
     for session in (child, into):
-        session._last_turn.settle()
-        session._refresh()
-    line, there = child._line.read(), into._line.read()
+        session.conversation.last_turn.settle()
+        session.conversation.refresh()
+    line, there = child.conversation.line.read(), into.conversation.line.read()
     refuse_open(line, there)
-    if child._info.family != into._info.family:
+    if child.conversation.info.family != into.conversation.info.family:
         raise BranchError(
             f"{child.name!r} and {into.name!r} are not of one family", next_actions=("export and import it",)
         )
     words = text if text is not None else write(neutral(line)) if write is not None else _told(child, line, there)
     if not words.strip():
         raise UnsupportedContent("the summary is empty", next_actions=("give text=, or leave it to the default",))
-    summary = BranchSummary(words, child.id, child._line.branch, child._history.head.hash, child._info.purpose)
-    return into._append([Draft("branch_summary", summary)])[0]
+    talk = child.conversation
+    summary = BranchSummary(words, child.id, talk.line.branch, talk.history.head.hash, talk.info.purpose)
+    return into.conversation.append([Draft("branch_summary", summary)])[0]
 
 
 def _told(child: Session, line: Sequence[Commit], parent: Sequence[Commit]) -> str:
@@ -196,7 +198,7 @@ def _told(child: Session, line: Sequence[Commit], parent: Sequence[Commit]) -> s
     own = [commit for commit in line[common(line, parent) :] if not commit.edit]
     counts = {kind: sum(commit.kind == kind for commit in own) for kind in ("user", "response", "tool_call")}
     answers = [text_of(curate(line).value(commit)) for commit in own if commit.kind == "assistant"]
-    what = child._info.purpose or child.name
+    what = child.conversation.info.purpose or child.name
     told = f"{what}: {counts['user']} messages, {counts['response']} responses, {counts['tool_call']} tool calls."
     return f"{told}\n\n{answers[-1]}" if answers else told
 

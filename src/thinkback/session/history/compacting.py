@@ -87,8 +87,8 @@ class Compactor:
         self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]
     ) -> CompactionPlan:
         """What ``run`` would do; nothing is stored, and no model is asked. Arguments and errors as there."""
-        self._session._last_turn.settle()
-        self._session._refresh()
+        self._session.conversation.last_turn.settle()
+        self._session.conversation.refresh()
         return self.planned(self.asked(strategy, tail, options))
 
     def run(self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]) -> Commit:
@@ -105,8 +105,8 @@ class Compactor:
         where a ``pre_compact`` hook refuses; ``NotFoundError`` without an endpoint to plan for,
         ``CredentialError`` without a key for the model that is to write.
         """
-        self._session._last_turn.settle()
-        self._session._refresh()
+        self._session.conversation.last_turn.settle()
+        self._session.conversation.refresh()
         asked = self.asked(strategy, tail, options)
         written = None
         if asked.wish.strategy == "model":
@@ -117,8 +117,8 @@ class Compactor:
 
     def list(self) -> list[Commit]:
         """The checkpoints of the current branch, oldest first."""
-        self._session._refresh()
-        return [commit for commit in self._session._history.commits if isinstance(commit.value, Compaction)]
+        self._session.conversation.refresh()
+        return [commit for commit in self._session.conversation.history.commits if isinstance(commit.value, Compaction)]
 
     # -- for the session itself ------------------------------------------------------------------------------------
 
@@ -168,19 +168,19 @@ class Compactor:
     def store(self, plan: CompactionPlan) -> Commit:
         """Make the checkpoint of ``plan``, if no hook refuses."""
         session = self._session
-        session._line.hooks.run("pre_compact", plan.checkpoint)
-        return session._append([Draft("compaction", plan.checkpoint)])[0]
+        session.conversation.line.hooks.run("pre_compact", plan.checkpoint)
+        return session.conversation.append([Draft("compaction", plan.checkpoint)])[0]
 
     def _base(self) -> Plan:
         """The next request; without an endpoint, one to where the last request went."""
         session, last = self._session, self.last_request()
-        if session._place.is_complete or last is None:
-            return plan_of(session, Options())
-        return requests.plan_like(last, session._history.commits, session._history)
+        if session.conversation.configure().place.is_complete or last is None:
+            return plan_of(session.conversation, session.conversation.configure(), Options())
+        return requests.plan_like(last, session.conversation.history.commits, session.conversation.history)
 
     def last_request(self) -> Request | None:
         """The record of the last request of this branch."""
-        commits = reversed(self._session._history.commits)
+        commits = reversed(self._session.conversation.history.commits)
         return next((commit.value for commit in commits if isinstance(commit.value, Request)), None)
 
     def outline(self) -> Outline:
@@ -188,7 +188,7 @@ class Compactor:
         return self._outline(self._base())
 
     def _outline(self, base: Plan) -> Outline:
-        outline = Outline(self._session._history.commits)
+        outline = Outline(self._session.conversation.history.commits)
         if room.is_closed(outline, base):
             raise CompactionRefused(
                 f"{base.target.model} binds its reasoning to what stands before it, and a turn is under way",
@@ -209,7 +209,7 @@ class Compactor:
             strategy: CompactionStrategy = "model" if written.text else "deterministic"
             said = {"strategy": strategy, "model": written.model, "usage": written.usage, "note": written.note}
             payload = msgspec.structs.replace(payload, **said)
-        after = room.trial(self._session._history, base, payload)
+        after = room.trial(self._session.conversation.history, base, payload)
         payload = msgspec.structs.replace(
             payload, before=before.effective, after=after.counts.effective, reason=asked.reason
         )

@@ -24,9 +24,9 @@ def compiled(
     order: Sequence[str],
 ) -> Compiled:
     """The messages of the line that ends at ``at`` (the current one for none), as ``Session.compile`` says."""
-    session._refresh()
-    line = find(session, at).commits if at else session._history.commits
-    session._line.hooks.run("pre_compile", line)
+    session.conversation.refresh()
+    line = find(session, at).commits if at else session.conversation.history.commits
+    session.conversation.line.hooks.run("pre_compile", line)
     hashes = tuple(_whole(name, [commit.hash for commit in line]) for name in order)
     options = Options(
         include_reasoning=include_reasoning,

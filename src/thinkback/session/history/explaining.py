@@ -42,8 +42,8 @@ def explain(session: Session, name: str) -> Explanation:
 
     Raises ``NotFoundError`` for a commit that no response brought, ``CorruptLogError`` as ``requests.rebuild`` does.
     """
-    session._refresh()
-    log, commits = session._store.log, session._history.commits
+    session.conversation.refresh()
+    log, commits = session.conversation.store.log, session.conversation.history.commits
     _, commit = log.find_commit(name, session.id)
     if not any(known.hash == commit.hash for known in commits):
         commits = log.read_to(session.id, commit.hash)

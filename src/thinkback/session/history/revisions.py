@@ -60,7 +60,7 @@ def find_whole(session: Session, name: str) -> Found:
     The session is as of now, and only the places of the commits are to be used: of those that the session has, values
     may be ones that the log must not get. Raises ``BranchError`` where no line has that response whole.
     """
-    known = session._history.commits
+    known = session.conversation.history.commits
     found = _find(session, name, known)
     if found.branch or not found.commits:
         return found
@@ -96,13 +96,13 @@ def _report_rounding(name: str, more: Sequence[Commit]) -> None:
 
 def lines_with(session: Session, head: Head) -> Iterator[Sequence[Commit]]:
     """The histories that hold ``head``: the session's own, then branches, then what no branch holds any more."""
-    log = session._store.log
-    if holds(session._history.commits, head):
-        yield session._line.read()
-    for owner, branch in branches(log, session._info):
+    log = session.conversation.store.log
+    if holds(session.conversation.history.commits, head):
+        yield session.conversation.line.read()
+    for owner, branch in branches(log, session.conversation.info):
         if has(log, owner, branch, head):
             yield log.read(owner, branch=branch)
-    for info in family(log, session._info.family):
+    for info in family(log, session.conversation.info.family):
         for end in log.care.ends(info.id):
             line = log.read_to(info.id, end.hash) if end.seq >= head.seq else ()
             if holds(line, head):
@@ -131,7 +131,7 @@ def family(log: Store, root: str) -> list[SessionInfo]:
 
 def _base(session: Session, wanted: Name, known: Sequence[Commit] | None) -> tuple[Sequence[Commit], str]:
     """The line that a name begins from, and the branch it is."""
-    log, line, base = session._store.log, session._line, wanted.base
+    log, line, base = session.conversation.store.log, session.conversation.line, wanted.base
     if base == HEAD:
         return line.read() if known is None else known, "" if line.looks_at else line.branch
     if base == PREVIOUS:
@@ -158,7 +158,7 @@ def _base(session: Session, wanted: Name, known: Sequence[Commit] | None) -> tup
 
 def _of_another(log: Store, session: Session, name: str, branch: str) -> Sequence[Commit]:
     info = log.find_session(name)
-    if info is None or info.family != session._info.family:
+    if info is None or info.family != session.conversation.info.family:
         raise NotFoundError(
             f"there is no session {name!r} in the family of {session.name!r}",
             details={"session": name},

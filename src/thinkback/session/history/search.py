@@ -72,7 +72,7 @@ class Search:
         ``everywhere`` looks in all sessions. Raises ``ThinkbackError`` for a filter that says nothing.
         """
         session = self._session
-        return search(session._store.log, text, "" if everywhere else session.id, **filters)
+        return search(session.conversation.store.log, text, "" if everywhere else session.id, **filters)
 
     def reasoning(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[Found]:
         """The same among reasoning alone."""

@@ -69,8 +69,8 @@ class Summarising:
         found = cut(outline, asked.wish)
         self._session = session
         self._place = _place(session, asked)
-        target = self._place.target(session._store.rulebook)
-        self._place.authenticator(session._store.rulebook)
+        target = self._place.target(session.conversation.store.rulebook)
+        self._place.authenticator(session.conversation.store.rulebook)
         self._survivors = survivors(outline, found)
         size = int((target.info.context or _CONTEXT) * _CHARACTERS_PER_TOKEN * _SHARE)
         self._prompt = summary.request(transcript(outline, found, size), self._survivors)
@@ -113,17 +113,18 @@ class Summarising:
     @contextmanager
     def _apart(self) -> Iterator[Session]:
         """A session of its own, with the settings and rules of this one."""
+        from thinkback.session.conversation import Conversation
         from thinkback.session.session import Session as Apart
         from thinkback.session.store import SessionStore
         from thinkback.stores import open_store
 
-        store = self._session._store
+        store = self._session.conversation.store
         # where it goes is said already: a profile has no say in it
         settings = {key: value for key, value in store.user_settings().items() if key != SETTING}
         with SessionStore(open_store(":memory:"), True, None, settings) as scratch:
             scratch.__dict__["rulebook"] = store.rulebook
             scratch.__dict__["usage_log"] = store.usage_log
-            yield Apart(scratch, scratch.log.create_session("summary", "summary", 0), self._place)
+            yield Apart(Conversation(scratch, scratch.log.create_session("summary", "summary", 0), self._place))
 
     def _step(self, prompt: str) -> Step:
         settings: dict[str, object] = {"compaction.auto": False}
@@ -161,8 +162,8 @@ class Summarising:
 
 def before_turn(session: Session, options: Options) -> Iterator[Status]:
     """Where a model is to summarise by itself and it is time, let it, before the turn begins."""
-    session._last_turn.settle()
-    session._refresh()
+    session.conversation.last_turn.settle()
+    session.conversation.refresh()
     asked = _due(session, options)
     if asked is None:
         return
@@ -185,7 +186,7 @@ async def before_turn_async(session: Session, options: Options) -> list[Status]:
         written = _unwritten(session, error)
     import asyncio
 
-    loop, executor = asyncio.get_running_loop(), session._store.executor
+    loop, executor = asyncio.get_running_loop(), session.conversation.store.executor
     stored = await loop.run_in_executor(executor, _stored, session, asked, written)
     return [Status("compacting", asked.reason), stored]
 
@@ -194,14 +195,14 @@ def _due(session: Session, options: Options) -> Asked | None:
     """What a model is to summarise now; nothing where the turn itself can say that nothing is to be done."""
     from thinkback.session.history.compacting import Asked
 
-    settings = session._effective(options.settings)
+    settings = session.conversation.configure().settings(options.settings)
     try:
-        plan = plan_of(session, options)
+        plan = plan_of(session.conversation, session.conversation.configure(), options)
     except (ReplayRefused, ContextRefused):  # the turn itself says so
         return None
     if pressure.level(plan.counts, settings) != "summarise":
         return None
-    wish, found = room.choice(session._history, plan) or (None, None)
+    wish, found = room.choice(session.conversation.history, plan) or (None, None)
     if wish is None or found is None or found.after >= USEFUL * found.before:
         return None
     reason = f"{AUTOMATIC}: {pressure.share(plan.counts)}"
@@ -225,7 +226,7 @@ def _stored(session: Session, asked: Asked, written: Written) -> Status:
 
 def _place(session: Session, asked: Asked) -> Place:
     """Where the summary is written: as asked for, as ``compaction.model`` says, or where the session goes or went."""
-    place, book = session._place, session._store.rulebook
+    place, book = session.conversation.configure().place, session.conversation.store.rulebook
     last = session.compaction.last_request()
     if not place.is_complete and last is not None:
         went = last.target

@@ -113,13 +113,14 @@ def _parsed(file: str, text: str) -> Profile:
 
 def _text(name: str, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+        text = config.text_of(path)
+    except UnicodeDecodeError as error:
+        raise RuleFileError(f"{path}: it is not UTF-8: {error}", details={"file": str(path)}) from error
+    if text is None:
         known = ", ".join(listed()) or "none"
         raise NotFoundError(
             f"there is no profile {name}",
             details={"profile": name, "file": str(path)},
             next_actions=(f"profiles are: {known}", f"where a session goes by it, unset {SETTING} (--profile default)"),
-        ) from None
-    except UnicodeDecodeError as error:
-        raise RuleFileError(f"{path}: it is not UTF-8: {error}", details={"file": str(path)}) from error
+        )
+    return text

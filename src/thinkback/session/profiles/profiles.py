@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from thinkback.errors import SettingError
-from thinkback.session.profiles import files, following
+from thinkback.session.configuration import checked
+from thinkback.session.profiles import files
+from thinkback.session.profiles.files import SETTING
+from thinkback.settings import find
+from thinkback.settings.profiles import Profile
 
 if TYPE_CHECKING:
     from thinkback.session.session import Session
@@ -24,13 +30,19 @@ class Profiles:
         Of a file that is there already, the comments stay. Keys are not saved, only the name of one. Raises
         ``SettingError`` for a name that cannot be one, ``RuleFileError`` for a file that cannot be read.
         """
-        return files.write(name, following.saved(self._session))
+        return files.write(name, saved(self._session))
 
     def load(self, *names: str) -> None:
         """Go by these profiles from the next request on, the later one first. Raises what is wrong, changing nothing:
         ``NotFoundError``, ``RuleFileError``, ``SettingError``.
         """
-        following.load(self._session, names)
+        if not names:
+            raise SettingError("no profile is named", next_actions=(f"to follow none, unset {SETTING}",))
+        talk = self._session.conversation
+        talk.read_layer()
+        place = checked(talk.store.rulebook, talk.followed.place, names)
+        talk.write_layer(talk.layers.set("session", SETTING, ",".join(names)))
+        talk.followed.begin(place)
 
     def list(self) -> list[str]:
         """The names of the profiles there are."""
@@ -45,9 +57,22 @@ class Profiles:
 
         It is written into the user's settings file. Raises ``SettingError`` where the program has replaced that file.
         """
-        if self._session._store.has_own_settings:
+        if self._session.conversation.store.has_own_settings:
             raise SettingError(
                 "the default cannot be set: this program does not read the settings file",
                 next_actions=("give session.profile in the settings of thinkback.open",),
             )
         return files.make_default(names)
+
+
+def saved(session: Session) -> Profile:
+    """What ``session`` is set to, as a profile: place or targets, and every setting that it or its profiles set."""
+    layers, configuration = session.layers, session.conversation.configure()
+    place, rotating = configuration.place, configuration.rotating
+    own = {e.key: e.value for e in layers.entries if e.layer == "session" and "profile" not in find(e.key).refused_in}
+    if rotating is not None:
+        return msgspec.structs.replace(rotating.profile, settings={**rotating.profile.settings, **own})
+    if place.is_complete:
+        place.target(configuration.rules)  # an address with a key in it is refused
+    theirs = {e.key: e.value for e in layers.entries if e.layer == "profile"}
+    return Profile("model", place.endpoint, place.model, place.base_url, place.key_env, settings={**theirs, **own})

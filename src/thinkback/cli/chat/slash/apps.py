@@ -43,7 +43,7 @@ def _take(chat: Chat, name: str) -> None:
     if not session.log(kinds=("user",)):
         session.set(apps.KEY, name)
         return
-    here = session._place
+    here = session.conversation.configure().place
     chat.session = chat.store.session(
         fresh.name(), endpoint=here.endpoint, model=here.model, base_url=here.base_url, api_key=here.api_key, app=name
     )

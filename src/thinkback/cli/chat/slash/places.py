@@ -62,7 +62,7 @@ def _option(given: list[str], name: str) -> str:
 
 
 def _tell(chat: Chat) -> None:
-    place = chat.session._place
+    place = chat.session.conversation.configure().place
     if not place.is_complete:
         where = place.endpoint or place.base_url or "no endpoint yet: /endpoint ID"
         terminal.out(f"{where}, {place.model or 'no model yet: /model NAME'}")
@@ -75,7 +75,7 @@ def _known_models(chat: Chat) -> Iterable[str]:
     """Names of models that the data knows at this endpoint, and those that the session has used."""
     from thinkback.model.commits import Request
 
-    place = chat.session._place
+    place = chat.session.conversation.configure().place
     here = place.resolved(chat.store.rulebook).id if place.endpoint or place.base_url else ""
     rows = (row.model for row in chat.store.rulebook.models() if row.endpoint in (here, "*") and "*" not in row.model)
     used = (

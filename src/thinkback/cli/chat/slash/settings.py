@@ -61,7 +61,7 @@ def _change(chat: Chat, key: str, value: str) -> None:
 
 def _found(chat: Chat, key: str) -> Found:
     session = chat.session
-    return session.layers.origin(key, session._place.endpoint_settings(chat.store.rulebook))
+    return session.layers.origin(key, session.conversation.configure().place.endpoint_settings(chat.store.rulebook))
 
 
 def _explain(chat: Chat, name: str) -> None:

@@ -1,0 +1,119 @@
+"""The state behind a session: its log and line, the history, what was set, and where its requests go.
+
+The fields are public: helpers take the conversation, or the part of it that they use. Must not: send or plan anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from thinkback.drive.hooks import Hooks
+from thinkback.drive.line import Line
+from thinkback.drive.sync import now
+from thinkback.drive.tools import PythonTool
+from thinkback.errors import ThinkbackError
+from thinkback.log.protocol import SessionInfo
+from thinkback.model.commits import Commit, Draft, Step
+from thinkback.session import apps, config
+from thinkback.session.config import keys
+from thinkback.session.configuration import Configuration, Followed, Sources, read, resolve
+from thinkback.session.fresh import new_id
+from thinkback.session.place import Place
+from thinkback.session.requests import Options
+from thinkback.settings import Layers
+from thinkback.turn.plan import History
+
+if TYPE_CHECKING:
+    from thinkback.session.store import SessionStore
+    from thinkback.session.stream import LastTurn
+    from thinkback.session.usage import Spent
+    from thinkback.session.wire import Planned
+
+
+class Conversation:
+    """One conversation in ``store``. ``layers`` are the session's own settings, ``call`` the options of its last turn.
+
+    ``functions`` are those that its tools were given with last; ``warned`` is what a warning was already given of.
+    """
+
+    def __init__(self, store: SessionStore, info: SessionInfo, place: Place) -> None:
+        from thinkback.session.stream import LastTurn
+
+        self.store = store
+        self.info = info
+        self.line = Line(store.log, info.id, info.branch, Hooks())
+        self.layers = Layers().replace("session", info.settings)
+        self.followed = Followed(place)
+        self.functions: dict[str, PythonTool] = {}
+        self.call = Options()
+        self.warned: frozenset[str] = frozenset()
+        self.spent: Spent | None = None
+        self.planned: Planned | None = None
+        self.last_turn: LastTurn = LastTurn()
+
+    @cached_property
+    def history(self) -> History:
+        """The line, read when it is first needed: a fork, or a session that is only switched, costs no history."""
+        return History(self.line.read())
+
+    def sources(self) -> Sources:
+        """What the files say that bear on the next request. Reads them: those whose stat changed since.
+
+        Raises ``NotFoundError``, ``RuleFileError`` and ``SettingError`` for what cannot be used.
+        """
+        with suppress(OSError, UnicodeError, ThinkbackError):  # in memory from here on; faults are for who needs a key
+            keys.read_file()
+            if self.store.usage_log is not None:
+                config.price_file()
+        return read(self.layers, self.store.user_settings())
+
+    def configure(self, sources: Sources | None = None) -> Configuration:
+        """What the next request goes by, from ``sources`` or from the files now.
+
+        This moves the conversation where its profiles lead, if they say another place than before.
+        """
+        return resolve(self.sources() if sources is None else sources, self)
+
+    def read_layer(self) -> None:
+        """The session's settings as they are in the store: another process may have set them."""
+        info = self.store.log.find_session(self.info.name)
+        if info is not None and info.settings != self.info.settings:
+            self.info = info
+            self.layers = self.layers.replace("session", info.settings)
+
+    def write_layer(self, layers: Layers) -> None:
+        """Store the session's settings."""
+        self.store.log.write_settings(self.info.id, layers.texts("session"))
+        self.layers = layers
+
+    def set(self, key: str, value: object) -> None:
+        """Set a setting of the session. Raises ``SettingError``; the old value stays then."""
+        self.read_layer()
+        layers = self.layers.set("session", key, value)
+        apps.check_switch(self, layers)
+        self.write_layer(layers)
+
+    def refresh(self) -> None:
+        """Commits and settings that other writers stored since."""
+        self.read_layer()
+        newer = self.line.newer(self.history.head)
+        if newer is None:
+            self.reload()
+        elif newer:
+            self.history.take(newer)
+
+    def reload(self) -> None:
+        """Read the whole line again: it is another one than before."""
+        self.history = History(self.line.read())
+
+    def append(self, drafts: Iterable[Draft]) -> tuple[Commit, ...]:
+        """Store ``drafts`` as one step; returns their commits."""
+        step = Step(new_id(), tuple(drafts), now())
+        if not step.drafts:
+            return ()
+        stored = self.line.append(step, self.history.head)
+        self.history.take([*stored.between, *stored.commits])
+        return stored.commits
