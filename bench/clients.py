@@ -23,7 +23,7 @@ from bench.dialects import stream_of
 from bench.measure import Figure, Group, interleaved, spread
 from bench.streams import Provider, Stream
 from thinkback.model.blocks import Origin
-from thinkback.turn.dialects import dialect as dialect_of
+from thinkback.wire.registry import dialect as dialect_of
 
 ROOT = Path(__file__).parent.parent
 URL = "https://api.example.org"

@@ -15,7 +15,7 @@ from bench.dialects import DIALECTS, FRAMINGS, stream_of
 from bench.measure import Figure, Group, interleaved, timed
 from bench.streams import PIECE, Stream
 from thinkback.model.blocks import Origin, Text, ThinkingBlock, ToolCall
-from thinkback.turn.dialects import dialect as dialect_of
+from thinkback.wire.registry import dialect as dialect_of
 from thinkback.wire.result import ReadResult
 
 # With a quarter as many of text and the call these are 20,000 deltas.

@@ -262,6 +262,6 @@ def test_err_003_reasoning_of_any_length(store: SessionStore, referee: Referee, 
 
 def test_the_edge_cases_cover_every_dialect() -> None:
     """One host for each dialect there is, and an empty response of each."""
-    from thinkback.turn.dialects import PACKAGES
+    from thinkback.wire.registry import PACKAGES
 
     assert set(PACKAGES) == set(EMPTY) == {place.dialect for place in PLACES}

@@ -38,9 +38,9 @@ from thinkback.model.plan import Counts, Writer
 from thinkback.model.rule import Endpoint, ModelInfo, Rule
 from thinkback.model.target import Decision, Settings, Target, overlay
 from thinkback.settings import snapshot
-from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
 from thinkback.wire.openai_chat import write
+from thinkback.wire.registry import dialect
 
 URL = "https://api.example.com/v1"
 HERE = Origin("openai-chat", URL, "m1", "m1-served", "acme", True)

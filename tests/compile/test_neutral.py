@@ -14,7 +14,7 @@ from thinkback.compile.neutral import Options, compile_neutral
 from thinkback.errors import NotFoundError
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Priority, Usage
-from thinkback.turn.dialects import PACKAGES, dialect
+from thinkback.wire.registry import PACKAGES, dialect
 
 
 def made(talk: Talk, **options: Any) -> Compiled:

@@ -31,6 +31,6 @@ def test_a_conversation_moves_there_and_back(
 
 def test_the_pairs_cover_every_dialect() -> None:
     """One place for each dialect there is."""
-    from thinkback.turn.dialects import PACKAGES
+    from thinkback.wire.registry import PACKAGES
 
     assert {place.dialect for place in PLACES} == set(PACKAGES)

@@ -17,9 +17,9 @@ from thinkback.model.blocks import Origin
 from thinkback.model.commits import Head, Step
 from thinkback.model.target import Settings, merge
 from thinkback.rules import load_rulebook
-from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.translation import plan_without_refused, translate
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import WantedOptions
 from thinkback_referee import Referee
 

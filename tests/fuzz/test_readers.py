@@ -20,9 +20,9 @@ from tests.wire.feeding import check, cuts, each_byte
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
-from thinkback.turn.dialects import PACKAGES
-from thinkback.turn.dialects import dialect as dialect_of
 from thinkback.wire.framing import FRAMERS, Framing
+from thinkback.wire.registry import PACKAGES
+from thinkback.wire.registry import dialect as dialect_of
 from thinkback.wire.result import ReadResult
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS)

@@ -16,7 +16,7 @@ from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import decode_payload
-from thinkback.turn.dialects import dialect as dialect_of
+from thinkback.wire.registry import dialect as dialect_of
 from thinkback.wire.result import ReadRequest
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS)

@@ -12,7 +12,7 @@ from tests.exchanges import cases
 from tests.gateway.harness import saying
 from tests.gateway.harness.carried import Json, Minted, forgotten
 from tests.gateway.harness.recordings import Asked, Client, Echo, ask_again, engine_of, is_conversation
-from thinkback.turn.dialects import FRONTS
+from thinkback.wire.registry import FRONTS
 
 CONVERSATIONS = [case for _, case in cases() if is_conversation(case)]
 IDS = [case["case"][:70] for case in CONVERSATIONS]

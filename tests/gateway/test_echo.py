@@ -18,7 +18,7 @@ from tests.wire.fronts import read_back, reader_of, written
 from thinkback.gateway.engine.client_state import PREFIX, Keeper, opened
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ToolCall, Unknown, carriers_of
 from thinkback.model.commits import Draft, block_draft
-from thinkback.turn.dialects import FRONTS, dialect, front
+from thinkback.wire.registry import FRONTS, dialect, front
 
 # Several texts of one response, of which chat completions make one; and the same text again and again.
 MERGED = (

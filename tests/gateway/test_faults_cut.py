@@ -13,13 +13,12 @@ from tests.gateway.harness.engines import KEY, Kept, Plays, ask, engine
 from thinkback.errors import NetworkError, StoreError
 from thinkback.gateway.config.schema import Config, Routing
 from thinkback.gateway.engine.engine import Engine
-from thinkback.gateway.incoming import Front
 from thinkback.log.protocol import Entry
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Response
 from thinkback.stores import open_store
 
-FRONTS: tuple[Front, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
+FRONTS: tuple[str, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 PATIENT = Config(routing=Routing(breaker_failures=1_000_000))
 GONE = NetworkError("gone", details={"phase": "network", "permanent": True})
 
@@ -32,20 +31,20 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 class Cut:
     """An engine before an upstream whose stream ends where a test says."""
 
-    def __init__(self, upstream: Front, log: Any = None) -> None:
+    def __init__(self, upstream: str, log: Any = None) -> None:
         self.pieces: list[bytes | Exception] = []
         self.transport = Plays(lambda body: (200, "text/event-stream", self.pieces))
         self.engine: Engine = engine(self.transport, PLACES, log, config=PATIENT)
         self.upstream = upstream
 
-    def ask(self, front: Front, at: int, *ending: Exception) -> Kept:
+    def ask(self, front: str, at: int, *ending: Exception) -> Kept:
         """One request, answered with the first ``at`` bytes and ``ending``."""
         self.pieces = [STREAMS[self.upstream][:at], *ending]
         body, model = asked(front, MODELS[self.upstream], f"What is it, after {at}?")
         return ask(self.engine, front, body, model=model, streams=True if model else None)
 
 
-def check(cut: Cut, front: Front, at: int, *ending: Exception) -> Kept:
+def check(cut: Cut, front: str, at: int, *ending: Exception) -> Kept:
     """What must hold wherever a stream ends; the response."""
     sent = len(cut.transport.sent)
     kept = cut.ask(front, at, *ending)
@@ -68,7 +67,7 @@ def check(cut: Cut, front: Front, at: int, *ending: Exception) -> Kept:
     return kept
 
 
-def places(upstream: Front) -> Sequence[int]:
+def places(upstream: str) -> Sequence[int]:
     """Some in every event, and each about the last two, where a response becomes whole."""
     stream = STREAMS[upstream]
     last = stream.rindex(b"\n\n", 0, -2)
@@ -78,7 +77,7 @@ def places(upstream: Front) -> Sequence[int]:
 
 @pytest.mark.parametrize("ending", [(GONE,), ()], ids=["broken", "ended"])
 @pytest.mark.parametrize("front", FRONTS)
-def test_cut_of_a_stream(front: Front, ending: Sequence[Exception]) -> None:
+def test_cut_of_a_stream(front: str, ending: Sequence[Exception]) -> None:
     """In the client's own dialect: by an error of the network, and by an end that comes too soon."""
     cut = Cut(front)
     for at in places(front):
@@ -87,7 +86,7 @@ def test_cut_of_a_stream(front: Front, ending: Sequence[Exception]) -> None:
 
 
 @pytest.mark.parametrize(("front", "upstream"), list(itertools.permutations(FRONTS, 2)))
-def test_cut_of_a_translated_stream(front: Front, upstream: Front) -> None:
+def test_cut_of_a_translated_stream(front: str, upstream: str) -> None:
     """Where every event is written anew."""
     cut = Cut(upstream)
     for at in range(1 + FRONTS.index(front), len(STREAMS[upstream]), 29):
@@ -98,7 +97,7 @@ def test_cut_of_a_translated_stream(front: Front, upstream: Front) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("ending", [(GONE,), ()], ids=["broken", "ended"])
 @pytest.mark.parametrize(("front", "upstream"), list(itertools.product(FRONTS, FRONTS)))
-def test_cut_at_every_byte(front: Front, upstream: Front, ending: Sequence[Exception]) -> None:
+def test_cut_at_every_byte(front: str, upstream: str, ending: Sequence[Exception]) -> None:
     """All of them."""
     cut = Cut(upstream)
     for at in range(1, len(STREAMS[upstream])):
@@ -119,7 +118,7 @@ class Full:
 
 
 @pytest.mark.parametrize(("front", "upstream"), list(itertools.product(FRONTS, FRONTS)))
-def test_response_that_cannot_be_stored_is_not_whole(front: Front, upstream: Front) -> None:
+def test_response_that_cannot_be_stored_is_not_whole(front: str, upstream: str) -> None:
     """Its client has read all of its text, and then an error in the place of the last event."""
     cut = Cut(upstream, Full())
     found = read(front, cut.ask(front, len(STREAMS[upstream])))

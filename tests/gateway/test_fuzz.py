@@ -31,17 +31,16 @@ from thinkback.gateway.engine import client_state
 from thinkback.gateway.engine.facts import read_body, read_facts
 from thinkback.gateway.engine.spelling import spelled
 from thinkback.gateway.http.openapi import DESCRIPTION
-from thinkback.gateway.incoming import Front
 from thinkback.gateway.recognition import attach
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.log.visible import said
 from thinkback.model.blocks import Origin
 from thinkback.stores.office import open_office
-from thinkback.turn.dialects import dialect, front
+from thinkback.wire.registry import dialect, front
 
 PLACES = {"chat": "deepseek", "anthropic": "anthropic", "gemini": "gemini", "responses": "openai"}
 ENDPOINTS = ("deepseek", "anthropic", "openai", "gemini", "mistral", "cohere", "ollama", "openrouter")
-PATHS: dict[Front, str] = {
+PATHS: dict[str, str] = {
     "openai-chat": "/v1/chat/completions",
     "openai-responses": "/v1/responses",
     "anthropic": "/v1/messages",
@@ -107,7 +106,7 @@ def _plain(model: str) -> bytes:
     return json.dumps({"model": model, "messages": [{"role": "user", "content": "Hi"}]}).encode()
 
 
-def _check(house: House, reply: Reply, dialect: Front, logged: str, way: str = "good") -> None:
+def _check(house: House, reply: Reply, dialect: str, logged: str, way: str = "good") -> None:
     """No fault of the gateway's own, nothing told, and an error is one of the client's dialect."""
     assert reply.status < 500 or reply.status in (502, 504) or way == "fails", reply
     seen = logged + reply.body.decode("utf-8", "replace") + repr(dict(reply.headers))
@@ -121,7 +120,7 @@ def _check(house: House, reply: Reply, dialect: Front, logged: str, way: str = "
 
 def _ask_anything(house: House, seed: int, logged: Callable[[], str]) -> None:
     chance = random.Random(seed)
-    spoken: Front = chance.choice(list(PATHS))
+    spoken: str = chance.choice(list(PATHS))
     way = chance.choice(WAYS)
     model = f"{chance.choice(list(PLACES))}/way-{way}"
     body = mutated(spoken, seed)
@@ -310,7 +309,7 @@ def alone() -> Any:
 @given(seed=SEEDS)
 def test_no_body_breaks_the_engine(alone: Any, seed: int) -> None:
     """From every dialect to every dialect: what it cannot use, it says so. Anything else would be raised here."""
-    spoken: Front = tuple(PATHS)[seed % 4]
+    spoken: str = tuple(PATHS)[seed % 4]
     body = mutated(spoken, seed)
     model = f"{ENDPOINTS[seed // 4 % len(ENDPOINTS)]}/some-model"
     if body.get("model") == "any":
@@ -325,7 +324,7 @@ def test_no_body_breaks_the_engine(alone: Any, seed: int) -> None:
 @given(seed=SEEDS, value=st.sampled_from(["", "tb1.", "tb1.AAAA", "tb1." + "A" * 64]))
 def test_what_reads_requests_refuses_in_its_own_words(seed: int, value: str) -> None:
     """Each part for itself raises errors of ours, or gives something that the next can take."""
-    spoken: Front = tuple(PATHS)[seed % 4]
+    spoken: str = tuple(PATHS)[seed % 4]
     data = written(mutated(spoken, seed), seed).replace(b"toolu_1", value.encode() or b"toolu_1")
     sealer = Sealer(b"s" * 32)
     try:
@@ -347,7 +346,7 @@ def _calls(count: int, names: Callable[[int], str], order: Callable[[list[int]],
     return [{"role": "user", "content": "q"}, {"role": "assistant", "tool_calls": made}, *results]
 
 
-COSTLY: dict[str, tuple[Front, dict[str, Any]]] = {
+COSTLY: dict[str, tuple[str, dict[str, Any]]] = {
     "results in reverse": (
         "openai-chat",
         {"messages": _calls(9000, lambda at: f"c{at}", lambda order: order[::-1])},

@@ -13,8 +13,9 @@ from tests.drive.servers import Asked, Server, head
 from tests.gateway.harness.engines import chat
 from tests.gateway.harness.running import Running, running
 from thinkback.gateway.access.keys import Terms, new_key
-from thinkback.gateway.engine.naming import KEPT, MODELS, named
+from thinkback.gateway.engine.naming import named
 from thinkback.stores.office import open_office
+from thinkback.wire import registry
 
 WIRED = "thinkback.gateway.running.wiring:open_behind"
 PATHS = {
@@ -273,7 +274,8 @@ FREE = [
 @pytest.mark.parametrize(("front", "more"), FREE)
 def test_names_of_the_clients_own_are_none_of_these(front: str, more: dict[str, Any]) -> None:
     """Arguments and schemas of tools, what is empty, what the web has, and what a request is only compared with."""
-    assert [] == [*named(KEPT[front], more), *named(MODELS[front], more)]
+    fields = registry.front(front).body
+    assert [] == [*named(fields.stored, more), *named(fields.models, more)]
     assert json.dumps(more)
 
 

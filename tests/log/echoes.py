@@ -11,7 +11,7 @@ from tests.wire.rewriting import rewrite
 from thinkback.log.visible import Said, said
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Draft
-from thinkback.turn.dialects import dialect
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import ReadRequest
 
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini")

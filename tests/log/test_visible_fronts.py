@@ -17,8 +17,8 @@ from tests.wire.test_fronts import BLOCKS, deltas_of, result_of, streamed
 from thinkback.log.visible import Said, said
 from thinkback.model.blocks import Block, Text, ToolCall
 from thinkback.model.commits import Draft, Message
-from thinkback.turn.dialects import dialect, front
 from thinkback.wire.histories import response_drafts
+from thinkback.wire.registry import dialect, front
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Shown
 

@@ -14,8 +14,8 @@ from thinkback.model import canonical
 from thinkback.model.commits import Commit, Draft, Message, Tool, Tools
 from thinkback.model.rule import Controls
 from thinkback.model.target import Basis, Settings, Target
-from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
+from thinkback.wire.registry import dialect
 
 ASKED = [Draft("user", Message("Why?"))]
 

@@ -17,13 +17,13 @@ from thinkback.errors import ProviderError, RuleFileError, ThinkbackError
 from thinkback.model.blocks import Carrier, ThinkingBlock
 from thinkback.model.rule import Auth, Endpoint, Rule
 from thinkback.rules.files import RuleFile, check, read
-from thinkback.turn.dialects import PACKAGES
 from thinkback.turn.probing import conversation, toml
-from thinkback.turn.probing.conversation import LIMITS, Answer
+from thinkback.turn.probing.conversation import Answer, limits
 from thinkback.turn.probing.edits import edited
 from thinkback.turn.probing.experiments import Ask, most
 from thinkback.turn.probing.findings import Findings
 from thinkback.turn.probing.row import Probed, conclude, pattern_of
+from thinkback.wire.registry import PACKAGES
 
 DAY = "2026-11-21"
 SIGNATURE = "c2lnbmF0dXJlIG9mIGEgdGVzdA=="
@@ -88,7 +88,7 @@ def test_a_limit_that_is_refused_goes_under_its_other_name() -> None:
 
 def test_every_dialect_has_a_limit() -> None:
     """No dialect is probed without a limit of the output, and the most requests are known beforehand."""
-    assert PACKAGES.keys() == LIMITS.keys()
+    assert all(limits(name) for name in PACKAGES)
     host = Host({"open.without": REFUSAL, "later.without": REFUSAL})
     host.probe()
     assert len(host.asks) <= most("openai-chat")

@@ -14,7 +14,7 @@ from thinkback.model.commits import block_draft, decode_payload
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta, ToolCallDelta
 from thinkback.model.rule import Markers
 from thinkback.model.slices import BEGINS, CONTENT, ENDS, WITHIN
-from thinkback.turn.dialects import ResponseReader
+from thinkback.wire.dialect import ResponseReader
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_chat.read import Reader
 from thinkback.wire.result import ReadOptions, ReadResult

@@ -10,9 +10,10 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.commits import Outcome
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified
-from thinkback.turn.dialects import ResponseReader, dialect, front
 from thinkback.wire.arguments import as_object
+from thinkback.wire.dialect import ResponseReader
 from thinkback.wire.framing import Framing
+from thinkback.wire.registry import dialect, front
 from thinkback.wire.result import ReadResult, Stop, outcome_of
 from thinkback.wire.writing import Counts, Shown, call_id, counts, problem_in
 

@@ -18,7 +18,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.model.commits import Failure, Response, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
-from thinkback.turn.dialects import FRONTS, front
+from thinkback.wire.registry import FRONTS, front
 from thinkback.wire.result import ReadResult, Stop, outcome_of
 from thinkback.wire.splicing import spliced
 from thinkback.wire.writing import Counts, Problem, Shown, counted_as, counts, problem_of

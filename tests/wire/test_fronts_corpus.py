@@ -10,7 +10,7 @@ from tests.exchanges import Exchange
 from tests.wire import recorded
 from tests.wire.feeding import cuts
 from tests.wire.fronts import expected, is_kept, read_back, reader_of, told, written
-from thinkback.turn.dialects import FRONTS
+from thinkback.wire.registry import FRONTS
 
 # Texts with tags of reasoning in them, which mean something in chat completions.
 TAGGED = ("openai--vllm-responses-api-accepts-null-metadata--e570cc-0",)

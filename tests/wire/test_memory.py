@@ -12,7 +12,7 @@ from bench.dialects import DIALECTS, FRAMINGS, stream_of
 from bench.readers import peak
 from thinkback.model.blocks import Origin
 from thinkback.model.deltas import ReasoningDelta
-from thinkback.turn.dialects import dialect as dialect_of
+from thinkback.wire.registry import dialect as dialect_of
 
 # With a quarter as many of text and the call these are 5,000 deltas.
 DELTAS = 3_995

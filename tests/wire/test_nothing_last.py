@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.wire.test_fronts import CALLS, NAMES, TEXTS, THOUGHTS, deltas_of, result_of, streamed
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
-from thinkback.turn.dialects import front
+from thinkback.wire.registry import front
 from thinkback.wire.writing import Shown
 
 BLOCKS = st.lists(TEXTS | THOUGHTS | CALLS, max_size=6)

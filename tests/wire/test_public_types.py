@@ -14,7 +14,7 @@ from tests.wire.fronts import ORIGIN
 from tests.wire.test_fronts import BLOCKS, NAMES, STOPS, USAGES, deltas_of, result_of, streamed
 from thinkback.model.blocks import Block
 from thinkback.model.commits import Failure, Usage
-from thinkback.turn.dialects import front
+from thinkback.wire.registry import front
 from thinkback.wire.result import Stop
 from thinkback.wire.writing import Shown
 

@@ -7,8 +7,9 @@ import pytest
 from tests.wire.event_stream import event
 from thinkback.model.blocks import Origin, Text
 from thinkback.model.commits import Failure
-from thinkback.turn.dialects import PACKAGES, ResponseReader, dialect
+from thinkback.wire.dialect import ResponseReader
 from thinkback.wire.framing import Framing
+from thinkback.wire.registry import PACKAGES, dialect
 
 NETWORK = Failure("gone", type="network")
 DAMAGED = event("messageStop", {})[:-1] + b"!"

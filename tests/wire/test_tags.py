@@ -15,8 +15,8 @@ from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall,
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta
 from thinkback.model.slices import sliced, whole
 from thinkback.model.think_tags import Where
-from thinkback.turn.dialects import dialect
 from thinkback.wire.framing import Framing
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import ReadOptions, ReadResult
 from thinkback.wire.tagging import Tagging
 

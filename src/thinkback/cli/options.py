@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from thinkback.cli.places import MAKERS
 from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.wire.registry import PACKAGES
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DIALECTS = "\b\n" + textwrap.fill(f"Dialects: {', '.join(MAKERS)}.", 76, break_on_hyphens=False)
+DIALECTS = "\b\n" + textwrap.fill(f"Dialects: {', '.join(PACKAGES)}.", 76, break_on_hyphens=False)
 """A paragraph for help that names the wire formats."""
 
 db_option = click.option(

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from thinkback.errors import NotFoundError
+from thinkback.wire import registry
 
 if TYPE_CHECKING:
     from thinkback.model.rule import Endpoint
     from thinkback.rules import Rulebook
-
-MAKERS: Mapping[str, str] = MappingProxyType(
-    {
-        "anthropic": "anthropic",
-        "bedrock": "bedrock",
-        "cohere": "cohere",
-        "gemini": "gemini",
-        "gemini-interactions": "gemini-interactions",
-        "mistral": "mistral",
-        "ollama": "ollama-native",
-        "openai-chat": "openai-chat",
-        "openai-responses": "openai",
-    }
-)
-"""The endpoint of whoever made the dialect."""
 
 
 def sibling(book: Rulebook, name: str, dialect: str) -> Endpoint | None:
@@ -51,7 +35,7 @@ def of_dialect(book: Rulebook, name: str, dialect: str) -> Endpoint:
     if found is not None:
         return found
     unknown = book.endpoint("unknown")
-    return unknown if unknown.dialect == dialect else book.endpoint(MAKERS[dialect])
+    return unknown if unknown.dialect == dialect else book.endpoint(registry.dialect(dialect).maker)
 
 
 def url_of(endpoint: Endpoint, name: str) -> str:

@@ -16,6 +16,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Draft, Tool
 from thinkback.turn.permissions import Effect
+from thinkback.wire.registry import CHAT
 
 
 class ToolOutput(NamedTuple):
@@ -233,7 +234,7 @@ def _definition(item: Mapping[str, Any]) -> Tool:
     wire = canonical.encode(dict(item)).decode()
     if isinstance(function, Mapping) and isinstance(function.get("name"), str):
         parameters = canonical.encode(function.get("parameters") or {}).decode()
-        return Tool(function["name"], str(function.get("description") or ""), parameters, wire, "openai-chat")
+        return Tool(function["name"], str(function.get("description") or ""), parameters, wire, CHAT)
     kind = item.get("type")
     # What a provider runs itself has a type in place of a name, or is one key with its options.
     name = item.get("name") or (kind if kind != "function" else None) or (next(iter(item)) if len(item) == 1 else None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from thinkback.wire import registry
+
 HOP_BY_HOP = frozenset(
     {
         "connection",
@@ -43,14 +45,6 @@ CREDENTIALS = frozenset(
 BODILY = frozenset({"accept-encoding", "content-encoding", "content-md5", "content-digest"})
 """About the bytes of this connection's body, which the gateway has unpacked."""
 
-OF_DIALECTS = {
-    "anthropic": ("anthropic-beta",),
-    "openai-chat": ("openai-beta",),
-    "openai-responses": ("openai-beta",),
-    "gemini": (),
-}
-"""By dialect: what a client's request means by its headers; it goes along to whoever speaks the same."""
-
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
@@ -65,9 +59,9 @@ def is_value(text: str) -> bool:
     return _VALUE.fullmatch(text) is not None
 
 
-def of_dialect(name: str, headers: Mapping[str, str]) -> dict[str, str]:
-    """Those of a client's headers (in lower case) that are part of its request in the dialect ``name``."""
-    return {header: headers[header] for header in OF_DIALECTS[name] if header in headers}
+def of_dialect(front: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """Those of a client's headers (in lower case) that are part of its request in the dialect ``front``."""
+    return {header: headers[header] for header in registry.front(front).headers if header in headers}
 
 
 def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -13,18 +13,16 @@ from thinkback.model.commits import Draft
 from thinkback.stores.office.protocol import Use
 from thinkback.wire.writing import Problem
 
-Front: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
-"""The dialect that a client speaks."""
-
 
 class Incoming(NamedTuple):
     """One request for a response.
 
-    ``model`` and ``streams`` are what the address says, where it does (Gemini), else ``""`` and ``None``: then the
-    body does. ``headers`` are those of the client, in lower case, without credentials and what is between two hops.
+    ``front`` is the dialect that the client speaks. ``model`` and ``streams`` are what the address says, where it does
+    (Gemini), else ``""`` and ``None``: then the body does. ``headers`` are those of the client, in lower case, without
+    credentials and what is between two hops.
     """
 
-    front: Front
+    front: str
     body: bytes
     headers: Mapping[str, str]
     grant: Grant

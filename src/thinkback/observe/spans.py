@@ -16,6 +16,7 @@ import msgspec
 from thinkback.errors import MissingPackageError
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Message
+from thinkback.rules import packaged
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
@@ -39,24 +40,6 @@ SYSTEM = "gen_ai.system_instructions"
 ERROR = "error.type"
 STATUS = "http.response.status_code"
 
-PROVIDERS: Mapping[str, str] = {
-    "anthropic": "anthropic",
-    "azure-openai": "azure.ai.openai",
-    "azure-openai-chat": "azure.ai.openai",
-    "bedrock": "aws.bedrock",
-    "cohere": "cohere",
-    "deepseek": "deepseek",
-    "gemini": "gcp.gemini",
-    "groq": "groq",
-    "mistral": "mistral_ai",
-    "moonshot": "moonshot_ai",
-    "openai": "openai",
-    "openai-chat": "openai",
-    "perplexity": "perplexity",
-    "vertex": "gcp.vertex_ai",
-    "xai": "x_ai",
-}
-"""Endpoints of the catalogue by the conventions' own words; others go by their own."""
 Attribute = str | int | float | bool
 
 
@@ -117,7 +100,7 @@ class Spans:
 
 def provider_of(endpoint: str) -> str:
     """What the conventions call the provider behind ``endpoint``."""
-    return PROVIDERS.get(endpoint, endpoint)
+    return packaged.providers().get(endpoint, endpoint)
 
 
 def messages_of(drafts: Sequence[Draft]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tomllib
 from importlib import resources
 
 import msgspec
@@ -59,3 +60,10 @@ def models() -> tuple[ModelInfo, ...]:
 def served() -> tuple[Served, ...]:
     """What is known to be served where."""
     return read("served.toml", text("served.toml"), RuleFile).served
+
+
+@functools.cache
+def providers() -> dict[str, str]:
+    """What OpenTelemetry's conventions call the provider behind an endpoint, by the endpoint's id."""
+    found: dict[str, str] = tomllib.loads(text("telemetry.toml"))["provider"]
+    return found

@@ -31,6 +31,7 @@ from thinkback.turn.probing.experiments import Ask
 from thinkback.turn.probing.findings import Findings
 from thinkback.turn.probing.row import Probed, conclude
 from thinkback.turn.retry import backoff, is_retryable
+from thinkback.wire.registry import CHAT
 
 _RETRIES = 4
 _OWN = "(this probe)"
@@ -46,7 +47,7 @@ class Wanted(NamedTuple):
     endpoint: str
     model: str
     base_url: str = ""
-    dialect: str = "openai-chat"
+    dialect: str = CHAT
     key_variable: str = ""
     params: Mapping[str, Any] = MappingProxyType({})
     limit: int = 4096

@@ -12,9 +12,9 @@ from thinkback.model.commits import Commit, Outcome, TurnState, Usage
 from thinkback.model.target import Decision
 from thinkback.model.texts import thoughts_of
 from thinkback.turn import events
-from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import Plan
 from thinkback.turn.usage import TokenUse, summed, token_use
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import ReadResult
 
 

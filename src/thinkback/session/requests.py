@@ -32,16 +32,16 @@ from thinkback.session.place import Place as Place
 from thinkback.session.place import Rulebook as Rulebook
 from thinkback.settings import restore
 from thinkback.turn import orphans
-from thinkback.turn.dialects import dialect
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.plan import REMARKS, History, Plan
 from thinkback.turn.reports import report_of
 from thinkback.turn.translation import parameters
+from thinkback.wire.registry import CHAT as CHAT
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import WantedOptions
 
 Part: TypeAlias = Text | Media | Unknown
 Prompt: TypeAlias = str | Sequence[str | Media | Mapping[str, Any]]
-CHAT = "openai-chat"
 # A user message in the dialects, and where its parts stand; those of a text that a model is told.
 _ENVELOPES = (({"role": "user"}, "content"), ({"role": "user"}, "parts"), ({"type": "user_input"}, "content"))
 _SAID = ("type", "text")
@@ -173,7 +173,7 @@ def _part(piece: str | Media | Mapping[str, Any], speech: str) -> tuple[Part, st
         _check_media(piece)
         return piece, ""
     plain = _read_part(piece, CHAT)
-    native = _read_part(piece, speech) if speech != CHAT else None
+    native = _read_part(piece, speech)
     if native is not None and (isinstance(plain, Unknown) or not _is_plain(piece, native, speech)):
         return native, speech
     return plain or Unknown(canonical.source(dict(piece))), CHAT

@@ -19,13 +19,14 @@ from thinkback.session.planning import plan_of
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import reply_of
-from thinkback.turn import dialects, events, failures, pressure
+from thinkback.turn import events, failures, pressure
 from thinkback.turn.ask import Ask
 from thinkback.turn.machine import Turn
 from thinkback.turn.opening import opening_drafts
 from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.retry import asked_for, is_retryable
+from thinkback.wire import registry
 
 if TYPE_CHECKING:
     from thinkback.session.configuration import Configuration
@@ -119,7 +120,7 @@ class Wire:
         messages: Sequence[Mapping[str, Any]],
         *,
         minted_by: tuple[str, str] | None = None,
-        dialect: str = "openai-chat",
+        dialect: str = registry.CHAT,
     ) -> tuple[Commit, ...]:
         """Take over a history the program holds, in the form of ``dialect``; returns the new commits.
 
@@ -131,7 +132,7 @@ class Wire:
         session.conversation.last_turn.settle()
         session.conversation.refresh()
         origin = self._origin(minted_by, dialect)
-        drafts = dialects.dialect(origin.dialect).read_messages(messages, new_id, origin)
+        drafts = registry.dialect(origin.dialect).read_messages(messages, new_id, origin)
         return session.conversation.append(adopt.new_drafts(session.conversation.history.commits, drafts))
 
     def _origin(self, minted_by: tuple[str, str] | None, spoken: str) -> Origin:

@@ -18,9 +18,9 @@ from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Repair, Response
 from thinkback.model.target import Decision, Settings, Target
 from thinkback.turn import orphans
-from thinkback.turn.dialects import dialect
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.plan import History
+from thinkback.wire.registry import dialect
 
 FOUND = "found before a request was made"
 """What stands for the refusal in a repair that no provider asked for."""

@@ -6,10 +6,10 @@ from thinkback.model.blocks import Block
 from thinkback.model.commits import Draft, Failure, block_draft
 from thinkback.model.deltas import Delta
 from thinkback.turn import failures, held
-from thinkback.turn.dialects import ResponseReader
 from thinkback.turn.events import Head
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.reading import open_reader
+from thinkback.wire.dialect import ResponseReader
 from thinkback.wire.result import ReadResult, stamped
 
 # A provider's error body larger than this is cut; error texts are short.

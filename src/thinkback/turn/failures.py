@@ -13,9 +13,9 @@ from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Failure, TurnState
 from thinkback.model.target import Target
 from thinkback.rules.urls import server_of
-from thinkback.turn.dialects import dialect
 from thinkback.turn.events import NetError
 from thinkback.turn.plan import Plan
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import ReadResult
 
 # Longer texts are pages for browsers.

@@ -18,8 +18,8 @@ from thinkback.model.plan import Control, Counts
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay, without
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator, Credentials
-from thinkback.turn.dialects import dialect
 from thinkback.turn.reports import reported
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import Report
 
 _SECRET_HEADERS = frozenset(

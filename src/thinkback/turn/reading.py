@@ -10,9 +10,10 @@ from thinkback.model.blocks import Block, Origin
 from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
 from thinkback.model.target import lookup
-from thinkback.turn.dialects import ResponseReader, dialect
 from thinkback.turn.plan import Plan
+from thinkback.wire.dialect import ResponseReader
 from thinkback.wire.framing import guess_framing
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import ReadOptions, ReadResult
 
 # The longest beginning that tells server-sent events from JSON.

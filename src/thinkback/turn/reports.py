@@ -9,7 +9,7 @@ import msgspec
 
 from thinkback.model.commits import Commit, Response
 from thinkback.model.target import Decision
-from thinkback.turn.dialects import dialect
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import Report
 
 _PATH = re.compile(r"(?:messages|input)\.(\d+)(?:\.content\.(\d+))?$")

@@ -1,8 +1,12 @@
-"""What the dialects of OpenAI's API share: the body of an error."""
+"""What the dialects of OpenAI's API share: the body of an error, the lists of models."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from thinkback.model import canonical
+from thinkback.wire.front import Listed
 from thinkback.wire.writing import Problem
 
 _TYPES = {
@@ -28,3 +32,13 @@ def write_error(problem: Problem) -> bytes:
         "code": problem.code or ("" if own else problem.type) or None,
     }
     return canonical.raw(canonical.source({"error": error}))
+
+
+def list_models(listed: Sequence[Listed]) -> dict[str, Any]:
+    """The document of all models."""
+    return {"object": "list", "data": [show_model(each) for each in listed]}
+
+
+def show_model(listed: Listed) -> dict[str, Any]:
+    """The document of one."""
+    return {"id": listed.id, "object": "model", "created": listed.created, "owned_by": listed.owner}

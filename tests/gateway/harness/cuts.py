@@ -14,7 +14,6 @@ import httpx2
 import openai
 
 from tests.gateway.harness.engines import Kept
-from thinkback.gateway.incoming import Front
 
 THOUGHT, TEXT = "Hm, so.", "Forty-two."
 PLACES = {
@@ -115,7 +114,7 @@ def _gemini() -> bytes:
     )
 
 
-STREAMS: dict[Front, bytes] = {
+STREAMS: dict[str, bytes] = {
     "openai-chat": _chat(),
     "anthropic": _anthropic(),
     "openai-responses": _responses(),
@@ -123,7 +122,7 @@ STREAMS: dict[Front, bytes] = {
 }
 
 
-def asked(front: Front, model: str, words: str) -> tuple[dict[str, Any], str]:
+def asked(front: str, model: str, words: str) -> tuple[dict[str, Any], str]:
     """A request of a client of ``front`` for a stream, and the model that its address names."""
     messages = [{"role": "user", "content": words}]
     match front:
@@ -147,7 +146,7 @@ def whole_events(body: bytes) -> list[Any]:
     return found
 
 
-def read(front: Front, kept: Kept) -> Read:
+def read(front: str, kept: Kept) -> Read:
     """What a client makes of a response."""
     return _READERS[front](kept)
 
@@ -218,7 +217,7 @@ def _read_gemini(kept: Kept) -> Read:
 
 
 _URL = "http://gateway.test/v1"
-_READERS: dict[Front, Callable[[Kept], Read]] = {
+_READERS: dict[str, Callable[[Kept], Read]] = {
     "openai-chat": _read_chat,
     "openai-responses": _read_responses,
     "anthropic": _read_anthropic,

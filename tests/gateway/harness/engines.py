@@ -16,7 +16,7 @@ from thinkback.gateway.config.schema import Alias, Config, To, Upstream
 from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant
-from thinkback.gateway.incoming import ClientGone, Front, Incoming, Notes
+from thinkback.gateway.incoming import ClientGone, Incoming, Notes
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.log.protocol import Store
 from thinkback.model.commits import Commit
@@ -163,7 +163,7 @@ def engine(
 
 def ask(
     engine: Engine,
-    front: Front,
+    front: str,
     body: Mapping[str, Any] | bytes,
     *,
     grant: Grant = GRANT,

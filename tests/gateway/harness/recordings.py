@@ -20,10 +20,10 @@ from thinkback.model.commits import Draft, Head, Message, Step
 from thinkback.model.target import Settings, Target
 from thinkback.rules import load_rulebook
 from thinkback.session import config
-from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History
 from thinkback.turn.translation.translate import plan_without_refused, translate
 from thinkback.wire.framing import Framing
+from thinkback.wire.registry import dialect
 
 BOOK = load_rulebook({})
 NOBODY = Origin("", "", "")
@@ -133,7 +133,7 @@ class Client:
         is_gemini = self._front == "gemini"
         kept = ask(
             self._engine,
-            self._front,  # type: ignore[arg-type]
+            self._front,
             said,
             model="recorded" if is_gemini else "",
             streams=exchange["streaming"] if is_gemini else None,

@@ -13,12 +13,13 @@ from thinkback.errors import SettingError, StoreError
 from thinkback.gateway.access.keys import missing, unknown
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.grant import OPEN, Grant
-from thinkback.gateway.http.behind import Health, Listed
-from thinkback.gateway.incoming import ClientGone, Front, Incoming, Sink
+from thinkback.gateway.http.behind import Health
+from thinkback.gateway.incoming import ClientGone, Incoming, Sink
 from thinkback.gateway.refusals import Refused
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import Metrics
-from thinkback.turn.dialects import front
+from thinkback.wire.front import Listed
+from thinkback.wire.registry import front
 
 KEY = "tb-stand-in"
 EVENT = b'data: {"n": 1}\n\n'
@@ -129,7 +130,7 @@ class Standin:
             await sink.write(EVENT)
         raise StoreError("/home/me/secret.db is locked") if body.get("store") else KeyError("sk-secret")
 
-    def models(self, grant: Grant, front: Front, asked: str = "") -> list[Listed]:
+    def models(self, grant: Grant, front: str, asked: str = "") -> list[Listed]:
         """Two models."""
         return [Listed("fast", "house"), Listed("deepseek/deepseek-v4-pro", "deepseek", 1_790_000_000, 1000, 100)]
 

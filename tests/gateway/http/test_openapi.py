@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.gateway.harness.running import Running, running
 from thinkback.gateway.http import routes
 from thinkback.gateway.http.openapi import DESCRIPTION
+from thinkback.wire.registry import FRONTS, front
 from thinkback_referee import Referee
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -66,10 +67,11 @@ def test_what_is_described_is_served(path: str, method: str) -> None:
 def test_what_is_served_is_described() -> None:
     """Every route has a path."""
     paths = set(DESCRIPTION["paths"])
+    addresses = [front(name).address for name in FRONTS]
     served = {
         *routes.PAGES,
-        *(f"/v1{rest}" for rest in routes.RESPOND),
-        *(f"/v1beta/models/{{model}}:{call}" for call in routes.CALLS),
+        *(f"/v1{rest}" for each in addresses for rest in each.paths),
+        *(f"/v1beta/models/{{model}}:{call}" for each in addresses for call in each.calls),
         *(f"{version}/models{rest}" for version in ("/v1", "/v1beta") for rest in ("", "/{model}")),
     }
 

@@ -11,7 +11,6 @@ from tests.drive.servers import Asked, Server, head
 from tests.gateway.harness.answers import FRONTS, MODELS, answer, request
 from tests.gateway.harness.running import Running, running
 from tests.gateway.http.test_app import PATHS as ALL_PATHS
-from thinkback.gateway.incoming import Front
 
 LONE = "a \udfff b"
 PATHS = {front: path for path, front in reversed(ALL_PATHS)}
@@ -49,7 +48,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("upstream", FRONTS)
 @pytest.mark.parametrize("front", FRONTS)
-def test_half_a_pair_passes(house: Running, front: Front, upstream: Front, stream: bool) -> None:
+def test_half_a_pair_passes(house: Running, front: str, upstream: str, stream: bool) -> None:
     """In reasoning and in text it reaches the client as it came."""
     body, model, _ = request(front, upstream, stream)
     path = PATHS[front]

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from tests.turn.translation.test_parameters import target
-from thinkback.turn.translation import forms, parameters
-from thinkback.turn.translation.forms import Form
-from thinkback.turn.translation.parameters import NAMES, Wishes
+from thinkback.turn.translation import parameters
+from thinkback.turn.translation.parameters import Wishes
+from thinkback.wire.parameters import Form
+from thinkback.wire.registry import PACKAGES
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", PACKAGES)
 @pytest.mark.parametrize("form", [Form(SCHEMA, "mine", True, "About it."), Form(SCHEMA), Form()])
 def test_a_form_is_read_as_it_is_written(dialect: str, form: Form) -> None:
     """The schema arrives everywhere; what a dialect has no place for is told, unless it goes without saying."""
@@ -84,25 +85,3 @@ def test_what_is_not_understood_is_told(dialect: str, params: dict[str, Any]) ->
     read = parameters.read(dialect, params)
 
     assert (True, True) == (read.form in (None, Form()), bool(read.rest))
-
-
-def test_a_schema_of_googles_own_kind_becomes_json_schema() -> None:
-    """Types in small letters, what may be null as a type, numbers as numbers; names of properties stay as they are."""
-    schema = {
-        "type": "OBJECT",
-        "propertyOrdering": ["type", "list"],
-        "properties": {
-            "type": {"type": "STRING", "nullable": True, "maxLength": "7"},
-            "list": {"type": "ARRAY", "items": {"anyOf": [{"type": "INTEGER"}, {"type": "NUMBER"}]}, "minItems": 1},
-            "odd": True,
-        },
-    }
-
-    assert {
-        "type": "object",
-        "properties": {
-            "type": {"type": ["string", "null"], "maxLength": 7},
-            "list": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "number"}]}, "minItems": 1},
-            "odd": True,
-        },
-    } == forms.json_schema(schema)

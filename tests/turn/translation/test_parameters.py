@@ -8,11 +8,13 @@ import pytest
 
 from thinkback.model.target import Target, lookup
 from thinkback.rules import load_rulebook
-from thinkback.turn.dialects import PACKAGES
 from thinkback.turn.translation import parameters
-from thinkback.turn.translation.choices import Choice, Word
-from thinkback.turn.translation.parameters import NAMES, Wishes
+from thinkback.turn.translation.choices import Choice
+from thinkback.turn.translation.parameters import Wishes
 from thinkback.turn.translation.paths import leaves
+from thinkback.wire.parameters import Word
+from thinkback.wire.registry import PACKAGES
+from thinkback.wire.registry import dialect as spoken_as
 
 BOOK = load_rulebook({})
 MAKERS = {
@@ -34,23 +36,23 @@ def target(dialect: str, endpoint: str = "", model: str = "") -> Target:
     return BOOK.target(endpoint or known, model or usual, base_url="https://example.invalid/v1", on="2026-11-20")
 
 
-def test_every_dialect_has_names() -> None:
-    """Nobody adds a dialect without saying what its parameters are called."""
-    assert set(PACKAGES) == set(NAMES) == set(MAKERS)
+def test_every_dialect_has_a_place_to_go() -> None:
+    """Nobody adds a dialect without trying its parameters here."""
+    assert set(PACKAGES) == set(MAKERS)
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", PACKAGES)
 def test_what_is_written_is_read(dialect: str) -> None:
     """Every name of a dialect comes back with its value."""
     values = {"stop": ["END"], "end_user": "u", "metadata": {"a": "b"}, "service_tier": "flex", "top_p": 0.5}
-    common: dict[str, Any] = {name: values.get(name, 1) for name in NAMES[dialect]}
+    common: dict[str, Any] = {name: values.get(name, 1) for name in spoken_as(dialect).parameters.names}
 
     params, lost = parameters.write(target(dialect), Wishes(common))
 
     assert (common, []) == (parameters.read(dialect, params).common, lost)
 
 
-@pytest.mark.parametrize("dialect", [name for name in NAMES if name != "ollama"])
+@pytest.mark.parametrize("dialect", [name for name in PACKAGES if name != "ollama"])
 @pytest.mark.parametrize("word", ["auto", "none", "required"])
 def test_a_choice_of_tools_is_read_as_it_is_written(dialect: str, word: Word) -> None:
     """Each dialect reads its own words; the missing word is told, but for ``auto``, which goes without saying."""
@@ -61,7 +63,7 @@ def test_a_choice_of_tools_is_read_as_it_is_written(dialect: str, word: Word) ->
     assert () == read.rest
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", PACKAGES)
 @pytest.mark.parametrize("choice", [Choice("required", ("a",)), Choice("required", ("a", "b")), Choice("auto", ("a",))])
 def test_tools_chosen_by_name_are_read_as_they_are_written(dialect: str, choice: Choice) -> None:
     """Where a dialect can name one tool, or several, it does; elsewhere that is told and the word stays."""
@@ -107,7 +109,7 @@ def test_every_way_to_choose_is_understood(dialect: str, params: dict[str, Any],
     assert (list(leaves(params)) if choice is None else []) == list(read.rest)
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", PACKAGES)
 def test_one_call_at_a_time_is_said_or_told(dialect: str) -> None:
     """Of a dialect without a word for it the wish is told; several calls are what all do unasked."""
     params, lost = parameters.write(target(dialect), Wishes({}, beside=False))
@@ -153,7 +155,7 @@ def test_a_value_out_of_range_becomes_the_nearest_one(dialect: str, name: str, v
     """A dialect that allows less gets as much as it takes, and that is told; what is no number is the provider's."""
     params, lost = parameters.write(target(dialect), Wishes({name: value}))
 
-    assert sent == lookup(params, NAMES[dialect][name][0])
+    assert sent == lookup(params, spoken_as(dialect).parameters.names[name][0])
     assert (value != sent) == bool(lost)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.turn.translation.test_parameters import target
 from thinkback.model.target import Settings
 from thinkback.turn.translation import parameters, translate
-from thinkback.turn.translation.google import camel
+from thinkback.wire.gemini.parameters import camel
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from thinkback.model.commits import Draft, Head, Message, Step, Tool
 from thinkback.model.target import Settings, Target, lookup, without
 from thinkback.turn.plan import History
 from thinkback.turn.translation import Translated, parameters, plan_without_refused, translate
-from thinkback.turn.translation.google import camel
 from thinkback.turn.translation.paths import leaves, within
-from thinkback.turn.translation.refused import HANDLED, goes_without_saying
+from thinkback.wire.gemini.parameters import camel
+from thinkback.wire.registry import dialect
 
 WEATHER = Tool("weather", "The weather.", '{"type":"object"}')
 WORDS = {
@@ -83,9 +83,10 @@ def test_no_parameter_is_lost_without_a_word(request: tuple[str, dict[str, Any]]
     front, params = request
     params = camel(params) if front == "gemini" else params
     wishes = parameters.read(front, params)
+    words = dialect(front).parameters
     for path in leaves(params):
         value = lookup(params, path)
-        needless = within(path, HANDLED.get(front, ())) or goes_without_saying(front, path, value)
+        needless = within(path, words.handled) or value in words.implied.get(path, ())
         told = path in wishes.rest
         understood = wishes != parameters.read(front, without(params, path))
         repeated = within(path, ONE_THING) or value in ON or list(params.values()).count(value) > 1

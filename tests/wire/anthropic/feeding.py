@@ -10,7 +10,9 @@ from tests.wire import rewriting
 from tests.wire.feeding import alike, fed
 from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
-from thinkback.wire.anthropic import Reader, read_request, write
+from thinkback.wire.anthropic import write
+from thinkback.wire.anthropic.read import Reader
+from thinkback.wire.anthropic.read_request import read_request
 from thinkback.wire.framing import Framing
 from thinkback.wire.result import ReadRequest, ReadResult
 

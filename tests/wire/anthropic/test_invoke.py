@@ -12,7 +12,7 @@ from tests.wire.anthropic.feeding import ORIGIN
 from tests.wire.event_stream import event, exception
 from tests.wire.feeding import each_byte
 from thinkback.model.blocks import Text
-from thinkback.wire.anthropic import Reader
+from thinkback.wire.anthropic.read import Reader
 from thinkback.wire.result import ReadResult
 
 EVENTS: list[dict[str, Any]] = [

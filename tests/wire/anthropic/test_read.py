@@ -28,8 +28,9 @@ from tests.wire.anthropic.feeding import (
 from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.model.commits import Failure, Usage
 from thinkback.model.deltas import ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.wire.anthropic import Reader, raw_response
 from thinkback.wire.anthropic.blocks import wire_object
+from thinkback.wire.anthropic.raw import raw_response
+from thinkback.wire.anthropic.read import Reader
 from thinkback.wire.result import ReadResult
 
 EMPTY: dict[str, Any] = {"type": "text", "text": ""}

@@ -12,8 +12,7 @@ from tests.wire.anthropic.feeding import adopt, merged, rewrite
 from thinkback.errors import WireError
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
-from thinkback.wire.anthropic import read_messages
-from thinkback.wire.anthropic.read_request import UNKNOWN_ORIGIN, read_tool
+from thinkback.wire.anthropic.read_request import UNKNOWN_ORIGIN, read_messages, read_tool
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 TEXT = {"type": "text", "text": "a"}

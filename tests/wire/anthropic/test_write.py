@@ -14,8 +14,10 @@ from thinkback.errors import UnsupportedContent
 from thinkback.model.blocks import Block, Carrier, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Failure, Message, Response, Tool
 from thinkback.model.plan import NOTHING
-from thinkback.wire.anthropic import options, read_failure, write
+from thinkback.wire.anthropic import write
 from thinkback.wire.anthropic.blocks import wire_object
+from thinkback.wire.anthropic.events import read_failure
+from thinkback.wire.anthropic.parameters import options
 from thinkback.wire.result import WantedOptions
 
 FOREIGN = Origin("openai-chat", "https://api.example.org/v1", "model")

@@ -10,7 +10,8 @@ import pytest
 from tests.exchanges import Exchange
 from tests.wire import recorded
 from tests.wire.bedrock.feeding import feed, reread, rewritten
-from thinkback.wire.bedrock import raw_response, read_failure
+from thinkback.wire.bedrock.events import read_failure
+from thinkback.wire.bedrock.raw import raw_response
 
 DIALECT = "bedrock"
 

@@ -11,7 +11,8 @@ from tests.wire import event_stream
 from tests.wire.bedrock.feeding import ORIGIN, STOP, body, delta, feed, read, start, stop, stream
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Failure
-from thinkback.wire.bedrock import Reader, read_failure
+from thinkback.wire.bedrock.events import read_failure
+from thinkback.wire.bedrock.read import Reader
 
 TEXT = {"text": "a"}
 REASONING = {"reasoningContent": {"reasoningText": {"text": "a"}}}

@@ -11,7 +11,7 @@ from tests.wire.bedrock.feeding import ORIGIN, reread, rewritten
 from thinkback.errors import WireError
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
-from thinkback.wire.bedrock import read_messages
+from thinkback.wire.bedrock.read_request import read_messages
 
 ASK = {"role": "user", "content": [{"text": "Weather?"}]}
 ANSWER = {

@@ -16,7 +16,8 @@ from thinkback.errors import UnsupportedContent
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool
 from thinkback.model.plan import NOTHING
-from thinkback.wire.bedrock import options, write
+from thinkback.wire.bedrock import write
+from thinkback.wire.bedrock.parameters import options
 from thinkback.wire.bedrock.write import call_id
 from thinkback.wire.result import ReadRequest, WantedOptions
 

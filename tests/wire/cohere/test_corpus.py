@@ -10,7 +10,8 @@ import pytest
 from tests.exchanges import Exchange
 from tests.wire import recorded
 from tests.wire.cohere.feeding import feed, reread, rewritten
-from thinkback.wire.cohere import raw_response, read_failure
+from thinkback.wire.cohere.events import read_failure
+from thinkback.wire.cohere.raw import raw_response
 
 DIALECT = "cohere"
 

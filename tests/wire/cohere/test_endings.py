@@ -9,7 +9,8 @@ import pytest
 from tests.wire.cohere.feeding import BEGIN, ORIGIN, body, end, event, feed, read, stream
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Failure
-from thinkback.wire.cohere import Reader, read_failure
+from thinkback.wire.cohere.events import read_failure
+from thinkback.wire.cohere.read import Reader
 
 TEXT = {"content": [{"type": "text", "text": "a"}]}
 THOUGHT = {"content": [{"type": "thinking", "thinking": "a"}]}

@@ -10,7 +10,7 @@ from tests.wire.cohere.feeding import ORIGIN, reread, rewritten
 from thinkback.errors import WireError
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
-from thinkback.wire.cohere import read_messages
+from thinkback.wire.cohere.read_request import read_messages
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 CALL = {"id": "f_1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1.50}'}}

@@ -11,7 +11,8 @@ from tests.wire.cohere.feeding import ORIGIN, assistant
 from thinkback.errors import UnsupportedContent
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Response, Tool
-from thinkback.wire.cohere import options, write
+from thinkback.wire.cohere import write
+from thinkback.wire.cohere.parameters import options
 from thinkback.wire.result import WantedOptions
 
 THOUGHT = ThinkingBlock("a", source_field="thinking")

@@ -12,7 +12,10 @@ from tests.wire.gemini.feeding import ORIGIN, body, chunk, feed, read, sse, stre
 from thinkback.model import canonical
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Failure, Outcome, Usage
-from thinkback.wire.gemini import Reader, options, raw_response, read_failure
+from thinkback.wire.gemini.parameters import options
+from thinkback.wire.gemini.raw import raw_response
+from thinkback.wire.gemini.read import Reader
+from thinkback.wire.google import read_failure
 from thinkback.wire.result import WantedOptions
 
 CALL = {"functionCall": {"name": "f", "args": {}}}

@@ -15,9 +15,9 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
 from thinkback.model.plan import NOTHING, Carry
-from thinkback.wire.gemini import read_messages, write
+from thinkback.wire.gemini import write
 from thinkback.wire.gemini.blocks import wire_object
-from thinkback.wire.gemini.read_request import UNKNOWN_ORIGIN
+from thinkback.wire.gemini.read_request import UNKNOWN_ORIGIN, read_messages
 
 HEADER = Response(UNKNOWN_ORIGIN)
 SIGNED = (Carrier("thought_signature", "c2ln"),)

@@ -11,7 +11,9 @@ from tests.wire.feeding import alike, fed
 from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
 from thinkback.wire.framing import Framing
-from thinkback.wire.gemini_interactions import Reader, read_request, write
+from thinkback.wire.gemini_interactions import write
+from thinkback.wire.gemini_interactions.read import Reader
+from thinkback.wire.gemini_interactions.read_request import read_request
 from thinkback.wire.result import ReadRequest, ReadResult
 
 ORIGIN = Origin("gemini-interactions", "https://api.example.org/v1beta", "model")

@@ -12,8 +12,8 @@ from thinkback.errors import UnsupportedContent, WireError
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
 from thinkback.model.plan import NOTHING
-from thinkback.wire.gemini_interactions import read_messages, write
-from thinkback.wire.gemini_interactions.read_request import UNKNOWN_ORIGIN
+from thinkback.wire.gemini_interactions import write
+from thinkback.wire.gemini_interactions.read_request import UNKNOWN_ORIGIN, read_messages
 
 HEADER = Response(UNKNOWN_ORIGIN)
 

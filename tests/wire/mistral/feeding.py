@@ -12,7 +12,9 @@ from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import NOTHING
 from thinkback.wire.framing import Framing
-from thinkback.wire.mistral import Reader, read_request, write
+from thinkback.wire.mistral import write
+from thinkback.wire.mistral.read import Reader
+from thinkback.wire.mistral.read_request import read_request
 from thinkback.wire.result import ReadResult
 
 ORIGIN = Origin("mistral", "https://api.example.org/v1", "model")

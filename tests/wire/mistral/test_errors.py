@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from thinkback.model.commits import Failure
-from thinkback.wire.mistral import options, read_failure
+from thinkback.wire.mistral.chunks import read_failure
+from thinkback.wire.mistral.parameters import options
 from thinkback.wire.result import WantedOptions
 
 EXTRA = {

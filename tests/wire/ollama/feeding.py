@@ -12,7 +12,9 @@ from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import NOTHING
 from thinkback.wire.framing import Framing
-from thinkback.wire.ollama import Reader, read_request, write
+from thinkback.wire.ollama import write
+from thinkback.wire.ollama.read import Reader
+from thinkback.wire.ollama.read_request import read_request
 from thinkback.wire.result import ReadResult
 
 ORIGIN = Origin("ollama", "http://localhost:11434/api", "model")

@@ -12,7 +12,10 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Failure, Usage
 from thinkback.wire.framing import Framing
-from thinkback.wire.ollama import Reader, options, raw_response, read_failure
+from thinkback.wire.ollama.lines import read_failure
+from thinkback.wire.ollama.parameters import options
+from thinkback.wire.ollama.raw import raw_response
+from thinkback.wire.ollama.read import Reader
 from thinkback.wire.result import WantedOptions
 
 

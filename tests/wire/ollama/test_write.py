@@ -14,8 +14,8 @@ from thinkback.errors import UnsupportedContent, WireError
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import NOTHING, Carry
-from thinkback.wire.ollama import read_messages, read_request, write
-from thinkback.wire.ollama.read_request import read_tool
+from thinkback.wire.ollama import write
+from thinkback.wire.ollama.read_request import read_messages, read_request, read_tool
 
 THOUGHT = ThinkingBlock("t", source_field="thinking")
 CALL = ToolCall("c1", "f", '{"a" : 1.0}')

@@ -14,8 +14,16 @@ from thinkback.errors import UnsupportedContent, WireError
 from thinkback.model.blocks import Media, Origin, ToolResult
 from thinkback.model.commits import Message, Tool, Tools
 from thinkback.model.think_tags import TAGS
-from thinkback.wire.openai_chat import options, raw_response, read_request, write
-from thinkback.wire.openai_chat.read_request import UNKNOWN_ORIGIN, assistant_drafts, read_messages, read_tool
+from thinkback.wire.openai_chat import write
+from thinkback.wire.openai_chat.parameters import options
+from thinkback.wire.openai_chat.raw import raw_response
+from thinkback.wire.openai_chat.read_request import (
+    UNKNOWN_ORIGIN,
+    assistant_drafts,
+    read_messages,
+    read_request,
+    read_tool,
+)
 from thinkback.wire.result import WantedOptions
 
 FUNCTION = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}

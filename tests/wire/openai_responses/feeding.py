@@ -11,7 +11,9 @@ from tests.wire.feeding import check, each_byte, fed
 from thinkback.model.blocks import Origin
 from thinkback.model.deltas import Delta
 from thinkback.wire.framing import Framing
-from thinkback.wire.openai_responses import Reader, read_request, write
+from thinkback.wire.openai_responses import write
+from thinkback.wire.openai_responses.read import Reader
+from thinkback.wire.openai_responses.read_request import read_request
 from thinkback.wire.result import ReadResult
 
 ORIGIN = Origin("openai-responses", "https://api.example.org/v1", "model")

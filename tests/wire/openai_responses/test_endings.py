@@ -26,7 +26,9 @@ from tests.wire.openai_responses.feeding import (
     sse,
 )
 from thinkback.model.commits import Failure, Usage
-from thinkback.wire.openai_responses import Reader, raw_response, read_failure
+from thinkback.wire.openai_responses.events import read_failure
+from thinkback.wire.openai_responses.raw import raw_response
+from thinkback.wire.openai_responses.read import Reader
 from thinkback.wire.openai_responses.report import report, transformations
 from thinkback.wire.result import Report
 

@@ -27,8 +27,10 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, carriers_of
 from thinkback.model.commits import decode_payload
 from thinkback.model.plan import NOTHING
-from thinkback.wire.openai_responses import raw_response, read_messages, write
+from thinkback.wire.openai_responses import write
 from thinkback.wire.openai_responses.events import PIECES
+from thinkback.wire.openai_responses.raw import raw_response
+from thinkback.wire.openai_responses.read_request import read_messages
 
 TEXTS = st.text(st.sampled_from('ab \n"\\é😀'), max_size=6)
 OPAQUE = st.text(st.sampled_from('aZ9+/=\\"\n '), min_size=1, max_size=8)

@@ -12,7 +12,7 @@ from tests.wire.openai_responses.feeding import call, message, raw_thought, reas
 from thinkback.errors import WireError
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
-from thinkback.wire.openai_responses import read_messages, read_request
+from thinkback.wire.openai_responses.read_request import read_messages, read_request
 
 USER = {"role": "user", "content": "u"}
 PLAIN_CALL = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}

@@ -21,7 +21,8 @@ from thinkback.errors import UnsupportedContent
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import NOTHING
-from thinkback.wire.openai_responses import options, write
+from thinkback.wire.openai_responses import write
+from thinkback.wire.openai_responses.parameters import options
 from thinkback.wire.result import WantedOptions
 
 OPAQUE = "gAAA/+=="

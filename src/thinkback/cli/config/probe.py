@@ -14,6 +14,7 @@ import click
 
 from thinkback.cli import exits, terminal
 from thinkback.cli.options import json_option
+from thinkback.wire.registry import CHAT, PACKAGES
 
 if TYPE_CHECKING:
     from thinkback.session.probe import Prepared, Result
@@ -33,7 +34,7 @@ _LONGEST_TEXT = 300
 @click.option(
     "--dialect",
     metavar="NAME",
-    default="openai-chat",
+    default=CHAT,
     show_default=True,
     help="The wire format of an ENDPOINT that is not in the catalogue.",
 )
@@ -99,8 +100,6 @@ def probe_command(endpoint: str, model: str, **given: Any) -> None:
 
 
 def _dialect(name: str) -> str:
-    from thinkback.turn.dialects import PACKAGES
-
     if name not in PACKAGES:
         raise click.UsageError(f"--dialect: there is no {name!r}; use one of: {', '.join(sorted(PACKAGES))}")
     return name

@@ -9,7 +9,7 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.options import db_option, json_option, open_line, session_option
-from thinkback.cli.places import MAKERS
+from thinkback.wire.registry import PACKAGES
 
 if TYPE_CHECKING:
     from thinkback.compile.compiled import Compiled
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("text", "json", *MAKERS)),
+    type=click.Choice(("text", "json", *PACKAGES)),
     default="text",
     help="For people, as JSON, or as the request of a dialect.",
 )
@@ -56,7 +56,7 @@ def compile_command(
             }
         )
     elif form != "text":
-        from thinkback.turn.dialects import dialect
+        from thinkback.wire.registry import dialect
 
         terminal.print_json(
             context.to_request(dialect(form).writer, field="reasoning_content" if with_reasoning else "")

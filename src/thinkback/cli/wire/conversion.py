@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from thinkback.cli.places import MAKERS, sibling, url_of
+from thinkback.cli.places import sibling, url_of
 from thinkback.errors import NotFoundError
 from thinkback.log.seal import seal
 from thinkback.model.blocks import Origin
@@ -16,9 +16,9 @@ from thinkback.model.commits import Head, Step
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import Settings, Target, merge
 from thinkback.rules import Rulebook
-from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.translation import plan_without_refused, translate
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import WantedOptions
 
 
@@ -69,7 +69,7 @@ def convert(body: Mapping[str, Any], way: Way, book: Rulebook, on: str, settings
 
 
 def _target(way: Way, book: Rulebook, on: str, named: str) -> Target:
-    endpoint = _speaking(book, way.endpoint or MAKERS[way.target], way.target)
+    endpoint = _speaking(book, way.endpoint or dialect(way.target).maker, way.target)
     model = way.model or named
     if not model:
         raise NotFoundError("it is not said which model to use", next_actions=("give --model",))

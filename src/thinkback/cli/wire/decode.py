@@ -60,9 +60,9 @@ def decode_body(dialect: str, data: bytes, status: int | None = None) -> Json:
     """What ``data`` says, as one object. Raises ``NotFoundError`` for an unknown dialect."""
     from thinkback.cli.wire import decoded
     from thinkback.model.blocks import Origin
-    from thinkback.turn import dialects
+    from thinkback.wire import registry
 
-    known = dialects.dialect(dialect)
+    known = registry.dialect(dialect)
     framing = _framing(data)
     error = _error_body(data) if framing == "json" else None
     if error is not None or (status or 0) >= 400:
@@ -71,7 +71,7 @@ def decode_body(dialect: str, data: bytes, status: int | None = None) -> Json:
     reader = known.reader(Origin(dialect, "", ""), framing, None, "")
     reader.feed(data)
     reader.close()
-    return decoded.as_json(dialect, reader.result(), data)
+    return decoded.as_json(known.trace, reader.result(), data)
 
 
 def read_file(file: str, purpose: str) -> bytes:

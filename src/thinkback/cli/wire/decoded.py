@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, carriers_of, is_shown
 from thinkback.model.commits import Failure, Usage
 from thinkback.model.slices import ENDS
+from thinkback.wire.dialect import Trace
 from thinkback.wire.result import ReadResult
 
 Json = dict[str, Any]
 
 _EMPTY_FIELD = re.compile(rb'"(?:reasoning_content|reasoning|reasoning_text)"\s*:\s*""')
-# An empty text that leaves no block.
-_EMPTY_TEXT = {"gemini": re.compile(rb'"text"\s*:\s*""')}
-# Dialects in which a call may have no id at all.
-_WITHOUT_IDS = frozenset({"gemini"})
-# Dialects that put blank texts between other things; they are no part of the order.
-_BLANKS_BETWEEN = frozenset({"bedrock", "cohere", "ollama"})
 # What stands beside the one member that names a part.
 _BESIDE = frozenset({"thought", "thoughtSignature"})
 
 
-def as_json(dialect: str, result: ReadResult, data: bytes) -> Json:
+def as_json(trace: Trace, result: ReadResult, data: bytes) -> Json:
     """``result``, read from ``data``, as one object."""
     blocks, response = result.blocks, result.response
     opaque = [carrier for block in blocks for carrier in carriers_of(block)]
@@ -34,10 +29,10 @@ def as_json(dialect: str, result: ReadResult, data: bytes) -> Json:
     # An ending that the provider gives as a word is in ``finish``; it gave no error.
     error = response.error if response.error and response.error.code != response.finish else None
     return {
-        "reasoning_text": _reasoning(dialect, thoughts, data),
-        "answer_text": _answer(dialect, result, data),
-        "tool_calls": [_call(dialect, block) for block in blocks if isinstance(block, ToolCall)],
-        "order": _order(dialect, blocks),
+        "reasoning_text": _reasoning(trace, thoughts, data),
+        "answer_text": _answer(trace, result, data),
+        "tool_calls": [_call(trace, block) for block in blocks if isinstance(block, ToolCall)],
+        "order": _order(trace, blocks),
         "signatures": [c.value for c in opaque if c.kind in ("signature", "thought_signature")],
         "encrypted": [c.value for c in opaque if c.kind in ("encrypted", "redacted")],
         "usage": _usage(result.usage),
@@ -69,13 +64,12 @@ def refusal(failure: Failure, data: bytes) -> Json:
     }
 
 
-def _reasoning(dialect: str, thoughts: Sequence[ThinkingBlock], data: bytes) -> str | None:
+def _reasoning(trace: Trace, thoughts: Sequence[ThinkingBlock], data: bytes) -> str | None:
     """All readable reasoning; what has only an opaque value bears no text.
 
     A field that came and stayed empty leaves no block: the body itself tells it from none at all.
     """
-    read = _READABLE.get(dialect, _thought)
-    readable = [read(block) for block in thoughts if is_shown(block) and _bears_text(block)]
+    readable = [trace.readable(block) for block in thoughts if is_shown(block) and _bears_text(block)]
     if readable or not _EMPTY_FIELD.search(data):
         return "".join(readable) if readable else None
     return ""
@@ -87,37 +81,21 @@ def _bears_text(block: ThinkingBlock) -> bool:
     return block.kind != "none" and bool(block.thought or block.source_field != "reasoning_details")
 
 
-def _thought(block: ThinkingBlock) -> str:
-    return block.thought
-
-
-def _parts_of_item(block: ThinkingBlock) -> str:
-    """The parts of a reasoning item without anything between them, as they are on the wire."""
-    from thinkback.wire.openai_responses.blocks import thoughts, wire_object
-    from thinkback.wire.placeholders import parted
-
-    item = canonical.decode(wire_object(block))
-    return parted("".join(thoughts(item.get("content" if block.kind == "raw" else "summary"))))[1]
-
-
-_READABLE: dict[str, Callable[[ThinkingBlock], str]] = {"openai-responses": _parts_of_item}
-
-
-def _answer(dialect: str, result: ReadResult, data: bytes) -> str | None:
+def _answer(trace: Trace, result: ReadResult, data: bytes) -> str | None:
     texts = [block.text for block in result.blocks if isinstance(block, Text)]
-    empty = _EMPTY_TEXT.get(dialect)
+    empty = trace.empty_text
     if not texts and result.response.content != "text" and not (empty and empty.search(data)):
         return None
     return "".join(texts)
 
 
-def _order(dialect: str, blocks: Sequence[Block]) -> list[str]:
+def _order(trace: Trace, blocks: Sequence[Block]) -> list[str]:
     """Kinds of the blocks, equal neighbours as one; what only its provider understands by its own name for it."""
     order: list[str] = []
     for block in blocks:
         name = _name(block)
         hidden = isinstance(block, ThinkingBlock) and block.is_hidden
-        blank = isinstance(block, Text) and not block.text.strip() and dialect in _BLANKS_BETWEEN
+        blank = isinstance(block, Text) and not block.text.strip() and trace.blank_texts
         # The end of a text that reasoning takes up to its end, because the tag is never closed.
         blank = blank or (isinstance(block, Text) and not block.text and block.source_field == ENDS)
         if not hidden and not blank and order[-1:] != [name]:
@@ -147,7 +125,7 @@ def _own_name(wire: str) -> str:
     return str(item.get("type") or next((key for key in item if key not in _BESIDE), "other"))
 
 
-def _call(dialect: str, call: ToolCall) -> Json:
+def _call(trace: Trace, call: ToolCall) -> Json:
     """A call with its arguments parsed where they are a JSON object or array."""
     arguments: Any = call.arguments
     try:
@@ -158,7 +136,7 @@ def _call(dialect: str, call: ToolCall) -> Json:
         parsed = None
     if isinstance(parsed, dict | list):
         arguments = parsed
-    id = None if not call.id and dialect in _WITHOUT_IDS else call.id
+    id = None if not call.id and trace.calls_without_id else call.id
     return {"id": id, "name": call.name, "arguments": arguments, "arguments_raw": call.arguments}
 
 

@@ -24,8 +24,8 @@ from thinkback.model.commits import Draft, Request, block_draft
 from thinkback.model.target import Target
 from thinkback.rules import Rulebook
 from thinkback.session import config
-from thinkback.turn.dialects import PACKAGES, dialect
 from thinkback.wire.framing import guess_framing
+from thinkback.wire.registry import PACKAGES, dialect
 from thinkback.wire.result import ReadOptions, ReadResult
 
 Json = dict[str, Any]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.gateway.config import naming
 from thinkback.gateway.config.schema import Alias, Config, Server, Store, Upstream
 from thinkback.gateway.headers import CREDENTIALS, HOP_BY_HOP, is_name, is_value
-from thinkback.gateway.incoming import Front
 from thinkback.rules import Rulebook
 from thinkback.rules.urls import normalise_url
 from thinkback.settings.registry import PARAMS
 from thinkback.settings.values import flatten, parse
+from thinkback.wire.registry import FRONTS
 
 REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+", re.DOTALL)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -56,8 +56,8 @@ def check(config: Config) -> Iterator[Fault]:
         yield from _upstream(f"upstreams.{quoted(name)}", upstream)
     for name, alias in config.models.items():
         yield from _alias(f"models.{quoted(name)}", name, alias, config)
-    for front in config.routing.defaults.keys() - set(get_args(Front)):
-        yield Fault(f"routing.defaults.{quoted(front)}", "", f"is no front; use one of: {', '.join(get_args(Front))}")
+    for front in config.routing.defaults.keys() - set(FRONTS):
+        yield Fault(f"routing.defaults.{quoted(front)}", "", f"is no front; use one of: {', '.join(FRONTS)}")
     yield from _settings("settings", config.settings)
 
 

@@ -13,7 +13,7 @@ from thinkback.gateway.recognition import conversation
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.model.blocks import Origin
 from thinkback.session.fresh import new_id
-from thinkback.turn.dialects import dialect, front
+from thinkback.wire.registry import dialect, front
 from thinkback.wire.result import ReadRequest
 
 

@@ -40,10 +40,10 @@ from thinkback.model.commits import Commit, Compaction, Step
 from thinkback.session.fresh import new_id
 from thinkback.turn import events, exchange
 from thinkback.turn.ask import Ask
-from thinkback.turn.dialects import front
 from thinkback.turn.machine import Turn
 from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import Plan
+from thinkback.wire.registry import front
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import counted_as, counts
 
@@ -233,7 +233,8 @@ class _Exchange:
 
     def _named(self, response: str) -> str:
         """The id by which a client may go on from a response; empty where its dialect has no such thing."""
-        return shown_as("openai-responses", response) if self._incoming.front == "openai-responses" else ""
+        name = self._incoming.front
+        return shown_as(name, response) if front(name).body.previous else ""
 
     def _under_way(self) -> exchange.Exchange | None:
         return self._turn.exchange if self._turn is not None else None

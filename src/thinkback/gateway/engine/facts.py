@@ -7,7 +7,7 @@ judge is left to it. Costs no more than a look at each key. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -15,8 +15,10 @@ from thinkback.errors import WireError
 from thinkback.gateway.engine.repeated import check_keys
 from thinkback.model import canonical
 from thinkback.model.target import lookup
-from thinkback.turn.translation import google, own_fields
+from thinkback.turn.translation import own_fields
+from thinkback.wire import registry
 from thinkback.wire.documents import is_too_deep
+from thinkback.wire.front import Body, Kind
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -42,50 +44,7 @@ class Facts(msgspec.Struct, frozen=True):
         return self.streams and not self.wants_usage
 
 
-_MESSAGES: Mapping[str, str] = {
-    "anthropic": "messages",
-    "gemini": "contents",
-    "openai-chat": "messages",
-    "openai-responses": "input",
-}
-# Where each dialect names an end user; the first that does decides. Google's own API has no name for one, Vertex has
-# labels.
-_END_USER: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("metadata.user_id",),
-    "gemini": ("labels.user_id", "labels.user"),
-    "openai-chat": ("safety_identifier", "user", "metadata.user_id"),
-    "openai-responses": ("safety_identifier", "user", "metadata.user_id"),
-}
-# What may stand in place of any input.
-_KEPT = ("previous_response_id", "conversation", "prompt")
-_Kind = Literal["text", "boolean", "object", "list"]
-_KINDS: Mapping[_Kind, tuple[type, ...]] = {"boolean": (bool,), "list": (list,), "object": (dict,), "text": (str,)}
-# Where something else could not be understood at all. No key need be there, and ``null`` is as good as none.
-_SHAPES: Mapping[str, Mapping[str, _Kind]] = {
-    "anthropic": {"metadata": "object", "stream": "boolean", "thinking": "object", "tools": "list"},
-    "gemini": {"generationConfig": "object", "labels": "object", "toolConfig": "object", "tools": "list"},
-    "openai-chat": {
-        "metadata": "object",
-        "safety_identifier": "text",
-        "stream": "boolean",
-        "stream_options": "object",
-        "tools": "list",
-        "user": "text",
-    },
-    "openai-responses": {
-        "include": "list",
-        "instructions": "text",
-        "metadata": "object",
-        "previous_response_id": "text",
-        "reasoning": "object",
-        "safety_identifier": "text",
-        "store": "boolean",
-        "stream": "boolean",
-        "text": "object",
-        "tools": "list",
-        "user": "text",
-    },
-}
+_KINDS: Mapping[Kind, tuple[type, ...]] = {"boolean": (bool,), "list": (list,), "object": (dict,), "text": (str,)}
 
 
 def read_body(data: bytes) -> dict[str, Any]:
@@ -107,46 +66,44 @@ def read_facts(front: str, body: Mapping[str, Any], *, model: str = "", streams:
 
     Raises ``WireError``, which names the key at fault in ``details["parameter"]``.
     """
-    params = {key: value for key, value in body.items() if key != _MESSAGES[front]}
-    params = google.camel(params) if front == "gemini" else params
-    for key, kind in _SHAPES[front].items():
+    shape, normal = registry.front(front).body, registry.dialect(front).parameters.normal
+    params = {key: value for key, value in body.items() if key != shape.messages}
+    params = normal(params) if normal is not None else params
+    # No key need be there, and ``null`` is as good as none.
+    for key, kind in shape.kinds.items():
         if params.get(key) is not None and not isinstance(params[key], _KINDS[kind]):
             raise _wrong(key, kind)
     named = model or params.get("model")
     if not isinstance(named, str) or not named:
         raise _wrong("model", "text", "it says which model is to answer")
-    count = _count(front, body)
+    count = _count(shape, body)
     return Facts(
         model=named,
         streams=params.get("stream") is True if streams is None else streams,
         messages=count,
-        end_user=_end_user(front, params),
-        previous_response=params.get("previous_response_id") or "" if front == "openai-responses" else "",
-        wants_usage=front != "openai-chat" or lookup(params, "stream_options.include_usage") is True,
-        # Whoever never asked for thinking reads the first block of a message as the answer.
-        takes_reasoning=front != "anthropic" or lookup(params, "thinking.type") not in (None, "disabled"),
+        end_user=_end_user(shape, params),
+        previous_response=params.get(shape.previous) or "" if shape.previous else "",
+        wants_usage=not shape.usage or lookup(params, shape.usage) is True,
+        takes_reasoning=not shape.thinking or lookup(params, shape.thinking) not in (None, "disabled"),
         own=own_fields(front, body),
     )
 
 
-def _count(front: str, body: Mapping[str, Any]) -> int:
+def _count(shape: Body, body: Mapping[str, Any]) -> int:
     """How many messages there are; none only where a request goes on from what somebody keeps."""
-    key = _MESSAGES[front]
+    key = shape.messages
     messages = body.get(key)
-    if front == "gemini" and isinstance(messages, dict):
+    if shape.one_message is not None and isinstance(messages, shape.one_message):
         return 1
-    if front == "openai-responses":
-        if isinstance(messages, str):
-            return 1
-        if messages is None and any(body.get(name) for name in _KEPT):
-            return 0
+    if messages is None and any(body.get(name) for name in shape.continues):
+        return 0
     if not isinstance(messages, list) or not messages:
         raise _wrong(key, "list", "it is the conversation so far")
     return len(messages)
 
 
-def _end_user(front: str, params: dict[str, Any]) -> str:
-    for path in _END_USER[front]:
+def _end_user(shape: Body, params: dict[str, Any]) -> str:
+    for path in shape.end_user:
         value = lookup(params, path)
         if value is not None and not isinstance(value, str):
             raise _wrong(path, "text")
@@ -155,7 +112,7 @@ def _end_user(front: str, params: dict[str, Any]) -> str:
     return ""
 
 
-def _wrong(key: str, kind: _Kind, why: str = "") -> WireError:
+def _wrong(key: str, kind: Kind, why: str = "") -> WireError:
     wanted = {"text": "a text", "boolean": "true or false", "object": "an object", "list": "a list"}[kind]
     return WireError(
         f"{key} is missing, empty, or no {kind}" if why else f"{key} is no {kind}",

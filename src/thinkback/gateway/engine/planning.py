@@ -22,9 +22,9 @@ from thinkback.gateway.upstreams.routing import Route
 from thinkback.log.erasing import END_USER
 from thinkback.model.target import Settings, Target, merge, merge_headers
 from thinkback.settings import snapshot
-from thinkback.turn.dialects import dialect, front
 from thinkback.turn.plan import Plan
 from thinkback.turn.translation import plan_without_refused, translate, without_own
+from thinkback.wire.registry import dialect, front
 from thinkback.wire.result import WantedOptions
 
 _INCLUDE = "reasoning.includeInContext"

@@ -15,12 +15,13 @@ import msgspec
 from thinkback.gateway.engine.apart import Apart
 from thinkback.gateway.incoming import Sink
 from thinkback.model.deltas import Delta
-from thinkback.turn.dialects import Front, Signing
 from thinkback.turn.plan import Plan
+from thinkback.wire.front import Front, Signing
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Problem, ResponseWriter, Shown, counted_as
 
 _STREAM = "text/event-stream"
+_DOCUMENT = "application/json"
 
 
 class Relay:
@@ -177,7 +178,7 @@ class Relay:
 
     async def document(self, status: int, body: bytes, more: Mapping[str, str] | None = None) -> None:
         """A whole response of this status."""
-        headers = {"content-type": self._front.document_type, **(more or {})}
+        headers = {"content-type": _DOCUMENT, **(more or {})}
         await self._start(status, headers)
         await self._sink.end(body)
 

@@ -5,27 +5,20 @@ Promises: opaque values leave sealed, with the origin that they are good for. Mu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from thinkback.drive.sync import now
 from thinkback.gateway.engine import client_state
 from thinkback.gateway.engine.asked import Asked
-from thinkback.gateway.incoming import Front, Notes
+from thinkback.gateway.incoming import Notes
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.model.blocks import Block
 from thinkback.turn.exchange import Exchange
 from thinkback.turn.plan import Plan
 from thinkback.turn.reading import origin_of
+from thinkback.wire.registry import front
 from thinkback.wire.writing import Shown
 
-_SHOWN_AS: Mapping[Front, str] = {
-    "openai-chat": "chatcmpl-",
-    "openai-responses": "resp_",
-    "anthropic": "msg_",
-    "gemini": "",
-}
-# Those whose streams have one block after another: what becomes known behind the last one has no place.
-_IN_A_ROW: frozenset[Front] = frozenset({"anthropic", "openai-responses"})
 _BEHIND_TEXT = "opaque values that arrive behind the text: a stream has no place for them, and nothing is recorded"
 
 
@@ -68,7 +61,7 @@ class Showing:
     def left(self, plan: Plan) -> tuple[str, ...]:
         """What of the response to ``plan`` the client may not be given, and nobody else keeps."""
         asked = self._asked
-        if asked.incoming.front not in _IN_A_ROW or asked.incoming.grant.records or self.is_native(plan):
+        if not front(asked.incoming.front).blocks_in_order or asked.incoming.grant.records or self.is_native(plan):
             return ()
         return (_BEHIND_TEXT,) if asked.facts.streams and asked.facts.takes_reasoning else ()
 
@@ -90,9 +83,9 @@ class Showing:
         return exchange
 
 
-def shown_as(front: Front, response: str) -> str:
-    """Our id of a response as a client of ``front`` reads it."""
-    return f"{_SHOWN_AS[front]}{response}"
+def shown_as(name: str, response: str) -> str:
+    """Our id of a response as a client of the dialect ``name`` reads it."""
+    return f"{front(name).id_prefix}{response}"
 
 
 def headers(notes: Notes, left: Sequence[str]) -> dict[str, str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from thinkback.gateway.incoming import Front
-from thinkback.turn.dialects import front as front_of
+from thinkback.wire.registry import front as front_of
 from thinkback.wire.writing import Problem
 
 
@@ -18,12 +17,11 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def answer_of(front: Front, problem: Problem, retry_after: float | None = None) -> Answer:
+def answer_of(front: str, problem: Problem, retry_after: float | None = None) -> Answer:
     """``problem`` as a response in the dialect ``front``."""
-    dialect = front_of(front)
-    headers = {"content-type": dialect.document_type}
+    headers = {"content-type": "application/json"}
     if retry_after is not None:
         headers["retry-after"] = str(max(1, round(retry_after + 0.499)))
     if problem.status == 401:
         headers["www-authenticate"] = "Bearer"
-    return Answer(problem.status, headers, dialect.write_error(problem))
+    return Answer(problem.status, headers, front_of(front).write_error(problem))

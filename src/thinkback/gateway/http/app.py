@@ -35,6 +35,7 @@ from thinkback.gateway.telemetry.logs import Log, Value
 from thinkback.gateway.telemetry.metrics import OPEN, STREAMS, Metrics
 from thinkback.gateway.telemetry.tracing import spans_of, traced
 from thinkback.session.fresh import new_id
+from thinkback.wire.registry import front
 from thinkback.wire.writing import Problem
 
 Message = MutableMapping[str, Any]
@@ -254,7 +255,8 @@ class App:
         """Headers of every response to this request."""
         id = asked.id.encode()
         lines = [(b"x-request-id", id), *self._origins.headers(asked.headers.get("origin", ""))]
-        return [*lines, (b"request-id", id)] if asked.route.front == "anthropic" else lines
+        named = front(asked.route.front).request_id
+        return [*lines, (named.encode(), id)] if named else lines
 
     async def _fail(self, asked: Asked, sink: ResponseSink, error: Exception, receive: Receive) -> None:
         """Tell the client of ``error``, where nothing was told yet; what is ours is logged with its place."""

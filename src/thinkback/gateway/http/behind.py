@@ -8,18 +8,8 @@ from typing import NamedTuple, Protocol
 
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.grant import Grant
-from thinkback.gateway.incoming import Front, Incoming, Sink
-
-
-class Listed(NamedTuple):
-    """A model that may be asked for. ``owner`` is where its requests go; sizes are tokens, 0 where unknown."""
-
-    id: str
-    owner: str = "thinkback"
-    created: int = 0
-    context: int = 0
-    max_output: int = 0
-    display: str = ""
+from thinkback.gateway.incoming import Incoming, Sink
+from thinkback.wire.front import Listed
 
 
 class Health(NamedTuple):
@@ -44,7 +34,7 @@ class Behind(Protocol):
         """Answer one request. An error that is raised before the sink was started is told by the server."""
         ...
 
-    def models(self, grant: Grant, front: Front, asked: str = "") -> list[Listed]:
+    def models(self, grant: Grant, front: str, asked: str = "") -> list[Listed]:
         """What may be asked for with ``grant`` at ``front``; of one that is ``asked`` for, that one or nothing."""
         ...
 

@@ -17,6 +17,7 @@ from uvicorn.server import ServerState
 from thinkback.gateway.config.schema import Server
 from thinkback.gateway.http.answers import answer_of
 from thinkback.gateway.refusals import Refused
+from thinkback.wire.registry import CHAT
 from thinkback.wire.writing import Problem
 
 LARGEST_HEAD = 64 * 1024
@@ -147,7 +148,7 @@ class Connection(HttpToolsProtocol):
 
     def _tell(self, status: int, message: str) -> None:
         """A response of the connection's own, and its end."""
-        answer = answer_of("openai-chat", Problem(status, message))
+        answer = answer_of(CHAT, Problem(status, message))
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Refused')}"]
         lines += [f"{name}: {value}" for name, value in answer.headers.items()]
         lines += [f"content-length: {len(answer.body)}", "connection: close", "", ""]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from thinkback.gateway.http.answers import Answer
-from thinkback.gateway.http.behind import Health, Listed
-from thinkback.gateway.incoming import Front
+from thinkback.gateway.http.behind import Health
 from thinkback.gateway.refusals import Refused
+from thinkback.wire import registry
+from thinkback.wire.front import Listed
 
 
 def json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
@@ -33,43 +32,17 @@ def ready(health: Health, *, draining: bool) -> Answer:
     return json({"ready": fine, "parts": parts}, 200 if fine else 503, headers)
 
 
-def models(front: Front, listed: Sequence[Listed]) -> Answer:
+def models(front: str, listed: Sequence[Listed]) -> Answer:
     """All models, as clients of the dialect expect them."""
-    if front == "anthropic":
-        rows = [_anthropic(each) for each in listed]
-        first, last = (rows[0]["id"], rows[-1]["id"]) if rows else (None, None)
-        return json({"data": rows, "has_more": False, "first_id": first, "last_id": last})
-    if front == "gemini":
-        return json({"models": [_gemini(each) for each in listed]})
-    return json({"object": "list", "data": [_openai(each) for each in listed]})
+    return json(registry.front(front).list_models(listed))
 
 
-def model(front: Front, listed: Sequence[Listed], id: str) -> Answer:
+def model(front: str, listed: Sequence[Listed], id: str) -> Answer:
     """One of them. Raises ``Refused``."""
     for each in listed:
         if each.id == id:
-            shape = {"anthropic": _anthropic, "gemini": _gemini}.get(front, _openai)
-            return json(shape(each))
+            return json(registry.front(front).show_model(each))
     raise Refused(404, "model_not_found", "there is no model of this name")
-
-
-def _openai(listed: Listed) -> dict[str, Any]:
-    return {"id": listed.id, "object": "model", "created": listed.created, "owned_by": listed.owner}
-
-
-def _anthropic(listed: Listed) -> dict[str, Any]:
-    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(listed.created))
-    return {"type": "model", "id": listed.id, "display_name": listed.display or listed.id, "created_at": made}
-
-
-def _gemini(listed: Listed) -> dict[str, Any]:
-    sizes = {"inputTokenLimit": listed.context, "outputTokenLimit": listed.max_output}
-    return {
-        "name": f"models/{listed.id}",
-        "displayName": listed.display or listed.id,
-        "supportedGenerationMethods": ["generateContent", "streamGenerateContent"],
-        **{key: size for key, size in sizes.items() if size},
-    }
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from thinkback.gateway.incoming import Front
+from thinkback.wire.registry import CHAT, FRONTS, front
 
 Page: TypeAlias = Literal["respond", "models", "model", "health", "ready", "metrics", "openapi", "root"]
 
@@ -14,15 +14,6 @@ GETS = ("GET", "HEAD")
 PREFIX = re.compile(r"/(?:v1/v1|v1beta|v1alpha|v1)(?=/)")
 CALL = re.compile(r"/models/(?P<model>.+):(?P<call>[A-Za-z]+)")
 MODEL = re.compile(r"/models/(?P<model>.+)")
-RESPOND: Mapping[str, tuple[Front, bool]] = {
-    "/chat/completions": ("openai-chat", False),
-    "/responses": ("openai-responses", False),
-    "/messages": ("anthropic", False),
-    "/messages/count_tokens": ("anthropic", True),
-}
-"""Path behind the version to the dialect, and whether tokens are counted only."""
-CALLS: Mapping[str, bool] = {"generateContent": False, "streamGenerateContent": True}
-"""Method of a Gemini model to whether it streams."""
 PAGES: Mapping[str, Page] = {
     "/": "root",
     "/healthz": "health",
@@ -36,7 +27,7 @@ class Route(NamedTuple):
     """A page, its methods, and the dialect that errors on it are told in."""
 
     page: Page
-    front: Front = "openai-chat"
+    front: str = CHAT
     methods: tuple[str, ...] = GETS
     model: str = ""
     streams: bool | None = None
@@ -50,12 +41,13 @@ def find(path: str, headers: Mapping[str, str]) -> Route | None:
         return Route(PAGES[path])
     prefix = PREFIX.match(path)
     rest = path[prefix.end() :] if prefix else path
-    if rest in RESPOND:
-        front, counts_only = RESPOND[rest]
-        return Route("respond", front, ("POST",), counts_only=counts_only)
     call = CALL.fullmatch(rest)
-    if call and call["call"] in CALLS:
-        return Route("respond", "gemini", ("POST",), call["model"], CALLS[call["call"]])
+    for name in FRONTS:
+        address = front(name).address
+        if rest in address.paths:
+            return Route("respond", name, ("POST",), counts_only=address.paths[rest])
+        if call and call["call"] in address.calls:
+            return Route("respond", name, ("POST",), call["model"], address.calls[call["call"]])
     named = front_of(path, headers)
     if rest == "/models":
         return Route("models", named)
@@ -63,10 +55,7 @@ def find(path: str, headers: Mapping[str, str]) -> Route | None:
     return Route("model", named, model=model["model"]) if model else None
 
 
-def front_of(path: str, headers: Mapping[str, str]) -> Front:
-    """The dialect of a client that asks for ``path``, OpenAI's where nothing speaks for another."""
-    if path.startswith(("/v1beta", "/v1alpha")) or "x-goog-api-key" in headers:
-        return "gemini"
-    if "anthropic-version" in headers or "/messages" in path:
-        return "anthropic"
-    return "openai-responses" if path.endswith("/responses") else "openai-chat"
+def front_of(path: str, headers: Mapping[str, str]) -> str:
+    """The dialect of a client that asks for ``path``: the last front that claims it; the first claims every path."""
+    claims = ((name, front(name).address) for name in reversed(FRONTS))
+    return next(name for name, address in claims if address.header in headers or address.marks.search(path))

@@ -21,8 +21,8 @@ from thinkback.gateway.config.schema import Config
 from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant, Limits
-from thinkback.gateway.http.behind import Health, Listed
-from thinkback.gateway.incoming import Front, Incoming, Sink
+from thinkback.gateway.http.behind import Health
+from thinkback.gateway.incoming import Incoming, Sink
 from thinkback.gateway.running.places import spool_place, state_place
 from thinkback.gateway.running.sweeping import sweep
 from thinkback.gateway.secrets.sealing import Sealer
@@ -37,6 +37,7 @@ from thinkback.rules import load_rulebook
 from thinkback.session.config import user_rule_files
 from thinkback.stores.office import open_office
 from thinkback.stores.office.protocol import Office
+from thinkback.wire.front import Listed
 
 _THREADS = 4
 # While the office cannot be asked, keys are taken as they were for so many seconds, where that is allowed.
@@ -119,7 +120,7 @@ class Wired:
             said = (notes.input_tokens, notes.output_tokens, notes.reasoning_tokens)
             self._spending.add(incoming.grant, use_of(said, notes.guessed))
 
-    def models(self, grant: Grant, front: Front, asked: str = "") -> list[Listed]:
+    def models(self, grant: Grant, front: str, asked: str = "") -> list[Listed]:
         """What may be asked for with ``grant`` at ``front``; of one that is ``asked`` for, that one or nothing."""
         router = self._engine.router
         if asked:

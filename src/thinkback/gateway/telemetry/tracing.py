@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from thinkback.gateway.config.schema import Telemetry
 from thinkback.gateway.incoming import Incoming, Notes
+from thinkback.wire.registry import front
 
 if TYPE_CHECKING:
     from thinkback.observe.spans import Spans
@@ -37,7 +38,7 @@ def traced(spans: Spans, incoming: Incoming, response: Response) -> Iterator[Non
     """A span around the answer to ``incoming``. What was said is on it only for keys that record everything."""
     from thinkback.observe import spans as names
 
-    operation = "generate_content" if incoming.front == "gemini" else "chat"
+    operation = front(incoming.front).operation
     with spans.request(operation, incoming.headers) as span:
         failure = ""
         try:

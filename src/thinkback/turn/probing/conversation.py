@@ -16,11 +16,11 @@ from thinkback.model.rule import Rule
 from thinkback.model.target import Settings, Target, merge
 from thinkback.turn import failures
 from thinkback.turn.controls import nested
-from thinkback.turn.dialects import dialect
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.probing.findings import WRITTEN, Findings
+from thinkback.turn.probing.findings import Findings
 from thinkback.turn.reading import open_reader
 from thinkback.turn.retry import is_retryable
+from thinkback.wire.registry import CHAT, dialect
 from thinkback.wire.result import ReadResult, WantedOptions
 
 PROMPT = "What is the weather in Oslo right now? Think about it, call get_weather once, then answer in one sentence."
@@ -31,21 +31,9 @@ SCHEMA = '{"type":"object","properties":{"city":{"type":"string"}},"required":["
 TOOL = Tool("get_weather", "The weather in a city.", SCHEMA)
 ROUGHLY = len(f"{PROMPT}{RESULT}{NEXT}{PLAIN}{SCHEMA}") // 2
 """Tokens of input that no request exceeds, reasoning that goes back aside."""
-LIMITS: dict[str, tuple[str, ...]] = {
-    "anthropic": ("max_tokens",),
-    "bedrock": ("inferenceConfig.maxTokens",),
-    "cohere": ("max_tokens",),
-    "gemini": ("generationConfig.maxOutputTokens",),
-    "gemini-interactions": ("generation_config.max_output_tokens",),
-    "mistral": ("max_tokens",),
-    "ollama": ("options.num_predict",),
-    "openai-chat": ("max_tokens", "max_completion_tokens"),
-    "openai-responses": ("max_output_tokens",),
-}
-"""Where each dialect has the limit of the output; of several names the next where the first is refused."""
 # What another model said, which came with nothing that a host could know.
 STRANGER = ReadResult(
-    Response(Origin(WRITTEN, "https://stranger.invalid", "stranger")),
+    Response(Origin(CHAT, "https://stranger.invalid", "stranger")),
     (ToolCall("call_5f3a9c1e7b2d4068a1c3", TOOL.name, '{"city":"Oslo"}'),),
     None,
 )
@@ -68,6 +56,11 @@ class Asked(NamedTuple):
     target: Target
     tools: tuple[Tool, ...]
     params: dict[str, Any]
+
+
+def limits(name: str) -> tuple[str, ...]:
+    """Where the dialect ``name`` has the limit of the output; of several paths the next where the first is refused."""
+    return dialect(name).parameters.names["max_tokens"]
 
 
 def limited(path: str, limit: int, params: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from thinkback.model.commits import Draft, Message, TurnEnded
 from thinkback.model.target import Target
 from thinkback.turn.plan import Plan
 from thinkback.turn.probing.conversation import (
-    LIMITS,
     NEXT,
     PLAIN,
     PROMPT,
@@ -29,6 +28,7 @@ from thinkback.turn.probing.conversation import (
     counted,
     drafts_of,
     limited,
+    limits,
     plan_of,
     read,
     results_of,
@@ -110,7 +110,7 @@ PLAIN_WITHOUT = Experiment("plain.without", "the next question after it, without
 
 def most(dialect: str) -> int:
     """How many requests a probe sends at most, repeated ones aside."""
-    return len(LIMITS[dialect]) + 1 + len(OPEN) + 1 + _ROUNDS + len(LATER) + 2
+    return len(limits(dialect)) + 1 + len(OPEN) + 1 + _ROUNDS + len(LATER) + 2
 
 
 def probe(target: Target, params: dict[str, Any], limit: int) -> Generator[Ask, Answer, Findings]:
@@ -152,7 +152,7 @@ class _Probe:
     def _open(self) -> Generator[Ask, Answer, ReadResult]:
         """The first answer. The limit goes under its next name where the host does not know the first; then no tool."""
         target = self._target
-        names = LIMITS[target.endpoint.dialect]
+        names = limits(target.endpoint.dialect)
         prompt, result = PROMPT, None
         for path in (target.rule.limit_param or names[0], *names[1:]):
             self._asked = Asked(target, (TOOL,), limited(path, self._limit, self._own))

@@ -9,9 +9,8 @@ import msgspec
 from thinkback.model.blocks import Block, ThinkingBlock, ToolCall
 from thinkback.model.rule import Form
 from thinkback.turn.probing.edits import opaque_of
+from thinkback.wire.registry import dialect
 
-WRITTEN = "openai-chat"
-"""The dialect that leaves the form of reasoning to its hosts; in every other it goes back as the block it was."""
 _DETAILS, _CONTENT = "reasoning_details", "content"
 
 
@@ -48,9 +47,9 @@ class Findings(msgspec.Struct, frozen=True):
         return None if found is None else found.accepted
 
 
-def findings_of(blocks: Sequence[Block], dialect: str) -> Findings:
+def findings_of(blocks: Sequence[Block], spoken: str) -> Findings:
     """What the first answer shows: how reasoning comes."""
-    form, field = form_of(blocks, dialect)
+    form, field = form_of(blocks, spoken)
     signed = [block for block in blocks if opaque_of((block,))]
     kinds = {block.source_field for block in signed if isinstance(block, ThinkingBlock)}
     return Findings(
@@ -68,7 +67,7 @@ def form_of(blocks: Sequence[Block], spoken: str) -> tuple[Form, str]:
     """The form in which reasoning came, and the field where that has a name."""
     thoughts = [block for block in blocks if isinstance(block, ThinkingBlock) and not block.marker]
     elsewhere = any(opaque_of((block,)) for block in blocks if not isinstance(block, ThinkingBlock))
-    if spoken != WRITTEN or elsewhere:
+    if not dialect(spoken).reasoning_by_host or elsewhere:
         return ("native" if thoughts or elsewhere else "none"), ""
     fields = [block.source_field for block in thoughts]
     named = [field for field in fields if field not in (_DETAILS, _CONTENT)]

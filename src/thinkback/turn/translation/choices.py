@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from thinkback.model.target import lookup, merge
-from thinkback.turn.translation.paths import Params, nested
-
-Word: TypeAlias = Literal["auto", "none", "required"]
+from thinkback.turn.translation.paths import nested
+from thinkback.wire.dialect import Dialect
+from thinkback.wire.parameters import Params, ToolChoice, Word
 
 
 class Choice(NamedTuple):
@@ -18,55 +18,6 @@ class Choice(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-class _Said(NamedTuple):
-    """How a dialect says it: where, the words, one tool by name, several of them."""
-
-    path: str
-    words: Mapping[Word, Any]
-    one: Callable[[str], Any] | None = None
-    several: Callable[[Word, Sequence[str]], Any] | None = None
-
-
-def _function(name: str) -> Any:
-    return {"type": "function", "function": {"name": name}}
-
-
-def _allowed(word: Word, names: Sequence[str]) -> Any:
-    return {"type": "allowed_tools", "mode": word, "tools": [{"type": "function", "name": name} for name in names]}
-
-
-_PLAIN: Mapping[Word, Any] = {"auto": "auto", "none": "none", "required": "required"}
-_SAID: Mapping[str, _Said] = {
-    "anthropic": _Said(
-        "tool_choice",
-        {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},
-        lambda name: {"type": "tool", "name": name},
-    ),
-    "bedrock": _Said(
-        "toolConfig.toolChoice", {"auto": {"auto": {}}, "required": {"any": {}}}, lambda name: {"tool": {"name": name}}
-    ),
-    "cohere": _Said("tool_choice", {"none": "NONE", "required": "REQUIRED"}),
-    "gemini": _Said(
-        "toolConfig.functionCallingConfig",
-        {"auto": {"mode": "AUTO"}, "none": {"mode": "NONE"}, "required": {"mode": "ANY"}},
-        lambda name: {"mode": "ANY", "allowedFunctionNames": [name]},
-        lambda word, names: {
-            "mode": "ANY" if word == "required" else "VALIDATED",
-            "allowedFunctionNames": list(names),
-        },
-    ),
-    "gemini-interactions": _Said(
-        "generation_config.tool_choice",
-        {"auto": "auto", "none": "none", "required": "any"},
-        lambda name: {"allowed_tools": {"mode": "any", "tools": [name]}},
-        lambda word, names: {
-            "allowed_tools": {"mode": "any" if word == "required" else "validated", "tools": list(names)}
-        },
-    ),
-    "mistral": _Said("tool_choice", {**_PLAIN, "required": "any"}, _function),
-    "openai-chat": _Said("tool_choice", _PLAIN, _function),
-    "openai-responses": _Said("tool_choice", _PLAIN, lambda name: {"type": "function", "name": name}, _allowed),
-}
 _WORDS: Mapping[str, Word] = {
     "any": "required",
     "auto": "auto",
@@ -80,21 +31,16 @@ _KNOWN = frozenset({"allowedFunctionNames", "allowed_tools", "any", "auto", "fun
     "tools",
     "type",
 }
-# Where calls beside each other are allowed or forbidden; with Anthropic a part of the choice, and the other way round.
-_BESIDE = "parallel_tool_calls"
-_ALONE = "tool_choice.disable_parallel_tool_use"
-_HAVE_BESIDE = frozenset({"mistral", "openai-chat", "openai-responses"})
 
 
-def read(dialect: str, params: Params, seen: set[str]) -> Choice | None:
+def read(words: ToolChoice | None, params: Params, seen: set[str]) -> Choice | None:
     """The choice in native ``params``; what is understood of it is noted in ``seen``."""
-    said = _SAID.get(dialect)
-    value = lookup(params, said.path) if said else None
-    if said is None or value is None:
+    value = lookup(params, words.path) if words is not None else None
+    if words is None or value is None:
         return None
     if isinstance(value, str):
         word = _WORDS.get(value.lower())
-        seen.update({said.path} if word else ())
+        seen.update({words.path} if word else ())
         return Choice(word) if word else None
     if not isinstance(value, dict):
         return None
@@ -102,7 +48,7 @@ def read(dialect: str, params: Params, seen: set[str]) -> Choice | None:
     word = _word(value) or ("required" if names else None)
     if word is None:
         return None
-    seen.update(f"{said.path}.{key}" for key in value if key in _KNOWN)
+    seen.update(f"{words.path}.{key}" for key in value if key in _KNOWN)
     return Choice(word, names)
 
 
@@ -125,44 +71,45 @@ def _names(value: dict[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def write(dialect: str, choice: Choice | None, lost: list[str]) -> Params:
-    """Native parameters for ``choice``; what there is no word for is told in ``lost``. ``auto`` goes without saying."""
+def write(dialect: Dialect, choice: Choice | None, lost: list[str]) -> Params:
+    """Native parameters for ``choice``; ``lost`` gets a sentence where there is no word. ``auto`` is the default."""
     if choice is None or choice == Choice("auto"):
         return {}
     word, names = choice
-    said = _SAID.get(dialect)
-    if said is not None and said.one is not None and word == "required" and len(names) == 1:
-        return nested(said.path, said.one(names[0]))
-    if said is not None and said.several is not None and names and word != "none":
-        return nested(said.path, said.several(word, names))
+    words = dialect.parameters.choice
+    if words is not None and words.one is not None and word == "required" and len(names) == 1:
+        return nested(words.path, words.one(names[0]))
+    if words is not None and words.several is not None and names and word != "none":
+        return nested(words.path, words.several(word, names))
     if names and word != "none":
-        lost.append(f"tool_choice {', '.join(names)}: {dialect} has no word for it")
-    value = said.words.get(word) if said is not None else None
-    if said is None or value is None:
+        lost.append(f"tool_choice {', '.join(names)}: {dialect.name} has no word for it")
+    value = words.words.get(word) if words is not None else None
+    if words is None or value is None:
         if word != "auto" and not names:
-            lost.append(f"tool_choice {word}: {dialect} has no word for it")
+            lost.append(f"tool_choice {word}: {dialect.name} has no word for it")
         return {}
-    return nested(said.path, value)
+    return nested(words.path, value)
 
 
-def read_beside(dialect: str, params: Params, seen: set[str]) -> bool | None:
+def read_beside(words: ToolChoice | None, params: Params, seen: set[str]) -> bool | None:
     """Whether calls may stand beside each other; ``None`` where nothing is said."""
-    path = _ALONE if dialect == "anthropic" else _BESIDE if dialect in _HAVE_BESIDE else ""
+    path = words.parallel or words.single if words is not None else ""
     value = lookup(params, path) if path else None
-    if not isinstance(value, bool):
+    if words is None or not isinstance(value, bool):
         return None
     seen.add(path)
-    return value != (dialect == "anthropic")
+    return value if words.parallel else not value
 
 
-def write_beside(dialect: str, beside: bool | None, params: Params, lost: list[str]) -> Params:
+def write_beside(dialect: Dialect, beside: bool | None, params: Params, lost: list[str]) -> Params:
     """``params`` with the word for one call at a time; several are what every model makes unless told otherwise."""
+    words = dialect.parameters.choice
     if beside is not False:
         return params
-    if dialect in _HAVE_BESIDE:
-        return merge(params, {_BESIDE: False})
-    if dialect != "anthropic":
-        lost.append(f"{_BESIDE} false: {dialect} has no word for it")
-    elif lookup(params, "tool_choice.type") != "none":
-        return merge(merge({"tool_choice": {"type": "auto"}}, params), nested(_ALONE, True))
+    if words is not None and words.parallel:
+        return merge(params, nested(words.parallel, False))
+    if words is None or not words.single:
+        lost.append(f"parallel_tool_calls false: {dialect.name} has no word for it")
+    elif lookup(params, words.path) != words.words["none"]:
+        return merge(merge(nested(words.path, words.words["auto"]), params), nested(words.single, True))
     return params

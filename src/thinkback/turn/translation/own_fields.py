@@ -11,21 +11,13 @@ from typing import Any
 
 from thinkback.model import canonical
 from thinkback.model.rule import Endpoint
+from thinkback.wire.registry import dialect
 from thinkback.wire.sources import items, joined, members
-
-# A name behind a dot is a member of each object in a list.
-_OWN: Mapping[str, tuple[str, ...]] = {
-    # Claude Code; a refusal on Vertex: anthropics/claude-code#82539.
-    "anthropic": ("diagnostics",),
-    # Codex, which itself sends the last one only to a provider that is called OpenAI (codex-rs/core/src/client.rs);
-    # refusals: openai/codex#30161 (Azure), #46398, diegosouzapw/OmniRoute#4727 (Mistral).
-    "openai-responses": ("access_programs", "client_metadata", "input.internal_chat_message_metadata_passthrough"),
-}
 
 
 def own_fields(front: str, body: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of such fields in the ``body`` of a request of dialect ``front``."""
-    return tuple(path for path in _OWN.get(front, ()) if _says(body, path))
+    return tuple(path for path in dialect(front).parameters.own if _says(body, path))
 
 
 def _says(body: Mapping[str, Any], path: str) -> bool:
@@ -38,7 +30,7 @@ def _says(body: Mapping[str, Any], path: str) -> bool:
 
 def without_own(front: str, endpoint: Endpoint, body: bytes) -> bytes:
     """The JSON object ``body``, a request of dialect ``front``, without such fields as ``endpoint`` may not know."""
-    for path in _OWN.get(front, ()):
+    for path in dialect(front).parameters.own:
         key, _, name = path.rpartition(".")
         if path not in endpoint.takes and b'"%b"' % name.encode() in body:
             body = canonical.raw(_without(members(body), key, name))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from thinkback.model.target import lookup
-
-Params: TypeAlias = dict[str, Any]
+from thinkback.wire.parameters import Params
 
 
 def first(params: Params, paths: Iterable[str]) -> tuple[str, Any] | None:

@@ -2,80 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from thinkback.model.target import Settings, Target
-from thinkback.turn.translation.paths import Params, first
+from thinkback.turn.translation.paths import first
+from thinkback.wire.parameters import Params, Reasoning
 
-_EFFORT: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("output_config.effort",),
-    "bedrock": (
-        "additionalModelRequestFields.output_config.effort",
-        "additionalModelRequestFields.reasoning_effort",
-        "additionalModelRequestFields.reasoning_config",
-        "outputConfig.effort",
-    ),
-    "gemini": ("generationConfig.thinkingConfig.thinkingLevel",),
-    "gemini-interactions": ("generation_config.thinking_level",),
-    "mistral": ("reasoning_effort",),
-    "ollama": ("think",),
-    "openai-chat": (
-        "reasoning_effort",
-        "reasoning.effort",
-        "extra_body.google.thinking_config.thinking_level",
-        "chat_template_kwargs.reasoning_effort",
-    ),
-    "openai-responses": ("reasoning.effort",),
-}
-_BUDGET: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("thinking.budget_tokens",),
-    "bedrock": ("additionalModelRequestFields.thinking.budget_tokens",),
-    "cohere": ("thinking.token_budget",),
-    "gemini": ("generationConfig.thinkingConfig.thinkingBudget",),
-    "openai-chat": (
-        "reasoning.max_tokens",
-        "thinking_budget",
-        "thinking.budget_tokens",
-        "thinking_token_budget",
-        "extra_body.google.thinking_config.thinking_budget",
-    ),
-    "openai-responses": ("reasoning.max_tokens",),
-}
-_SWITCH: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("thinking.type",),
-    "bedrock": ("additionalModelRequestFields.thinking.type",),
-    "cohere": ("thinking.type",),
-    "ollama": ("think",),
-    "openai-chat": (
-        "thinking.type",
-        "enable_thinking",
-        "reasoning.enabled",
-        "chat_template_kwargs.enable_thinking",
-        "chat_template_kwargs.thinking",
-    ),
-    "openai-responses": ("reasoning.enabled",),
-}
-# Whether the client is to see it, and the values that say so or deny it.
-_SHOWN: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("thinking.display",),
-    "bedrock": ("additionalModelRequestFields.thinking.display",),
-    "gemini": ("generationConfig.thinkingConfig.includeThoughts",),
-    "gemini-interactions": ("generation_config.thinking_summaries",),
-    "openai-chat": (
-        "include_reasoning",
-        "reasoning.exclude",
-        "reasoning.summary",
-        "extra_body.google.thinking_config.include_thoughts",
-    ),
-    "openai-responses": ("reasoning.summary", "reasoning.generate_summary", "reasoning.exclude"),
-}
+# Values that say whether the client is to see reasoning.
 _YES, _NO = ("summarized", "auto", "concise", "detailed", True), ("omitted", "none", False)
-# Where a client that does not ask gets none to see: its program may take the first text for the answer.
-_HIDDEN_UNASKED = frozenset({"gemini"})
-_VERBOSITY: Mapping[str, str] = {"openai-chat": "verbosity", "openai-responses": "text.verbosity"}
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _ON, _OFF = ("enabled", "adaptive", "auto", True), ("disabled", False)
 _FIELDS = {
@@ -87,37 +23,36 @@ _FIELDS = {
 }
 
 
-def read(dialect: str, params: Params, seen: set[str]) -> Settings:
+def read(places: Reasoning, params: Params, seen: set[str]) -> Settings:
     """Reasoning in native ``params`` as neutral settings, ``explicit`` where something is said; noted in ``seen``."""
     said: dict[str, Any] = {}
-    found = first(params, _EFFORT.get(dialect, ()))
+    found = first(params, places.effort)
     if found is not None and str(found[1]).lower() in _EFFORTS:
         said["reasoning.effort"] = str(found[1]).lower()
         seen.add(found[0])
-    found = first(params, _BUDGET.get(dialect, ()))
+    found = first(params, places.budget)
     if found is not None and isinstance(found[1], int) and not isinstance(found[1], bool):
         seen.add(found[0])
         if found[1] > 0:
             said["reasoning.maxTokens"] = found[1]
         else:  # a negative one leaves it to the model
             said["reasoning.enabled"] = found[1] < 0
-    found = first(params, _SWITCH.get(dialect, ()))
+    found = first(params, places.switch)
     if found is not None and (_is(found[1], _ON) or _is(found[1], _OFF)):
         seen.add(found[0])
         is_on = said.get("reasoning.enabled", True) and _is(found[1], _ON)
         if not is_on or not said:
             said["reasoning.enabled"] = is_on
-    _read_shown(dialect, params, said, seen)
+    _read_shown(places, params, said, seen)
     return Settings(explicit=frozenset(said), **{_FIELDS[key]: value for key, value in said.items()})
 
 
-def _read_shown(dialect: str, params: Params, said: dict[str, Any], seen: set[str]) -> None:
-    found = first(params, _SHOWN.get(dialect, ()))
+def _read_shown(places: Reasoning, params: Params, said: dict[str, Any], seen: set[str]) -> None:
+    found = first(params, places.shown)
     if found is not None and (_is(found[1], _YES) or _is(found[1], _NO)):
         seen.add(found[0])
         said["reasoning.includeInResponse"] = _is(found[1], _YES) != found[0].endswith("exclude")
-    path = _VERBOSITY.get(dialect)
-    found = first(params, (path,) if path else ())
+    found = first(params, (places.verbosity,) if places.verbosity else ())
     if found is not None and found[1] in ("low", "medium", "high"):
         seen.add(found[0])
         said["text.verbosity"] = found[1]
@@ -128,9 +63,9 @@ def _is(value: Any, words: tuple[Any, ...]) -> bool:
     return any(value is word or (isinstance(word, str) and value == word) for word in words)
 
 
-def hidden_unasked(dialect: str, settings: Settings) -> Settings:
-    """``settings`` under what a client of ``dialect`` expects that asks for nothing, unless somebody said otherwise."""
-    if dialect not in _HIDDEN_UNASKED or "reasoning.includeInResponse" in settings.explicit:
+def hidden_by_default(places: Reasoning, settings: Settings) -> Settings:
+    """``settings`` under what a client expects that requests nothing, unless somebody said otherwise."""
+    if not places.hidden_by_default or "reasoning.includeInResponse" in settings.explicit:
         return settings
     return msgspec.structs.replace(settings, include_in_response=False)
 

@@ -14,9 +14,10 @@ from thinkback.errors import SettingError
 from thinkback.model.commits import Tool
 from thinkback.model.target import Settings, Target, lookup, merge, without
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.translation import google, parameters, reasoning
-from thinkback.turn.translation.paths import Params, first, leaves, within
-from thinkback.turn.translation.refused import refuse
+from thinkback.turn.translation import parameters, reasoning
+from thinkback.turn.translation.paths import first, leaves, within
+from thinkback.wire.parameters import Params
+from thinkback.wire.registry import dialect
 
 # A part of these says nothing without the others.
 _CHOICES = ("tool_choice", "toolConfig.toolChoice", "toolConfig.functionCallingConfig")
@@ -47,12 +48,13 @@ def translate(
     if front == spoken:
         return Translated(params, settings, ())
     params = merge(params, dict(amid))
-    params = google.camel(params) if front == "gemini" else params
-    refuse(front, spoken, params)
+    words = dialect(front).parameters
+    params = words.normal(params) if words.normal is not None else params
+    parameters.refuse(front, spoken, params)
     wishes = parameters.read(front, params)
     native, left = parameters.write(target, wishes)
     left += [f"{path}: {spoken} has no name for it" for path in wishes.rest]
-    settings = reasoning.hidden_unasked(front, settings)
+    settings = reasoning.hidden_by_default(words.reasoning, settings)
     return Translated(native, reasoning.wanted(settings, wishes.settings, target, left), tuple(left))
 
 
@@ -87,5 +89,5 @@ def plan_without_refused(
             said = {key: params[key] for key in params if within(whole, (key,))}
             params = without(params, whole)
             if whole in _THINKING:
-                wished = reasoning.read(target.endpoint.dialect, said, set())
+                wished = reasoning.read(dialect(target.endpoint.dialect).parameters.reasoning, said, set())
                 settings = reasoning.wanted(settings, wished, target, left)

@@ -4,10 +4,35 @@ from __future__ import annotations
 
 from thinkback.wire.anthropic import write
 from thinkback.wire.anthropic.events import read_failure
-from thinkback.wire.anthropic.options import options
+from thinkback.wire.anthropic.parameters import PARAMETERS, options
 from thinkback.wire.anthropic.raw import raw_response
 from thinkback.wire.anthropic.read import Reader
 from thinkback.wire.anthropic.read_request import read_messages, read_request
 from thinkback.wire.anthropic.report import report
+from thinkback.wire.dialect import PLAIN_TRACE, Dialect
+from thinkback.wire.front import Front
 
-__all__ = ["Reader", "options", "raw_response", "read_failure", "read_messages", "read_request", "report", "write"]
+
+def _front() -> Front:
+    """Only a gateway needs it, so that it is imported when it is asked for."""
+    from thinkback.wire.anthropic.front import FRONT
+
+    return FRONT
+
+
+DIALECT = Dialect(
+    name="anthropic",
+    maker="anthropic",
+    reasoning_by_host=False,
+    reader=Reader,
+    writer=write,
+    failure=read_failure,
+    options=options,
+    read_request=read_request,
+    read_messages=read_messages,
+    raw_response=raw_response,
+    report=report,
+    parameters=PARAMETERS,
+    trace=PLAIN_TRACE,
+    front=_front,
+)

@@ -6,7 +6,7 @@ from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, ToolRes
 from thinkback.wire.arguments import as_object
 from thinkback.wire.sources import joined, string
 
-DIALECT = "anthropic"
+NAME = "anthropic"
 
 
 def wire_object(block: Block) -> str:

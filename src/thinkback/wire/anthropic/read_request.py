@@ -15,12 +15,12 @@ from thinkback.model.blocks import Block, Media, Origin, Text, ToolCall, ToolRes
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
 from thinkback.wire import histories
 from thinkback.wire.anthropic import media, write
-from thinkback.wire.anthropic.blocks import DIALECT, wire_object
+from thinkback.wire.anthropic.blocks import NAME, wire_object
 from thinkback.wire.anthropic.parts import Part
 from thinkback.wire.result import ReadRequest
 from thinkback.wire.values import source_of
 
-UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+UNKNOWN_ORIGIN = Origin(NAME, "", "")
 _READ = frozenset({"messages", "model", "system", "tools"})
 _THINKING = ("thinking", "redacted_thinking")
 
@@ -144,13 +144,13 @@ def _message(message: Mapping[str, Any], content: str | list[Mapping[str, Any]])
     # A system message without its wire is one of those on top.
     if content and set(message) == {"role", "content"} and message["role"] == "user":
         return plain
-    return Message(plain.text, plain.parts, canonical.source({**message, "content": content}), DIALECT)
+    return Message(plain.text, plain.parts, canonical.source({**message, "content": content}), NAME)
 
 
 def _of_parts(content: Sequence[Mapping[str, Any]]) -> Message:
     parts = tuple(map(_part, content))
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    return Message(text, parts, dialect=DIALECT if any(part.wire for part in parts) else "")
+    return Message(text, parts, dialect=NAME if any(part.wire for part in parts) else "")
 
 
 def _part(part: Mapping[str, Any]) -> Text | Media | Unknown:
@@ -165,7 +165,7 @@ def _result(part: Mapping[str, Any], names: dict[str, str]) -> ToolResult:
     result = ToolResult(id, _text(content), name=names.get(id, ""), is_error=part.get("is_error") is True)
     if canonical.decode(wire_object(result)) == part:
         return result
-    return ToolResult(id, result.content, result.name, result.is_error, wire=canonical.source(part), dialect=DIALECT)
+    return ToolResult(id, result.content, result.name, result.is_error, wire=canonical.source(part), dialect=NAME)
 
 
 def _text(content: Any) -> str:
@@ -183,11 +183,11 @@ def read_tool(tool: Any) -> Tool:
     """A tool definition; one that the provider runs has nothing but what stands on the wire, and its name."""
     wire = canonical.source(tool)
     if not isinstance(tool, Mapping):
-        return Tool("", wire=wire, dialect=DIALECT)
+        return Tool("", wire=wire, dialect=NAME)
     name, schema = str(tool.get("name") or tool.get("type") or ""), tool.get("input_schema")
     if not isinstance(schema, Mapping):
-        return Tool(name, wire=wire, dialect=DIALECT)
+        return Tool(name, wire=wire, dialect=NAME)
     plain = Tool(name, str(tool.get("description") or ""), canonical.source(schema))
     if canonical.decode(write.tool(plain)) == tool:
         return plain
-    return Tool(name, plain.description, plain.parameters, wire, DIALECT)
+    return Tool(name, plain.description, plain.parameters, wire, NAME)

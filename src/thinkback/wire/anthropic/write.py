@@ -16,7 +16,7 @@ from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
 from thinkback.wire import bodies
 from thinkback.wire.anthropic import media
-from thinkback.wire.anthropic.blocks import DIALECT, wire_object
+from thinkback.wire.anthropic.blocks import NAME, wire_object
 from thinkback.wire.call_ids import fitting
 from thinkback.wire.sources import joined, members, string
 
@@ -66,7 +66,7 @@ def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> tupl
     An empty text is refused, white space alone is accepted only as the model's own. The content of an adopted message
     that was a plain string is one again.
     """
-    is_own = response.origin.dialect == DIALECT
+    is_own = response.origin.dialect == NAME
     kept = [block for block in blocks if not isinstance(block, Text) or _says(block, is_own)]
     if not kept:
         return ()
@@ -88,7 +88,7 @@ def _block(block: Block) -> bytes:
     if isinstance(block, Media) and not block.wire:
         raise UnsupportedContent(
             "an assistant message of this dialect holds no media",
-            details={"media_type": block.media_type, "dialect": DIALECT},
+            details={"media_type": block.media_type, "dialect": NAME},
             next_actions=("give the image in a user message",),
         )
     return canonical.raw(wire_object(block))

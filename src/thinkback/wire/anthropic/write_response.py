@@ -15,7 +15,7 @@ from typing import assert_never
 from thinkback.model import canonical
 from thinkback.model.commits import Outcome, Response, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.wire.anthropic.blocks import DIALECT
+from thinkback.wire.anthropic.blocks import NAME
 from thinkback.wire.arguments import as_object
 from thinkback.wire.arrival import join
 from thinkback.wire.ordering import Begun, Ended, Kept, Kind, Order, Piece, Step
@@ -236,7 +236,7 @@ def _message(shown: Shown, content: bytes, stop: tuple[bytes, bytes], usage: byt
 
 def _stop(response: Response) -> tuple[bytes, bytes]:
     """Why the model stopped, in the words of this dialect, and the text that stopped it."""
-    if response.origin.dialect == DIALECT and response.finish in _OWN:
+    if response.origin.dialect == NAME and response.finish in _OWN:
         sequence = members(response.envelope).get("stop_sequence", "null") if response.envelope else "null"
         return _string(response.finish), canonical.raw(sequence)
     return _string(_STOP_REASONS.get(response.outcome, "end_turn")), b"null"

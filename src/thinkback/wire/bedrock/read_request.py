@@ -21,8 +21,8 @@ from thinkback.wire.bedrock import media
 from thinkback.wire.bedrock.message import MessageBuilder
 from thinkback.wire.result import ReadRequest
 
-DIALECT = "bedrock"
-UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+NAME = "bedrock"
+UNKNOWN_ORIGIN = Origin(NAME, "", "")
 _READ = frozenset({"messages", "modelId", "system"})
 
 
@@ -118,7 +118,7 @@ def _message(blocks: Sequence[Any]) -> Message:
     text = "".join(part.text for part in parts if isinstance(part, Text))
     if len(parts) == 1 and parts == (Text(text),):
         return Message(text)
-    return Message(text, parts, dialect=DIALECT)
+    return Message(text, parts, dialect=NAME)
 
 
 def _part(block: Any) -> Text | Media | Unknown:
@@ -140,7 +140,7 @@ def _result(block: dict[str, Any], result: dict[str, Any], names: Mapping[str, s
         name=names.get(id, ""),
         is_error=status == "error",
         wire="" if is_usual else canonical.source(block),
-        dialect="" if is_usual else DIALECT,
+        dialect="" if is_usual else NAME,
     )
 
 
@@ -156,10 +156,10 @@ def read_tool(tool: Any) -> Tool:
     schema = spec.get("inputSchema") if isinstance(spec, Mapping) else None
     if not isinstance(spec, Mapping) or not isinstance(schema, Mapping) or not isinstance(spec.get("name"), str):
         kind = next(iter(tool), "") if isinstance(tool, Mapping) else ""
-        return Tool(str(kind), wire=wire, dialect=DIALECT)
+        return Tool(str(kind), wire=wire, dialect=NAME)
     description = str(spec.get("description") or "")
     is_usual = spec.keys() <= {"name", "description", "inputSchema"} and schema.keys() == {"json"} and len(tool) == 1
     if "description" in spec and not description:
         is_usual = False
     parameters = canonical.source(schema.get("json", {}))
-    return Tool(spec["name"], description, parameters, "" if is_usual else wire, "" if is_usual else DIALECT)
+    return Tool(spec["name"], description, parameters, "" if is_usual else wire, "" if is_usual else NAME)

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from thinkback.wire.cohere import write
 from thinkback.wire.cohere.events import read_failure
-from thinkback.wire.cohere.options import options
+from thinkback.wire.cohere.parameters import PARAMETERS, options
 from thinkback.wire.cohere.raw import raw_response
 from thinkback.wire.cohere.read import Reader
 from thinkback.wire.cohere.read_request import read_messages, read_request
+from thinkback.wire.dialect import Dialect, Trace, no_report, thought
 
-__all__ = ["Reader", "options", "raw_response", "read_failure", "read_messages", "read_request", "write"]
+DIALECT = Dialect(
+    name="cohere",
+    maker="cohere",
+    reasoning_by_host=False,
+    reader=Reader,
+    writer=write,
+    failure=read_failure,
+    options=options,
+    read_request=read_request,
+    read_messages=read_messages,
+    raw_response=raw_response,
+    report=no_report,
+    parameters=PARAMETERS,
+    trace=Trace(empty_text=None, calls_without_id=False, blank_texts=True, readable=thought),
+    front=None,
+)

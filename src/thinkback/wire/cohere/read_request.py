@@ -18,8 +18,8 @@ from thinkback.wire.cohere.message import MessageBuilder
 from thinkback.wire.result import ReadRequest
 from thinkback.wire.values import source_of
 
-DIALECT = "cohere"
-UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+NAME = "cohere"
+UNKNOWN_ORIGIN = Origin(NAME, "", "")
 
 
 def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
@@ -74,11 +74,11 @@ def _message(message: Mapping[str, Any]) -> Message:
     content = message.get("content")
     is_list = isinstance(content, list) and content != []
     usual = message.keys() == {"role", "content"} and (is_list or isinstance(content, str))
-    wire, dialect = ("", "") if usual else (canonical.source(dict(message)), DIALECT)
+    wire, dialect = ("", "") if usual else (canonical.source(dict(message)), NAME)
     if isinstance(content, str):
         return Message(content, wire=wire, dialect=dialect)
     parts = tuple(map(_part, content if isinstance(content, list) else ()))
-    return Message("".join(part.text for part in parts if isinstance(part, Text)), parts, wire, DIALECT)
+    return Message("".join(part.text for part in parts if isinstance(part, Text)), parts, wire, NAME)
 
 
 def _part(part: Any) -> Text | Media | Unknown:
@@ -98,7 +98,7 @@ def _result(message: Mapping[str, Any], names: Mapping[str, str]) -> ToolResult:
         content if isinstance(content, str) else _text_of(content),
         name=names.get(id, ""),
         wire="" if usual else canonical.source(dict(message)),
-        dialect="" if usual else DIALECT,
+        dialect="" if usual else NAME,
     )
 
 
@@ -115,10 +115,10 @@ def read_tool(tool: Any) -> Tool:
     function = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(function, Mapping):
         kind = tool.get("type") if isinstance(tool, Mapping) else ""
-        return Tool(str(kind or ""), wire=wire, dialect=DIALECT)
+        return Tool(str(kind or ""), wire=wire, dialect=NAME)
     name, description = str(function.get("name") or ""), str(function.get("description") or "")
     parameters = function.get("parameters")
     written = {"name": name, "parameters": parameters, **({"description": description} if description else {})}
     usual = isinstance(parameters, Mapping) and tool == {"type": "function", "function": written}
     source = canonical.source(parameters if isinstance(parameters, Mapping) else {})
-    return Tool(name, description, source, "" if usual else wire, "" if usual else DIALECT)
+    return Tool(name, description, source, "" if usual else wire, "" if usual else NAME)

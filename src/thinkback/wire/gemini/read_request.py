@@ -18,10 +18,10 @@ from thinkback.model.commits import Draft, Message, Response, Tools, block_draft
 from thinkback.model.waiting import Waiting
 from thinkback.wire.gemini import write
 from thinkback.wire.gemini.blocks import read_part, wire_object
-from thinkback.wire.gemini.tools import DIALECT, read_tools
+from thinkback.wire.gemini.tools import NAME, read_tools
 from thinkback.wire.result import ReadRequest
 
-UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+UNKNOWN_ORIGIN = Origin(NAME, "", "")
 _RESPONSES = ("functionResponse", "function_response")
 _SYSTEM = ("systemInstruction", "system_instruction")
 _READ = frozenset({"contents", "model", "tools", *_SYSTEM})
@@ -115,10 +115,10 @@ def _message(content: Mapping[str, Any], place: str, written: Callable[[Message]
     """A content as a message, verbatim where ``written`` would not give it back."""
     parts = tuple(_plain_part(part) for part in _parts_of(content, place))
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    message = Message(text) if parts == (Text(text),) else Message(text, parts, dialect=DIALECT)
+    message = Message(text) if parts == (Text(text),) else Message(text, parts, dialect=NAME)
     if canonical.decode(written(message)) == content:
         return message
-    return Message(text, message.parts, canonical.source(dict(content)), DIALECT)
+    return Message(text, message.parts, canonical.source(dict(content)), NAME)
 
 
 def _plain_part(part: Mapping[str, Any]) -> Text | Media | Unknown:
@@ -155,7 +155,7 @@ def _result(part: Mapping[str, Any], calls: Waiting[ToolCall]) -> ToolResult:
     result = ToolResult(id, content, name, is_error, source_field=field)
     if canonical.decode(wire_object(result)) == part:
         return result
-    return msgspec.structs.replace(result, wire=canonical.source(dict(part)), dialect=DIALECT)
+    return msgspec.structs.replace(result, wire=canonical.source(dict(part)), dialect=NAME)
 
 
 def _open(calls: Waiting[ToolCall], call: ToolCall) -> None:

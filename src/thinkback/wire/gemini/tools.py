@@ -10,7 +10,7 @@ from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
 from thinkback.model.commits import Tool
 
-DIALECT = "gemini"
+NAME = "gemini"
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
 _SCHEMAS = ("parametersJsonSchema", "parameters_json_schema")
 _NAME = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
@@ -24,7 +24,7 @@ def tools_of(tools: Sequence[Tool]) -> list[bytes]:
     entries: list[bytes] = []
     functions: list[bytes] = []
     for tool in tools:
-        verbatim = tool.wire if tool.dialect in ("", DIALECT) else ""
+        verbatim = tool.wire if tool.dialect in ("", NAME) else ""
         if not verbatim:
             functions.append(_declaration(tool))
         elif _is_function(canonical.decode(verbatim)):
@@ -47,7 +47,7 @@ def _declaration(tool: Tool) -> bytes:
     if _NAME.fullmatch(tool.name) is None:
         raise UnsupportedContent(
             f"Gemini takes no function named {tool.name!r}",
-            details={"tool": tool.name, "dialect": DIALECT},
+            details={"tool": tool.name, "dialect": NAME},
             next_actions=("use at most 64 letters, digits, underscores, dots, colons and dashes",),
         )
     field = b'"name":' + canonical.string(tool.name)
@@ -67,18 +67,18 @@ def read_tools(entries: Any) -> tuple[Tool, ...]:
 
 def _read_entry(entry: Any) -> Iterator[Tool]:
     if not isinstance(entry, Mapping):
-        yield Tool("", wire=canonical.source(entry), dialect=DIALECT)
+        yield Tool("", wire=canonical.source(entry), dialect=NAME)
         return
     for key, value in entry.items():
         if key in _DECLARATIONS and isinstance(value, Sequence):
             yield from map(_read_function, value)
         elif value is not None:
-            yield Tool(key, wire=canonical.source({key: value}), dialect=DIALECT)
+            yield Tool(key, wire=canonical.source({key: value}), dialect=NAME)
 
 
 def _read_function(declaration: Any) -> Tool:
     if not isinstance(declaration, Mapping):
-        return Tool("", wire=canonical.source(declaration), dialect=DIALECT)
+        return Tool("", wire=canonical.source(declaration), dialect=NAME)
     schema = next((declaration[key] for key in _SCHEMAS if declaration.get(key)), None)
     if schema is None:
         schema = _json_schema(declaration.get("parameters") or {})
@@ -87,7 +87,7 @@ def _read_function(declaration: Any) -> Tool:
         str(declaration.get("description") or ""),
         canonical.encode(schema).decode(),
         canonical.source(dict(declaration)),
-        DIALECT,
+        NAME,
     )
 
 

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report
 from thinkback.wire.gemini_interactions import write
-from thinkback.wire.gemini_interactions.options import options
+from thinkback.wire.gemini_interactions.parameters import PARAMETERS, options
 from thinkback.wire.gemini_interactions.raw import raw_response
 from thinkback.wire.gemini_interactions.read import Reader
 from thinkback.wire.gemini_interactions.read_request import read_messages, read_request
 from thinkback.wire.google import read_failure
 
-__all__ = ["Reader", "options", "raw_response", "read_failure", "read_messages", "read_request", "write"]
+DIALECT = Dialect(
+    name="gemini-interactions",
+    maker="gemini-interactions",
+    reasoning_by_host=False,
+    reader=Reader,
+    writer=write,
+    failure=read_failure,
+    options=options,
+    read_request=read_request,
+    read_messages=read_messages,
+    raw_response=raw_response,
+    report=no_report,
+    parameters=PARAMETERS,
+    trace=PLAIN_TRACE,
+    front=None,
+)

@@ -18,10 +18,10 @@ from thinkback.wire import histories
 from thinkback.wire.gemini_interactions import write
 from thinkback.wire.gemini_interactions.blocks import CONTENTS, read_content, wire_object
 from thinkback.wire.gemini_interactions.steps import Steps
-from thinkback.wire.gemini_interactions.write import DIALECT
+from thinkback.wire.gemini_interactions.write import NAME
 from thinkback.wire.result import ReadRequest
 
-UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+UNKNOWN_ORIGIN = Origin(NAME, "", "")
 _INPUT, _RESULT = "user_input", "function_result"
 _READ = frozenset({"input", "model", "tools", "system_instruction"})
 
@@ -127,10 +127,10 @@ def _message(step: Mapping[str, Any], contents: Sequence[Any]) -> Message:
     """A message, verbatim where the writer would not give it back."""
     parts = tuple(map(_part, contents))
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    message = Message(text) if parts == (Text(text),) else Message(text, parts, dialect=DIALECT)
+    message = Message(text) if parts == (Text(text),) else Message(text, parts, dialect=NAME)
     if canonical.decode(write.message("user", message)) == step:
         return message
-    return Message(text, message.parts, canonical.source(dict(step)), DIALECT)
+    return Message(text, message.parts, canonical.source(dict(step)), NAME)
 
 
 def _part(content: Any) -> Text | Media | Unknown:
@@ -146,7 +146,7 @@ def _result(answer: Mapping[str, Any], object: Mapping[str, Any], names: Mapping
     result = ToolResult(id, content, name, answer.get("is_error") is True)
     if canonical.decode(wire_object(result)) == object:
         return result
-    return ToolResult(id, content, name, result.is_error, wire=canonical.source(dict(object)), dialect=DIALECT)
+    return ToolResult(id, content, name, result.is_error, wire=canonical.source(dict(object)), dialect=NAME)
 
 
 def read_tool(tool: Any) -> Tool:
@@ -154,6 +154,6 @@ def read_tool(tool: Any) -> Tool:
     wire = canonical.source(tool)
     if not isinstance(tool, Mapping) or tool.get("type") != "function":
         kind = tool.get("type") if isinstance(tool, Mapping) else ""
-        return Tool(str(kind or ""), wire=wire, dialect=DIALECT)
+        return Tool(str(kind or ""), wire=wire, dialect=NAME)
     parameters = canonical.encode(tool.get("parameters") or {}).decode()
-    return Tool(str(tool.get("name") or ""), str(tool.get("description") or ""), parameters, wire, DIALECT)
+    return Tool(str(tool.get("name") or ""), str(tool.get("description") or ""), parameters, wire, NAME)

@@ -17,7 +17,7 @@ from thinkback.model.plan import Carry
 from thinkback.wire import bodies
 from thinkback.wire.gemini_interactions.blocks import steps_of, wire_object
 
-DIALECT = "gemini-interactions"
+NAME = "gemini-interactions"
 start = b'{"input":['
 separator = b","
 system_on_top = True
@@ -31,7 +31,7 @@ def top(message: Message) -> bytes:
     if any(isinstance(part, Media) for part in message.parts):
         raise UnsupportedContent(
             "a system instruction of an interaction is text",
-            details={"dialect": DIALECT},
+            details={"dialect": NAME},
             next_actions=("put the media into a user message",),
         )
     return canonical.string(message.text)

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report
 from thinkback.wire.mistral import write
 from thinkback.wire.mistral.chunks import read_failure
-from thinkback.wire.mistral.options import options
+from thinkback.wire.mistral.parameters import PARAMETERS, options
 from thinkback.wire.mistral.raw import raw_response
 from thinkback.wire.mistral.read import Reader
 from thinkback.wire.mistral.read_request import read_messages, read_request
 
-__all__ = ["Reader", "options", "raw_response", "read_failure", "read_messages", "read_request", "write"]
+DIALECT = Dialect(
+    name="mistral",
+    maker="mistral",
+    reasoning_by_host=False,
+    reader=Reader,
+    writer=write,
+    failure=read_failure,
+    options=options,
+    read_request=read_request,
+    read_messages=read_messages,
+    raw_response=raw_response,
+    report=no_report,
+    parameters=PARAMETERS,
+    trace=PLAIN_TRACE,
+    front=None,
+)

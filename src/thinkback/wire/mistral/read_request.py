@@ -18,8 +18,8 @@ from thinkback.wire.mistral.message import MessageBuilder
 from thinkback.wire.result import ReadRequest
 from thinkback.wire.values import source_of
 
-DIALECT = "mistral"
-UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+NAME = "mistral"
+UNKNOWN_ORIGIN = Origin(NAME, "", "")
 
 
 def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
@@ -77,10 +77,10 @@ def _plain(message: Mapping[str, Any]) -> Message:
     content = message.get("content")
     if isinstance(content, str):
         usual = set(message) == {"role", "content"}
-        return Message(content, wire="" if usual else canonical.source(dict(message)), dialect="" if usual else DIALECT)
+        return Message(content, wire="" if usual else canonical.source(dict(message)), dialect="" if usual else NAME)
     parts = tuple(map(_part, content if isinstance(content, list) else ()))
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    return Message(text, parts, wire=canonical.source(dict(message)), dialect=DIALECT)
+    return Message(text, parts, wire=canonical.source(dict(message)), dialect=NAME)
 
 
 def _part(part: Any) -> Text | Media | Unknown:
@@ -98,10 +98,10 @@ def _result(message: Mapping[str, Any], id: str, name: str) -> ToolResult:
         content if isinstance(content, str) else canonical.source(content),
         name=said if isinstance(said, str) and said else name,
         wire="" if usual and said else canonical.source(dict(message)),
-        dialect="" if usual and said else DIALECT,
+        dialect="" if usual and said else NAME,
     )
 
 
 def read_tool(tool: Any) -> Tool:
     """A tool definition; one that is no function has nothing but what stands on the wire, and its type for a name."""
-    return histories.read_function(tool, DIALECT)
+    return histories.read_function(tool, NAME)

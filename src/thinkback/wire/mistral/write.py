@@ -20,7 +20,7 @@ from thinkback.wire import bodies
 from thinkback.wire.mistral import media
 from thinkback.wire.mistral.call_ids import call_ids
 
-DIALECT = "mistral"
+NAME = "mistral"
 start = b'{"messages":['
 separator = b""
 system_on_top = False
@@ -74,7 +74,7 @@ def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> tupl
     if calls:
         ids = call_ids([call.id for call in calls])
         pieces.append(b',"tool_calls":[%b]' % b",".join(map(_call, calls, ids)))
-    if '"prefix"' in response.message and response.origin.dialect == DIALECT:
+    if '"prefix"' in response.message and response.origin.dialect == NAME:
         pieces.append(b',"prefix":' + canonical.encode(canonical.decode(response.message)["prefix"]))
     pieces.append(b"}")
     return (b"".join(pieces),)

@@ -17,8 +17,8 @@ from thinkback.wire.ollama.message import MessageBuilder
 from thinkback.wire.result import ReadRequest
 from thinkback.wire.values import source_of
 
-DIALECT = "ollama"
-UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+NAME = "ollama"
+UNKNOWN_ORIGIN = Origin(NAME, "", "")
 
 
 def read_request(body: Mapping[str, Any], ids: Callable[[], str], origin: Origin = UNKNOWN_ORIGIN) -> ReadRequest:
@@ -108,7 +108,7 @@ def _plain(message: Mapping[str, Any]) -> Message:
     rebuilt = {"role": message["role"], "content": text, **({"images": data} if data else {})}
     if rebuilt == message:
         return Message(text, parts)
-    return Message(text, parts, wire=canonical.source(dict(message)), dialect=DIALECT)
+    return Message(text, parts, wire=canonical.source(dict(message)), dialect=NAME)
 
 
 def _result(message: Mapping[str, Any], open_calls: _OpenCalls) -> Draft:
@@ -125,10 +125,10 @@ def _result(message: Mapping[str, Any], open_calls: _OpenCalls) -> Draft:
     rebuilt |= {"tool_call_id": result.id} if result.id else {}
     if rebuilt != message:
         wire = canonical.source(dict(message))
-        result = ToolResult(result.id, result.content, result.name, wire=wire, dialect=DIALECT)
+        result = ToolResult(result.id, result.content, result.name, wire=wire, dialect=NAME)
     return Draft("tool_result", result, response)
 
 
 def read_tool(tool: Any) -> Tool:
     """A tool definition; one that is no function has nothing but what stands on the wire, and its type for a name."""
-    return histories.read_function(tool, DIALECT)
+    return histories.read_function(tool, NAME)

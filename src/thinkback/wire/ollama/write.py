@@ -17,7 +17,7 @@ from thinkback.model.plan import Carry
 from thinkback.wire import bodies
 from thinkback.wire.arguments import as_object
 
-DIALECT = "ollama"
+NAME = "ollama"
 start = b'{"messages":['
 separator = b","
 system_on_top = False
@@ -62,7 +62,7 @@ def _image(part: Media | Unknown) -> bytes:
 def _refuse(what: str, media_type: str) -> NoReturn:
     raise UnsupportedContent(
         f"Ollama takes images as data, not {what}",
-        details={"media_type": media_type, "dialect": DIALECT},
+        details={"media_type": media_type, "dialect": NAME},
         next_actions=("give the image itself in base64",),
     )
 

@@ -19,8 +19,8 @@ from thinkback.wire.openai_chat.message import MessageBuilder
 from thinkback.wire.result import ReadRequest
 from thinkback.wire.values import source_of
 
-DIALECT = "openai-chat"
-UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+NAME = "openai-chat"
+UNKNOWN_ORIGIN = Origin(NAME, "", "")
 _PLAIN = {"role", "content"}
 _USUAL = {"role", "content", "tool_calls"}
 _CALL = {"id", "type", "function"}
@@ -116,10 +116,10 @@ def _plain(message: Mapping[str, Any]) -> Message:
     content = message.get("content")
     if isinstance(content, str):
         usual = message.keys() == _PLAIN and message["role"] != "developer"
-        return Message(content, wire="" if usual else canonical.source(message), dialect="" if usual else DIALECT)
+        return Message(content, wire="" if usual else canonical.source(message), dialect="" if usual else NAME)
     parts = tuple(map(_part, content if isinstance(content, list) else []))
     text = "".join(part.text for part in parts if isinstance(part, Text))
-    return Message(text, parts, wire=canonical.source(message), dialect=DIALECT)
+    return Message(text, parts, wire=canonical.source(message), dialect=NAME)
 
 
 def _part(part: Any) -> Text | Media | Unknown:
@@ -160,10 +160,10 @@ def _result(message: Mapping[str, Any], id: str) -> ToolResult:
         text,
         name=str(message.get("name") or ""),
         wire="" if is_usual else canonical.source(message),
-        dialect="" if is_usual else DIALECT,
+        dialect="" if is_usual else NAME,
     )
 
 
 def read_tool(tool: Any) -> Tool:
     """A tool definition; one that is no function has nothing but what stands on the wire, and its type for a name."""
-    return histories.read_function(tool, DIALECT, lambda value: canonical.encode(value).decode())
+    return histories.read_function(tool, NAME, lambda value: canonical.encode(value).decode())

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from thinkback.wire.dialect import Dialect, Trace
+from thinkback.wire.front import Front
 from thinkback.wire.openai_responses import write
 from thinkback.wire.openai_responses.events import read_failure
-from thinkback.wire.openai_responses.options import options
-from thinkback.wire.openai_responses.raw import raw_response
+from thinkback.wire.openai_responses.parameters import PARAMETERS, options
+from thinkback.wire.openai_responses.raw import joined_thought, raw_response
 from thinkback.wire.openai_responses.read import Reader
 from thinkback.wire.openai_responses.read_request import read_messages, read_request
 from thinkback.wire.openai_responses.report import report
 
-__all__ = ["Reader", "options", "raw_response", "read_failure", "read_messages", "read_request", "report", "write"]
+
+def _front() -> Front:
+    """Only a gateway needs it, so that it is imported when it is asked for."""
+    from thinkback.wire.openai_responses.front import FRONT
+
+    return FRONT
+
+
+DIALECT = Dialect(
+    name="openai-responses",
+    maker="openai",
+    reasoning_by_host=False,
+    reader=Reader,
+    writer=write,
+    failure=read_failure,
+    options=options,
+    read_request=read_request,
+    read_messages=read_messages,
+    raw_response=raw_response,
+    report=report,
+    parameters=PARAMETERS,
+    trace=Trace(empty_text=None, calls_without_id=False, blank_texts=False, readable=joined_thought),
+    front=_front,
+)

@@ -11,7 +11,7 @@ from thinkback.model.blocks import Media, Text, Unknown
 from thinkback.wire import data_urls
 from thinkback.wire.values import plain
 
-DIALECT = "openai-responses"
+NAME = "openai-responses"
 
 
 def part(part: Text | Media | Unknown) -> bytes:
@@ -43,7 +43,7 @@ def unsupported(media: Media) -> UnsupportedContent:
     """There is no part for it."""
     return UnsupportedContent(
         f"the Responses API takes no {media.media_type} here",
-        details={"media_type": media.media_type, "dialect": DIALECT},
+        details={"media_type": media.media_type, "dialect": NAME},
         next_actions=("send images by address or in base64, sounds and files in base64", "leave the part out"),
     )
 

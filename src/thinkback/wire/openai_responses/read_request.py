@@ -19,11 +19,11 @@ from thinkback.model.blocks import Block, Media, Origin, Text, ToolCall, ToolRes
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
 from thinkback.wire import histories
 from thinkback.wire.openai_responses.blocks import block_of
-from thinkback.wire.openai_responses.content import DIALECT, read_part
+from thinkback.wire.openai_responses.content import NAME, read_part
 from thinkback.wire.openai_responses.write import write_item
 from thinkback.wire.result import ReadRequest
 
-UNKNOWN_ORIGIN = Origin(DIALECT, "", "")
+UNKNOWN_ORIGIN = Origin(NAME, "", "")
 _READ = frozenset({"input", "model", "tools", "instructions"})
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 # What a tool takes that takes any text.
@@ -104,10 +104,10 @@ def _said_by_program(entry: Any, at: int, names: Mapping[str, str]) -> Draft | N
             raise _bad(at, f"{kind} without call_id")
         return Draft("tool_result", _result(entry, id, names.get(id, "")))
     if kind in _SETTINGS:  # no part of it can be told to anybody else
-        return Draft("system", Message("", (), canonical.source(dict(entry)), DIALECT))
+        return Draft("system", Message("", (), canonical.source(dict(entry)), NAME))
     if kind != "message" and role in ("system", "developer"):
         wire = canonical.source(dict(entry))
-        return Draft("system", Message("", (Unknown(wire),), wire, DIALECT))
+        return Draft("system", Message("", (Unknown(wire),), wire, NAME))
     if kind != "message" or role == "assistant":
         return None
     return Draft("user" if role == "user" else "system", _message(entry))
@@ -138,9 +138,9 @@ def _message(entry: Mapping[str, Any]) -> Message:
         return Message(said)
     wire = canonical.source(dict(entry))
     if isinstance(said, str):
-        return Message(said, wire=wire, dialect=DIALECT)
+        return Message(said, wire=wire, dialect=NAME)
     parts = tuple(map(read_part, said if isinstance(said, list | tuple) else ()))
-    return Message(_text(parts), parts, wire, DIALECT)
+    return Message(_text(parts), parts, wire, NAME)
 
 
 def _text(parts: Sequence[Text | Media | Unknown]) -> str:
@@ -160,7 +160,7 @@ def _result(entry: Mapping[str, Any], id: str, name: str) -> ToolResult:
         parts = tuple(map(read_part, output))
         output = _text(parts) if all(isinstance(part, Text) for part in parts) else canonical.source(output)
     return ToolResult(
-        id, output if isinstance(output, str) else canonical.source(output), name, wire=wire, dialect=DIALECT
+        id, output if isinstance(output, str) else canonical.source(output), name, wire=wire, dialect=NAME
     )
 
 
@@ -193,11 +193,11 @@ def read_tool(tool: Any) -> Tool:
     wire = canonical.source(tool)
     kind = str(tool.get("type") or "") if isinstance(tool, Mapping) else ""
     if kind == "custom" and isinstance(tool.get("name"), str):
-        return Tool(tool["name"], str(tool.get("description") or ""), _ONE_TEXT, wire, DIALECT)
+        return Tool(tool["name"], str(tool.get("description") or ""), _ONE_TEXT, wire, NAME)
     if kind != "function":
-        return Tool(kind, wire=wire, dialect=DIALECT)
+        return Tool(kind, wire=wire, dialect=NAME)
     inner = tool.get("function")
     function = {**inner, **tool} if isinstance(inner, Mapping) else tool
     parameters = canonical.source(function.get("parameters") or {})
     name, description = str(function.get("name") or ""), str(function.get("description") or "")
-    return Tool(name, description, parameters, wire, DIALECT)
+    return Tool(name, description, parameters, wire, NAME)

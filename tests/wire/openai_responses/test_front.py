@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thinkback.wire.openai_responses.as_asked import as_asked
+from thinkback.wire.openai_responses.front import as_asked
 
 TOLD = {"role": "system", "content": "Be \u00e9xact."}
 ASKS = {"role": "user", "content": "Why?"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from thinkback.turn.dialects import front
-from thinkback.wire.openai_chat.unasked import without_counts
+from thinkback.wire.openai_chat.front import without_counts
+from thinkback.wire.registry import front
 
 TEXT = b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}'
 BOTH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"total_tokens":3}}'
