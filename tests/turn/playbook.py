@@ -110,7 +110,7 @@ class Playbook:
         ids = count(1)
         message = Message(prompt) if prompt is not None else None
         asked = Ask(message=message, **ask)
-        self.turn = Turn(self.history, asked, lambda: f"id-{next(ids)}", lambda: 0.5)
+        self.turn = Turn(self.history, asked, lambda: f"id-{next(ids)}", 0.5)
 
     def _plan(self) -> Plan:
         plan = self.history.plan(self.at, Settings(), None, self.params)

@@ -149,3 +149,11 @@ def test_an_answer_to_no_question_is_ignored() -> None:
     ):
         play.tell(event)
     play >> answers(said("42", "Hm.")) << keeps(ANSWER) << ends("completed")
+
+
+def test_an_answer_of_another_kind_is_a_fault_of_the_host() -> None:
+    """It is not taken for what was asked."""
+    play = Playbook(scripted=True) >> begins << keeps("user") << questions(events.BuildRequest)
+    assert play.question is not None
+    with pytest.raises(TypeError, match="Reviewed is no answer to BuildRequest"):
+        play.tell(events.Reviewed(play.question.id, "", play.now))

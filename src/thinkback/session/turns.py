@@ -187,7 +187,7 @@ def turn_of(
     if options.tools is not None:
         conversation.functions = options.functions
     conversation.call = options
-    return Turn(conversation.history, ask, new_id, random), host
+    return Turn(conversation.history, ask, new_id, random()), host
 
 
 def driver_of(conversation: Conversation, message: Message | None, options: Options) -> SyncDriver:

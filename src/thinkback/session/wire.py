@@ -154,7 +154,7 @@ class _Ingest:
         talk = session.conversation
         ask, self._host = turns.ask_for(talk, talk.configure(), None, planned.options)
         ask = msgspec.structs.replace(ask, runnable=frozenset(), system=None, tools=None, max_retries=0)
-        self._agenda = Agenda(Turn(session.conversation.history, ask, new_id, lambda: 0.0))
+        self._agenda = Agenda(Turn(session.conversation.history, ask, new_id, 0.0))
         self._sent = ""
         self._refused = ""
 

@@ -8,7 +8,7 @@ every byte that arrived is in the log and the outcome says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import (
@@ -65,10 +65,26 @@ from thinkback.turn.retry import backoff, is_retryable
 from thinkback.wire.result import ReadResult
 
 
-class Turn:
-    """One turn. ``ids`` gives fresh random ids; ``jitter`` a number in [0, 1) for the backoff."""
+class _Setback(NamedTuple):
+    """A request brought no answer, for ``reason``; ``state`` and ``error`` end the turn where nothing helps.
 
-    def __init__(self, history: History, ask: Ask, ids: Callable[[], str], jitter: Callable[[], float]) -> None:
+    ``failure`` is what the provider said in place of one. ``moves``: another place may answer; ``waits``: this one may
+    later. ``response`` is a stored response that only says so.
+    """
+
+    reason: str
+    state: TurnState
+    error: Exception | None
+    failure: Failure | None = None
+    moves: bool = False
+    waits: bool = False
+    response: tuple[ReadResult, tuple[Commit, ...]] | None = None
+
+
+class Turn:
+    """One turn. ``ids`` gives fresh random ids; ``jitter``, in [0, 1), parts turns that failed together."""
+
+    def __init__(self, history: History, ask: Ask, ids: Callable[[], str], jitter: float) -> None:
         self._history = history
         self._ask = ask
         self._ids = ids
@@ -82,10 +98,12 @@ class Turn:
         self._awaited = ""
         self._unrecorded = False
         self._responses: list[tuple[ReadResult, tuple[Commit, ...]]] = []
-        # What is open: calls, appends, and the question about the next request (its id, and how an answer goes on).
+        # What is open: calls, appends, and the question about the next request; ``_setback`` is why there is to be one
+        # in place of the last.
         self._calls = Calls(ask, ids)
         self._pending: dict[str, Callable[[Appended], list[Command]]] = {}
-        self._question: tuple[str, Callable[[str, int], list[Command]]] | None = None
+        self._question: BuildRequest | Review | NextPlace | None = None
+        self._setback: _Setback | None = None
         self._interrupted = False
         self._warned: set[str] = set()
         self._ended = False
@@ -156,18 +174,39 @@ class Turn:
         """Have the next request built, to send it."""
         if self._interrupted:
             return self._end("interrupted", now)
-        return self._inquire(BuildRequest(self._ids()), lambda _, at: self._on_built(at))
+        self._setback = None
+        return self._inquire(BuildRequest(self._ids()))
 
-    def _on_built(self, now: int) -> list[Command]:
-        """Make room first where the context is full, else send the request once the hooks have seen it."""
-        plan = self._built
-        return [
-            *self._warning(plan),
-            *self._compact(pressure.automatic(self._history, plan), now, otherwise=self._review),
-        ]
+    def _inquire(self, question: BuildRequest | Review | NextPlace) -> list[Command]:
+        """Ask the host about the next request; one such question is open at most."""
+        self._question = question
+        return [question]
 
-    def _review(self, now: int) -> list[Command]:
-        return self._inquire(Review(self._ids(), self._built), lambda _, at: self._send())
+    def _on_answer(self, event: Built | Reviewed | PlaceChosen | Failed) -> list[Command]:
+        """The answer to the open question; one that comes after an interrupt is ignored."""
+        question = self._question
+        if question is None or event.id != question.id:
+            return []
+        self._question = None
+        match question, event:
+            case _, Failed(error=error, now=now):
+                return self._end("failed", now, error)
+            case BuildRequest(), Built(plan=plan, now=now):
+                self._plan = plan
+                return [*self._warning(plan), *self._review(pressure.automatic(self._history, plan) or plan)]
+            case Review(subject=Compaction() as found), Reviewed(refusal="", now=now):
+                return self._compact(found, now)
+            case Review(subject=Compaction()), Reviewed(now=now):
+                return self._mend(self._setback, now) if self._setback else self._review(self._built)
+            case Review(), Reviewed():
+                return self._send()
+            case NextPlace(), PlaceChosen(place=place, now=now):
+                return self._on_place(place, now)
+        raise TypeError(f"{type(event).__name__} is no answer to {type(question).__name__}")
+
+    def _review(self, subject: Plan | Compaction) -> list[Command]:
+        """Make room first where the context is full, else send the request; the hooks see either before."""
+        return self._inquire(Review(self._ids(), subject))
 
     def _send(self) -> list[Command]:
         plan = self._built
@@ -179,33 +218,6 @@ class Turn:
     def _built(self) -> Plan:
         assert self._plan is not None
         return self._plan
-
-    # -- questions to the host -------------------------------------------------------------------------------------
-
-    def _inquire(
-        self, question: BuildRequest | Review | NextPlace, then: Callable[[str, int], list[Command]]
-    ) -> list[Command]:
-        """Ask the host; ``then`` gets the text of its answer, and the time. One such question is open at most."""
-        self._question = question.id, then
-        return [question]
-
-    def _on_answer(self, event: Built | Reviewed | PlaceChosen | Failed) -> list[Command]:
-        """The answer to the open question; one that comes after an interrupt is ignored."""
-        if self._question is None or event.id != self._question[0]:
-            return []
-        (_, then), self._question = self._question, None
-        match event:
-            case Built():
-                self._plan = event.plan
-                return then("", event.now)
-            case Reviewed():
-                return then(event.refusal, event.now)
-            case PlaceChosen():
-                return then(event.place, event.now)
-            case Failed():
-                return self._end("failed", event.now, event.error)
-            case _:
-                assert_never(event)
 
     # -- the context fills up --------------------------------------------------------------------------------------
 
@@ -220,27 +232,12 @@ class Turn:
         self._warned.update(status.state for status in new)
         return [Emit(status) for status in new]
 
-    def _compact(self, found: Compaction | None, now: int, otherwise: Callable[[int], list[Command]]) -> list[Command]:
-        """Store a checkpoint and build the request again; ``otherwise`` where there is none, or the hooks refuse it."""
-        if found is None:
-            return otherwise(now)
-
-        def reviewed(refusal: str, at: int) -> list[Command]:
-            if refusal:
-                return otherwise(at)
-            told: list[Command] = [Emit(Status("compacting", pressure.told(found)))]
-            return told + self._append(
-                [*self._record(), Draft("compaction", found)], at, lambda done: self._build(done.now)
-            )
-
-        return self._inquire(Review(self._ids(), found), reviewed)
-
-    def _make_room(self, failure: Failure, now: int, otherwise: Callable[[int], list[Command]]) -> list[Command]:
-        """Send less, where the provider said that it was too much; ``otherwise`` where that cannot be done."""
-        if not is_overflow(failure):
-            return otherwise(now)
-        found = pressure.after_refusal(self._history, self._sent.plan, failure.message)
-        return self._compact(found, now, otherwise)
+    def _compact(self, found: Compaction, now: int) -> list[Command]:
+        """Store a checkpoint and build the request again."""
+        told: list[Command] = [Emit(Status("compacting", pressure.told(found)))]
+        return told + self._append(
+            [*self._record(), Draft("compaction", found)], now, lambda done: self._build(done.now)
+        )
 
     # -- the response ----------------------------------------------------------------------------------------------
 
@@ -272,12 +269,8 @@ class Turn:
 
     def _after_overflow(self, result: ReadResult, failure: Failure, state: TurnState, done: Appended) -> list[Command]:
         """A response that only says that the context is full."""
-
-        def stands(at: int) -> list[Command]:
-            self._responses.append((result, done.commits))
-            return self._end(state, at, failures.broken_off(result, state))
-
-        return self._make_room(failure, done.now, stands)
+        error = failures.broken_off(result, state)
+        return self._set_back(_Setback("", state, error, failure, response=(result, done.commits)), done.now)
 
     def _after_response(self, result: ReadResult, state: TurnState | None, why: str, done: Appended) -> list[Command]:
         self._responses.append((result, done.commits))
@@ -352,41 +345,50 @@ class Turn:
         """A status that says no: repair it if it is about reasoning, wait and send again if that may help, else end."""
         self._awaited = ""
         failure = self._sent.refusal()
-        return self._make_room(failure, now, lambda at: self._mend(failure, at))
+        error, may_pass = failures.refused(failure, self._sent.plan), is_retryable(failure.status)
+        reason = f"HTTP {failure.status}: {failure.message}"
+        return self._set_back(_Setback(reason, "failed", error, failure, moves=may_pass, waits=may_pass), now)
 
-    def _mend(self, failure: Failure, now: int) -> list[Command]:
-        repair = next_repair(self._sent.plan, failure, self._history.commits)
-        if repair is not None:
+    def _set_back(self, setback: _Setback, now: int) -> list[Command]:
+        """Send less, where the provider said that it was too much, else try what else may help."""
+        self._setback, failure = setback, setback.failure
+        found = None
+        if failure is not None and is_overflow(failure):
+            found = pressure.after_refusal(self._history, self._sent.plan, failure.message)
+        return self._review(found) if found is not None else self._mend(setback, now)
+
+    def _mend(self, setback: _Setback, now: int) -> list[Command]:
+        """Leave out what was refused, go on to the next place, or end the turn."""
+        if setback.response is not None:
+            self._responses.append(setback.response)
+            return self._end(setback.state, now, setback.error)
+        failure = setback.failure
+        repair = next_repair(self._sent.plan, failure, self._history.commits) if failure is not None else None
+        if failure is not None and repair is not None:
             told: list[Command] = [Emit(Status("repairing", failure.message))]
             return told + self._append(
                 [*self._record(), Draft("repair", repair)], now, lambda done: self._build(done.now)
             )
+        if setback.moves:
+            return self._inquire(NextPlace(self._ids(), setback.reason))
+        return self._end(setback.state, now, setback.error)
 
-        def stands(at: int) -> list[Command]:
-            return self._end("failed", at, failures.refused(failure, self._sent.plan))
-
-        if not is_retryable(failure.status):
-            return stands(now)
-        reason = f"HTTP {failure.status}: {failure.message}"
-        return self._fail_over(reason, now, lambda at: self._wait(reason, at) or stands(at))
-
-    def _fail_over(self, reason: str, now: int, otherwise: Callable[[int], list[Command]]) -> list[Command]:
-        """Send to the next place; ``otherwise`` where there is none."""
-
-        def chosen(place: str, at: int) -> list[Command]:
-            if not place:
-                return otherwise(at)
-            self._retries = 0
-            told: list[Command] = [Emit(Status("failing_over", f"{place}; {reason}"))]
-            return told + self._append(self._record(), at, lambda done: self._build(done.now))
-
-        return self._inquire(NextPlace(self._ids(), reason), chosen)
+    def _on_place(self, place: str, now: int) -> list[Command]:
+        """Send to the next place; where there is none, wait for this one if that may help."""
+        setback = self._setback
+        assert setback is not None
+        if not place:
+            again = self._wait(setback.reason, now) if setback.waits else []
+            return again or self._end(setback.state, now, setback.error)
+        self._retries = 0
+        told: list[Command] = [Emit(Status("failing_over", f"{place}; {setback.reason}"))]
+        return told + self._append(self._record(), now, lambda done: self._build(done.now))
 
     def _wait(self, reason: str, now: int) -> list[Command]:
         """Send again in a while; nothing where that was done often enough, or is not worth the time."""
         if self._retries >= self._ask.max_retries:
             return []
-        seconds = backoff(self._retries + 1, self._sent.headers, now, self._jitter())
+        seconds = backoff(self._retries + 1, self._sent.headers, now, self._jitter)
         if seconds is None:
             return []
         self._retries += 1
@@ -399,14 +401,10 @@ class Turn:
         timed_out = event.phase != "network"
         if not self._sent.has_begun:
             self._awaited = ""
-            may_wait = not event.permanent and event.phase != "total"
+            error = failures.unreachable(event, self._sent.plan.target)
+            waits = not event.permanent and event.phase != "total"
             state: TurnState = "timed_out" if timed_out else "failed"
-
-            def stands(at: int) -> list[Command]:
-                again = self._wait(event.message, at) if may_wait else []
-                return again or self._end(state, at, failures.unreachable(event, self._sent.plan.target))
-
-            return self._fail_over(event.message, event.now, stands)
+            return self._set_back(_Setback(event.message, state, error, moves=True, waits=waits), event.now)
         kind = "timeout" if timed_out else "network"
         failure = Failure(event.message, type=kind, code=event.phase if timed_out else "")
         return self._store_response(failure, event.now, "timed_out" if timed_out else "partial_failed")

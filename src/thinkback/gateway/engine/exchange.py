@@ -141,7 +141,7 @@ class _Exchange:
             facts.model, self._incoming.grant, origins, facts.end_user, self._incoming.front
         )
         self._choice = choice
-        self._turn = Turn(history, Ask(max_steps=1, max_retries=_RETRIES), new_id, random.random)
+        self._turn = Turn(history, Ask(max_steps=1, max_retries=_RETRIES), new_id, random.random())
         limits = self._config.timeouts
         driver = self._driver = Driver(
             self._turn,
