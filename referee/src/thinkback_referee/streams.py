@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from .jsons import JsonObject, as_object, compact
 from .script import Call, Step
 
 # A fixed clock: the same request and seed give the same bytes.
 CREATED = 1_767_225_600
-# Not str.splitlines: a line of a stream may hold U+2028, which is no line end here.
-_LINE_END = re.compile(r"\r\n|\n|\r")
 _PIECE = re.compile(r"\s*\S+|\s+\Z")
 
 
@@ -31,12 +29,6 @@ def sse(value: object, event: str = "") -> bytes:
     """One server-sent event with JSON data, named where the format names its events."""
     named = f"event: {event}\n" if event else ""
     return f"{named}data: {compact(value)}\n\n".encode()
-
-
-def json_events(stream: str) -> list[Mapping[str, object]]:
-    """The JSON objects of server-sent events, ``[DONE]`` left out."""
-    data = (line.removeprefix("data:").strip() for line in _LINE_END.split(stream) if line.startswith("data:"))
-    return [as_object(json.loads(text)) for text in data if text != "[DONE]"]
 
 
 def arguments_text(call: Call) -> str:

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.referee.anthropic.talk import ADAPTIVE, WEATHER, Talk, altered, read_events, user
+from tests.referee.learning import messages_message
 from thinkback_referee import Call, Step
 from thinkback_referee.anthropic import ANTHROPIC, REDACTED
 from thinkback_referee.anthropic.judge import judge
-from thinkback_referee.anthropic.ledger import Ledger, message_of
+from thinkback_referee.anthropic.ledger import Ledger
 from thinkback_referee.anthropic.profiles import BINDING_BETA, CLAUDE, MANUAL, Profile, profile_for
 from thinkback_referee.anthropic.request import Block, Caller, Request
 from thinkback_referee.anthropic.trace import trace
@@ -72,7 +73,7 @@ def replayed(path: Path, case: Mapping[str, object]) -> Iterator[Recorded]:
         place = f"{path.stem} #{number}"
         yield Recorded(place, profile, body, caller, deepcopy(ledger), status, response.get("body"))
         raw = response.get("raw")
-        message = message_of(raw if isinstance(raw, str) else as_object(response.get("body")))
+        message = messages_message(raw if isinstance(raw, str) else as_object(response.get("body")))
         if message is not None:
             request = Request(profile, body, caller)
             ledger.learn(request, message, trace(request, ledger).kept)

@@ -21,11 +21,11 @@ from tests.referee.anthropic.talk import (
     with_block,
     without,
 )
+from tests.referee.learning import messages_message
 from tests.referee.talk import Got, send
 from thinkback_referee import ErrorInStream, Referee, RejectCarrier, Step, code_word
 from thinkback_referee.anthropic import ANTHROPIC, VERSION
 from thinkback_referee.anthropic.judge import PASSED_BACK
-from thinkback_referee.anthropic.ledger import message_of
 from thinkback_referee.jsons import JsonObject, as_list, as_object
 from thinkback_referee.persona import Persona
 
@@ -116,7 +116,7 @@ def test_a_conversation_over_http_proves_its_replay(referee: Referee) -> None:
             body: JsonObject = {**HELLO, **ADAPTIVE, "tools": [WEATHER], "messages": messages, "stream": not number}
             got = post(referee, "/anthropic/v1/messages", body)
             assert 200 == got.status, got.data
-            message = message_of(got.data.decode()) if body["stream"] else dict(got.json)
+            message = messages_message(got.data.decode()) if body["stream"] else dict(got.json)
             assert message is not None
             messages.append({"role": "assistant", "content": message["content"]})
             if not calls_of(message):
@@ -250,5 +250,5 @@ def test_no_opaque_value_shows_in_a_repr() -> None:
 
 def test_an_aborted_stream_teaches_nothing() -> None:
     """A stream that breaks off, or an error body, is no message."""
-    assert message_of('data: {"type":"message_start","message":{}}\n') is None
-    assert message_of({"type": "error"}) is None
+    assert messages_message('data: {"type":"message_start","message":{}}\n') is None
+    assert messages_message({"type": "error"}) is None

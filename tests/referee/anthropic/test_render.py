@@ -23,9 +23,9 @@ from tests.referee.anthropic.talk import (
     user,
     without,
 )
+from tests.referee.learning import messages_message
 from thinkback_referee import LOST, Call, Step
 from thinkback_referee.anthropic import ANTHROPIC, CLEARING_BETA, COUNTING_BETA, INTERLEAVED_BETA, REDACTED
-from thinkback_referee.anthropic.ledger import message_of
 from thinkback_referee.anthropic.render import signature
 from thinkback_referee.house import house_step
 from thinkback_referee.jsons import JsonObject, as_list, as_object, as_text
@@ -50,7 +50,7 @@ def blocks_of(response: JsonObject) -> list[JsonObject]:
 def test_a_stream_adds_up_to_the_whole_body() -> None:
     """Text, thoughts, redacted ones and parallel calls are the same both ways, usage included."""
     rendered = talk().rendered(FULL)
-    streamed = message_of(b"".join(rendered.events).decode())
+    streamed = messages_message(b"".join(rendered.events).decode())
     whole = json.loads(rendered.whole)
     assert streamed is not None
     assert {**whole, "usage": None} == {**streamed, "usage": None}

@@ -28,11 +28,11 @@ from tests.referee.bedrock.talk import (
     user,
     without_reasoning,
 )
+from tests.referee.learning import converse_message, converse_message_of_events
 from thinkback_referee import Call, Step
 from thinkback_referee.anthropic import REDACTED
 from thinkback_referee.bedrock import NO_REASONING, OTHER_KEY
 from thinkback_referee.bedrock.render import CONTENT_TYPE
-from thinkback_referee.bedrock.translate import message_of, message_of_events
 from thinkback_referee.jsons import JsonObject, as_list, as_object
 
 CALLING = Step(reasoning="I need the weather.", tool_calls=[Call("get_weather", {"city": "Oslo"})])
@@ -286,10 +286,10 @@ def test_a_stream_adds_up_to_the_whole_body(model: str, config: JsonObject) -> N
     frames = read_frames(b"".join(rendered.events))
     whole = as_object(json.loads(rendered.whole))
     assert CONTENT_TYPE == rendered.content_type
-    assert message_of(whole) == message_of_events(frames)
+    assert converse_message(whole) == converse_message_of_events(frames)
     assert ["messageStart", "messageStop", "metadata"] == [frames[0][0], frames[-2][0], frames[-1][0]]
     assert ("tool_use", whole["usage"]) == (frames[-2][1]["stopReason"], frames[-1][1]["usage"])
-    assert None is message_of_events(frames[:-3])
+    assert None is converse_message_of_events(frames[:-3])
 
 
 def test_streams_open_blocks_for_calls_only() -> None:
@@ -307,7 +307,7 @@ def test_refusals_are_filtered_content() -> None:
     """Converse has a word of its own for a model that refused."""
     one = Talk(messages=[user("hi")])
     assert "content_filtered" == json.loads(one.rendered(Step(refusal="No.")).whole)["stopReason"]
-    assert message_of({"message": "oops"}) is None
+    assert converse_message({"message": "oops"}) is None
 
 
 def test_a_scripted_refusal_of_a_carrier_is_wrapped() -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from tests.referee.anthropic.talk import altered
 from tests.referee.bedrock.talk import signed
+from tests.referee.learning import converse_message, converse_message_of_events
 from thinkback_referee.anthropic.ledger import Ledger
 from thinkback_referee.bedrock import BEDROCK, NO_REASONING, Invocation
 from thinkback_referee.bedrock.profiles import plain_for
-from thinkback_referee.bedrock.translate import message_of, message_of_events
 from thinkback_referee.jsons import JsonObject, as_list, as_object, as_text
 from thinkback_referee.persona import Asked, Persona
 from thinkback_referee.transport import Incoming
@@ -67,7 +67,7 @@ def replayed(path: Path, case: Mapping[str, object]) -> Iterator[Recorded]:
         response = as_object(exchange["response"])
         frames = [as_object(frame) for frame in as_list(response.get("frames"))]
         events = [(as_text(frame["type"]), as_object(frame["payload"])) for frame in frames]
-        message = message_of_events(events) if events else message_of(as_object(response.get("body")))
+        message = converse_message_of_events(events) if events else converse_message(as_object(response.get("body")))
         if message is not None:
             invocation = BEDROCK.request(record.asked(), persona.ledger)
             assert isinstance(invocation, Invocation)

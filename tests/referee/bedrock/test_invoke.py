@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from tests.referee.bedrock.talk import GPT, MANUAL, OPUS, SONNET, TOOLS, Talk, path_of, read_frames, signed, user
+from tests.referee.learning import messages_message
 from tests.referee.talk import Got, send
 from thinkback_referee import ErrorInStream, MalformedJson, Referee, RejectCarrier, Step
-from thinkback_referee.anthropic.ledger import message_of
 from thinkback_referee.bedrock import API_KEY, BEDROCK, KEY, OTHER_KEY, Credential
 from thinkback_referee.jsons import JsonObject, as_list, as_object
 from thinkback_referee.persona import Persona
@@ -61,7 +61,7 @@ def test_a_message_comes_in_chunks(referee: Referee) -> None:
     events = [as_object(json.loads(base64.b64decode(str(payload["bytes"])))) for _, payload in frames]
     assert ("message_start", True) == (events[0]["type"], "amazon-bedrock-invocationMetrics" in events[-1])
     whole = dict(post(referee, OPUS, "invoke", body).json)
-    streamed = message_of("".join(f"data: {json.dumps(event)}\n" for event in events))
+    streamed = messages_message("".join(f"data: {json.dumps(event)}\n" for event in events))
     assert streamed is not None
     assert [block["type"] for block in map(as_object, as_list(whole["content"]))] == [
         as_object(block)["type"] for block in as_list(streamed["content"])

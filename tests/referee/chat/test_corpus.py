@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.referee.learning import learn_chat
 from thinkback_referee import Ledger, Profile, Verdict, judge, profile_for, required_indices
 from thinkback_referee.chat.request import Request
 from thinkback_referee.jsons import as_list, as_object, as_text
@@ -64,7 +65,7 @@ def replayed(path: Path, case: Mapping[str, object]) -> Iterator[Recorded]:
 
 def learn(ledger: Ledger, profile: Profile, response: Mapping[str, object]) -> None:
     raw = response.get("raw")
-    ledger.learn(profile, raw if isinstance(raw, str) else as_object(response.get("body")))
+    learn_chat(ledger, profile, raw if isinstance(raw, str) else as_object(response.get("body")))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.referee.learning import learn_chat
 from tests.referee.talk import WEATHER, Body, Got, body, post, result, said, user
 from thinkback_referee import Call, Ledger, Referee, Step, profile_for
 from thinkback_referee.chat.ledger import Mint
@@ -232,6 +233,6 @@ def test_stream_and_whole_say_the_same(
     calls = (("c1", "get_weather", compact(arguments)),) if calling else ()
     request = Request(profile, body(profile.model, user("hi")))
     answer = Answer(request, Step(reasoning, text), "1", profile.field, calls, {})
-    streamed = Ledger().learn(profile, b"".join(events(answer)))
+    streamed = learn_chat(Ledger(), profile, b"".join(events(answer)))
     expected = Mint(profile.host.name, profile.model, reasoning, text, ("c1",) if calling else ())
-    assert expected == streamed == Ledger().learn(profile, completion(answer))
+    assert expected == streamed == learn_chat(Ledger(), profile, completion(answer))

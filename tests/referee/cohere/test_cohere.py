@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.exchanges import corpus, exchanges
+from tests.referee.learning import learn_cohere
 from tests.referee.talk import TIME, WEATHER, Body, Got, body, result, said, send, user
 from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
-from thinkback_referee.cohere import COHERE, learn
+from thinkback_referee.cohere import COHERE
 from thinkback_referee.cohere.judge import judge
 from thinkback_referee.cohere.profiles import PROFILES
 from thinkback_referee.cohere.request import Request
@@ -314,7 +315,7 @@ def test_takes_what_cohere_took() -> None:
         if "body" not in response:
             continue
         replayed += 1
-        learn(persona.ledger, response["body"])
+        learn_cohere(persona.ledger, response["body"])
         for kept, status in ((None, 200), (-1, 400)):
             message = json.loads(json.dumps(response["body"]["message"]))
             message.pop("citations", None)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.exchanges import corpus, exchanges
+from tests.referee.learning import learn_gemini
 from thinkback_referee import Verdict
 from thinkback_referee.gemini.judge import is_dummy, judge
 from thinkback_referee.gemini.ledger import Ledger, octets
@@ -58,7 +59,7 @@ def recordings() -> Iterator[Recorded]:
         ledger = ledgers.setdefault(exchange.file, Ledger())
         yield Recorded(exchange.id, host, profile, found["body"], deepcopy(ledger))
         response = exchange.data["response"]
-        ledger.learn(host.name, profile.reported, response.get("raw") or response["body"])
+        learn_gemini(ledger, host.name, profile.reported, response.get("raw") or response["body"])
 
 
 @pytest.fixture(scope="module")

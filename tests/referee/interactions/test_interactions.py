@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.exchanges import corpus, exchanges
+from tests.referee.learning import learn_interactions
 from tests.referee.talk import Body, Got, send
 from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
 from thinkback_referee.gemini.profiles import PROFILES
@@ -46,7 +47,7 @@ def told(got: Got) -> Body:
     if not got.events:
         return dict(got.json)
     ledger = Ledger()
-    ledger.learn(MODEL, got.data.decode())
+    learn_interactions(ledger, MODEL, got.data.decode())
     [stored] = ledger.stored.values()
     return stored.body
 
@@ -209,7 +210,7 @@ def test_the_levels_of_the_model_are_taken(name: str, level: str, status: int) -
 def test_an_unknown_or_foreign_interaction_cannot_be_continued() -> None:
     """Ids are known to their account and model alone."""
     ledger = Ledger()
-    ledger.learn(MODEL, {"id": "v1_a", "steps": [output("ok")]}, (said("hi"),), "me")
+    learn_interactions(ledger, MODEL, {"id": "v1_a", "steps": [output("ok")]}, (said("hi"),), "me")
     tied: Body = {"previous_interaction_id": "v1_a"}
     assert (200, "") == verdict(ledger, said("so?"), account="me", members=tied)
     unknown = (404, "unknown previous_interaction_id")
@@ -342,7 +343,7 @@ def recordings() -> Iterator[tuple[str, Request]]:
         ledger = ledgers.setdefault(exchange.file, Ledger())
         request = Request(PROFILES[found["body"]["model"]], found["body"], "", ledger)
         yield exchange.id, request
-        ledger.learn(found["body"]["model"], response.get("raw") or response["body"], request.steps)
+        learn_interactions(ledger, found["body"]["model"], response.get("raw") or response["body"], request.steps)
 
 
 @pytest.mark.corpus

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.exchanges import corpus, exchanges
+from tests.referee.learning import learn_ollama
 from tests.referee.talk import TIME, WEATHER, Body, Got, body, send, user
 from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
 from thinkback_referee.jsons import as_list, as_object, as_text
-from thinkback_referee.ollama import OLLAMA, learn
+from thinkback_referee.ollama import OLLAMA
 from thinkback_referee.ollama.judge import judge
 from thinkback_referee.ollama.profiles import PROFILES
 from thinkback_referee.ollama.request import Request
@@ -297,5 +298,5 @@ def test_takes_what_ollama_took() -> None:
                 again["messages"][message.index]["thinking"] += "."
                 refused = judge(Request(request.profile, again), persona.ledger)
                 assert (400, f"changed at messages[{message.index}]") == (refused.status, refused.reason), exchange.id
-        learn(persona.ledger, response.get("raw") or response["body"])
+        learn_ollama(persona.ledger, response.get("raw") or response["body"])
     assert (judged_requests >= 20, altered >= 4) == (True, True)

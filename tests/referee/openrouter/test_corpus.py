@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from thinkback_referee.chat.ledger import message_of
+from tests.referee.learning import chat_message
 from thinkback_referee.jsons import as_list, as_object, as_text
 from thinkback_referee.openrouter.judge import judge
 from thinkback_referee.openrouter.profiles import ROWS
@@ -54,7 +54,7 @@ def entries_of(response: Mapping[str, object]) -> list[Mapping[str, object]]:
 def mint_of(model: str, response: Mapping[str, object]) -> Mint:
     """What a recorded response minted."""
     raw = response.get("raw")
-    message = message_of(raw if isinstance(raw, str) else as_object(response["body"])) or as_object(None)
+    message = chat_message(raw if isinstance(raw, str) else as_object(response["body"])) or as_object(None)
     entries = entries_of(response)
     calls = tuple(as_text(as_object(call).get("id")) for call in as_list(message.get("tool_calls")))
     carriers = tuple(carrier for entry in entries if (carrier := carrier_of(entry)))

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.referee.learning import learn_responses
 from thinkback_referee.jsons import as_list, as_object, as_text
 from thinkback_referee.persona import Persona
-from thinkback_referee.responses import RESPONSES, learn
+from thinkback_referee.responses import RESPONSES
 from thinkback_referee.responses.judge import judge
 from thinkback_referee.responses.ledger import Ledger
 from thinkback_referee.responses.profiles import profile_for
@@ -74,7 +75,7 @@ def replayed(name: str, case: Mapping[str, object]) -> Iterator[Recorded]:
         if status < 400:
             raw = response.get("raw")
             said = raw if isinstance(raw, str) else as_object(response.get("body"))
-            learn(persona.ledger, host, "account", body, said)
+            learn_responses(persona.ledger, host, "account", body, said)
 
 
 def predates(record: Recorded) -> bool:

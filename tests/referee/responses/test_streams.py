@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.referee.learning import copies_of, learn_responses
 from tests.referee.responses.desk import ENCRYPTED, STATELESS, Body, Desk, user
 from thinkback_referee import Call, Step
 from thinkback_referee.credentials import account_of
 from thinkback_referee.jsons import as_list, as_object
-from thinkback_referee.responses import learn
-from thinkback_referee.responses.ledger import copies_of
 
 HI = user("hi")
 ALL_TURNS: Body = {"reasoning": {"context": "all_turns"}}
@@ -179,12 +178,14 @@ def test_a_recorded_response_is_learned(stream: bool) -> None:
     answer = as_object(json.loads(rendered.whole))
     account = account_of(pupil.key)
     body: Body = {"model": "gpt-5", "input": [HI], **ENCRYPTED}
-    learn(pupil.persona.ledger, "openai", account, body, b"".join(rendered.events).decode() if stream else answer)
+    learn_responses(
+        pupil.persona.ledger, "openai", account, body, b"".join(rendered.events).decode() if stream else answer
+    )
     items = [dict(as_object(item)) for item in as_list(answer["output"])]
     assert pupil.verdict(HI, *items, user("on")).ok
     assert ("**First**Then this.",) == pupil.view(user("on"), previous_response_id=answer["id"], **ALL_TURNS).notes
     with pytest.raises(LookupError, match="no row for openai gpt-none"):
-        learn(pupil.persona.ledger, "openai", account, {"model": "gpt-none"}, answer)
+        learn_responses(pupil.persona.ledger, "openai", account, {"model": "gpt-none"}, answer)
 
 
 def hidden(item: object) -> Body:

@@ -1,6 +1,6 @@
 """The judge: a request body, who sends it and the ledger, to a verdict. Pure; no I/O.
 
-The checks run in the order of the list at the end and the first refusal is the verdict: shape before pairs, parameters
+The checks run in the order of ``_faults`` and the first refusal is the verdict: shape before pairs, parameters
 before thinking, genuineness before fit. With thinking off the history's thoughts are ignored, but still must be
 genuine: a client that sends what nobody minted is wrong whether or not it is noticed.
 """
@@ -45,6 +45,56 @@ _DIFFERS = {
     "messages": OTHER_MESSAGES,
     "chain": " The `thinking` block that preceded this one when it was created is missing from this request.",
 }
+_CHANGES = frozenset({"changed", "repeated", "moved"})
+BUDGET_FLOOR = "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
+BUDGET_CEILING = "`max_tokens` must be greater than `thinking.budget_tokens`"
+NO_ADAPTIVE = "adaptive thinking is not supported on this model"  # text unconfirmed
+UNSUPPORTED = '"thinking.type.{kind}" is not supported for this model. {hint}'
+USE_ADAPTIVE = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.'
+BAD_EFFORT = "This model does not support effort level '{effort}'. Supported levels: {levels}."
+NO_EFFORT = "This model does not support the effort parameter."  # text unconfirmed
+DEPRECATED = "`{name}` is deprecated for this model"
+NO_PREFILL = (  # text unconfirmed
+    "This model does not support assistant message prefill. The conversation must end with a user message."
+)
+BAD_BETA = (  # text unconfirmed
+    "Unexpected value(s) `{beta}` for the `anthropic-beta` header. "
+    "Please consult our documentation at docs.anthropic.com or try again without the header."
+)
+TOP_K = "`top_k` must be unset when thinking is enabled"  # text unconfirmed
+TOP_P = "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled"  # text unconfirmed
+# text unconfirmed; that thinking must be on is documented
+CLEARS_NOTHING = "context_management: {edit} requires `thinking` to be enabled"
+OWN = (
+    NO_ADAPTIVE, NO_EFFORT, NO_PREFILL, BAD_BETA, TOP_K, TOP_P, CLEARS_NOTHING, INVALID_DATA, OTHER_MESSAGES,
+)  # fmt: skip
+_LEAST_BUDGET = 1024
+_LEAST_TOP_P = 0.95
+_FORCED = frozenset({"any", "tool"})
+# DeepSeek's endpoint: thinking is unsigned text, and its absence is an error.
+PASSED_BACK = "The `content[].thinking` in the thinking mode must be passed back to the API."
+
+
+def judge(request: Request, ledger: Ledger) -> Verdict:
+    """The verdict on a request to the profile's model; reads the ledger and changes nothing."""
+    return first(_faults(request, ledger))
+
+
+def _faults(request: Request, ledger: Ledger) -> Iterator[Verdict]:
+    yield from body_faults(request.caller, request.profile.late_system, request.body)
+    yield from pair_faults(request)
+    yield from _parameter_faults(request)
+    if not request.caller.host.signed:
+        yield from not_passed_back(request, ledger)
+        return
+    yield from ends_in_thinking(request)
+    yield from prefilled(request, ledger)
+    yield from starts_wrong(request, ledger)
+    yield from not_genuine(request, ledger)
+    found = trace(request, ledger)
+    yield from modified(request, ledger, found)
+    yield from bound_elsewhere(request, found)
+    yield from missing(request, found)
 
 
 def starts_wrong(request: Request, ledger: Ledger) -> Iterator[Verdict]:
@@ -78,9 +128,6 @@ def not_genuine(request: Request, ledger: Ledger) -> Iterator[Verdict]:
                 text = MODIFIED.format(path=block.path) if latest else _invalid(block)
                 yield refuse(text, f"{reason} at {block.path}")
             seen.add(block.opaque)
-
-
-_CHANGES = frozenset({"changed", "repeated", "moved"})
 
 
 def _fault(request: Request, ledger: Ledger, message: Message, block: Block, seen: set[str]) -> str:
@@ -155,33 +202,6 @@ def prefilled(request: Request, ledger: Ledger) -> Iterator[Verdict]:
         return
     if not any(minted.paused for minted in ledger.answers(last)):
         yield refuse(NO_PREFILL, "last message is an assistant message")
-
-
-BUDGET_FLOOR = "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
-BUDGET_CEILING = "`max_tokens` must be greater than `thinking.budget_tokens`"
-NO_ADAPTIVE = "adaptive thinking is not supported on this model"  # text unconfirmed
-UNSUPPORTED = '"thinking.type.{kind}" is not supported for this model. {hint}'
-USE_ADAPTIVE = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.'
-BAD_EFFORT = "This model does not support effort level '{effort}'. Supported levels: {levels}."
-NO_EFFORT = "This model does not support the effort parameter."  # text unconfirmed
-DEPRECATED = "`{name}` is deprecated for this model"
-NO_PREFILL = (  # text unconfirmed
-    "This model does not support assistant message prefill. The conversation must end with a user message."
-)
-BAD_BETA = (  # text unconfirmed
-    "Unexpected value(s) `{beta}` for the `anthropic-beta` header. "
-    "Please consult our documentation at docs.anthropic.com or try again without the header."
-)
-TOP_K = "`top_k` must be unset when thinking is enabled"  # text unconfirmed
-TOP_P = "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled"  # text unconfirmed
-# text unconfirmed; that thinking must be on is documented
-CLEARS_NOTHING = "context_management: {edit} requires `thinking` to be enabled"
-OWN = (
-    NO_ADAPTIVE, NO_EFFORT, NO_PREFILL, BAD_BETA, TOP_K, TOP_P, CLEARS_NOTHING, INVALID_DATA, OTHER_MESSAGES,
-)  # fmt: skip
-_LEAST_BUDGET = 1024
-_LEAST_TOP_P = 0.95
-_FORCED = frozenset({"any", "tool"})
 
 
 def _parameter_faults(request: Request) -> Iterator[Verdict]:
@@ -275,10 +295,6 @@ def _edit_faults(request: Request) -> Iterator[Verdict]:
         yield refuse(CLEARS_NOTHING.format(edit=CLEARING), "edit without thinking")
 
 
-# DeepSeek's endpoint: thinking is unsigned text, and its absence is an error.
-PASSED_BACK = "The `content[].thinking` in the thinking mode must be passed back to the API."
-
-
 def not_passed_back(request: Request, ledger: Ledger) -> Iterator[Verdict]:
     """Refuse messages whose thinking is missing or is not what was minted, where it is unsigned.
 
@@ -300,25 +316,3 @@ def not_passed_back(request: Request, ledger: Ledger) -> Iterator[Verdict]:
 def _wanted(request: Request, message: Message) -> bool:
     with_calls = {other.turn for other in request.assistants if other.calls}
     return bool(request.body.get("tools")) or message.turn in with_calls
-
-
-def judge(request: Request, ledger: Ledger) -> Verdict:
-    """The verdict on a request to the profile's model; reads the ledger and changes nothing."""
-    return first(_faults(request, ledger))
-
-
-def _faults(request: Request, ledger: Ledger) -> Iterator[Verdict]:
-    yield from body_faults(request.caller, request.profile.late_system, request.body)
-    yield from pair_faults(request)
-    yield from _parameter_faults(request)
-    if not request.caller.host.signed:
-        yield from not_passed_back(request, ledger)
-        return
-    yield from ends_in_thinking(request)
-    yield from prefilled(request, ledger)
-    yield from starts_wrong(request, ledger)
-    yield from not_genuine(request, ledger)
-    found = trace(request, ledger)
-    yield from modified(request, ledger, found)
-    yield from bound_elsewhere(request, found)
-    yield from missing(request, found)

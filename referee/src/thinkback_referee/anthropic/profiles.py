@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ..jsons import names
+
 MANUAL = "enabled"
 ADAPTIVE = "adaptive"
 DISABLED = "disabled"
@@ -102,40 +104,17 @@ DEEPSEEK = Host("deepseek-anthropic", message_prefix="", call_prefix="call_00_",
 
 # The beta names that hosts with strict validation know; `effort-2025-11-24` is not among them any more.
 KNOWN_BETAS = frozenset(
-    {
-        BINDING_BETA,
-        CLEARING_BETA,
-        COUNTING_BETA,
-        INTERLEAVED_BETA,
-        SHAPING_BETA,
-        UPDATES_BETA,
-        "context-1m-2025-08-07",
-        "fine-grained-tool-streaming-2025-05-14",
-        "token-efficient-tools-2025-02-19",
-    }
-)
+    (BINDING_BETA, CLEARING_BETA, COUNTING_BETA, INTERLEAVED_BETA, SHAPING_BETA, UPDATES_BETA)
+) | names("context-1m-2025-08-07 fine-grained-tool-streaming-2025-05-14 token-efficient-tools-2025-02-19")
 
 _ADAPTIVE_PINNED = "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode"
 _NEVER_FORCED = "tool_choice forces tool use is not compatible with this model"
 # Which older models read each other's blocks is unconfirmed: here they all do, as no check was made before binding.
 # What one platform minted works on another (platform.claude.com/docs/en/build-with-claude/thinking).
-UNBOUND = frozenset(
-    {
-        "claude-3-7-sonnet",
-        "claude-sonnet-4",
-        "claude-opus-4",
-        "claude-opus-4-1",
-        "claude-sonnet-4-5",
-        "claude-haiku-4-5",
-        "claude-opus-4-5",
-        "claude-opus-4-6",
-        "claude-sonnet-4-6",
-        "claude-opus-4-7",
-        "claude-opus-4-8",
-        "claude-opus-5",
-        "claude-sonnet-5",
-        "claude-fable-5",
-    }
+UNBOUND = names(
+    "claude-3-7-sonnet claude-sonnet-4 claude-opus-4 claude-opus-4-1 claude-sonnet-4-5 claude-haiku-4-5 claude- "
+    "opus-4-5 claude-opus-4-6 claude-sonnet-4-6 claude-opus-4-7 claude-opus-4-8 claude-opus-5 claude-sonnet-5 claude- "
+    "fable-5"
 )
 
 
@@ -216,10 +195,10 @@ _ROWS = (
     ),
     # Forced calls were answered by 200, unlike those of its successors.
     _always("claude-fable-5"),
-    _preserved("claude-fable-5-1", "claude-opus-5", reads_on_api=frozenset({"claude-opus-5-5"})),
+    _preserved("claude-fable-5-1", "claude-opus-5", reads_on_api=names("claude-opus-5-5")),
     _preserved("claude-fable-5-2", always_enforced=True),
     # As Fable 5.1, but that it does not check what stands before a block.
-    _preserved("claude-mythos-5-1", "claude-opus-5", reads_on_api=frozenset({"claude-opus-5-5"}), bound=False),
+    _preserved("claude-mythos-5-1", "claude-opus-5", reads_on_api=names("claude-opus-5-5"), bound=False),
     _preserved("claude-mythos-5-2", "claude-fable-5-2", always_enforced=True),
 )
 MODELS: MappingProxyType[str, Profile] = MappingProxyType({row.model: row for row in _ROWS})

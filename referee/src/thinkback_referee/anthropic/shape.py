@@ -5,10 +5,10 @@ Texts that the reference or a recording does not show are marked (text unconfirm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from ..jsons import JsonObject, as_list, as_object, as_text, names
+from ..jsons import JsonObject, as_list, as_object, as_objects, as_text, names
 from ..verdict import Verdict
 from .profiles import BINDING_BETA, CLEARING_BETA, SHAPING_BETA, UPDATES_BETA
 from .refusals import extra, refuse, required, wrong
@@ -24,9 +24,40 @@ NO_SYSTEM_ROLE = (
     'not "system" as an input message role.'
 )
 FIRST_ROLE = 'messages: first message must use the "user" role'
+UNANSWERED = (
+    "messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. "
+    "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
+)
+STRAY = (
+    "{path}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. "
+    "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
+)
+TWICE = "{path}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
+NOT_UNIQUE = "messages: `tool_use` ids must be unique"
+NO_TOOLS = "Requests which include `tool_use` or `tool_result` blocks must define tools"
 # The reference's own texts.
+ENDS_IN_THINKING = "messages.{index}: The final block in an assistant message cannot be `{kind}`."
 NO_SIGNATURE = "{path}.thinking.signature: Field required"
 BAD_SIGNATURE = "{path}.thinking.signature.str: Input should be a valid string"
+# Texts unconfirmed.
+NO_MESSAGES = "messages: at least one message is required"
+BAD_TYPE = "thinking: Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
+EMPTY_SYSTEM = "system: text content blocks must be non-empty"
+REPEATED_NAME = "tools: Tool names must be unique."
+OWN = (NO_MESSAGES, BAD_TYPE, EMPTY_SYSTEM, REPEATED_NAME, "thinking.{kind}.display: Input should be {names}")
+_BODY = names(
+    "model messages max_tokens system tools tool_choice thinking output_config temperature top_p top_k stop_sequences "
+    "stream metadata service_tier container mcp_servers context_management cache_control inference_geo speed"
+)
+_SHOWN = names("type display block_binding")
+_CONFIG_KEYS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "enabled": _SHOWN | {"budget_tokens"},
+        "adaptive": _SHOWN,
+        "disabled": names("type"),
+        "between_tools": _SHOWN,
+    }
+)
 _MARKED = names("type cache_control")
 _KEYS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
@@ -43,7 +74,6 @@ _OTHERS = _USER_ONLY | names(
     "server_tool_use mcp_tool_use tool_reference tool_addition tool_removal compaction fallback connector_text"
 )
 _ROLES = ("user", "assistant")
-_STRING = "a valid string"
 
 
 def message_faults(signed: bool, late_system: bool, messages: object) -> Iterator[Verdict]:
@@ -85,81 +115,38 @@ def _block_faults(signed: bool, role: str, block: Block) -> Iterator[Verdict]:
     if kind in misplaced:
         place = "assistant" if role == "user" else "user"
         yield refuse(f"{block.path}: `{kind}` blocks can only be in `{place}` messages", f"misplaced {block.path}")
-    if kind == "thinking" and signed:
-        yield from _signature_faults(block)
-    yield from _FIELDS.get(kind, _no_faults)(block)
-
-
-def _no_faults(block: Block) -> Iterator[Verdict]:
-    return iter(())
-
-
-def _text_faults(block: Block) -> Iterator[Verdict]:
-    text = block.raw.get("text")
-    if not isinstance(text, str):
-        yield required(f"{block.path}.text.text") if text is None else wrong(f"{block.path}.text.text", _STRING)
-    if not text:
-        yield refuse(EMPTY_TEXT, f"empty text at {block.path}")
-
-
-def _signature_faults(block: Block) -> Iterator[Verdict]:
-    if "signature" not in block.raw:
+    if kind == "thinking" and signed and "signature" not in raw:
         yield refuse(NO_SIGNATURE.format(path=block.path), f"unsigned {block.path}")
-    if not isinstance(block.raw["signature"], str):
+    if kind == "thinking" and signed and not isinstance(raw["signature"], str):
         yield refuse(BAD_SIGNATURE.format(path=block.path), f"bad signature at {block.path}")
+    yield from _content_faults(block)
 
 
-def _thinking_faults(block: Block) -> Iterator[Verdict]:
-    if not isinstance(block.raw.get("thinking"), str):
-        yield required(f"{block.path}.thinking.thinking")
-
-
-def _redacted_faults(block: Block) -> Iterator[Verdict]:
-    if not isinstance(block.raw.get("data"), str):
-        yield required(f"{block.path}.redacted_thinking.data")
-
-
-def _call_faults(block: Block) -> Iterator[Verdict]:
-    for name in ("id", "name"):
-        if not as_text(block.raw.get(name)):
-            yield required(f"{block.path}.tool_use.{name}")
-    if not isinstance(block.raw.get("input"), dict):
-        yield wrong(f"{block.path}.tool_use.input", "a valid dictionary")
-
-
-def _result_faults(block: Block) -> Iterator[Verdict]:
-    if not as_text(block.raw.get("tool_use_id")):
-        yield required(f"{block.path}.tool_result.tool_use_id")
-    parts = [as_object(part) for part in as_list(block.raw.get("content"))]
-    if any(part.get("type") == "text" and not part.get("text") for part in parts):
-        yield refuse(EMPTY_TEXT, f"empty text in {block.path}")
-
-
-_FIELDS: Mapping[str, Callable[[Block], Iterator[Verdict]]] = MappingProxyType(
-    {
-        "text": _text_faults,
-        "thinking": _thinking_faults,
-        "redacted_thinking": _redacted_faults,
-        "tool_use": _call_faults,
-        "tool_result": _result_faults,
-    }
-)
-
-
-# Widely reported texts, not in the reference (text unconfirmed).
-UNANSWERED = (
-    "messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. "
-    "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
-)
-STRAY = (
-    "{path}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. "
-    "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
-)
-TWICE = "{path}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
-NOT_UNIQUE = "messages: `tool_use` ids must be unique"
-NO_TOOLS = "Requests which include `tool_use` or `tool_result` blocks must define tools"
-# The reference's own text.
-ENDS_IN_THINKING = "messages.{index}: The final block in an assistant message cannot be `{kind}`."
+def _content_faults(block: Block) -> Iterator[Verdict]:
+    """What is wrong with the members that blocks of its type must have."""
+    raw, path = block.raw, f"{block.path}.{block.kind}"
+    match block.kind:
+        case "text":
+            text = raw.get("text")
+            if not isinstance(text, str):
+                yield required(f"{path}.text") if text is None else wrong(f"{path}.text", "a valid string")
+            if not text:
+                yield refuse(EMPTY_TEXT, f"empty text at {block.path}")
+        case "thinking" if not isinstance(raw.get("thinking"), str):
+            yield required(f"{path}.thinking")
+        case "redacted_thinking" if not isinstance(raw.get("data"), str):
+            yield required(f"{path}.data")
+        case "tool_use":
+            for name in ("id", "name"):
+                if not as_text(raw.get(name)):
+                    yield required(f"{path}.{name}")
+            if not isinstance(raw.get("input"), dict):
+                yield wrong(f"{path}.input", "a valid dictionary")
+        case "tool_result":
+            if not as_text(raw.get("tool_use_id")):
+                yield required(f"{path}.tool_use_id")
+            if any(part.get("type") == "text" and not part.get("text") for part in as_objects(raw.get("content"))):
+                yield refuse(EMPTY_TEXT, f"empty text in {block.path}")
 
 
 def ends_in_thinking(request: Request) -> Iterator[Verdict]:
@@ -201,27 +188,6 @@ def _answer_faults(block: Block, answered: list[Block], wanted: list[str]) -> It
         yield refuse(STRAY.format(path=block.path, id=call), f"result without a call at {block.path}")
     if sum(other.raw.get("tool_use_id") == call for other in answered) > 1:
         yield refuse(TWICE.format(path=block.path, id=call), f"repeated result at {block.path}")
-
-
-# Texts unconfirmed.
-NO_MESSAGES = "messages: at least one message is required"
-BAD_TYPE = "thinking: Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
-EMPTY_SYSTEM = "system: text content blocks must be non-empty"
-REPEATED_NAME = "tools: Tool names must be unique."
-OWN = (NO_MESSAGES, BAD_TYPE, EMPTY_SYSTEM, REPEATED_NAME, "thinking.{kind}.display: Input should be {names}")
-_BODY = names(
-    "model messages max_tokens system tools tool_choice thinking output_config temperature top_p top_k stop_sequences "
-    "stream metadata service_tier container mcp_servers context_management cache_control inference_geo speed"
-)
-_SHOWN = names("type display block_binding")
-_CONFIG_KEYS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        "enabled": _SHOWN | {"budget_tokens"},
-        "adaptive": _SHOWN,
-        "disabled": names("type"),
-        "between_tools": _SHOWN,
-    }
-)
 
 
 def body_faults(caller: Caller, late_system: bool, body: JsonObject) -> Iterator[Verdict]:
@@ -278,7 +244,7 @@ def _system_faults(system: object) -> Iterator[Verdict]:
 
 def _offer_faults(tools: object) -> Iterator[Verdict]:
     names = [as_text(as_object(tool).get("name")) for tool in as_list(tools)]
-    for index, tool in enumerate(map(as_object, as_list(tools))):
+    for index, tool in enumerate(as_objects(tools)):
         custom = tool.get("type") in (None, "custom")
         if custom and not names[index]:
             yield required(f"tools.{index}.custom.name")

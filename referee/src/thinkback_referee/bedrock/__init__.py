@@ -6,6 +6,7 @@ Converse for all its models, InvokeModel for Claude, whole and streamed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote
@@ -22,8 +23,8 @@ from ..persona import Asked, Provider, Rendered
 from ..prompts import Prompts
 from ..script import Step
 from ..transport import Incoming
-from ..verdict import Verdict
-from .judge import NO_REASONING, OWN, judge_plain, malformed, passed_on, refuse, thinks, unknown_model, wrapped
+from ..verdict import Verdict, first
+from .judge import NO_REASONING, OWN, passed_on, plain_faults, refuse, shape_faults, thinks, unknown_model, wrapped
 from .profiles import CONVERSE, INVOKE, PLAIN, Plain, models, plain_for, pretended, profile_for
 from .render import converse, exception, invoke
 from .sigv4 import CREDENTIALS, KEY, OTHER_KEY, TEMPORARY_KEY, UNKNOWN_KEY, Credential, Fault, verify
@@ -93,25 +94,22 @@ def _account(asked: Asked) -> str:
     return CREDENTIALS[name].account
 
 
-def _judge(invocation: Invocation, ledger: Ledger) -> Verdict:
-    """The verdict of the service, then of the model's own server."""
+def _faults(invocation: Invocation, ledger: Ledger) -> Iterator[Verdict]:
+    """The refusals of the service, then of the model's own server."""
     body = invocation.body
-    fault = _envelope_fault(body) if invocation.invoked else malformed(body)
-    if fault is not None:
-        return fault
-    if invocation.row is not None:
-        return judge_plain(invocation.row, body)
-    verdict = judge_claude(invocation.request, ledger)
-    return verdict if verdict.ok else _passed(invocation, verdict)
-
-
-def _envelope_fault(body: JsonObject) -> Verdict | None:
-    if body.get("anthropic_version") != INVOKE.version:
-        return refuse("anthropic_version: Field required", "missing anthropic_version")
-    for name in ("model", "stream"):
+    if not invocation.invoked:
+        yield from shape_faults(body)
+    elif body.get("anthropic_version") != INVOKE.version:
+        yield refuse("anthropic_version: Field required", "missing anthropic_version")
+    for name in ("model", "stream") if invocation.invoked else ():
         if name in body:
-            return refuse(f"{name}: Extra inputs are not permitted", f"unexpected {name}")
-    return None
+            yield refuse(f"{name}: Extra inputs are not permitted", f"unexpected {name}")
+    if invocation.row is not None:
+        yield from plain_faults(invocation.row, body)
+        return
+    verdict = judge_claude(invocation.request, ledger)
+    if not verdict.ok:
+        yield _passed(invocation, verdict)
 
 
 def _render(invocation: Invocation, ledger: Ledger, step: Step, digest: str, prompts: Prompts) -> Rendered:
@@ -137,7 +135,7 @@ BEDROCK = Provider(
     ledger=Ledger,
     read=_read,
     request=_request,
-    judge=_judge,
+    judge=lambda invocation, ledger: first(_faults(invocation, ledger)),
     view=lambda invocation, ledger: view_of(invocation.request, ledger),
     render=_render,
     reject=_reject,

@@ -5,36 +5,14 @@ Except where marked, none of the texts on structure is in the reference: they ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from ..jsons import JsonObject, as_list, as_object, as_text, names
-from ..verdict import ACCEPTED, Verdict
+from ..jsons import JsonObject, as_list, as_object, as_objects, as_text, names
+from ..verdict import Verdict
 from .profiles import Plain
 
 VALIDATION = "ValidationException"
-
-
-def refuse(message: str, reason: str, *, status: int = 400, kind: str = VALIDATION) -> Verdict:
-    """A refusal; ``reason`` is for people and tests."""
-    return Verdict(status, {"message": message}, reason, {"x-amzn-errortype": kind})
-
-
-def wrapped(verdict: Verdict) -> Verdict:
-    """A refusal by the model's own server, as Converse passes it on."""
-    return refuse(f"The model returned the following errors: {verdict.message}", verdict.reason)
-
-
-def passed_on(verdict: Verdict) -> Verdict:
-    """A refusal by the model's own server, as InvokeModel passes it on."""
-    return refuse(verdict.message, verdict.reason)
-
-
-def unknown_model(model: str) -> Verdict:
-    """The refusal of a model that is not served."""
-    return refuse("The provided model identifier is invalid.", f"unknown model {model}")
-
-
 ALTERNATE = (
     "A conversation must alternate between user and assistant roles. "
     "Make sure the conversation alternates between user and assistant roles and try again."
@@ -64,12 +42,57 @@ _BLOCKS = names(
     "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent "
     "searchResult"
 )
+NO_REASONING = "User messages cannot contain reasoning content. Please remove the reasoning content and try again."
+# Texts of the following unconfirmed.
+BAD_EFFORT = "Value '{value}' at '{field}' failed to satisfy constraint: must be one of {efforts}"
+NO_LIMIT = "maxTokens must not be set when maxReasoningEffort is high"
+OWN = (BAD_EFFORT, NO_LIMIT)
 
 
-def malformed(body: JsonObject) -> Verdict | None:
-    """The first fault in the shape of a Converse request."""
-    checks: tuple[Callable[[JsonObject], Iterator[Verdict]], ...] = (_keys, _roles, _contents, _pairs, _tools)
-    return next((verdict for check in checks for verdict in check(body)), None)
+def refuse(message: str, reason: str, *, status: int = 400, kind: str = VALIDATION) -> Verdict:
+    """A refusal; ``reason`` is for people and tests."""
+    return Verdict(status, {"message": message}, reason, {"x-amzn-errortype": kind})
+
+
+def shape_faults(body: JsonObject) -> Iterator[Verdict]:
+    """What is wrong with the shape of a Converse request."""
+    yield from _keys(body)
+    yield from _roles(body)
+    yield from _contents(body)
+    yield from _pairs(body)
+    yield from _tools(body)
+
+
+def plain_faults(row: Plain, body: JsonObject) -> Iterator[Verdict]:
+    """What such a model refuses in a well-formed request."""
+    for index, message in enumerate(_messages(body)):
+        if _members(message, "reasoningContent"):
+            yield refuse(NO_REASONING, f"reasoning at messages[{index}]")
+    fields = as_object(body.get("additionalModelRequestFields"))
+    for name in fields:
+        if name != row.field:
+            yield refuse(EXTRANEOUS.format(key=name), f"unknown key {name}")
+    effort = _effort(row, fields.get(row.field))
+    if row.field in fields and effort not in row.efforts:
+        text = BAD_EFFORT.format(value=effort, field=row.field, efforts=", ".join(row.efforts))
+        yield refuse(text, f"effort {effort}")
+    if row.nested and effort == "high" and "maxTokens" in as_object(body.get("inferenceConfig")):
+        yield refuse(NO_LIMIT, "maxTokens beside high effort")
+
+
+def wrapped(verdict: Verdict) -> Verdict:
+    """A refusal by the model's own server, as Converse passes it on."""
+    return refuse(f"The model returned the following errors: {verdict.message}", verdict.reason)
+
+
+def passed_on(verdict: Verdict) -> Verdict:
+    """A refusal by the model's own server, as InvokeModel passes it on."""
+    return refuse(verdict.message, verdict.reason)
+
+
+def unknown_model(model: str) -> Verdict:
+    """The refusal of a model that is not served."""
+    return refuse("The provided model identifier is invalid.", f"unknown model {model}")
 
 
 def _keys(body: JsonObject) -> Iterator[Verdict]:
@@ -91,7 +114,7 @@ def _roles(body: JsonObject) -> Iterator[Verdict]:
 
 def _contents(body: JsonObject) -> Iterator[Verdict]:
     for index, message in enumerate(_messages(body)):
-        blocks = [as_object(block) for block in as_list(message.get("content"))]
+        blocks = as_objects(message.get("content"))
         if not blocks:
             yield refuse(EMPTY.format(index=index), f"empty messages[{index}]")
         reasons = any("reasoningContent" in block for block in blocks)
@@ -135,37 +158,11 @@ def _tools(body: JsonObject) -> Iterator[Verdict]:
 
 
 def _messages(body: JsonObject) -> list[Mapping[str, object]]:
-    return [as_object(message) for message in as_list(body.get("messages"))]
+    return as_objects(body.get("messages"))
 
 
 def _members(message: Mapping[str, object], name: str) -> list[Mapping[str, object]]:
-    blocks = [as_object(block) for block in as_list(message.get("content"))]
-    return [as_object(block[name]) for block in blocks if name in block]
-
-
-NO_REASONING = "User messages cannot contain reasoning content. Please remove the reasoning content and try again."
-# Texts of the following unconfirmed.
-BAD_EFFORT = "Value '{value}' at '{field}' failed to satisfy constraint: must be one of {efforts}"
-NO_LIMIT = "maxTokens must not be set when maxReasoningEffort is high"
-OWN = (BAD_EFFORT, NO_LIMIT)
-
-
-def judge_plain(row: Plain, body: JsonObject) -> Verdict:
-    """The verdict on a well-formed request to such a model."""
-    for index, message in enumerate(map(as_object, as_list(body.get("messages")))):
-        if any("reasoningContent" in as_object(block) for block in as_list(message.get("content"))):
-            return refuse(NO_REASONING, f"reasoning at messages[{index}]")
-    fields = as_object(body.get("additionalModelRequestFields"))
-    extraneous = [name for name in fields if name != row.field]
-    if extraneous:
-        return refuse(EXTRANEOUS.format(key=extraneous[0]), f"unknown key {extraneous[0]}")
-    effort = _effort(row, fields.get(row.field))
-    if row.field in fields and effort not in row.efforts:
-        text = BAD_EFFORT.format(value=effort, field=row.field, efforts=", ".join(row.efforts))
-        return refuse(text, f"effort {effort}")
-    if row.nested and effort == "high" and "maxTokens" in as_object(body.get("inferenceConfig")):
-        return refuse(NO_LIMIT, "maxTokens beside high effort")
-    return ACCEPTED
+    return [as_object(block[name]) for block in as_objects(message.get("content")) if name in block]
 
 
 def thinks(row: Plain, body: JsonObject) -> bool:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ..jsons import JsonObject, as_list, as_object, as_text, compact
+from ..jsons import JsonObject, as_list, as_object, as_objects, as_text, compact
 
 # Without maxTokens the service asks for as many as the model can write.
 _MOST_TOKENS = 64_000
@@ -64,7 +63,7 @@ def _message(message: Mapping[str, object]) -> JsonObject:
 def messages_content(content: object) -> list[JsonObject]:
     """Content blocks of Converse as those of the Messages format."""
     blocks: list[JsonObject] = []
-    for block in map(as_object, as_list(content)):
+    for block in as_objects(content):
         name = next(iter(block), "")
         if name == "cachePoint":
             # A mark of its own here is a field of the block before it there.
@@ -102,7 +101,7 @@ def _call(value: object) -> JsonObject:
 
 def _result(value: object) -> JsonObject:
     result = as_object(value)
-    parts = [as_object(part) for part in as_list(result.get("content"))]
+    parts = as_objects(result.get("content"))
     content = [
         {"type": "text", "text": as_text(part.get("text")) or compact(part.get("json", ""))}
         for part in parts
@@ -136,43 +135,3 @@ def _tools(config: Mapping[str, object]) -> JsonObject:
 
 def _given(**values: object) -> JsonObject:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def message_of(body: Mapping[str, object]) -> JsonObject | None:
-    """The message of a whole response; None when it reports an error."""
-    message = as_object(as_object(body.get("output")).get("message"))
-    return {"content": messages_content(message["content"])} if "content" in message else None
-
-
-def message_of_events(events: Iterable[tuple[str, Mapping[str, object]]]) -> JsonObject | None:
-    """The message that the events of a stream add up to; None when it breaks off."""
-    blocks: dict[object, JsonObject] = {}
-    ended = False
-    for name, payload in events:
-        block = blocks.setdefault(payload.get("contentBlockIndex"), {})
-        if name == "contentBlockStart":
-            block.update(as_object(payload.get("start")))
-        elif name == "contentBlockDelta":
-            _extend(block, as_object(payload.get("delta")))
-        ended = ended or name == "messageStop"
-    content = [_finished(block) for index, block in blocks.items() if index is not None and block.get("text") != ""]
-    return {"content": messages_content(content)} if ended else None
-
-
-def _extend(block: JsonObject, delta: Mapping[str, object]) -> None:
-    for name, value in delta.items():
-        if isinstance(value, str):
-            block[name] = as_text(block.get(name)) + value
-        else:
-            inner = dict(as_object(block.get(name)))
-            _extend(inner, as_object(value))
-            block[name] = inner
-
-
-def _finished(block: JsonObject) -> JsonObject:
-    call, reasoning = as_object(block.get("toolUse")), as_object(block.get("reasoningContent"))
-    if call:
-        return {"toolUse": {**call, "input": json.loads(as_text(call.get("input")) or "{}")}}
-    if "text" in reasoning:
-        return {"reasoningContent": {"reasoningText": reasoning}}
-    return block

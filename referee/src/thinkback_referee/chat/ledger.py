@@ -7,79 +7,9 @@ it can. It only grows; ``Referee.reset`` starts a new one. It learns from record
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..jsons import JsonObject, as_list, as_object, as_text
-from ..streams import json_events
-from .profiles import Profile
-from .request import Message, read_message, thinking_text
-
-_TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal")
-
-
-def message_of(response: Mapping[str, object] | str | bytes) -> Mapping[str, object] | None:
-    """The assistant message of a completion, a bare message, or a body of server-sent events; None for errors."""
-    if isinstance(response, bytes):
-        response = response.decode("utf-8")
-    if isinstance(response, str):
-        return _merge(json_events(response))
-    if "error" in response:
-        return None
-    choices = as_list(response.get("choices"))
-    return as_object(as_object(choices[0]).get("message")) if choices else response if "role" in response else None
-
-
-def _merge(events: Iterable[Mapping[str, object]]) -> JsonObject | None:
-    message: JsonObject = {"role": "assistant"}
-    calls: dict[object, dict[str, str]] = {}
-    for event in events:
-        if "error" in event:
-            return None
-        for choice in as_list(event.get("choices")):
-            delta = as_object(as_object(choice).get("delta"))
-            _append_text(message, delta)
-            for call in as_list(delta.get("tool_calls")):
-                _append_call(calls, as_object(call))
-    if calls:
-        message["tool_calls"] = [_whole_call(call) for call in calls.values()]
-    return message
-
-
-def _append_text(message: JsonObject, delta: Mapping[str, object]) -> None:
-    for name in _TEXT_FIELDS:
-        piece = delta.get(name)
-        if isinstance(piece, str):
-            _extend(message, name, piece)
-        elif isinstance(piece, list):
-            # Content chunks: keep them as chunks, for thinking and text alternate.
-            earlier = message.get(name)
-            chunks = list(as_list(earlier)) or ([{"type": "text", "text": earlier}] if earlier else [])
-            message[name] = [*chunks, *piece]
-
-
-def _extend(message: JsonObject, name: str, piece: str) -> None:
-    earlier = message.get(name)
-    if isinstance(earlier, list):
-        message[name] = [*earlier, {"type": "text", "text": piece}] if piece else earlier
-    else:
-        message[name] = as_text(earlier) + piece
-
-
-def _append_call(calls: dict[object, dict[str, str]], delta: Mapping[str, object]) -> None:
-    call = calls.setdefault(delta.get("index", 0), {"id": "", "name": "", "arguments": ""})
-    function = as_object(delta.get("function"))
-    call["id"] = call["id"] or as_text(delta.get("id"))
-    call["name"] += as_text(function.get("name"))
-    call["arguments"] += as_text(function.get("arguments"))
-
-
-def _whole_call(call: Mapping[str, str]) -> JsonObject:
-    function = {"name": call["name"], "arguments": call["arguments"]}
-    return {"id": call["id"], "type": "function", "function": function}
-
-
-_FIELDS = ("reasoning_content", "reasoning")
+from .request import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +37,6 @@ class Ledger:
         for key in _keys(mint.calls, mint.text):
             self._by_key[key][mint] = None
         self._by_reasoning[mint.reasoning].add(mint)
-
-    def learn(self, profile: Profile, response: Mapping[str, object] | str | bytes) -> Mint | None:
-        """Note what a response minted: a completion object, a bare message, or the text of an event stream.
-
-        Returns the mint, or None for a response that reports an error.
-        """
-        raw = message_of(response)
-        if raw is None:
-            return None
-        message = read_message(0, raw)
-        reasoning = next((value for name in _FIELDS if (value := message.reasoning(name))), None)
-        tagged = reasoning is None and "</think>" in message.text
-        thought = reasoning or thinking_text(raw.get("content")) or ""
-        mint = Mint(profile.host.name, profile.model, thought, message.text, message.calls, tagged)
-        self.add(mint)
-        return mint
 
     def mints(self, host: str, message: Message) -> list[Mint]:
         """The mints of this host that the message can be a replay of."""

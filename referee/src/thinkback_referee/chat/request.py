@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..jsons import JsonObject, as_list, as_object, as_text, compact
+from ..jsons import JsonObject, as_list, as_object, as_objects, as_text, compact
 from ..persona import View, offered
 from ..script import Step
 from ..streams import arguments_text, count_words
@@ -38,7 +38,7 @@ class Message:
 
 def thinking_text(content: object) -> str | None:
     """The joined text of the ``thinking`` chunks of a content list, None when it has none."""
-    chunks = [as_object(part) for part in as_list(content)]
+    chunks = as_objects(content)
     inner = [as_list(chunk.get("thinking")) for chunk in chunks if chunk.get("type") == "thinking"]
     if not inner:
         return None
@@ -49,7 +49,7 @@ def visible_text(content: object) -> str:
     """The text of a content value: the string, or the joined ``text`` parts of a list."""
     if isinstance(content, str):
         return content
-    parts = [as_object(part) for part in as_list(content)]
+    parts = as_objects(content)
     return "".join(as_text(part.get("text")) for part in parts if part.get("type") == "text")
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ..credentials import accepted, account_of, bearer
-from ..jsons import JsonObject, as_object, as_text, compact, read_object
+from ..jsons import JsonObject, as_text, compact, read_object
 from ..persona import Asked, Provider, Rendered
 from ..prompts import Prompts
 from ..script import Step
@@ -20,12 +18,6 @@ from .render import DONE, events, prepare, response
 from .request import Request, read_message
 
 _CHAT = ("/v2/chat", "/chat")
-
-
-def learn(thoughts: Thoughts, recorded: Mapping[str, object]) -> None:
-    """Note the message of a recorded whole response."""
-    message = read_message(0, as_object(recorded.get("message")))
-    thoughts.add(message.keys, message.thinking or "")
 
 
 def _read(host: str, path: str, incoming: Incoming, thoughts: Thoughts) -> Asked | Verdict | None:

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-from ..jsons import as_list, as_object, as_objects, as_text
-from ..streams import json_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +40,6 @@ class Ledger:
         """What is known of a signature."""
         return self._mints.get(octets(signature))
 
-    def learn(self, host: str, model: str, response: object) -> None:
-        """Note the signatures of a recorded response: an object, a list of chunks, or the text of an event stream."""
-        for part in _parts_of(response):
-            signature = as_text(part.get("thoughtSignature"))
-            if signature:
-                call = as_text(as_object(part.get("functionCall")).get("name"))
-                self.add(signature, Mint(host, model, call=call))
-
 
 def octets(signature: str) -> bytes:
     """The bytes behind a signature; its own characters where it is no base64."""
@@ -59,15 +47,3 @@ def octets(signature: str) -> bytes:
         return base64.b64decode(signature.replace("-", "+").replace("_", "/"), validate=True)
     except (binascii.Error, ValueError):
         return signature.encode()
-
-
-def _parts_of(response: object) -> Iterator[Mapping[str, object]]:
-    for chunk in _chunks_of(response):
-        for candidate in as_list(chunk.get("candidates")):
-            yield from as_objects(as_object(as_object(candidate).get("content")).get("parts"))
-
-
-def _chunks_of(response: object) -> list[Mapping[str, object]]:
-    if not isinstance(response, str):
-        return [as_object(chunk) for chunk in (response if isinstance(response, list) else [response])]
-    return json_events(response)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..jsons import as_list, as_object, as_text, compact
+from ..jsons import as_list, as_object, as_objects, as_text, compact
 from ..persona import OfferedTool, View
 from .ledger import Ledger
 from .profiles import Host, Profile
@@ -90,7 +90,7 @@ class Request:
         """The conversation."""
         return [
             Content(index, as_text(raw.get("role")), _parts(raw))
-            for index, raw in enumerate(map(as_object, as_list(self.body.get("contents"))))
+            for index, raw in enumerate(as_objects(self.body.get("contents")))
         ]
 
     @cached_property
@@ -129,7 +129,7 @@ class Request:
     @cached_property
     def declarations(self) -> list[Mapping[str, object]]:
         """The functions that the model may call."""
-        tools = [as_object(tool) for tool in as_list(self.body.get("tools"))]
+        tools = as_objects(self.body.get("tools"))
         return [as_object(item) for tool in tools for item in as_list(tool.get("functionDeclarations"))]
 
 

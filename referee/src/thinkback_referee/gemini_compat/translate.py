@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ..gemini.errors import refuse, refuse_name
 from ..gemini.profiles import BOTH_CONTROLS, Profile
-from ..jsons import JsonObject, as_list, as_object, as_text, names
+from ..jsons import JsonObject, as_list, as_object, as_objects, as_text, names
 from ..verdict import Verdict
 
 _BODY = names(
@@ -42,7 +42,7 @@ def _faults(body: Mapping[str, object]) -> Iterator[Verdict]:
         role = as_text(message.get("role"))
         if role not in ROLES:
             yield refuse(BAD_ROLE.format(role=role, index=index), f"bad role at messages[{index}]")
-        for place, call in enumerate(map(as_object, as_list(message.get("tool_calls")))):
+        for place, call in enumerate(as_objects(message.get("tool_calls"))):
             inside = f"messages[{index}].tool_calls[{place}]"
             yield from (refuse_name(name, inside) for name in call if name not in _CALL)
             function = as_object(call.get("function"))
@@ -98,10 +98,10 @@ def _thinking(profile: Profile, body: Mapping[str, object]) -> JsonObject | Verd
 def _contents(messages: object) -> list[JsonObject]:
     contents: list[JsonObject] = []
     waiting: list[tuple[str, str]] = []
-    for message in map(as_object, as_list(messages)):
+    for message in as_objects(messages):
         match as_text(message.get("role")):
             case "assistant":
-                calls = [as_object(call) for call in as_list(message.get("tool_calls"))]
+                calls = as_objects(message.get("tool_calls"))
                 waiting = [(as_text(call.get("id")), _name(call)) for call in calls]
                 contents.append({"role": "model", "parts": _model_parts(message, calls)})
             case "tool":

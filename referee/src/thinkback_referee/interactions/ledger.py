@@ -6,13 +6,11 @@ inside a user's content, as recorded.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..gemini.ledger import octets
-from ..jsons import JsonObject, as_list, as_object, as_text
-from ..streams import json_events
+from ..jsons import JsonObject, as_list, as_object, as_objects, as_text
 
 Step = Mapping[str, object]
 
@@ -71,7 +69,7 @@ def _opened(step: Step) -> Iterator[Step]:
     if step.get("type") != USER:
         yield step
         return
-    contents = [as_object(item) for item in as_list(step.get("content"))]
+    contents = as_objects(step.get("content"))
     yield from (item for item in contents if item.get("type") == RESULT)
     rest = [item for item in contents if item.get("type") != RESULT]
     if rest:
@@ -126,39 +124,8 @@ class Ledger:
         found = [mint for key in _keys(run) for mint in self._by_key.get(key, ())]
         return [mint for mint in found if mint.model == model]
 
-    def learn(self, model: str, response: object, before: Sequence[Step] = (), account: str = "") -> None:
-        """Note a recorded response, whole or as the text of an event stream, and store it under its id."""
-        body = _merged(response) if isinstance(response, str) else dict(as_object(response))
-        steps = tuple(as_object(step) for step in as_list(body.get("steps")))
-        self.add(Mint(model, steps))
-        self.stored[as_text(body.get("id"))] = Stored((*before, *steps), model, account, body)
-
 
 def _keys(steps: Iterable[Step]) -> list[str]:
     listed = list(steps)
     calls = [f"call:{as_text(step.get('id'))}" for step in listed if step.get("type") == CALL]
     return calls or [f"text:{text_of(step)}" for step in listed if step.get("type") == OUTPUT]
-
-
-def _merged(stream: str) -> JsonObject:
-    """The interaction that a stream tells, with its steps."""
-    steps: dict[object, JsonObject] = {}
-    whole: JsonObject = {}
-    for event in json_events(stream):
-        whole |= as_object(event.get("interaction"))
-        if event.get("event_type") == "step.start":
-            steps[event.get("index")] = dict(as_object(event.get("step")))
-        elif event.get("event_type") == "step.delta":
-            _extend(steps[event.get("index")], as_object(event.get("delta")))
-    return {**whole, "steps": list(steps.values())}
-
-
-def _extend(step: JsonObject, delta: Mapping[str, object]) -> None:
-    if "signature" in delta:
-        step["signature"] = delta["signature"]
-    elif "arguments" in delta:
-        step["arguments"] = json.loads(as_text(delta["arguments"]))
-    elif "text" in delta or "content" in delta:
-        name = "summary" if step.get("type") == THOUGHT else "content"
-        text = as_text(delta.get("text")) or as_text(as_object(delta.get("content")).get("text"))
-        step[name] = [*as_list(step.get(name)), {"type": "text", "text": text}]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..gemini.profiles import Profile
-from ..jsons import as_list, as_object, as_text, compact
+from ..jsons import as_object, as_objects, as_text, compact
 from ..persona import View, offered
 from .ledger import CALL, RESULT, THOUGHT, USER, Ledger, Step, Stored, is_model, runs_of, steps_of, text_of
 
@@ -75,7 +75,7 @@ class Request:
     @cached_property
     def functions(self) -> list[Mapping[str, object]]:
         """The functions that the model may call."""
-        tools = [as_object(tool) for tool in as_list(self.body.get("tools"))]
+        tools = as_objects(self.body.get("tools"))
         return [tool for tool in tools if tool.get("type") == "function"]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
-from ..jsons import as_list, as_object, as_text, compact, read_object
+from ..jsons import as_text, compact, read_object
 from ..persona import Asked, Provider, Rendered
 from ..prompts import Prompts
 from ..script import Step
@@ -20,17 +19,6 @@ from .request import Request, read_message
 
 _CHAT = "/api/chat"
 _TAGS = "/api/tags"
-
-
-def learn(thoughts: Thoughts, recorded: Mapping[str, object] | str) -> None:
-    """Note the message of a recorded response, whole or as lines."""
-    if not isinstance(recorded, str):
-        _note(thoughts, as_object(recorded.get("message")))
-        return
-    pieces = [as_object(as_object(json.loads(line)).get("message")) for line in recorded.split("\n") if line]
-    texts = {name: "".join(as_text(piece.get(name)) for piece in pieces) for name in ("content", "thinking")}
-    calls = [call for piece in pieces for call in as_list(piece.get("tool_calls"))]
-    _note(thoughts, {**texts, "tool_calls": calls})
 
 
 def _read(host: str, path: str, incoming: Incoming, thoughts: Thoughts) -> Asked | Verdict | None:
@@ -57,7 +45,7 @@ def _request(asked: Asked, thoughts: Thoughts) -> Request | Verdict:
 
 def _render(request: Request, thoughts: Thoughts, step: Step, digest: str, prompts: Prompts) -> Rendered:
     answer = prepare(request, step, digest, len(request.said.words(request.body.get("tools"))))
-    _note(thoughts, answer.message)
+    note(thoughts, answer.message)
     return Rendered(
         compact(response(answer)).encode(),
         lines(answer),
@@ -66,7 +54,8 @@ def _render(request: Request, thoughts: Thoughts, step: Step, digest: str, promp
     )
 
 
-def _note(thoughts: Thoughts, raw: Mapping[str, object]) -> None:
+def note(thoughts: Thoughts, raw: Mapping[str, object]) -> None:
+    """Note the thought of a message."""
     message = read_message(0, raw)
     if "</think>" not in message.text:
         # A thought that leaked into the content may come back as content, as thinking, or not at all.

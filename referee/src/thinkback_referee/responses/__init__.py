@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ..credentials import accepted, account_of, bearer
 from ..jsons import as_text, read_object
@@ -14,31 +14,14 @@ from ..transport import Incoming
 from ..verdict import Verdict
 from .answer import DONE, WHOLE, Answer
 from .judge import OWN, judge
-from .ledger import Kept, Ledger, Origin, copies_of, made_of
+from .ledger import Kept, Ledger, Origin, made_of
 from .profiles import HOSTS, Host, models_of, profile_for
 from .refusals import invalid_value, refuse, unauthorized, unknown_model, unverified
 from .render import render, whole
 from .replay import OWN as OWN_REPLAY
-from .request import Request, count_usage, prefixes_of, prompt_words, read_item, view_of
+from .request import Request, count_usage, prefixes_after, prompt_words, view_of
 
 _PERSISTED = "Encrypted content cannot be requested for persisted responses"
-
-
-def learn(
-    ledger: Ledger, host: str, account: str, body: Mapping[str, object], response: Mapping[str, object] | str
-) -> None:
-    """Note what a recorded response to ``body`` minted: a response object, or the text of an event stream."""
-    profile = profile_for(host, as_text(body.get("model")))
-    if profile is None:
-        raise LookupError(f"no row for {host} {body.get('model')}")
-    found, copies = copies_of(response)
-    request = Request(profile, dict(body), account, ledger)
-    stored = request.store and found.get("store") is not False
-    origin = Origin(host, profile.reported, account, request.user, stored)
-    ledger.add(made_of(origin, ledger.distinct(found.get("id")), copies, _prefixes(request, copies[0])))
-    if stored:
-        said = (*(item.raw for item in request.items), *copies[0])
-        ledger.keep(as_text(found.get("id")), Kept(origin, said, found))
 
 
 def _read(host: str, path: str, incoming: Incoming, ledger: Ledger) -> Asked | Verdict | None:
@@ -117,16 +100,11 @@ def _render(request: Request, ledger: Ledger, step: Step, digest: str, prompts: 
     origin = Origin(profile.host.name, profile.reported, request.account, request.user, request.store)
     copies = [[answer.item(output, copy) for output in answer.outputs] for copy in (DONE, WHOLE)]
     thoughts = [output.text for output in answer.outputs if output.kind == "reasoning"]
-    ledger.add(made_of(origin, answer.id, copies, _prefixes(request, copies[0]), thoughts))
+    ledger.add(made_of(origin, answer.id, copies, prefixes_after(request, copies[0]), thoughts))
     if request.store:
         said = (*(item.raw for item in request.items), *copies[0])
         ledger.keep(answer.id, Kept(origin, said, whole(answer)))
     return render(answer)
-
-
-def _prefixes(request: Request, output: Sequence[Mapping[str, object]]) -> list[str]:
-    items = [*request.items, *(read_item(-1, raw) for raw in output)]
-    return prefixes_of(request, items)[len(request.items) :]
 
 
 def _reject(request: Request) -> Verdict:

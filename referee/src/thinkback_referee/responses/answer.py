@@ -8,14 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
 from ..jsons import JsonObject
 from ..script import Step
-from ..streams import arguments_text, derived
+from ..streams import CREATED, arguments_text, derived
 from .request import Request
 
 _SHORT = 21
@@ -23,12 +22,35 @@ _SHORT = 21
 
 def response_id(style: str, digest: str) -> str:
     """The id of a response."""
-    return _RESPONSE_IDS[style](digest)
+    match style:
+        case "xai" | "uuid":
+            return _uuid(digest, "response")
+        case "temporary":
+            return f"gen-{CREATED}-{digest[:20]}"
+        case "short":
+            return f"resp_{digest[:48]}"
+        case _:
+            return f"resp_{digest[:50]}"
 
 
 def item_id(style: str, prefix: str, digest: str, index: int, copy: int = 0) -> str:
     """The id of an output item; ``copy`` tells the events apart where each has its own."""
-    return _ITEM_IDS[style](prefix, digest, index, copy)
+    own = derived(digest, prefix, index)
+    match style:
+        case "xai":
+            return f"{prefix}_{_uuid(digest, 'response')}" + (f"_{index}" if prefix == "fc" else "")
+        case "rotating":
+            data = hashlib.shake_256(derived(digest, prefix, index, copy).encode()).digest(96)
+            return base64.b64encode(data).decode()
+        case "temporary":
+            return f"{prefix}_tmp_{own[:11]}"
+        case "uuid":
+            return _uuid(digest, prefix, index)
+        case "short":
+            return f"{prefix}_{own[:_SHORT]}"
+        case _:
+            # The items of a response share the first half of their ids with it.
+            return f"{prefix}_{digest[:18]}{own[:32]}"
 
 
 def call_id(style: str, digest: str, index: int) -> str:
@@ -51,42 +73,6 @@ def ciphertext(cipher: str, digest: str, index: int, copy: int, thought: str) ->
 
 def _uuid(digest: str, *parts: object) -> str:
     return str(uuid.UUID(derived(digest, *parts)[:32]))
-
-
-def _openai_item(prefix: str, digest: str, index: int, copy: int) -> str:
-    # The items of a response share the first half of their ids with it.
-    return f"{prefix}_{digest[:18]}{derived(digest, prefix, index)[:32]}"
-
-
-def _xai_item(prefix: str, digest: str, index: int, copy: int) -> str:
-    number = f"_{index}" if prefix == "fc" else ""
-    return f"{prefix}_{_uuid(digest, 'response')}{number}"
-
-
-def _rotating_item(prefix: str, digest: str, index: int, copy: int) -> str:
-    return base64.b64encode(hashlib.shake_256(derived(digest, prefix, index, copy).encode()).digest(96)).decode()
-
-
-_ITEM_IDS: MappingProxyType[str, Callable[[str, str, int, int], str]] = MappingProxyType(
-    {
-        "openai": _openai_item,
-        "xai": _xai_item,
-        "rotating": _rotating_item,
-        "temporary": lambda prefix, digest, index, copy: f"{prefix}_tmp_{derived(digest, prefix, index)[:11]}",
-        "uuid": lambda prefix, digest, index, copy: _uuid(digest, prefix, index),
-        "short": lambda prefix, digest, index, copy: f"{prefix}_{derived(digest, prefix, index)[:_SHORT]}",
-    }
-)
-_RESPONSE_IDS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(
-    {
-        "openai": lambda digest: f"resp_{digest[:50]}",
-        "xai": lambda digest: _uuid(digest, "response"),
-        "rotating": lambda digest: f"resp_{digest[:50]}",
-        "temporary": lambda digest: f"gen-1767225600-{digest[:20]}",
-        "uuid": lambda digest: _uuid(digest, "response"),
-        "short": lambda digest: f"resp_{digest[:48]}",
-    }
-)
 
 
 # The copies of an item: in the event that adds it, in the one that ends it, and in the whole response.

@@ -1,4 +1,4 @@
-"""The judge: a request to the verdict. Pure; no I/O. The first refusal of the list at the end is the verdict.
+"""The judge: a request to the verdict. Pure; no I/O. The first refusal in the order of ``_faults`` is the verdict.
 
 First whether the input is well formed (types and fields of items, ids, duplicates, outputs of calls), then whether the
 parameters are ones that host and model take; ``replay`` has the rules about reasoning that comes back.
@@ -6,12 +6,13 @@ parameters are ones that host and model take; ``replay`` has the rules about rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from types import MappingProxyType
 
 from ..jsons import as_list, as_object, as_text, names
 from ..verdict import Verdict, first
 from . import replay
+from .profiles import Host
 from .refusals import (
     invalid_value,
     missing_parameter,
@@ -46,6 +47,56 @@ _OTHER_TYPES = names(
 _ROLES = ("user", "assistant", "system", "developer")
 _PREFIXES = MappingProxyType({"message": "msg", "reasoning": "rs", "function_call": "fc"})
 _LONGEST_ID = 64
+# Texts unconfirmed.
+TWO_CONVERSATIONS = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'."
+STATELESS = "previous_response_id is not supported"
+OWN = (TWO_CONVERSATIONS, STATELESS)
+_KNOWN = names(
+    "background client_metadata context_management conversation frequency_penalty include input instructions "
+    "max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls presence_penalty "
+    "previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning "
+    "safety_identifier service_tier stop store stream stream_options temperature text tool_choice tools top_logprobs "
+    "top_p truncation user"
+)
+_REASONING = names("effort summary generate_summary context mode")
+_ROUTER_REASONING = _REASONING | {"max_tokens", "enabled", "exclude"}
+_SUMMARIES = ("auto", "concise", "detailed")
+_INCLUDES = (
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "message.output_text.logprobs",
+    "reasoning.encrypted_content",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+)
+
+
+def judge(request: Request) -> Verdict:
+    """The verdict on a request; reads the ledger and changes nothing."""
+    return first(_faults(request))
+
+
+def _faults(request: Request) -> Iterator[Verdict]:
+    yield from session_rules(request)
+    yield from unknown(request)
+    yield from bad_items(request)
+    yield from bad_ids(request)
+    yield from bad_tools(request)
+    yield from bad_reasoning(request)
+    yield from sampling(request)
+    yield from bad_include(request)
+    yield from bad_previous(request)
+    yield from duplicates(request)
+    yield from replay.unresolved(request)
+    yield from unpaired_calls(request)
+    yield from split_calls(request)
+    yield from replay.unreadable(request)
+    yield from replay.foreign_ids(request)
+    yield from replay.without_follower(request)
+    yield from replay.without_reasoning(request)
+    yield from replay.altered_text(request)
 
 
 def bad_items(request: Request) -> Iterator[Verdict]:
@@ -148,13 +199,28 @@ def _item_faults(request: Request, item: Item) -> Iterator[Verdict]:
             yield unknown_parameter(host, f"{place}.{name}")
     if host.status_refused and item.kind in ("reasoning", "message") and "status" in item.raw:
         yield unknown_parameter(host, f"{place}.status")
-    check = _ITEM_CHECKS.get(item.kind)
-    if check is not None:
-        yield from check(request, item, place)
+    match item.kind:
+        case "message":
+            yield from _message_faults(host, item, place)
+        case "reasoning":
+            yield from _reasoning_faults(host, item, place)
+        case "function_call":
+            for name in ("call_id", "name", "arguments"):
+                if not isinstance(item.raw.get(name), str):
+                    yield missing_parameter(host, f"{place}.{name}")
+        case "function_call_output":
+            if not item.call_id:
+                yield missing_parameter(host, f"{place}.call_id")
+            if not isinstance(item.raw.get("output"), str | list):
+                yield missing_parameter(host, f"{place}.output")
+        case "configuration_update":
+            for parent, known in (("reasoning", "effort"), ("text", "format")):
+                for name in as_object(item.raw.get(parent)):
+                    if name != known:
+                        yield unknown_parameter(host, f"{place}.{parent}.{name}")
 
 
-def _message(request: Request, item: Item, place: str) -> Iterator[Verdict]:
-    host = request.profile.host
+def _message_faults(host: Host, item: Item, place: str) -> Iterator[Verdict]:
     if item.raw.get("role") not in _ROLES:
         yield invalid_value(host, f"{place}.role", f"Invalid value: '{item.raw.get('role')}'.")
     if not isinstance(item.raw.get("content"), str | list):
@@ -169,8 +235,7 @@ def _message(request: Request, item: Item, place: str) -> Iterator[Verdict]:
         yield invalid_value(host, f"{place}.phase", f"Invalid value: '{item.raw.get('phase')}'.")
 
 
-def _reasoning(request: Request, item: Item, place: str) -> Iterator[Verdict]:
-    host = request.profile.host
+def _reasoning_faults(host: Host, item: Item, place: str) -> Iterator[Verdict]:
     if not isinstance(item.raw.get("summary"), list):
         yield missing_parameter(host, f"{place}.summary")
     content = as_list(item.raw.get("content"))
@@ -182,65 +247,6 @@ def _reasoning(request: Request, item: Item, place: str) -> Iterator[Verdict]:
         yield refuse(
             host, message, f"raw reasoning at {place}", param=f"{place}.content", code="array_above_max_length"
         )
-
-
-def _call(request: Request, item: Item, place: str) -> Iterator[Verdict]:
-    for name in ("call_id", "name", "arguments"):
-        if not isinstance(item.raw.get(name), str):
-            yield missing_parameter(request.profile.host, f"{place}.{name}")
-
-
-def _output(request: Request, item: Item, place: str) -> Iterator[Verdict]:
-    if not item.call_id:
-        yield missing_parameter(request.profile.host, f"{place}.call_id")
-    if not isinstance(item.raw.get("output"), str | list):
-        yield missing_parameter(request.profile.host, f"{place}.output")
-
-
-def _update(request: Request, item: Item, place: str) -> Iterator[Verdict]:
-    for name in as_object(item.raw.get("reasoning")):
-        if name != "effort":
-            yield unknown_parameter(request.profile.host, f"{place}.reasoning.{name}")
-    for name in as_object(item.raw.get("text")):
-        if name != "format":
-            yield unknown_parameter(request.profile.host, f"{place}.text.{name}")
-
-
-_ITEM_CHECKS: Mapping[str, Callable[[Request, Item, str], Iterator[Verdict]]] = MappingProxyType(
-    {
-        "message": _message,
-        "reasoning": _reasoning,
-        "function_call": _call,
-        "function_call_output": _output,
-        "configuration_update": _update,
-    }
-)
-
-
-# Texts unconfirmed.
-TWO_CONVERSATIONS = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'."
-STATELESS = "previous_response_id is not supported"
-OWN = (TWO_CONVERSATIONS, STATELESS)
-_KNOWN = names(
-    "background client_metadata context_management conversation frequency_penalty include input instructions "
-    "max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls presence_penalty "
-    "previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning "
-    "safety_identifier service_tier stop store stream stream_options temperature text tool_choice tools top_logprobs "
-    "top_p truncation user"
-)
-_REASONING = names("effort summary generate_summary context mode")
-_ROUTER_REASONING = _REASONING | {"max_tokens", "enabled", "exclude"}
-_SUMMARIES = ("auto", "concise", "detailed")
-_INCLUDES = (
-    "code_interpreter_call.outputs",
-    "computer_call_output.output.image_url",
-    "file_search_call.results",
-    "message.input_image.image_url",
-    "message.output_text.logprobs",
-    "reasoning.encrypted_content",
-    "web_search_call.action.sources",
-    "web_search_call.results",
-)
 
 
 def session_rules(request: Request) -> Iterator[Verdict]:
@@ -330,29 +336,3 @@ def bad_previous(request: Request) -> Iterator[Verdict]:
         yield refuse(
             host, message, "unknown response", param="previous_response_id", code="previous_response_not_found"
         )
-
-
-def judge(request: Request) -> Verdict:
-    """The verdict on a request; reads the ledger and changes nothing."""
-    return first(_faults(request))
-
-
-def _faults(request: Request) -> Iterator[Verdict]:
-    yield from session_rules(request)
-    yield from unknown(request)
-    yield from bad_items(request)
-    yield from bad_ids(request)
-    yield from bad_tools(request)
-    yield from bad_reasoning(request)
-    yield from sampling(request)
-    yield from bad_include(request)
-    yield from bad_previous(request)
-    yield from duplicates(request)
-    yield from replay.unresolved(request)
-    yield from unpaired_calls(request)
-    yield from split_calls(request)
-    yield from replay.unreadable(request)
-    yield from replay.foreign_ids(request)
-    yield from replay.without_follower(request)
-    yield from replay.without_reasoning(request)
-    yield from replay.altered_text(request)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..jsons import JsonObject, as_list, as_object, as_objects, as_text
-from ..streams import json_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,6 @@ class Ledger:
         self._by_thought: defaultdict[str, list[Made]] = defaultdict(list)
         self._groups: defaultdict[str, list[Made]] = defaultdict(list)
         self._kept: dict[str, Kept] = {}
-        self._distinct = 0
 
     def add(self, items: Sequence[Made]) -> None:
         """Note the items of one response; the same response again is noted once."""
@@ -78,11 +76,6 @@ class Ledger:
             if made.thought:
                 self._by_thought[made.thought].append(made)
             self._groups[made.group].append(made)
-
-    def distinct(self, name: object) -> str:
-        """A name that no other response has: recorded ones may share theirs."""
-        self._distinct += 1
-        return f"{name}#{self._distinct}"
 
     def keep(self, identifier: str, kept: Kept) -> None:
         """Store a response under its id."""
@@ -163,26 +156,11 @@ def made_of(
     return found
 
 
-def copies_of(response: Mapping[str, object] | str) -> tuple[JsonObject, list[list[Mapping[str, object]]]]:
-    """The response object and its items, from a body or the text of an event stream; of a stream both copies."""
-    if not isinstance(response, str):
-        return dict(response), [as_objects(response.get("output"))]
-    whole: JsonObject = {}
-    done: dict[int, Mapping[str, object]] = {}
-    for event in json_events(response):
-        if event.get("type") == "response.output_item.done":
-            done[int(str(event.get("output_index")))] = as_object(event.get("item"))
-        whole = dict(as_object(event.get("response"))) or whole
-    items = [done[index] for index in sorted(done)]
-    final = as_objects(whole.get("output"))
-    return whole, [items, final] if len(final) == len(items) else [items or final]
-
-
 def text_of(content: object) -> str:
     """The joined text of a content value."""
     if isinstance(content, str):
         return content
-    parts = [as_object(part) for part in as_list(content)]
+    parts = as_objects(content)
     return "".join(as_text(part.get("text")) or as_text(part.get("refusal")) for part in parts)
 
 

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import MappingProxyType
-
 from ..jsons import JsonObject, compact
 from ..verdict import Verdict
 from .profiles import Host
 
-_Shape = Callable[[int, str, str | None, str | None], JsonObject]
 _KIND = "invalid_request_error"
-
-
-def _openai(status: int, message: str, param: str | None, code: str | None) -> JsonObject:
-    return {"error": {"message": message, "type": _KIND, "param": param, "code": code}}
-
-
-def _deepseek(status: int, message: str, param: str | None, code: str | None) -> JsonObject:
-    return {"error": {"message": message, "type": _KIND, "param": None, "code": _KIND}}
-
-
-def _xai(status: int, message: str, param: str | None, code: str | None) -> JsonObject:
-    return {"code": "not-found" if status == 404 else "invalid-argument", "error": message}
-
-
-def _openrouter(status: int, message: str, param: str | None, code: str | None) -> JsonObject:
-    return {"error": {"message": message, "code": status}}
-
-
-_SHAPES: MappingProxyType[str, _Shape] = MappingProxyType(
-    {"openai": _openai, "deepseek": _deepseek, "xai": _xai, "openrouter": _openrouter}
-)
 
 
 def refuse(
     host: Host, message: str, reason: str, *, param: str | None = None, code: str | None = None, status: int = 400
 ) -> Verdict:
     """A refusal in the host's own error shape."""
-    return Verdict(status, _SHAPES[host.shape](status, message, param, code), reason)
+    return Verdict(status, _error(host.shape, status, message, param, code), reason)
+
+
+def _error(shape: str, status: int, message: str, param: str | None, code: str | None) -> JsonObject:
+    match shape:
+        case "deepseek":
+            return {"error": {"message": message, "type": _KIND, "param": None, "code": _KIND}}
+        case "xai":
+            return {"code": "not-found" if status == 404 else "invalid-argument", "error": message}
+        case "openrouter":
+            return {"error": {"message": message, "code": status}}
+        case _:
+            return {"error": {"message": message, "type": _KIND, "param": param, "code": code}}
 
 
 def refuse_upstream(
@@ -47,7 +34,7 @@ def refuse_upstream(
     """A refusal of the model's own provider, which a router passes on inside its own error."""
     if host.shape != "openrouter":
         return refuse(host, message, reason, param=param, code=code, status=status)
-    raw = compact(_openai(status, message, param, code))
+    raw = compact(_error("openai", status, message, param, code))
     metadata = {"raw": raw, "provider_name": "OpenAI"}
     return Verdict(
         status, {"error": {"message": "Provider returned error", "code": status, "metadata": metadata}}, reason

@@ -138,7 +138,7 @@ class Request:
 
     def compacts(self, prompt: int) -> bool:
         """Whether a prompt of so many words is longer than the request wants to have it."""
-        edits = map(as_object, as_list(self.body.get("context_management")))
+        edits = as_objects(self.body.get("context_management"))
         limits = [edit.get("compact_threshold") for edit in edits if edit.get("type") == "compaction"]
         return any(isinstance(limit, int) and prompt > limit for limit in limits)
 
@@ -200,6 +200,12 @@ def prefixes_of(request: Request, items: Sequence[Item]) -> list[str]:
             running.update(compact(said).encode())
         found.append(running.hexdigest())
     return found
+
+
+def prefixes_after(request: Request, output: Sequence[Mapping[str, object]]) -> list[str]:
+    """The digests of what stands before each item that follows a request."""
+    items = [*request.items, *(read_item(-1, raw) for raw in output)]
+    return prefixes_of(request, items)[len(request.items) :]
 
 
 def _arguments(item: Item) -> object:
