@@ -8,6 +8,9 @@ from thinkback.log.protocol import Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model.blocks import Origin, Text, ThinkingBlock
 from thinkback.model.commits import Commit, Draft, Head, Message, Response, Step, Usage, block_draft
+from thinkback.stores.sqlite_file import LogFile
+from thinkback.stores.sqlite_rows import SqliteDatabase
+from thinkback.stores.store import LogStore
 
 ORIGIN = Origin("openai-chat", "https://api.example.com/v1", "reasoner", account="org-1", account_known=True)
 
@@ -60,3 +63,9 @@ def chain(steps: Iterable[Step], head: Head | None = None) -> list[list[Commit]]
         sealed.append(seal(step, head or Head()))
         head = head_of(sealed[-1])
     return sealed
+
+
+def file_of(store: LogStore) -> LogFile:
+    """The SQLite log under a store."""
+    assert isinstance(store.database, SqliteDatabase)
+    return store.database.file

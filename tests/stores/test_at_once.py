@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from tests.stores.life import change
-from tests.stores.samples import fill, put, response_step, user_step
+from tests.stores.samples import file_of, fill, put, response_step, user_step
 from thinkback.errors import HeadMovedError, NotFoundError, StoreError
 from thinkback.log.protocol import Query, Store
 from thinkback.stores import open_store
-from thinkback.stores.sqlite import SqliteStore
+from thinkback.stores.sqlite import open_sqlite
 
 # What may be said to somebody who was not alone: a name is taken, a branch has become the current one, a file is read
 # in which erased bytes are still to be overwritten.
@@ -109,10 +109,10 @@ def test_readers_of_a_log_in_memory_see_whole_steps() -> None:
 
 def test_a_log_in_memory_may_change_while_its_problems_are_read() -> None:
     """``fsck`` reads what was there when it began, and holds nobody up meanwhile, its own caller included."""
-    store = SqliteStore(":memory:")
+    store = open_sqlite(":memory:")
     with closing(store):
         fill(store, "s", [user_step("1", "one"), user_step("2", "two")])
-        with store._file.write() as db:
+        with file_of(store).write() as db:
             db.execute("UPDATE commits SET time = time + 1")
         problems = store.fsck()
         first = next(problems)

@@ -8,10 +8,14 @@ import pytest
 
 from tests.stores.samples import fill, put, put_on, response_step, user_step
 from thinkback.errors import NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, Origin, Store
+from thinkback.log.protocol import MAIN, Origin, Removed, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Draft, Erased, Head, Merge, Message, Step
+from thinkback.stores import open_store
+from thinkback.stores.care import cut, suspects
+from thinkback.stores.reachability import pieces, unreached
+from thinkback.stores.store import LogStore
 
 EMPTY = Head()
 FOREVER = 10**9
@@ -330,3 +334,45 @@ def test_the_ends_of_a_session_lead_to_all_it_stored(store: Store, trunk: list[C
     theirs = fill(store, "t", [user_step("6", "in the fork")])
     assert [head_of(theirs)] == store.care.ends("t")
     assert {head_of(trunk), head_of(own)} == set(store.care.ends("s"))
+
+
+def _opened(place: str) -> LogStore:
+    store = open_store(place)
+    assert isinstance(store, LogStore)
+    return store
+
+
+def test_a_place_that_is_taken_again_is_not_cut(place: str) -> None:
+    """What somebody branched from, or appended, after the plan was made stays."""
+    store = _opened(place)
+    commits = fill(store, "s", [user_step("1"), response_step("2"), user_step("3"), response_step("4")])
+    store.refs.create("s", "b", head_of(commits[:1]), MAIN)
+    store.refs.move("s", MAIN, head_of(commits), head_of(commits[:5]), MAIN)
+    read, write = store.database.read, store.database.write
+    (within,) = read(suspects)
+    (spare,) = read(unreached, within, FOREVER)
+    store.refs.create("s", "c", head_of(commits[:7]))
+    assert Removed(0, 0) == write(cut, within, spare.cut, FOREVER)
+    store.refs.delete("s", "c", head_of(commits[:7]))
+    assert Removed(0, 0) == write(cut, within, spare.cut, 1_000)
+    assert spare.removed == write(cut, within, spare.cut, FOREVER)
+    assert commits[:5] == store.read("s")
+    assert [] == list(store.fsck())
+    store.close()
+
+
+def test_a_long_end_is_cut_in_pieces(place: str) -> None:
+    """Each piece leaves whole responses and whole steps, whichever is the last that was made."""
+    store = _opened(place)
+    commits = fill(store, "s", [response_step(f"{number}") for number in range(10)])
+    store.refs.move("s", MAIN, head_of(commits), Head())
+    read, write = store.database.read, store.database.write
+    (within,) = read(suspects)
+    (spare,) = read(unreached, within, FOREVER)
+    left = []
+    for piece in read(pieces, within, spare, 7):
+        write(cut, within, piece)
+        assert [] == list(store.fsck())
+        left.append([head.seq for head in store.care.ends("s")])
+    assert [[34], [27], [22], [14], [6], []] == left
+    store.close()

@@ -15,8 +15,10 @@ from thinkback.errors import CorruptLogError, HeadMovedError, NotFoundError, Sto
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Commit, Head, Step
 from thinkback.stores.grouping import Group
-from thinkback.stores.sqlite import SqliteStore
+from thinkback.stores.sqlite import open_sqlite
+from thinkback.stores.sqlite_append import Appends
 from thinkback.stores.sqlite_open import connect
+from thinkback.stores.store import LogStore
 
 
 class _Held(sqlite3.Connection):
@@ -37,12 +39,19 @@ class _Held(sqlite3.Connection):
         return super().execute(sql, parameters)
 
 
+def _waiting(store: LogStore) -> int:
+    """How many appends wait for the one that is under way."""
+    appends = store._appends
+    assert isinstance(appends, Appends)
+    return len(appends._group._waiting)
+
+
 class _Appends:
     """Appends from threads that are sure to come while the first one is in its transaction."""
 
     def __init__(self, log: Path) -> None:
         self.writer: _Held | None = None
-        self.store = SqliteStore(str(log), "normal", self._connect)
+        self.store = open_sqlite(str(log), "normal", self._connect)
         self.outcomes: dict[str, bool | BaseException] = {}
 
     def _connect(self, path: str) -> sqlite3.Connection:
@@ -55,7 +64,7 @@ class _Appends:
         """Append ``first`` alone and then all ``others`` at once; return the number of transactions."""
         assert self.writer is not None
         self.writer.held.clear()
-        self.writer.ready = lambda: len(self.store._appends._group._waiting) == len(others)
+        self.writer.ready = lambda: _waiting(self.store) == len(others)
         before = self.writer.begun
         threads = [threading.Thread(target=self._append, args=job) for job in (first, *others)]
         threads[0].start()
@@ -163,7 +172,7 @@ def test_an_interrupt_undoes_the_transaction_and_keeps_the_store_working(appends
     assert appends.writer is not None
 
     def interrupted() -> bool:
-        if len(appends.store._appends._group._waiting) < 2:
+        if _waiting(appends.store) < 2:
             return False
         raise KeyboardInterrupt
 

@@ -19,8 +19,9 @@ from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head, Step
 from thinkback.stores.migrations import NEWEST, Schema, migrate, statements
 from thinkback.stores.rows import COLUMNS, to_rows
-from thinkback.stores.sqlite import SqliteStore
+from thinkback.stores.sqlite import open_sqlite
 from thinkback.stores.sqlite_open import Connect, connect
+from thinkback.stores.store import LogStore
 
 NEXT = "9999_next"
 UP = """-- A change as a later format would make it; with a semicolon in a comment;
@@ -43,7 +44,7 @@ def later(tmp_path: Path) -> Schema:
 
 def test_an_older_log_is_migrated_and_reads_the_same(log: Path, later: Schema) -> None:
     """A log written under the older format opens under the newer one with every commit, and goes on."""
-    store = SqliteStore(str(log))
+    store = open_sqlite(str(log))
     commits = fill(store, "s", [user_step("1"), response_step("2")])
     store.close()
     with _opened(log, later) as newer:
@@ -95,7 +96,7 @@ def test_the_older_program_refuses_the_migrated_log(log: Path, later: Schema) ->
     """After the upgrade, the thinkback from before says that it is too old."""
     _made(log, later)
     with pytest.raises(FormatVersionError, match=f"has format {len(later.names)}"):
-        SqliteStore(str(log))
+        open_sqlite(str(log))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_a_failed_migration_changes_nothing(
     (later.directory / f"{NEXT}.sql").write_text(up)
     (later.directory / f"{NEXT}.check.sql").write_text(check)
     with pytest.raises(error):
-        SqliteStore(str(log), schema=later)
+        open_sqlite(str(log), schema=later)
     with _opened(log, NEWEST) as store:
         assert 1 == len(store.read("s"))
         assert [] == list(store.fsck())
@@ -130,8 +131,8 @@ def test_a_migration_that_was_edited_is_found(log: Path, later: Schema) -> None:
 
 def test_programs_that_open_a_new_log_at_once_make_it_once(log: Path) -> None:
     """Eight threads open the same new file: each gets a working store, and one migration is recorded."""
-    stores: list[SqliteStore] = []
-    threads = [threading.Thread(target=lambda: stores.append(SqliteStore(str(log)))) for _ in range(8)]
+    stores: list[LogStore] = []
+    threads = [threading.Thread(target=lambda: stores.append(open_sqlite(str(log)))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -155,13 +156,13 @@ def test_a_log_that_another_program_makes_between_two_statements_opens(log: Path
             if not self.in_transaction:
                 self.count += 1
                 if self.count == turn + 4:  # the first three configure the connection
-                    SqliteStore(str(log)).close()
+                    open_sqlite(str(log)).close()
             return super().execute(sql, parameters)
 
     def interrupted(path: str) -> sqlite3.Connection:
         return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Interrupted)
 
-    with closing(SqliteStore(str(log), connect=interrupted)) as store:
+    with closing(open_sqlite(str(log), connect=interrupted)) as store:
         fill(store, "s", [user_step("1")])
         assert [] == list(store.fsck())
 
@@ -209,9 +210,9 @@ class _opened:
     """A store under ``schema``, closed at the end."""
 
     def __init__(self, log: Path, schema: Schema) -> None:
-        self._store = SqliteStore(str(log), schema=schema)
+        self._store = open_sqlite(str(log), schema=schema)
 
-    def __enter__(self) -> SqliteStore:
+    def __enter__(self) -> LogStore:
         return self._store
 
     def __exit__(self, *_: object) -> None:

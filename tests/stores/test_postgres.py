@@ -29,18 +29,21 @@ from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores import open_store
 from thinkback.stores.migrations import Schema
-from thinkback.stores.postgres import PostgresStore, connections, places
+from thinkback.stores.postgres import connections, open_postgres
+from thinkback.stores.postgres import text as columns
 from thinkback.stores.postgres.connections import Pool
+from thinkback.stores.postgres.log import Log
 from thinkback.stores.postgres.schema import NEWEST
+from thinkback.stores.store import LogStore
 
 EMPTY = Head()
 SECRET = "hid" + "den"
 
 
 @pytest.fixture
-def store(database: str) -> Iterator[PostgresStore]:
+def store(database: str) -> Iterator[LogStore]:
     """A log in a database of its own."""
-    with closing(PostgresStore(database)) as opened:
+    with closing(open_postgres(database)) as opened:
         yield opened
 
 
@@ -69,7 +72,7 @@ def _wait_for(database: str, event: str) -> int:
 class _Thread(threading.Thread):
     """Runs an append and keeps what became of it."""
 
-    def __init__(self, store: PostgresStore, commits: list[Commit]) -> None:
+    def __init__(self, store: LogStore, commits: list[Commit]) -> None:
         super().__init__()
         self._append = (store, commits)
         self.failure: BaseException | None = None
@@ -131,8 +134,9 @@ def test_an_address_that_is_none_is_not_repeated(address: str) -> None:
 def test_a_password_is_shown_nowhere(postgres: Server, caplog: pytest.LogCaptureFixture) -> None:
     """Of a log that is open: not in its representation, and not in what it raises later."""
     caplog.set_level(logging.DEBUG)
-    store = open_store(postgres.url(user="guarded", password=PASSWORD), tenant="guarded")
-    shown = [repr(store), str(vars(store)), str(vars(vars(store)["_log"])), str(vars(vars(store)["_log"].pool))]
+    store = open_postgres(postgres.url(user="guarded", password=PASSWORD), tenant="guarded")
+    assert isinstance(store.database, Log)
+    shown = [repr(store), str(vars(store)), str(vars(store.database)), str(vars(store.database.pool))]
     store.close()
     with pytest.raises(StoreError, match="was closed") as caught:
         store.list_sessions()
@@ -167,7 +171,7 @@ def test_a_database_that_cannot_hold_any_text_is_refused(postgres: Server) -> No
 # Connections
 
 
-def test_a_connection_lost_in_an_append_is_named(store: PostgresStore, database: str) -> None:
+def test_a_connection_lost_in_an_append_is_named(store: LogStore, database: str) -> None:
     """Before it was stored: the error says to append again, and that stores the step."""
     store.create_session("s", "s", 1)
     commits = seal(response_step("step"), EMPTY)
@@ -185,7 +189,7 @@ def test_a_connection_lost_in_an_append_is_named(store: PostgresStore, database:
     assert [] == list(store.fsck())
 
 
-def test_an_append_whose_answer_is_lost_may_be_repeated(store: PostgresStore, database: str) -> None:
+def test_an_append_whose_answer_is_lost_may_be_repeated(store: LogStore, database: str) -> None:
     """After it was stored, before the server said so: the step is there once."""
     store.create_session("s", "s", 1)
     commits = seal(response_step("step"), EMPTY)
@@ -207,7 +211,7 @@ def test_an_append_whose_answer_is_lost_may_be_repeated(store: PostgresStore, da
     assert commits == store.read("s")
 
 
-def test_connections_that_ended_while_idle_are_not_used(store: PostgresStore, database: str) -> None:
+def test_connections_that_ended_while_idle_are_not_used(store: LogStore, database: str) -> None:
     """After the server ended them, the next call makes a new one and nobody notices."""
     commits = fill(store, "s", [response_step("1")])
     sql = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'thinkback'"
@@ -220,7 +224,7 @@ def test_connections_that_ended_while_idle_are_not_used(store: PostgresStore, da
 
 def test_no_more_connections_than_configured(database: str) -> None:
     """Eight threads share two."""
-    store = PostgresStore(database, connections=2)
+    store = open_postgres(database, connections=2)
     seen: list[int] = []
     sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'thinkback'"
 
@@ -242,7 +246,7 @@ def test_no_more_connections_than_configured(database: str) -> None:
 
 def test_a_caller_that_gets_no_connection_is_told(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only connection is reading problems: after a while the error says so, instead of waiting for ever."""
-    store = PostgresStore(database, connections=1)
+    store = open_postgres(database, connections=1)
     fill(store, "s", [user_step("1")])
     _change(database, "UPDATE thinkback.commits SET time = 7")
     problems = store.fsck()
@@ -317,7 +321,7 @@ def test_durability_is_the_servers_synchronous_commit(
     ],
 )
 def test_what_the_server_refuses_is_named(
-    store: PostgresStore, database: str, code: str, cls: type[StoreError], what: str
+    store: LogStore, database: str, code: str, cls: type[StoreError], what: str
 ) -> None:
     """The step is not stored, what was there stays, and the same append succeeds afterwards."""
     commits = fill(store, "s", [response_step("1")])
@@ -337,10 +341,10 @@ def test_what_the_server_refuses_is_named(
     assert commits == store.read("s")
 
 
-def test_a_locked_table_is_named(store: PostgresStore, database: str) -> None:
+def test_a_locked_table_is_named(store: LogStore, database: str) -> None:
     """Whoever waits too long hears that; the address may say how long that is."""
     fill(store, "s", [user_step("1")])
-    with closing(PostgresStore(f"{database}&options=-c%20lock_timeout%3D20")) as impatient, _admin(database) as holder:
+    with closing(open_postgres(f"{database}&options=-c%20lock_timeout%3D20")) as impatient, _admin(database) as holder:
         holder.execute("BEGIN")
         holder.execute("LOCK TABLE thinkback.commits IN EXCLUSIVE MODE")
         with pytest.raises(StoreError, match="is locked by another process"):
@@ -350,24 +354,24 @@ def test_a_locked_table_is_named(store: PostgresStore, database: str) -> None:
     assert 2 == len(store.read("s"))
 
 
-def test_a_log_that_may_only_be_read(store: PostgresStore, database: str) -> None:
+def test_a_log_that_may_only_be_read(store: LogStore, database: str) -> None:
     """On a standby: reading goes on, an append says what is the matter."""
     commits = fill(store, "s", [user_step("1")])
     address = f"{database}&options=-c%20default_transaction_read_only%3Don"
-    with closing(PostgresStore(address)) as reader:
+    with closing(open_postgres(address)) as reader:
         assert commits == reader.read("s")
         with pytest.raises(StoreError, match="may only be read"):
             put(reader, "s", user_step("2"))
 
 
-def test_a_user_without_rights_is_told(store: PostgresStore, database: str, postgres: Server) -> None:
+def test_a_user_without_rights_is_told(store: LogStore, database: str, postgres: Server) -> None:
     """A role that nothing was granted to."""
     _change(database, "DROP ROLE IF EXISTS bare", "CREATE ROLE bare LOGIN")
     with pytest.raises(StoreError, match="does not give this user the right"):
-        PostgresStore(database.replace("keeper@", "bare@"))
+        open_postgres(database.replace("keeper@", "bare@"))
 
 
-def test_who_was_given_rights_may_do_all_but_make_the_tables(store: PostgresStore, database: str) -> None:
+def test_who_was_given_rights_may_do_all_but_make_the_tables(store: LogStore, database: str) -> None:
     """What docs/scale.md says to grant is enough."""
     _change(
         database,
@@ -376,7 +380,7 @@ def test_who_was_given_rights_may_do_all_but_make_the_tables(store: PostgresStor
         "GRANT USAGE ON SCHEMA thinkback TO colleague",
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA thinkback TO colleague",
     )
-    with closing(PostgresStore(database.replace("keeper@", "colleague@"))) as theirs:
+    with closing(open_postgres(database.replace("keeper@", "colleague@"))) as theirs:
         commits = fill(theirs, "s", [user_step("1"), response_step("2")])
         assert 5 == theirs.search.fill()
         theirs.refs.move("s", MAIN, head_of(commits), EMPTY)
@@ -386,7 +390,7 @@ def test_who_was_given_rights_may_do_all_but_make_the_tables(store: PostgresStor
     _change(database, "DROP OWNED BY colleague", "DROP ROLE colleague")
 
 
-def test_a_server_that_takes_no_long_statements_gets_short_ones(store: PostgresStore, database: str) -> None:
+def test_a_server_that_takes_no_long_statements_gets_short_ones(store: LogStore, database: str) -> None:
     """As Citus refuses statements that write several tables, so does a table with a conditional rule."""
     commits = fill(store, "s", [user_step("1")])
     _change(database, "CREATE RULE refuse AS ON INSERT TO thinkback.steps WHERE false DO INSTEAD NOTHING")
@@ -412,7 +416,7 @@ def test_a_server_that_takes_no_long_statements_gets_short_ones(store: PostgresS
     assert [] == list(store.fsck())
 
 
-def test_a_server_that_joins_no_shards_is_cared_for(store: PostgresStore, database: str) -> None:
+def test_a_server_that_joins_no_shards_is_cared_for(store: LogStore, database: str) -> None:
     """Where it refuses to ask all families at once, they are asked one by one, and a check that needs that is left."""
     commits = fill(store, "s", [user_step("1"), response_step("2")])
     fill(store, "t", [user_step("1")])
@@ -439,7 +443,7 @@ def test_a_server_that_joins_no_shards_is_cared_for(store: PostgresStore, databa
             )
         ),
     )
-    with closing(PostgresStore(database.replace("keeper@", "sharded@"))) as sharded:
+    with closing(open_postgres(database.replace("keeper@", "sharded@"))) as sharded:
         sharded.refs.move("s", MAIN, head_of(commits), head_of(commits[:1]))
         assert 4 == sharded.care.gc(10**9, dry_run=True).commits
         assert 4 == sharded.care.gc(10**9).commits
@@ -452,7 +456,7 @@ def test_a_server_that_joins_no_shards_is_cared_for(store: PostgresStore, databa
 # Search
 
 
-def test_an_index_of_another_form_is_made_again(store: PostgresStore, database: str) -> None:
+def test_an_index_of_another_form_is_made_again(store: LogStore, database: str) -> None:
     """Nothing is found in it until it is filled, and then everything."""
     fill(store, "s", [user_step("1", "blue"), user_step("2", "blue")])
     assert (2, 0) == (store.search.fill(), store.search.fill())
@@ -461,7 +465,7 @@ def test_an_index_of_another_form_is_made_again(store: PostgresStore, database: 
     assert (2, 2) == (store.search.fill(), len(store.search.find(Query("blue"))))
 
 
-def test_more_words_than_the_index_takes_are_found(store: PostgresStore) -> None:
+def test_more_words_than_the_index_takes_are_found(store: LogStore) -> None:
     """A text of a megabyte of different words is looked through for what it may have."""
     words = [f"word{n:06}" for n in range(100_000)]
     (commit, *_) = fill(store, "s", [user_step("1", " ".join(words)), user_step("2", "word000001 alone")])
@@ -477,7 +481,7 @@ def test_more_words_than_the_index_takes_are_found(store: PostgresStore) -> None
 
 def test_tenants_see_nothing_of_each_other(database: str) -> None:
     """The same ids and names are two sessions; nothing of the one is found, counted or removed through the other."""
-    with closing(PostgresStore(database, tenant="a")) as a, closing(PostgresStore(database, tenant="b")) as b:
+    with closing(open_postgres(database, tenant="a")) as a, closing(open_postgres(database, tenant="b")) as b:
         ours = fill(a, "s", [user_step("1"), response_step("2")])
         assert ([], None) == (b.list_sessions(), b.find_session("s"))
         theirs = fill(b, "s", [user_step("1")])
@@ -510,8 +514,8 @@ def test_a_tenant_has_a_name(database: str, tenant: str) -> None:
 @given(st.text(st.sampled_from("\\0\x00a")))
 def test_any_text_survives_its_column(text: str) -> None:
     """PostgreSQL's text has no NUL; what stands for it is told from the same characters in the text."""
-    assert text == places.given(places.stored(text))
-    assert "\0" not in places.stored(text)
+    assert text == columns.given(columns.stored(text))
+    assert "\0" not in columns.stored(text)
 
 
 # What one process remembers
@@ -519,7 +523,7 @@ def test_any_text_survives_its_column(text: str) -> None:
 
 def test_what_a_process_remembers_is_checked(database: str) -> None:
     """A branch that another process moved, collected and grew again to the same length is not taken for the old one."""
-    with closing(PostgresStore(database)) as one, closing(PostgresStore(database)) as other:
+    with closing(open_postgres(database)) as one, closing(open_postgres(database)) as other:
         old = fill(one, "s", [user_step("1"), user_step("2")])
         other.refs.move("s", MAIN, head_of(old), head_of(old[:1]))
         assert 1 == other.care.gc(10**9).commits
@@ -533,7 +537,7 @@ def test_what_a_process_remembers_is_checked(database: str) -> None:
 
 def test_a_session_that_was_made_again_is_found(database: str) -> None:
     """Another process deleted it and gave its id away: the id leads to the new one."""
-    with closing(PostgresStore(database)) as one, closing(PostgresStore(database)) as other:
+    with closing(open_postgres(database)) as one, closing(open_postgres(database)) as other:
         fill(one, "s", [user_step("1")])
         fill(one, "t", [user_step("1")])
         other.care.delete_session("t")
@@ -553,7 +557,7 @@ def test_many_may_open_a_new_log_at_once(database: str) -> None:
 
     def work() -> None:
         try:
-            with closing(PostgresStore(database, connections=1)) as store:
+            with closing(open_postgres(database, connections=1)) as store:
                 store.list_sessions()
         except BaseException as error:
             failures.append(error)
@@ -566,11 +570,11 @@ def test_many_may_open_a_new_log_at_once(database: str) -> None:
     assert [] == failures
 
 
-def test_a_newer_format_is_refused(store: PostgresStore, database: str) -> None:
+def test_a_newer_format_is_refused(store: LogStore, database: str) -> None:
     """It is not touched; the error says to upgrade."""
     _change(database, "INSERT INTO thinkback.migrations VALUES (99, '0099_later', 'x')")
     with pytest.raises(FormatVersionError, match="has format 99") as caught:
-        PostgresStore(database)
+        open_postgres(database)
     assert "upgrade thinkback" in caught.value.next_actions
 
 
@@ -584,16 +588,16 @@ def _with_next(tmp_path: Path, sql: str, check: str) -> Schema:
     return Schema(tmp_path, (*NEWEST.names, "9999_next"))
 
 
-def test_a_log_is_brought_to_the_next_format(store: PostgresStore, database: str, tmp_path: Path) -> None:
+def test_a_log_is_brought_to_the_next_format(store: LogStore, database: str, tmp_path: Path) -> None:
     """With what is in it; whoever knows only the old one is told."""
     commits = fill(store, "s", [user_step("1")])
     schema = _with_next(tmp_path, "CREATE TABLE thinkback.more (a integer);", "SELECT 'x' WHERE false;")
     for _ in range(2):
-        with closing(PostgresStore(database, schema=schema)) as newer:
+        with closing(open_postgres(database, schema=schema)) as newer:
             assert commits == newer.read("s")
             assert [] == list(newer.fsck())
     with pytest.raises(FormatVersionError):
-        PostgresStore(database)
+        open_postgres(database)
 
 
 @pytest.mark.parametrize(
@@ -604,12 +608,12 @@ def test_a_log_is_brought_to_the_next_format(store: PostgresStore, database: str
     ],
 )
 def test_a_migration_that_fails_leaves_the_log_as_it_was(
-    store: PostgresStore, database: str, tmp_path: Path, sql: str, check: str, what: str
+    store: LogStore, database: str, tmp_path: Path, sql: str, check: str, what: str
 ) -> None:
     """Statements and record go with the transaction."""
     with pytest.raises(StoreError, match=what):
-        PostgresStore(database, schema=_with_next(tmp_path, sql, check))
-    with closing(PostgresStore(database)) as again, _admin(database) as db:
+        open_postgres(database, schema=_with_next(tmp_path, sql, check))
+    with closing(open_postgres(database)) as again, _admin(database) as db:
         assert [] == list(again.fsck())
         assert (None,) == db.execute("SELECT to_regclass('thinkback.more')").fetchone()
 
@@ -617,7 +621,7 @@ def test_a_migration_that_fails_leaves_the_log_as_it_was(
 # Copies
 
 
-def test_a_copy_is_a_log_in_a_file(store: PostgresStore, tmp_path: Path) -> None:
+def test_a_copy_is_a_log_in_a_file(store: LogStore, tmp_path: Path) -> None:
     """Sessions, forks, branches, settings, tombstones, and which steps were stored: all of it, at any place."""
     trunk = fill(store, "s", [user_step("1"), response_step("2"), user_step("3\0\\")])
     store.create_session("t", "t\0\\", 2, Origin("s", MAIN, head_of(trunk[:5]), "try"))
@@ -646,7 +650,7 @@ def test_a_copy_is_a_log_in_a_file(store: PostgresStore, tmp_path: Path) -> None
         store.care.backup(str(file))
 
 
-def test_a_copy_that_fails_leaves_no_file(store: PostgresStore, database: str, tmp_path: Path) -> None:
+def test_a_copy_that_fails_leaves_no_file(store: LogStore, database: str, tmp_path: Path) -> None:
     """A place that is not there, or a log that breaks off."""
     fill(store, "s", [user_step("1")])
     with pytest.raises(StoreError, match="cannot be made"):

@@ -13,7 +13,8 @@ from tests.stores.samples import fill, response_step, user_step
 from thinkback.errors import CorruptLogError
 from thinkback.log.protocol import MAIN, Origin
 from thinkback.log.seal import head_of
-from thinkback.stores.postgres import PostgresStore
+from thinkback.stores.postgres import open_postgres
+from thinkback.stores.store import LogStore
 
 _SIGHT = (
     "INSERT INTO thinkback.sightings (tenant, time, family, segment, position, response, scope, digest) "
@@ -67,9 +68,9 @@ DAMAGE = {
 
 
 @pytest.fixture
-def store(database: str) -> Iterator[PostgresStore]:
+def store(database: str) -> Iterator[LogStore]:
     """A log of one session with three steps and six commits, and a fork of it with one."""
-    with closing(PostgresStore(database)) as opened:
+    with closing(open_postgres(database)) as opened:
         trunk = fill(opened, "s", [user_step("1"), response_step("2"), user_step("3")])
         opened.create_session("t", "t", 1, Origin("s", MAIN, head_of(trunk[:5])))
         fill(opened, "t", [user_step("4", "elsewhere")])
@@ -82,7 +83,7 @@ def _change(database: str, sql: str) -> None:
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_damage_is_found_and_named(store: PostgresStore, database: str, kind: str) -> None:
+def test_damage_is_found_and_named(store: LogStore, database: str, kind: str) -> None:
     """Each kind of damage gives at least one problem that names it."""
     sql, what = DAMAGE[kind]
     assert [] == list(store.fsck())
@@ -91,7 +92,7 @@ def test_damage_is_found_and_named(store: PostgresStore, database: str, kind: st
     assert [problem for problem in problems if what in problem.what], problems
 
 
-def test_a_payload_that_no_version_knows_is_named(store: PostgresStore, database: str) -> None:
+def test_a_payload_that_no_version_knows_is_named(store: LogStore, database: str) -> None:
     """A payload that verifies but is not understood is a problem of its commit only."""
     payload = '{"type":"from the future"}'
     digest = hashlib.sha256(payload.encode()).hexdigest()
@@ -114,7 +115,7 @@ def test_a_payload_that_no_version_knows_is_named(store: PostgresStore, database
         "UPDATE thinkback.branches SET segment = 9",
     ],
 )
-def test_what_is_missing_or_damaged_is_not_read_as_less(store: PostgresStore, database: str, damage: str) -> None:
+def test_what_is_missing_or_damaged_is_not_read_as_less(store: LogStore, database: str, damage: str) -> None:
     """A history with a hole is no shorter history."""
     _change(database, damage)
     for session in "st":
@@ -123,11 +124,11 @@ def test_what_is_missing_or_damaged_is_not_read_as_less(store: PostgresStore, da
         assert "fsck" in caught.value.next_actions[0]
 
 
-def test_nothing_is_appended_to_a_branch_that_leads_nowhere(store: PostgresStore, database: str) -> None:
+def test_nothing_is_appended_to_a_branch_that_leads_nowhere(store: LogStore, database: str) -> None:
     """A branch that points at no segment takes nothing, and says so."""
     commits = store.read("s")
     _change(database, "UPDATE thinkback.branches SET segment = 9")
-    with closing(PostgresStore(database)) as other, pytest.raises(CorruptLogError, match="does not exist"):
+    with closing(open_postgres(database)) as other, pytest.raises(CorruptLogError, match="does not exist"):
         fill(other, "s", [user_step("5")])
     _change(database, "UPDATE thinkback.branches SET segment = session")
     assert commits == store.read("s")

@@ -12,7 +12,7 @@ from tests.stores.disk import Connection, Disk
 from tests.stores.life import Looks, change, looks
 from thinkback.errors import StoreError
 from thinkback.stores import Durability, open_store
-from thinkback.stores.sqlite import SqliteStore
+from thinkback.stores.sqlite import open_sqlite
 
 CHANGES = 25
 LONGEST = 560  # operations of the longest runs that are not cut
@@ -72,7 +72,7 @@ def _live_until_cut(
     states = [looks(mirror)]
     acknowledged = 0
     try:
-        store = SqliteStore("log.db", durability, connect)
+        store = open_sqlite("log.db", durability, connect)
         for sql in after_open:
             opened[0].execute(sql)
         for number in range(CHANGES):

@@ -16,16 +16,14 @@ import pytest
 from tests.stores.samples import fill, put, response_step, user_step
 from tests.stores.test_migrations import format_1
 from thinkback.errors import StoreError
-from thinkback.log.protocol import MAIN, Origin, Removed
+from thinkback.log.protocol import MAIN, Origin
 from thinkback.log.seal import head_of
 from thinkback.model import canonical
-from thinkback.model.commits import Commit, Erased, Head
+from thinkback.model.commits import Commit, Erased
 from thinkback.stores import open_store
 from thinkback.stores.rows import pack
-from thinkback.stores.sqlite import SqliteStore
-from thinkback.stores.sqlite_file import LogFile
+from thinkback.stores.sqlite import open_sqlite
 from thinkback.stores.sqlite_open import connect
-from thinkback.stores.sqlite_reach import cut, pieces, unreached
 
 TOMB = canonical.encode(Erased("asked to", 9_000))
 FOREVER = 10**9
@@ -61,7 +59,7 @@ def _secret(number: int, length: int) -> str:
 @pytest.mark.parametrize("length", [20, 300, 3_000, 40_000])
 def test_an_erased_payload_is_in_no_file(log: Path, length: int) -> None:
     """Neither the database nor its write-ahead log has a piece of it, wherever in the log it stood."""
-    store = SqliteStore(str(log), connect=_careless)
+    store = open_sqlite(str(log), connect=_careless)
     commits = fill(store, "s", [user_step(f"{n}", _secret(n, length), n) for n in range(40)])
     gone = [commits[at] for at in (0, 1, 20, 39)]
     assert all(trace in _raw(log) for commit in commits for trace in _traces(commit))
@@ -75,7 +73,7 @@ def test_an_erased_payload_is_in_no_file(log: Path, length: int) -> None:
 
 def test_a_deleted_session_is_in_no_file(log: Path) -> None:
     """Payloads, name, purpose and settings are gone; what a fork stands on is there."""
-    store = SqliteStore(str(log))
+    store = open_sqlite(str(log))
     fill(store, "x", [user_step("x", _secret(99, 500))])
     commits = fill(store, "s", [user_step(f"{n}", _secret(n, 500), n) for n in range(20)])
     store.create_session("named", "a name that tells", 1, Origin("s", at=head_of(commits[:5]), purpose="a purpose"))
@@ -95,7 +93,7 @@ def test_a_deleted_session_is_in_no_file(log: Path) -> None:
 def test_no_history_of_changes_leaves_a_copy(log: Path, seed: int) -> None:
     """Sessions grow, are reset, collected, erased and deleted in any order: what went is in no file at the end."""
     chance = random.Random(seed)
-    store = SqliteStore(str(log), "normal", connect=_careless)
+    store = open_sqlite(str(log), "normal", connect=_careless)
     stored: list[Commit] = []
     gone: list[Commit] = []
     for number in range(60):
@@ -132,7 +130,7 @@ def test_an_old_file_is_swept_once(log: Path) -> None:
     """A file whose first commits were written without overwriting is rewritten by its first erasure."""
     steps = [user_step(f"{n}", _secret(n, 60), n) for n in range(40)]
     commits = format_1(log, steps, _careless)
-    store = SqliteStore(str(log))
+    store = open_sqlite(str(log))
     for expected in (b"\x01", b"\x02"):
         number = expected[0]
         store.care.erase("s", {commits[number].hash: TOMB})
@@ -147,7 +145,7 @@ def test_an_old_file_is_swept_once(log: Path) -> None:
 
 def test_a_reader_in_the_way_is_named(log: Path) -> None:
     """While another program reads an older state, the old bytes stay in the write-ahead log, and that is said."""
-    store = SqliteStore(str(log), connect=_impatient)
+    store = open_sqlite(str(log), connect=_impatient)
     commits = fill(store, "s", [user_step("1", _secret(1, 300)), user_step("2", _secret(2, 300))])
     with closing(sqlite3.connect(log, isolation_level=None)) as other:
         other.execute("BEGIN")
@@ -170,7 +168,7 @@ def test_a_full_disk_erases_nothing(log: Path) -> None:
         db.execute("PRAGMA max_page_count = 60")
         return db
 
-    store = SqliteStore(str(log), connect=small)
+    store = open_sqlite(str(log), connect=small)
     commits = fill(store, "s", [user_step("1"), user_step("2")])
     large = canonical.encode(Erased("too much is left", 1, _secret(1, 200_000)))
     with pytest.raises(StoreError, match="does not fit"):
@@ -180,49 +178,9 @@ def test_a_full_disk_erases_nothing(log: Path) -> None:
     store.close()
 
 
-def test_a_place_that_is_taken_again_is_not_cut(log: Path) -> None:
-    """What somebody branched from, or appended, after the plan was made stays."""
-    store = SqliteStore(str(log))
-    commits = fill(store, "s", [user_step("1"), response_step("2"), user_step("3"), response_step("4")])
-    store.refs.create("s", "b", head_of(commits[:1]), MAIN)
-    store.refs.move("s", MAIN, head_of(commits), head_of(commits[:5]), MAIN)
-    file = LogFile(str(log), "full", connect, store._file.schema)
-    with file.read() as db:
-        (spare,) = unreached(db, FOREVER)
-    store.refs.create("s", "c", head_of(commits[:7]))
-    with file.write() as db:
-        assert Removed(0, 0) == cut(db, spare.cut, FOREVER)
-    store.refs.delete("s", "c", head_of(commits[:7]))
-    with file.write() as db:
-        assert Removed(0, 0) == cut(db, spare.cut, 1_000)
-        assert Removed(spare.commits, spare.bytes) == cut(db, spare.cut, FOREVER)
-    assert commits[:5] == store.read("s")
-    assert [] == list(store.fsck())
-    file.close()
-    store.close()
-
-
-def test_a_long_end_is_cut_in_pieces(log: Path) -> None:
-    """Each piece leaves whole responses and whole steps, whichever is the last that was made."""
-    store = SqliteStore(str(log), "normal")
-    commits = fill(store, "s", [response_step(f"{number}") for number in range(10)])
-    store.refs.move("s", MAIN, head_of(commits), Head())
-    with store._file.read() as db:
-        (spare,) = unreached(db, FOREVER)
-        planned = pieces(db, spare, 7)
-    left = []
-    for piece in planned:
-        with store._file.write() as db:
-            cut(db, piece)
-        assert [] == list(store.fsck())
-        left.append([head.seq for head in store.care.ends("s")])
-    assert [[34], [27], [22], [14], [6], []] == left
-    store.close()
-
-
 def test_others_write_while_a_log_is_collected(log: Path) -> None:
     """Appends, branches and resets of another thread go on through many collections, and nothing reached is lost."""
-    store, other = SqliteStore(str(log), "normal"), SqliteStore(str(log), "normal")
+    store, other = open_sqlite(str(log), "normal"), open_sqlite(str(log), "normal")
     store.create_session("s", "s", 1)
     done = threading.Event()
 

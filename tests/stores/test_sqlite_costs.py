@@ -11,7 +11,7 @@ from tests.stores.samples import fill, user_step
 from thinkback.log.protocol import MAIN, Origin
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Message, Step
-from thinkback.stores.sqlite import SqliteStore
+from thinkback.stores.sqlite import open_sqlite
 from thinkback.stores.sqlite_open import connect
 
 
@@ -29,7 +29,7 @@ def _costs(log: Path, length: int) -> dict[str, int]:
         writers.append(connect(path))
         return writers[-1]
 
-    store = SqliteStore(str(log.with_name(f"{length}.db")), "normal", remembered)
+    store = open_sqlite(str(log.with_name(f"{length}.db")), "normal", remembered)
     trunk = fill(store, "s", [Step("all", (Draft("user", Message("x")),) * length, 1)])
     middle, end = head_of(trunk[: length // 2]), head_of(trunk)
     on = seal(user_step("on"), middle)

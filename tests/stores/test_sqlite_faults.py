@@ -21,7 +21,7 @@ from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores import open_store
-from thinkback.stores.sqlite import SqliteStore
+from thinkback.stores.sqlite import open_sqlite
 from thinkback.stores.sqlite_open import connect
 
 Call: TypeAlias = Callable[[Store, list[Commit]], object]
@@ -81,7 +81,7 @@ def _read_only(path: str) -> sqlite3.Connection:
 @pytest.mark.parametrize("call", WRITES)
 def test_a_locked_log_is_named(log: Path, trunk: list[Commit], before: Looks, call: str) -> None:
     """While another program holds the lock every writing call says so; readers see the log, and later it goes on."""
-    store = SqliteStore(str(log), connect=_impatient)
+    store = open_sqlite(str(log), connect=_impatient)
     with closing(sqlite3.connect(log, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="is locked") as caught:
@@ -97,7 +97,7 @@ def test_a_locked_log_is_named(log: Path, trunk: list[Commit], before: Looks, ca
 @pytest.mark.parametrize("call", WRITES)
 def test_a_read_only_log_is_named(log: Path, trunk: list[Commit], before: Looks, call: str) -> None:
     """Without permission to write, every writing call says what is missing, and the log can be read."""
-    store = SqliteStore(str(log), connect=_read_only)
+    store = open_sqlite(str(log), connect=_read_only)
     with pytest.raises(StoreError, match="may only be read") as caught:
         WRITES[call](store, trunk)
     assert "permission" in caught.value.next_actions[0]
@@ -121,7 +121,7 @@ def test_a_full_disk_is_named(log: Path, trunk: list[Commit], before: Looks) -> 
         "fork": lambda store, trunk: store.create_session("x", noise, 1, Origin("s", at=head_of(trunk[:3]))),
         "erase": lambda store, trunk: store.care.erase("s", {trunk[2].hash: canonical.encode(Erased(noise, 1))}),
     }
-    store = SqliteStore(str(log), connect=full)
+    store = open_sqlite(str(log), connect=full)
     for call in large.values():
         with pytest.raises(StoreError, match="does not fit"):
             call(store, trunk)

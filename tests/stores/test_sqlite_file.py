@@ -14,7 +14,7 @@ import pytest
 from tests.stores.samples import fill, put, response_step, user_step
 from thinkback.errors import CorruptLogError, FormatVersionError, StoreError
 from thinkback.stores import open_store
-from thinkback.stores.sqlite import SqliteStore
+from thinkback.stores.sqlite import open_sqlite
 from thinkback.stores.sqlite_open import connect
 
 
@@ -55,7 +55,7 @@ def test_durability_sets_what_is_synced(log: Path, durability: str, level: int) 
         opened.append(connect(path))
         return opened[-1]
 
-    store = SqliteStore(str(log), "full" if durability == "full" else "normal", remembered)
+    store = open_sqlite(str(log), "full" if durability == "full" else "normal", remembered)
     assert (level,) == opened[0].execute("PRAGMA synchronous").fetchone()
     assert ("wal",) == opened[0].execute("PRAGMA journal_mode").fetchone()
     store.close()
@@ -114,7 +114,7 @@ def test_a_newer_format_is_refused(log: Path) -> None:
 def test_a_log_that_another_process_holds_is_named(log: Path) -> None:
     """When the lock is not given up in time, nothing is stored, and the same append succeeds later."""
     open_store(log).close()
-    store = SqliteStore(str(log), connect=_impatient)
+    store = open_sqlite(str(log), connect=_impatient)
     fill(store, "s", [user_step("1")])
     with _closing(log) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -129,7 +129,7 @@ def test_a_log_that_another_process_holds_is_named(log: Path) -> None:
 
 def test_a_full_disk_takes_the_step_and_nothing_else(log: Path) -> None:
     """A step that does not fit is refused whole; what was there stays, and a smaller one still goes in."""
-    store = SqliteStore(str(log), connect=_small)
+    store = open_sqlite(str(log), connect=_small)
     commits = fill(store, "s", [response_step("1")])
     noise = random.Random(1).randbytes(500_000).hex()
     with pytest.raises(StoreError, match="does not fit") as caught:
@@ -146,7 +146,7 @@ def test_a_read_only_log_is_read_and_not_written(log: Path) -> None:
     store = open_store(log)
     commits = fill(store, "s", [response_step("1")])
     store.close()
-    reader = SqliteStore(str(log), connect=_read_only)
+    reader = open_sqlite(str(log), connect=_read_only)
     assert commits == reader.read("s")
     with pytest.raises(StoreError, match="may only be read") as caught:
         put(reader, "s", user_step("2"))

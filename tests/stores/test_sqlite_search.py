@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.samples import fill, put
+from tests.stores.samples import file_of, fill, put
 from tests.stores.test_search import answer, catch_up, found, said, step
 from thinkback.errors import CorruptLogError, StoreError
 from thinkback.log import searching
@@ -19,23 +19,24 @@ from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Annotation, Draft, Erased, Message, Priority, Usage
 from thinkback.stores import sqlite_search
 from thinkback.stores.rows import pack
-from thinkback.stores.sqlite import SqliteStore
-from thinkback.stores.sqlite_search import changing, scrub
+from thinkback.stores.sqlite import open_sqlite
+from thinkback.stores.sqlite_index import changing, scrub
+from thinkback.stores.store import LogStore
 
 GONE = canonical.encode(Erased("asked for", 9))
 
 
 @pytest.fixture
-def store(log: Path) -> Iterator[SqliteStore]:
+def store(log: Path) -> Iterator[LogStore]:
     """A store whose file can be looked at."""
-    opened = SqliteStore(str(log), "normal")
+    opened = open_sqlite(str(log), "normal")
     yield opened
     opened.close()
 
 
-def overwrite(store: SqliteStore, hash: str, payload: bytes) -> None:
+def overwrite(store: LogStore, hash: str, payload: bytes) -> None:
     """Put other bytes in place of a payload, as erasing does."""
-    with store._file.write() as db:
+    with file_of(store).write() as db:
         (arrival,) = db.execute("SELECT arrival FROM commits WHERE hash = ?", (bytes.fromhex(hash),)).fetchone()
         with changing(db, [arrival]):
             codec, stored = pack(payload)
@@ -43,14 +44,14 @@ def overwrite(store: SqliteStore, hash: str, payload: bytes) -> None:
         scrub(db)
 
 
-def bytes_of(store: SqliteStore, log: Path) -> bytes:
+def bytes_of(store: LogStore, log: Path) -> bytes:
     """All that is on the disk."""
-    with store._file.writer() as db:
+    with file_of(store).writer() as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return b"".join(path.read_bytes() for path in log.parent.iterdir())
 
 
-def test_the_text_is_stored_once(store: SqliteStore, log: Path) -> None:
+def test_the_text_is_stored_once(store: LogStore, log: Path) -> None:
     """The index has words and no texts."""
     fill(store, "s", [said("Xylophone QUARTZ zeppelin")])
     catch_up(store)
@@ -58,7 +59,7 @@ def test_the_text_is_stored_once(store: SqliteStore, log: Path) -> None:
     assert b"quartz" in bytes_of(store, log)
 
 
-def test_what_is_erased_leaves_no_word_in_the_file(store: SqliteStore, log: Path) -> None:
+def test_what_is_erased_leaves_no_word_in_the_file(store: LogStore, log: Path) -> None:
     """Neither words nor names nor what the neighbours knew of it; everything else is still found."""
     commits = fill(
         store,
@@ -83,7 +84,7 @@ def test_what_is_erased_leaves_no_word_in_the_file(store: SqliteStore, log: Path
     _check(store)
 
 
-def test_what_is_left_of_a_payload_is_found(store: SqliteStore, log: Path) -> None:
+def test_what_is_left_of_a_payload_is_found(store: LogStore, log: Path) -> None:
     """Where a part was taken out, the rest is in the index, with the priority that it had."""
     (commit,) = fill(store, "s", [said("the key is quartz today")])
     put(store, "s", step(Draft("annotation", Annotation(commit.hash, Priority.PINNED))))
@@ -95,19 +96,19 @@ def test_what_is_left_of_a_payload_is_found(store: SqliteStore, log: Path) -> No
     _check(store)
 
 
-def test_what_is_erased_before_it_is_taken_in_is_never_found(store: SqliteStore, log: Path) -> None:
+def test_what_is_erased_before_it_is_taken_in_is_never_found(store: LogStore, log: Path) -> None:
     """Also where a filling had read it before, and wanted to store it after."""
     commits = fill(store, "s", [said("zeppelin one"), said("mandolin two")])
     between = [lambda: overwrite(store, commits[0].hash, GONE)]
-    read = store._file.write_index
+    read = file_of(store).write_index
 
     def interrupted():  # type: ignore[no-untyped-def]
-        store._file.write_index = read  # type: ignore[method-assign]
+        file_of(store).write_index = read  # type: ignore[method-assign]
         between.pop()()
         return read()
 
     store.search.rebuild()
-    store._file.write_index = interrupted  # type: ignore[method-assign]
+    file_of(store).write_index = interrupted  # type: ignore[method-assign]
     catch_up(store)
     assert [] == between
     assert b"zeppelin" not in bytes_of(store, log)
@@ -115,11 +116,11 @@ def test_what_is_erased_before_it_is_taken_in_is_never_found(store: SqliteStore,
     _check(store)
 
 
-def test_numbers_that_are_given_again_are_taken_in_again(store: SqliteStore) -> None:
+def test_numbers_that_are_given_again_are_taken_in_again(store: LogStore) -> None:
     """Removing the newest commits frees their arrivals: the next ones get them, and are found."""
     fill(store, "s", [said("blue 1"), said("blue 2"), said("blue 3")])
     catch_up(store)
-    with store._file.write() as db, changing(db, [2, 3]):
+    with file_of(store).write() as db, changing(db, [2, 3]):
         db.execute("DELETE FROM commits WHERE arrival > 1")
         db.execute("DELETE FROM steps WHERE position > 0")
         db.execute("UPDATE branches SET position = 0")
@@ -130,12 +131,12 @@ def test_numbers_that_are_given_again_are_taken_in_again(store: SqliteStore) -> 
     _check(store)
 
 
-def test_an_index_of_another_form_is_made_again(store: SqliteStore) -> None:
+def test_an_index_of_another_form_is_made_again(store: LogStore) -> None:
     """It finds nothing until then; erasing from it empties it."""
     commits = fill(store, "s", [said("blue"), said("green")])
     catch_up(store)
     for touch in (False, True):
-        with store._file.write() as db:
+        with file_of(store).write() as db:
             db.execute("UPDATE search_state SET form = 99")
         assert [] == found(store)
         if touch:
@@ -146,11 +147,11 @@ def test_an_index_of_another_form_is_made_again(store: SqliteStore) -> None:
     _check(store)
 
 
-def test_a_damaged_index_is_made_again(store: SqliteStore) -> None:
+def test_a_damaged_index_is_made_again(store: LogStore) -> None:
     """The log is whole: the error says to search again, and that finds everything."""
     commits = fill(store, "s", [said(f"blue {n}") for n in range(300)])
     catch_up(store)
-    with store._file.write() as db:
+    with file_of(store).write() as db:
         # The blocks after 10 hold words; what a fault on the disk makes of them is anything.
         db.execute("UPDATE search_words_data SET block = substr(block, 1, 30) WHERE id > 10")
     with pytest.raises(StoreError, match="was damaged and is empty now"):
@@ -160,17 +161,17 @@ def test_a_damaged_index_is_made_again(store: SqliteStore) -> None:
     _check(store)
 
 
-def test_damage_of_the_log_itself_is_not_taken_for_the_index(store: SqliteStore) -> None:
+def test_damage_of_the_log_itself_is_not_taken_for_the_index(store: LogStore) -> None:
     """It is named as what it is."""
     (commit,) = fill(store, "s", [said("blue")])
     catch_up(store)
-    with store._file.write() as db:
+    with file_of(store).write() as db:
         db.execute("UPDATE commits SET codec = 7")
     with pytest.raises(CorruptLogError, match=commit.hash):
         found(store, "blue")
 
 
-def test_reasoning_keeps_its_share_of_what_was_counted(store: SqliteStore) -> None:
+def test_reasoning_keeps_its_share_of_what_was_counted(store: LogStore) -> None:
     """When a neighbour is erased, tokens are shared anew among what is left."""
     usage = Usage(reasoning=90)
     commits = fill(
@@ -183,7 +184,7 @@ def test_reasoning_keeps_its_share_of_what_was_counted(store: SqliteStore) -> No
     _check(store)
 
 
-def test_more_labels_than_are_asked_for_one_by_one(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_labels_than_are_asked_for_one_by_one(store: LogStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where very many combinations of models and tools fit, entries are looked at instead."""
     fill(store, "s", [step(*answer(ThinkingBlock("blue"), ToolCall("1", f"t{n}", "{}"), model="m")) for n in range(9)])
     catch_up(store)
@@ -194,10 +195,10 @@ def test_more_labels_than_are_asked_for_one_by_one(store: SqliteStore, monkeypat
     assert [9, 9, 18] == [len(hits) for hits in expected]
 
 
-def test_two_programs_fill_one_index(store: SqliteStore, log: Path) -> None:
+def test_two_programs_fill_one_index(store: LogStore, log: Path) -> None:
     """Whoever is second goes on where the first stopped; nothing is taken in twice."""
     commits = fill(store, "s", [said(f"blue {n}") for n in range(20)])
-    with closing(SqliteStore(str(log), "normal")) as other:
+    with closing(open_sqlite(str(log), "normal")) as other:
         while store.search.fill(3) + other.search.fill(2):
             pass
         assert 20 == len(found(other, "blue")) == len({*found(store, "blue")})
@@ -215,16 +216,16 @@ def test_two_programs_fill_one_index(store: SqliteStore, log: Path) -> None:
         Query(before=7, priority=Priority.NORMAL),
     ],
 )
-def test_a_page_is_read_off_the_index(store: SqliteStore, query: Query) -> None:
+def test_a_page_is_read_off_the_index(store: LogStore, query: Query) -> None:
     """No query gathers and sorts all that fits to give the newest."""
     fill(store, "s", [step(*answer(ThinkingBlock("sky blue"), ToolCall("1", "t", "{}"), model="m"), time=5)])
     catch_up(store)
     statements: list[str] = []
-    with store._file.read() as db:
+    with file_of(store).read() as db:
         assert isinstance(db, sqlite3.Connection)
         db.set_trace_callback(statements.append)
     store.search.find(query)
-    with store._file.read() as db:
+    with file_of(store).read() as db:
         assert isinstance(db, sqlite3.Connection)
         db.set_trace_callback(None)
         (page,) = [sql for sql in statements if "ORDER BY" in sql and "CROSS JOIN commits" in sql]
@@ -233,9 +234,9 @@ def test_a_page_is_read_off_the_index(store: SqliteStore, query: Query) -> None:
     assert "SCAN c" not in plan
 
 
-def _check(store: SqliteStore) -> None:
+def _check(store: LogStore) -> None:
     """The index is consistent in itself and holds what an index that is made now would."""
-    with store._file.write() as db:
+    with file_of(store).write() as db:
         db.execute("INSERT INTO search_words (search_words) VALUES ('integrity-check')")
         as_it_is = db.execute("SELECT * FROM search_entries").fetchall()
         assert (searching.FORM,) == db.execute("SELECT form FROM search_state").fetchone()
@@ -243,5 +244,5 @@ def _check(store: SqliteStore) -> None:
     store.search.rebuild()
     catch_up(store)
     assert hits == store.search.find(Query(limit=1000))
-    with store._file.read() as db:
+    with file_of(store).read() as db:
         assert len(as_it_is) == len(db.execute("SELECT * FROM search_entries").fetchall())

@@ -34,14 +34,14 @@ def open_store(
             details={"path": place, "tenant": tenant},
             next_actions=(f"give {tenant} a file of its own", "or open a postgresql:// address"),
         )
-    from thinkback.stores.sqlite import SqliteStore
+    from thinkback.stores.sqlite import open_sqlite
 
-    return SqliteStore(place, durability)
+    return open_sqlite(place, durability)
 
 
 def _on_server(url: str, durability: Durability, tenant: str, connections: int) -> Store:
     try:
-        from thinkback.stores.postgres import PostgresStore
+        from thinkback.stores.postgres import open_postgres
     except ImportError as error:
         if error.name not in (None, "psycopg"):  # None: it is there, and the library that it needs is not
             raise
@@ -49,4 +49,4 @@ def _on_server(url: str, durability: Durability, tenant: str, connections: int) 
             "a log in PostgreSQL needs psycopg, which is not installed",
             next_actions=("install it with `pip install 'thinkback[postgres]'`",),
         ) from error
-    return PostgresStore(url, durability, tenant, connections)
+    return open_postgres(url, durability, tenant, connections)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from thinkback.model.commits import Commit, Erased, Payload, decode_payload
-from thinkback.stores.sealed import damaged
+from thinkback.stores.errors import damaged
 
 PLAIN, ZLIB, ERASED = 0, 1, 2  # ERASED is added to either of the others
 COMPRESS_OVER = 512

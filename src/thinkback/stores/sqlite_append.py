@@ -10,16 +10,16 @@ import sqlite3
 from collections.abc import Sequence
 
 from thinkback.errors import NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, Entry
+from thinkback.log.protocol import Entry
 from thinkback.model.commits import Commit, Head
+from thinkback.stores.branches import open_for
+from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved
 from thinkback.stores.grouping import Group
+from thinkback.stores.history import key, pointer
 from thinkback.stores.rows import COLUMNS, to_rows
-from thinkback.stores.sealed import EMPTY, check_entry, check_sealed, check_text, damaged, head_moved, name_taken
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection, named, transaction
-from thinkback.stores.sqlite_places import Key, Place, find, head, key, pointer
-from thinkback.stores.sqlite_refs import add_branch
-from thinkback.stores.sqlite_sessions import add_session
+from thinkback.stores.sqlite_rows import SqliteRows
 
 # The last column: whether the branch ends where a segment of its own session ends.
 _HEAD = """
@@ -33,11 +33,6 @@ JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 WHERE s.id = ?
 """
-_IS_THERE = """
-SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ? AND name IS NOT NULL),
-       EXISTS (SELECT 1 FROM sessions WHERE name = ?)
-"""
-_IS_KNOWN = "SELECT 1 FROM steps WHERE session = ? AND id = ?"
 _ADD_SEGMENT = """
 INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
 """
@@ -160,7 +155,7 @@ def _add_step(db: Connection, item: _Append) -> bool:
     session, segment, position, seq, hash, is_known, is_end = found
     if is_known:
         return False
-    actual = head(hash, seq)
+    actual = Head((hash or b"").hex(), seq)
     if actual != item.expected:
         raise head_moved(item.session, item.expected, actual)
     first = position + 1
@@ -182,32 +177,14 @@ def _add_step(db: Connection, item: _Append) -> bool:
 
 def _open(db: Connection, item: _Append, entry: Entry) -> bool:
     """Make the session and the branch that a step begins, and add it."""
-    is_there, is_taken = db.execute(_IS_THERE, (item.session, entry.name)).fetchone()
-    if not is_there and item.expected == EMPTY:
-        if is_taken:
-            raise name_taken(entry.name)
-        add_session(db, item.session, entry.name, entry.created, None)
-        if item.branch == MAIN:
-            return _add_step(db, item)
-    of = key(db, item.session)
-    if db.execute(_IS_KNOWN, (of.session, item.step)).fetchone():
-        return False
-    add_branch(db, of, item.branch, _standing(db, of, item.expected, entry.via))
-    return _add_step(db, item)
-
-
-def _standing(db: Connection, of: Key, at: Head, via: str) -> Place | None:
-    """Where a commit stands, on the branch that it was seen on, or wherever it is if that has moved since."""
-    try:
-        return find(db, of, at, via)
-    except NotFoundError:
-        return find(db, of, at, "")
+    return open_for(SqliteRows(db), entry) is not None and _add_step(db, item)
 
 
 def _without_branch(db: Connection, item: _Append) -> bool:
     """A step of a branch that is not there: it may have been stored before the branch was deleted."""
-    of = key(db, item.session)
-    if db.execute(_IS_KNOWN, (of.session, item.step)).fetchone():
+    rows = SqliteRows(db)
+    of = key(rows, item.session)
+    if rows.has_step(of, item.step):
         return False
-    pointer(db, of, item.branch)
+    pointer(rows, of, item.branch)
     raise damaged(f"branch {item.branch} points at a segment that does not exist")

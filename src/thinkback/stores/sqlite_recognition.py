@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from thinkback.log.protocol import Seen
+from thinkback.model.commits import Head
 from thinkback.stores.sqlite_append import Appends
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection
-from thinkback.stores.sqlite_places import head
 
 _FIND = "SELECT head, response FROM sightings WHERE scope = ? AND digest = ? ORDER BY head DESC LIMIT ?"
 _SEEN = """
@@ -62,7 +62,7 @@ def _seen(db: Connection, digest: bytes, place: tuple[int, int]) -> Iterator[See
     last, response_at = place
     for id, seq, hash, response, segment, position, branch in db.execute(_SEEN, (response_at, last)).fetchall():
         name = _behind(db, segment, position, id) if branch is None else branch
-        yield Seen(digest, id, name, head(hash, seq), response)
+        yield Seen(digest, id, name, Head(hash.hex(), seq), response)
 
 
 def _behind(db: Connection, segment: int, position: int, session: str) -> str:

@@ -1,79 +1,46 @@
 """Search in a SQLite log: an FTS5 index of words, where filters are words that no text can have.
 
-Promises: the text itself is stored in payloads alone; what is erased leaves no word behind (``changing``, then
-``scrub``); an index that is damaged is made again. Must not: know what a payload means.
+Promises: an index that is damaged is made again. Must not: know what a payload means.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
-import msgspec
-
 from thinkback.errors import CorruptLogError, StoreError
 from thinkback.log import searching
 from thinkback.log.protocol import Hit, Query
-from thinkback.log.searching import Entry, Phrases, Placed, Said
+from thinkback.log.searching import Phrases, Placed
 from thinkback.model import canonical
-from thinkback.model.commits import Priority
-from thinkback.stores import sqlite_places
-from thinkback.stores.rows import COLUMNS, from_rows
-from thinkback.stores.sealed import whole_hash
+from thinkback.stores.history import key
 from thinkback.stores.sqlite_file import LogFile
+from thinkback.stores.sqlite_index import COMMITS, STATE, ZONE, add, empty, entry_of, placed_in, prioritise, to_index
 from thinkback.stores.sqlite_open import Connection
-from thinkback.stores.sqlite_words import asked, held, labelled
+from thinkback.stores.sqlite_rows import OWNER, SqliteRows
+from thinkback.stores.sqlite_words import asked
 
-# Times are kept for so many arrivals together: where time runs forward, a range of it is one of arrivals.
-ZONE = 1024
 # With more labels than these, asking the index for each costs more than looking at what it gives.
 MOST_LABELS = 500
 _EARLIEST, _LATEST = -(2**63), 2**63 - 1
-
-_STATE = "SELECT form, arrival, changes FROM search_state"
 _END = """
 SELECT coalesce(max(arrival), 0) FROM (
     SELECT arrival FROM commits INDEXED BY commits_by_arrival WHERE arrival > ? ORDER BY arrival LIMIT ?
 )
 """
 _COUNT = "SELECT count(*) FROM commits INDEXED BY commits_by_arrival WHERE arrival > ? AND arrival <= ?"
-_COLUMNS = ", ".join(
-    ("c.arrival", "c.segment", "s.family", "c.kind", "c.response", *(f"c.{column}" for column in COLUMNS.split(", ")))
-)
-_FROM = """
-FROM commits AS c CROSS JOIN segments AS g ON g.segment = c.segment CROSS JOIN sessions AS s ON s.session = g.session
-"""
-_COMMITS = f"SELECT {_COLUMNS} {_FROM}"
-_NEW = f"{_COMMITS} WHERE arrival > ? AND kind NOT IN ({', '.join(repr(k) for k in sorted(searching.UNREAD))})"
-_ONE = f"{_COMMITS} WHERE arrival = ?"
-_PIECES = "SELECT arrival FROM commits WHERE segment = ? AND response IN (SELECT value FROM json_each(?))"
-_HASHED = """
-SELECT arrival FROM commits INDEXED BY commits_by_arrival WHERE hash = ? AND arrival < ? ORDER BY arrival DESC
-"""
-_FAMILY = """
-SELECT s.family FROM commits AS c JOIN segments AS g ON g.segment = c.segment
+_NEW = f"{COMMITS} WHERE arrival > ? AND kind NOT IN ({', '.join(repr(k) for k in sorted(searching.UNREAD))})"
+_OWNER = f"""
+SELECT {OWNER} FROM commits AS c JOIN segments AS g ON g.segment = c.segment
 JOIN sessions AS s ON s.session = g.session WHERE c.arrival = ?
 """
-_ADD_WORDS = "INSERT INTO search_words (rowid, words) VALUES (?, ?)"
-_DROP_WORDS = "INSERT INTO search_words (search_words, rowid, words) VALUES ('delete', ?, ?)"
-_ADD_LABEL = "INSERT INTO search_labels (kind, models, tools) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-_LABEL = "SELECT label FROM search_labels WHERE kind = ? AND models = ? AND tools = ?"
 # A name in JSON is in the JSON of a list as it is, or not at all.
 _LABELS = """
 SELECT label FROM search_labels
 WHERE (? = '[]' OR kind IN (SELECT value FROM json_each(?))) AND instr(models, ?) AND instr(tools, ?)
-"""
-_ADD_ENTRY = "INSERT INTO search_entries (arrival, label, tokens, priority) VALUES (?, ?, ?, ?)"
-_ENTRY = f"""
-SELECT l.models, l.tools, e.tokens, e.priority, {_COLUMNS} {_FROM}
-JOIN search_entries AS e ON e.arrival = c.arrival JOIN search_labels AS l ON l.label = e.label WHERE c.arrival = ?
-"""
-_ADD_TIME = """
-INSERT INTO search_times (zone, first, last) VALUES (?, ?, ?)
-ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)
 """
 _ZONES = "SELECT min(zone), max(zone) FROM search_times WHERE last >= ? AND first < ?"
 # How far the branches of a session reach into each segment.
@@ -86,14 +53,6 @@ WITH RECURSIVE reached (segment, position) AS (
 )
 SELECT segment, max(position) FROM reached GROUP BY segment
 """
-
-
-class _Indexed(NamedTuple):
-    """An entry, the segment of its commit, and what the index holds of it but for its label."""
-
-    entry: Entry
-    segment: int
-    words: str
 
 
 class _Piece(NamedTuple):
@@ -124,12 +83,12 @@ class SqliteSearch:
     def rebuild(self) -> None:
         """Empty the index."""
         with self._file.write_index() as db:
-            _empty(db)
+            empty(db)
 
     def _fill(self, limit: int) -> int:
         while True:
             with self._file.read() as db:
-                state = db.execute(_STATE).fetchone()
+                state = db.execute(STATE).fetchone()
                 piece = _piece(db, state[1], limit)
             if state[0] != searching.FORM:
                 self.rebuild()
@@ -137,13 +96,13 @@ class SqliteSearch:
             if piece.commits == 0:
                 return 0
             reading = searching.read(piece.placed)
-            new = [_to_index(entry, piece.segments[entry.arrival]) for entry in reading.entries]
+            new = [to_index(entry, piece.segments[entry.arrival]) for entry in reading.entries]
             with self._file.write_index() as db:
                 # Whoever filled or erased meanwhile made this piece worthless.
-                if db.execute(_STATE).fetchone() == state:
-                    _add(db, new)
+                if db.execute(STATE).fetchone() == state:
+                    add(db, new)
                     for said in reading.said:
-                        _prioritise(db, said)
+                        prioritise(db, said)
                     db.execute("UPDATE search_state SET arrival = ?", (piece.until,))
                     return piece.commits
 
@@ -163,57 +122,6 @@ class SqliteSearch:
             ) from error
 
 
-@contextmanager
-def changing(db: Connection, arrivals: Iterable[int]) -> Iterator[None]:
-    """Around what erases the payloads of commits or removes them, in its transaction.
-
-    The index forgets what these commits said before, and what is known of their responses' other blocks through them;
-    afterwards it has what is left.
-    """
-    form, until, _ = db.execute(_STATE).fetchone()
-    if form != searching.FORM:
-        _empty(db)
-        yield
-        return
-    touched = [arrival for arrival in _with_responses(db, arrivals) if arrival <= until]
-    before = {arrival: _to_index(*found) for arrival in touched if (found := _entry(db, arrival)) is not None}
-    _drop(db, before.values())
-    yield
-    _, left = _placed([row for arrival in touched for row in db.execute(_ONE, (arrival,)).fetchall()])
-    for entry in searching.read(left).entries:
-        if entry.arrival in before:
-            was = before[entry.arrival]
-            _add(db, [_to_index(msgspec.structs.replace(entry, priority=was.entry.priority), was.segment)])
-    # The numbers of commits that were removed from the end are given to others.
-    db.execute(
-        "UPDATE search_state SET changes = changes + 1, dropped = dropped OR ?, "
-        "arrival = min(arrival, (SELECT coalesce(max(arrival), 0) FROM commits))",
-        (bool(before),),
-    )
-
-
-def scrub(db: Connection) -> None:
-    """Write the index anew without what ``changing`` took out of it: until then the words are still in the file."""
-    if db.execute("SELECT dropped FROM search_state").fetchone()[0]:
-        db.execute("INSERT INTO search_words (search_words) VALUES ('optimize')")
-        db.execute("DELETE FROM search_labels WHERE label NOT IN (SELECT label FROM search_entries)")
-        db.execute("UPDATE search_state SET dropped = 0")
-
-
-def _with_responses(db: Connection, arrivals: Iterable[int]) -> list[int]:
-    """These commits and all others of their responses, in order."""
-    found: set[int] = set()
-    responses: dict[int, set[str]] = {}
-    for arrival in arrivals:
-        for _, segment, _, _, response, *_ in db.execute(_ONE, (arrival,)).fetchall():
-            found.add(arrival)
-            if response:
-                responses.setdefault(segment, set()).add(response)
-    for segment, ids in responses.items():
-        found.update(row[0] for row in db.execute(_PIECES, (segment, canonical.encode(sorted(ids)).decode())))
-    return sorted(found)
-
-
 def _piece(db: Connection, since: int, limit: int) -> _Piece:
     """The next ``limit`` commits after ``since``, and those that must be read with the last."""
     (until,) = db.execute(_END, (since, max(0, limit))).fetchone()
@@ -226,98 +134,16 @@ def _piece(db: Connection, since: int, limit: int) -> _Piece:
                     break
                 until = arrival
             rows.append(row)
-    segments, placed = _placed(rows)
+    segments, placed = placed_in(rows)
     (count,) = db.execute(_COUNT, (since, until)).fetchone()
     return _Piece(placed, segments, until, count)
-
-
-def _placed(rows: list[tuple[Any, ...]]) -> tuple[dict[int, int], list[Placed]]:
-    """Segments by arrival, and commits with theirs, of rows of ``_COMMITS``. Their ``seq`` is not set."""
-    commits = from_rows((row[5:] for row in rows), 0)
-    segments = {row[0]: row[1] for row in rows}
-    return segments, [Placed(row[0], row[2], commit) for row, commit in zip(rows, commits, strict=True)]
-
-
-def _entry(db: Connection, arrival: int) -> tuple[Entry, int] | None:
-    """The entry of a commit, where it has one, and the segment."""
-    row = db.execute(_ENTRY, (arrival,)).fetchone()
-    if row is None:
-        return None
-    models, tools, tokens, priority, *stored = row
-    segments, ((_, _, commit),) = _placed([tuple(stored)])
-    entry = Entry(
-        arrival,
-        commit.hash,
-        commit.kind,
-        commit.time,
-        commit.response,
-        searching.readable(commit.value) or "",
-        canonical.decode(models, tuple[str, ...]),
-        canonical.decode(tools, tuple[str, ...]),
-        tokens,
-        Priority(priority),
-    )
-    return entry, segments[arrival]
-
-
-def _add(db: Connection, new: list[_Indexed]) -> None:
-    labels: dict[tuple[str, str, str], int] = {}
-    rows: list[tuple[int, int, int, str]] = []
-    words: list[tuple[int, str]] = []
-    times: dict[int, tuple[int, int]] = {}
-    for entry, _, said in new:
-        names = entry.kind, canonical.encode(entry.models).decode(), canonical.encode(entry.tools).decode()
-        if names not in labels:
-            db.execute(_ADD_LABEL, names)
-            (labels[names],) = db.execute(_LABEL, names).fetchone()
-        rows.append((entry.arrival, labels[names], entry.tokens, entry.priority))
-        words.append((entry.arrival, labelled(labels[names], said)))
-        first, last = times.get(entry.arrival // ZONE, (entry.time, entry.time))
-        times[entry.arrival // ZONE] = min(first, entry.time), max(last, entry.time)
-    db.executemany(_ADD_ENTRY, rows)
-    db.executemany(_ADD_WORDS, words)
-    db.executemany(_ADD_TIME, [(zone, time, time) for zone, span in times.items() for time in span])
-
-
-def _drop(db: Connection, old: Iterable[_Indexed]) -> None:
-    for entry, _, said in old:
-        ((label,),) = db.execute(
-            "DELETE FROM search_entries WHERE arrival = ? RETURNING label", (entry.arrival,)
-        ).fetchall()
-        db.execute(_DROP_WORDS, (entry.arrival, labelled(label, said)))
-
-
-def _prioritise(db: Connection, said: Said) -> None:
-    """Give the commit that an annotation speaks of, the nearest before it, what it says."""
-    if not whole_hash(said.target):
-        return
-    family = db.execute(_FAMILY, (said.arrival,)).fetchone()
-    for (arrival,) in db.execute(_HASHED, (bytes.fromhex(said.target), said.arrival)):
-        if db.execute(_FAMILY, (arrival,)).fetchone() == family:
-            break
-    else:
-        return
-    found = _entry(db, arrival)
-    if found is not None:
-        entry, segment = found
-        ((_, _, commit),) = _placed([db.execute(_ONE, (arrival,)).fetchone()])[1]
-        priority = said.priority or searching.own_priority(commit.value)
-        _drop(db, [_to_index(entry, segment)])
-        _add(db, [_to_index(msgspec.structs.replace(entry, priority=priority), segment)])
-
-
-def _empty(db: Connection) -> None:
-    db.execute("INSERT INTO search_words (search_words) VALUES ('delete-all')")
-    for table in ("search_entries", "search_labels", "search_times"):
-        db.execute(f"DELETE FROM {table}")
-    db.execute("UPDATE search_state SET form = ?, arrival = 0, changes = changes + 1", (searching.FORM,))
 
 
 def _found(db: Connection, query: Query) -> list[Hit]:
     reached: dict[int, int] | None = None
     if query.session:
-        reached = dict(db.execute(_REACHED, (sqlite_places.key(db, query.session).session,)).fetchall())
-    if searching.is_hopeless(query) or db.execute(_STATE).fetchone()[0] != searching.FORM:
+        reached = dict(db.execute(_REACHED, (key(SqliteRows(db), query.session).session,)).fetchall())
+    if searching.is_hopeless(query) or db.execute(STATE).fetchone()[0] != searching.FORM:
         return []
     wanted = searching.phrases(query.text)
     with closing(_arrivals(db, query, wanted, reached)) as arrivals:
@@ -384,11 +210,7 @@ def _bounds(db: Connection, query: Query) -> tuple[int, int] | None:
     return first, last if query.before is None else min(last, query.before - 1)
 
 
-def _to_index(entry: Entry, segment: int) -> _Indexed:
-    return _Indexed(entry, segment, held(entry, segment))
-
-
 def _hit(db: Connection, arrival: int, wanted: Phrases) -> Hit:
-    found = _entry(db, arrival)
+    found = entry_of(db, arrival)
     assert found is not None
-    return searching.hit(sqlite_places.owner(db, arrival), found[0], wanted)
+    return searching.hit(db.execute(_OWNER, (arrival,)).fetchone()[0], found[0], wanted)

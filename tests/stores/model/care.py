@@ -12,8 +12,9 @@ from thinkback.errors import StoreError
 from thinkback.log.protocol import Removed
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Head, decode_payload
-from thinkback.stores.reach import Cut, Reach, Run
-from thinkback.stores.sealed import check_tombstones, no_commit
+from thinkback.stores.database import Cut
+from thinkback.stores.errors import check_tombstones, no_commit
+from thinkback.stores.reachability import Reach, Run
 
 _Number = tuple[int, int]
 

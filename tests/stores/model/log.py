@@ -13,7 +13,7 @@ from typing import NamedTuple
 from thinkback.errors import StoreError
 from thinkback.log.protocol import MAIN, BranchInfo, SessionInfo
 from thinkback.model.commits import Commit, Head
-from thinkback.stores.sealed import EMPTY, head_moved, no_branch, no_commit, no_session, on_branch
+from thinkback.stores.errors import EMPTY, head_moved, no_branch, no_commit, no_session, on_branch
 
 
 @dataclass(slots=True, eq=False)

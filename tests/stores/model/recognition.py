@@ -8,7 +8,7 @@ from tests.stores.model.log import MemoryLog, Place, Session, head
 from thinkback.errors import NotFoundError
 from thinkback.log.protocol import MAIN, Entry, Seen
 from thinkback.model.commits import Head
-from thinkback.stores.sealed import EMPTY, check_entry, check_sealed, check_text, id_taken, name_taken
+from thinkback.stores.errors import EMPTY, check_entry, check_sealed, check_text, id_taken, name_taken
 
 
 class MemoryRecognition:

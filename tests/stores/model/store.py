@@ -11,7 +11,7 @@ from tests.stores.model.search import MemorySearch
 from thinkback.log.protocol import MAIN, BranchInfo, Origin, Problem, SessionInfo
 from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores.audit import Row, audit
-from thinkback.stores.sealed import (
+from thinkback.stores.errors import (
     ambiguous,
     branch_taken,
     check_sealed,

@@ -13,6 +13,7 @@ import msgspec
 
 from thinkback.errors import StoreError
 from thinkback.stores import Durability
+from thinkback.stores.errors import check_text
 from thinkback.stores.migrations import Schema
 from thinkback.stores.office.protocol import (
     LABELLED,
@@ -28,7 +29,6 @@ from thinkback.stores.office.protocol import (
     concerns,
     short,
 )
-from thinkback.stores.sealed import check_text
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connect, connect
 

@@ -12,21 +12,28 @@ one, in one transaction.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from psycopg import RawCursor, errors
 
+from thinkback.errors import NotFoundError
+from thinkback.log.protocol import Entry
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
+from thinkback.stores.branches import open_for
+from thinkback.stores.database import Key, RepeatError, Tip
+from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved
+from thinkback.stores.history import key, pointer
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
-from thinkback.stores.postgres.places import Key, Place, Tip, pointer, raw, stored
+from thinkback.stores.postgres.log import LOOKS, Log
+from thinkback.stores.postgres.rows import PostgresRows
+from thinkback.stores.postgres.text import raw, stored
 from thinkback.stores.rows import to_rows
-from thinkback.stores.sealed import damaged, head_moved
 
 REMEMBERED = 4096
-LOOKS = 20
 AT_ONCE = 100
 """Commits that go into one statement: a server takes 65,535 values in one, and keeps a plan for each length."""
 
@@ -54,22 +61,12 @@ _IS_MOVED = """
 SELECT 1 / count(*) FROM thinkback.branches
 WHERE tenant = $1 AND family = $2 AND session = $3 AND name = $4 AND segment = $5 AND position = $6
 """
-_IS_KNOWN = "SELECT 1 FROM thinkback.steps WHERE tenant = %s AND family = %s AND session = %s AND id = %s"
 _IS_END = """
 SELECT g.session = %s AND NOT EXISTS (
     SELECT 1 FROM thinkback.commits AS c
     WHERE c.tenant = g.tenant AND c.family = g.family AND c.segment = g.segment AND c.position = %s
 ) FROM thinkback.segments AS g WHERE g.tenant = %s AND g.family = %s AND g.segment = %s
 """
-_NUMBER = """
-UPDATE thinkback.families SET segments = segments + 1 WHERE tenant = %s AND family = %s RETURNING segments
-"""
-_ADD_SEGMENT = """
-INSERT INTO thinkback.segments (tenant, family, segment, session, base, parent_segment, parent_position)
-VALUES (%s, %s, %s, %s, %s, %s, %s)
-"""
-
-
 Seen: TypeAlias = tuple[bytes, bytes, int]
 """Scope, digest, and how far before the last commit of its step a response begins."""
 
@@ -99,99 +96,97 @@ class Step(NamedTuple):
         return [list(column) for column in zip(*self.seen, strict=True)]
 
 
-class OvertakenError(Exception):
-    """Another process was first: look again."""
-
-
 class Appends:
     """The appends of one process, and where the branches stood when they were last seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Log) -> None:
+        self._log = log
         self._tips: dict[tuple[str, str], Tip] = {}
         self._in_parts = False
 
-    def append(
+    def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
+        """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
+        check_text("step id", step)
+        check_sealed(commits, expected)
+        return self._log.run(self._append, session, branch, step, commits, expected, ())
+
+    def record(self, entry: Entry) -> bool:
+        """Append a step that may open its session and branch, with its sightings; ``False`` if the step was there."""
+        check_text("step id", entry.step)
+        check_sealed(entry.commits, entry.expected)
+        seen = check_entry(entry)
+        step = entry.branch, entry.step, entry.commits, entry.expected, seen
+        with suppress(NotFoundError):
+            return self._log.run(self._append, entry.session, *step)
+        opened = self._log.write(_open_and_append, entry, seen)
+        if opened is not None:
+            self._remember(*opened)
+        return opened is not None
+
+    def _append(
         self,
-        db: Connection,
-        of: Key,
+        rows: PostgresRows,
+        session: str,
         branch: str,
         id: str,
         commits: Sequence[Commit],
         expected: Head,
-        seen: Sequence[Seen] = (),
+        seen: Sequence[Seen],
     ) -> bool:
-        """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
+        of = key(rows, session)
         step = _step(of, branch, id, commits, expected, seen)
         tip = self._tips.pop((of.id, branch), None)
-        after = self._write(db, step, tip) if tip is not None and tip.head == expected else None
+        after = self._write(rows, step, tip) if tip is not None and tip.head == expected else None
         for _ in range(LOOKS):
             if after is not None:
                 break
-            looked = _look(db, step)
+            looked = _look(rows, step)
             if looked is None:
                 return False
-            after = self._write(db, step, *looked)
+            after = self._write(rows, step, *looked)
         else:
             raise damaged(f"branch {branch} of session {of.id} takes no step", session=of.id, branch=branch)
-        self.remember(of, branch, after)
+        self._remember(of, branch, after)
         return True
 
-    def remember(self, of: Key, branch: str, tip: Tip) -> None:
+    def _remember(self, of: Key, branch: str, tip: Tip) -> None:
         """Where the branch stands now."""
         if len(self._tips) >= REMEMBERED:
             self._tips.clear()
         self._tips[of.id, branch] = tip
 
-    def _write(self, db: Connection, step: Step, tip: Tip, opens: bool = False) -> Tip | None:
+    def _write(self, rows: PostgresRows, step: Step, tip: Tip, opens: bool = False) -> Tip | None:
         """Store the step behind ``tip``, in a new segment if it ``opens`` one.
 
         ``None``: nothing is stored, because the branch is elsewhere, or its place or the step's id is taken.
         """
         if not (opens or self._in_parts or len(step.rows) > AT_ONCE):
             try:
-                return _write(db, step, tip)
+                return _write(rows.db, step, tip)
             except errors.FeatureNotSupported:
                 self._in_parts = True
-        return _write_in_parts(db, step, tip, opens)
+        return _write_in_parts(rows, step, tip, opens)
 
 
-def open_segment(db: Connection, of: Key, base: int, above: Place | None) -> int:
-    """The number of a new, empty segment. Holds the family's row, and with it all that changes the family's shape."""
-    row = db.execute(_NUMBER, of[:2]).fetchone()
-    if row is None:
-        raise damaged(f"family {of.family} is not counted", session=of.id)
-    parent = (None, None) if above is None or above.position < 0 else above
-    db.execute(_ADD_SEGMENT, (*of[:2], row[0], of.session, base, *parent))
-    return int(row[0])
-
-
-def append_inside(
-    db: Connection,
-    of: Key,
-    branch: str,
-    id: str,
-    commits: Sequence[Commit],
-    expected: Head,
-    seen: Sequence[Seen],
-) -> Tip:
-    """Append a step that is not known in the transaction of a caller who holds the family's row; the branch with it.
-
-    Raises ``OvertakenError`` where its place was taken meanwhile.
-    """
-    step = _step(of, branch, id, commits, expected, seen)
-    tip, opens = _end(db, step, pointer(db, of, branch, hold=True))
+def _open_and_append(rows: PostgresRows, entry: Entry, seen: Sequence[Seen]) -> tuple[Key, str, Tip] | None:
+    """Append a step that opens its session or branch: where these are now. ``None`` if the step was there."""
+    of = open_for(rows, entry)
+    if of is None:
+        return None
+    step = _step(of, entry.branch, entry.step, entry.commits, entry.expected, seen)
+    tip, opens = _end(rows.db, step, pointer(rows, of, entry.branch, hold=True))
     try:
-        return _add_parts(db, step, tip, opens)
+        return of, entry.branch, _add_parts(rows, step, tip, opens)
     except (errors.UniqueViolation, errors.DivisionByZero):
-        raise OvertakenError from None
+        raise RepeatError(f"session {entry.session} takes no step") from None
 
 
-def _look(db: Connection, step: Step) -> tuple[Tip, bool] | None:
+def _look(rows: PostgresRows, step: Step) -> tuple[Tip, bool] | None:
     """The branch as it is, and whether it needs a new segment; ``None`` if the step is known."""
-    with transaction(db, SNAPSHOT):
-        if db.execute(_IS_KNOWN, (*step.of[:3], stored(step.id))).fetchone():
+    with transaction(rows.db, SNAPSHOT):
+        if rows.has_step(step.of, step.id):
             return None
-        return _end(db, step, pointer(db, step.of, step.branch))
+        return _end(rows.db, step, pointer(rows, step.of, step.branch))
 
 
 def _end(db: Connection, step: Step, tip: Tip) -> tuple[Tip, bool]:
@@ -216,12 +211,13 @@ def _write(db: Connection, step: Step, tip: Tip) -> Tip | None:
     return after if written else None
 
 
-def _write_in_parts(db: Connection, step: Step, tip: Tip, opens: bool) -> Tip | None:
+def _write_in_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip | None:
     """The same by one statement for each table, and in a new segment if it ``opens`` one."""
+    db = rows.db
     try:
         with db.pipeline():
             db.execute("BEGIN")
-            after = _add_parts(db, step, tip, opens)
+            after = _add_parts(rows, step, tip, opens)
             db.execute("COMMIT")
     except (errors.UniqueViolation, errors.DivisionByZero):
         db.rollback()
@@ -229,22 +225,22 @@ def _write_in_parts(db: Connection, step: Step, tip: Tip, opens: bool) -> Tip | 
     return after
 
 
-def _add_parts(db: Connection, step: Step, tip: Tip, opens: bool) -> Tip:
+def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
     """The parts in a transaction. Raises what the server says where the branch is elsewhere or a place is taken."""
     of, branch = step.of[:3], stored(step.branch)
-    with db.pipeline():
+    with rows.db.pipeline():
         segment, first = tip.segment, tip.position + 1
         if opens:
-            segment, first = open_segment(db, step.of, tip.seq + 1, tip.place), 0
+            segment, first = rows.add_segment(step.of, tip.seq + 1, tip.place if tip.position >= 0 else None), 0
         after = step.behind(segment, first)
-        cursor = RawCursor(db)
+        cursor = RawCursor(rows.db)
         # Its row is held from here on, so that those who come at the same time wait and see it moved.
         cursor.execute(_MOVE, step.move(tip, after))
         cursor.execute(_ADD_STEP + _parameters(7), (*of, segment, first, len(step.rows), stored(step.id)))
         if step.rows:
             cursor.execute(_ADD_UNSEARCHED + _OF_STEP, (*of, stored(step.id)))
-            rows = ((*of[:2], segment, position, *row) for position, row in enumerate(step.rows, first))
-            cursor.executemany(_ADD_COMMITS + _parameters(14), rows)
+            added = ((*of[:2], segment, position, *row) for position, row in enumerate(step.rows, first))
+            cursor.executemany(_ADD_COMMITS + _parameters(14), added)
         if step.seen:
             place = (of[0], step.time, of[1], segment, after.position)
             seen = ((*place, after.position - back, scope, digest) for scope, digest, back in step.seen)

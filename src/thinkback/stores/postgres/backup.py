@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from thinkback.stores import migrations, sqlite_open
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
-from thinkback.stores.postgres.places import COLUMNS, given
+from thinkback.stores.postgres.text import COLUMNS, given
 from thinkback.stores.rows import COLUMNS as FILE_COLUMNS
 from thinkback.stores.sqlite_file import LogFile
 

@@ -16,8 +16,8 @@ from thinkback.log.protocol import Problem
 from thinkback.stores.audit import Row, audit
 from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
-from thinkback.stores.postgres.places import COLUMNS, given
 from thinkback.stores.postgres.schema import check
+from thinkback.stores.postgres.text import COLUMNS, given
 from thinkback.stores.rows import ERASED, hashes, unpack
 
 BATCH = 1000

@@ -17,9 +17,10 @@ from thinkback.log.protocol import Query
 from thinkback.log.searching import Entry, Phrases, Placed, Said
 from thinkback.model import canonical
 from thinkback.model.commits import Priority, decode_payload
+from thinkback.stores.database import Family
 from thinkback.stores.postgres.connections import Connection
-from thinkback.stores.postgres.places import COLUMNS, SHORT, Family, commits_of, raw
-from thinkback.stores.reach import Place
+from thinkback.stores.postgres.text import COLUMNS, SHORT, commits_of, raw
+from thinkback.stores.reachability import Place
 from thinkback.stores.rows import unpack
 
 ANY = "§a"

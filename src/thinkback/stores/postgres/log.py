@@ -1,62 +1,79 @@
-"""One tenant's log as the parts of the store share it: its connections, and which family a session belongs to."""
+"""One tenant's log in a PostgreSQL database: its transactions, and where sessions were found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Concatenate, ParamSpec, TypeVar
 
 from thinkback.errors import NotFoundError
+from thinkback.log.protocol import Problem
+from thinkback.stores.database import Key, RepeatError
+from thinkback.stores.errors import damaged
+from thinkback.stores.migrations import Schema
+from thinkback.stores.postgres.backup import copy_to_file
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, Pool, transaction
-from thinkback.stores.postgres.places import Key, key
+from thinkback.stores.postgres.fsck import fsck
+from thinkback.stores.postgres.rows import PostgresRows
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
+LOOKS = 20
 REMEMBERED = 4096
 
 
 class Log:
-    """The log of ``tenant`` behind ``pool``."""
+    """The log of ``tenant`` behind ``pool``, in the format ``schema``. The operations' ``Database``."""
 
-    def __init__(self, pool: Pool, tenant: str) -> None:
-        self.pool, self.tenant = pool, tenant
+    def __init__(self, pool: Pool, tenant: str, schema: Schema) -> None:
+        self.pool, self.tenant, self._schema = pool, tenant, schema
         self._keys: dict[str, Key] = {}
 
-    def run(self, session: str, work: Callable[[Connection, Key], T]) -> T:
-        """``work`` on a session. Raises ``NotFoundError`` if there is none of that id.
+    def read(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """What ``work`` returns, all of it seeing the log as it was at one moment."""
+        return self.pool.run(lambda db: self._attempt(db, SNAPSHOT, lambda rows: work(rows, *args, **kwargs)))
 
-        Where a session is never changes, but it may be deleted and its id given to another: so what was remembered
-        is looked up again before something is said not to be there.
+    def write(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """What ``work`` returns, in one transaction."""
+        return self.pool.run(lambda db: self._attempt(db, "", lambda rows: work(rows, *args, **kwargs)))
+
+    def run(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """What ``work`` returns, which makes its own transactions."""
+        return self.pool.run(lambda db: self._attempt(db, None, lambda rows: work(rows, *args, **kwargs)))
+
+    def problems(self) -> Iterator[Problem]:
+        """What ``fsck`` finds in the log of this tenant."""
+        with self.pool.connection() as db:
+            yield from fsck(db, self.tenant, self._schema)
+
+    def sweep(self) -> None:
+        """Nothing: from the server's files it goes when the server vacuums, and archives and copies expire."""
+
+    def backup(self, path: str) -> None:
+        """A copy of the tenant's log as of now, in a SQLite file."""
+        self.pool.run(lambda db: copy_to_file(db, self.tenant, path))
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.pool.close()
+
+    def _attempt(self, db: Connection, mode: str | None, work: Callable[[PostgresRows], T]) -> T:
+        """``work`` in a transaction of that mode, ``None``: in none; again where another writer was first.
+
+        What is remembered of a session may be wrong: so it is looked up before something is said not to be there.
         """
-
-        def attempt(db: Connection) -> T:
-            known = self._keys.get(session)
-            if known is not None:
-                try:
-                    return work(db, known)
-                except NotFoundError:
-                    self._keys.pop(session, None)
-            found = key(db, self.tenant, session)
+        said = ""
+        for _ in range(LOOKS):
             if len(self._keys) >= REMEMBERED:
                 self._keys.clear()
-            self._keys[session] = found
-            return work(db, found)
-
-        return self.pool.run(attempt)
-
-    def read(self, session: str, work: Callable[[Connection, Key], T]) -> T:
-        """``work`` on a session, all of it seeing the log as it was at one moment."""
-
-        def in_snapshot(db: Connection, of: Key) -> T:
-            with transaction(db, SNAPSHOT):
-                return work(db, of)
-
-        return self.run(session, in_snapshot)
-
-    def change(self, session: str, work: Callable[[Connection, Key], T]) -> T:
-        """``work`` on a session in one transaction."""
-
-        def in_transaction(db: Connection, of: Key) -> T:
-            with transaction(db):
-                return work(db, of)
-
-        return self.run(session, in_transaction)
+            rows = PostgresRows(db, self.tenant, self._keys)
+            try:
+                with nullcontext() if mode is None else transaction(db, mode):
+                    return work(rows)
+            except NotFoundError:
+                if not rows.forget():
+                    raise
+            except RepeatError as error:
+                said = str(error)
+        raise damaged(said)

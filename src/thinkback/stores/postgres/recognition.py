@@ -7,19 +7,15 @@ its scope, and only for what it finds those of the families. Must not: know what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
-from thinkback.errors import NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, Entry, Seen
+from thinkback.log.protocol import Seen
 from thinkback.model.commits import Head
-from thinkback.stores.postgres import sessions
-from thinkback.stores.postgres.append import LOOKS, Appends, OvertakenError, append_inside
+from thinkback.stores.database import Family
+from thinkback.stores.postgres.append import Appends
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
 from thinkback.stores.postgres.log import Log
-from thinkback.stores.postgres.places import Family, Key, Place, find, given, key, stored
-from thinkback.stores.postgres.refs import add_branch, hold, require
-from thinkback.stores.sealed import EMPTY, check_entry, check_sealed, check_text, damaged
+from thinkback.stores.postgres.text import given
 
 _FIND = """
 SELECT d.at, s.family, s.segment, s.position, s.response
@@ -58,40 +54,14 @@ JOIN thinkback.branches AS b ON b.tenant = %(tenant)s AND b.family = %(family)s 
 JOIN thinkback.sessions AS n ON n.tenant = %(tenant)s AND n.family = %(family)s AND n.session = b.session
 WHERE n.id = %(session)s ORDER BY b.name LIMIT 1
 """
-_IS_KNOWN = "SELECT 1 FROM thinkback.steps WHERE tenant = %s AND family = %s AND session = %s AND id = %s"
-_IS_BRANCH = "SELECT 1 FROM thinkback.branches WHERE tenant = %s AND family = %s AND session = %s AND name = %s"
 
 
 class PostgresRecognition:
     """The sightings of one log; ``appends`` stores those of a step with it."""
 
     def __init__(self, log: Log, appends: Appends) -> None:
-        self._log, self._appends = log, appends
-
-    def record(self, entry: Entry) -> bool:
-        """Append a step that may open its session and branch, with its sightings; ``False`` if the step was there."""
-        check_text("step id", entry.step)
-        check_sealed(entry.commits, entry.expected)
-        seen = check_entry(entry)
-
-        def append(db: Connection, of: Key) -> bool:
-            return self._appends.append(db, of, entry.branch, entry.step, entry.commits, entry.expected, seen)
-
-        def open_and_append(db: Connection) -> bool:
-            with transaction(db):
-                of = _opened(db, self._log.tenant, entry)
-                if of is None:
-                    return False
-                after = append_inside(db, of, entry.branch, entry.step, entry.commits, entry.expected, seen)
-            self._appends.remember(of, entry.branch, after)
-            return True
-
-        for _ in range(LOOKS):
-            with suppress(NotFoundError):
-                return self._log.run(entry.session, append)
-            with suppress(OvertakenError):
-                return self._log.pool.run(open_and_append)
-        raise damaged(f"session {entry.session} takes no step", session=entry.session)
+        self._log = log
+        self.record = appends.record
 
     def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
         """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
@@ -113,44 +83,6 @@ class PostgresRecognition:
             return [Seen(digests[row[0] - 1], *found[row[1:]]) for row in rows if row[1:] in found]
 
         return self._log.pool.run(work)
-
-
-def _opened(db: Connection, tenant: str, entry: Entry) -> Key | None:
-    """The session with the branch, made where they are not there; ``None`` if the step is. Holds the family's row."""
-    try:
-        of = key(db, tenant, entry.session)
-        hold(db, of[:2])
-        created, _ = require(db, of)
-    except NotFoundError:
-        if entry.expected != EMPTY:
-            raise
-        of, created = _begun(db, tenant, entry), entry.created
-        if entry.branch == MAIN:
-            return of
-    if db.execute(_IS_KNOWN, (*of[:3], stored(entry.step))).fetchone():
-        return None
-    if not db.execute(_IS_BRANCH, (*of[:3], stored(entry.branch))).fetchone():
-        add_branch(db, of, entry.branch, _standing(db, of, entry.expected, entry.via), created)
-    return of
-
-
-def _begun(db: Connection, tenant: str, entry: Entry) -> Key:
-    """A new session, unless another process makes the same one."""
-    try:
-        return sessions.begin(db, tenant, entry.session, entry.name, entry.created)
-    except StoreError:
-        with suppress(NotFoundError):
-            require(db, key(db, tenant, entry.session))
-            raise OvertakenError from None
-        raise
-
-
-def _standing(db: Connection, of: Key, at: Head, via: str) -> Place | None:
-    """Where a commit stands, on the branch that it was seen on, or wherever it is if that has moved since."""
-    try:
-        return find(db, of, at, via)
-    except NotFoundError:
-        return find(db, of, at, "")
 
 
 def _seen(

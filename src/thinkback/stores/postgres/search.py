@@ -15,11 +15,14 @@ from thinkback.log.searching import Entry, Phrases, Placed
 from thinkback.model import canonical
 from thinkback.model.commits import Annotation, Commit
 from thinkback.model.curation import ABOUT
+from thinkback.stores.database import Family
+from thinkback.stores.history import key
 from thinkback.stores.postgres import index
-from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
+from thinkback.stores.postgres.connections import Connection
 from thinkback.stores.postgres.index import Indexed
 from thinkback.stores.postgres.log import Log
-from thinkback.stores.postgres.places import COLUMNS, SHORT, Family, Key, commits_of, owner, raw
+from thinkback.stores.postgres.rows import OWNER, PostgresRows
+from thinkback.stores.postgres.text import COLUMNS, SHORT, commits_of, given, raw
 
 _NEXT = """
 SELECT stored, family, segment, position, commits FROM thinkback.unsearched WHERE tenant = %s
@@ -52,7 +55,7 @@ WITH RECURSIVE reached (segment, position) AS (
 SELECT segment, max(position) FROM reached GROUP BY segment
 """
 _FIND = f"""
-SELECT e.arrival, e.family, e.segment, e.tokens, e.names, e.unsure, s.id, s.name IS NOT NULL, {COLUMNS} FROM (
+SELECT e.arrival, e.family, e.segment, e.tokens, e.names, e.unsure, {OWNER}, {COLUMNS} FROM (
     SELECT tenant, family, segment, position, arrival, tokens, names, words @@ %s::tsquery AS unsure
     FROM thinkback.entries WHERE tenant = %s AND words @@ %s::tsquery {{}} ORDER BY arrival DESC LIMIT %s
 ) AS e
@@ -81,7 +84,6 @@ class _Found(NamedTuple):
     segment: int
     position: int
     session: str
-    is_there: bool
     is_unsure: bool
     entry: Entry
 
@@ -95,37 +97,25 @@ class PostgresSearch:
     def fill(self, limit: int = 5000) -> int:
         """Take in steps until they have ``limit`` commits."""
 
-        def work(db: Connection) -> int:
-            if limit < 1:
-                return 0
-            with transaction(db):
-                return _fill(db, self._log.tenant, limit)
-
-        return self._log.pool.run(work)
+        return self._log.write(_fill, limit) if limit > 0 else 0
 
     def find(self, query: Query) -> list[Hit]:
         """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
-        if query.session:
-            return self._log.read(query.session, lambda db, of: _find(db, of, query))
-
-        def work(db: Connection) -> list[Hit]:
-            with transaction(db, SNAPSHOT):
-                return _find(db, (self._log.tenant,), query)
-
-        return self._log.pool.run(work)
+        return self._log.read(_find, query)
 
     def rebuild(self) -> None:
         """Empty the index."""
 
-        def work(db: Connection) -> None:
-            with transaction(db):
-                index.hold(db, self._log.tenant)
-                index.empty(db, self._log.tenant)
-
-        self._log.pool.run(work)
+        self._log.write(_empty)
 
 
-def _fill(db: Connection, tenant: str, limit: int) -> int:
+def _empty(rows: PostgresRows) -> None:
+    index.hold(rows.db, rows.tenant)
+    index.empty(rows.db, rows.tenant)
+
+
+def _fill(rows: PostgresRows, limit: int) -> int:
+    db, tenant = rows.db, rows.tenant
     arrival = index.hold(db, tenant)
     runs = list(_next(db, tenant, limit))
     places: list[tuple[int, int, int]] = []
@@ -198,26 +188,26 @@ def _above(db: Connection, tenant: str, placed: list[Placed]) -> Iterator[Placed
             above = nearest
 
 
-def _find(db: Connection, of: Key | tuple[str], query: Query) -> list[Hit]:
+def _find(rows: PostgresRows, query: Query) -> list[Hit]:
+    db, tenant = rows.db, rows.tenant
     reached: dict[int, int] | None = None
-    family: Family | tuple[str] = (of[0],)
-    if isinstance(of, Key):
-        reached = dict(db.execute(_REACHED, of._asdict()).fetchall())
-        family = of[:2]
-    if searching.is_hopeless(query) or db.execute(_FORM, of[:1]).fetchone() != (searching.FORM,):
+    within: Family | tuple[str] = (tenant,)
+    if query.session:
+        of = key(rows, query.session)
+        reached, within = dict(db.execute(_REACHED, of._asdict()).fetchall()), of[:2]
+    if searching.is_hopeless(query) or db.execute(_FORM, (tenant,)).fetchone() != (searching.FORM,):
         return []
     wanted = searching.phrases(query.text)
     are_joined = any(len(phrase) > 1 for phrase in wanted)
     hits: list[Hit] = []
-    for found in _entries(db, family, query, wanted):
+    for found in _entries(db, within, query, wanted):
         if len(hits) >= query.limit:
             break
         if reached is not None and reached.get(found.segment, -1) < found.position:
             continue
         if (found.is_unsure or are_joined) and not searching.holds(searching.joined(found.entry.text), wanted):
             continue
-        session = owner(db, (of[0], found.family), found.session, found.is_there)
-        hits.append(searching.hit(session, found.entry, wanted))
+        hits.append(searching.hit(found.session, found.entry, wanted))
     return hits
 
 
@@ -247,9 +237,9 @@ def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phra
 
 
 def _found(row: tuple[Any, ...]) -> _Found:
-    arrival, family, segment, tokens, names, is_unsure, session, is_there, *stored = row
+    arrival, family, segment, tokens, names, is_unsure, session, *stored = row
     (commit,) = commits_of([tuple(stored)], 0)
     models, tools = canonical.decode(names, tuple[tuple[str, ...], tuple[str, ...]])
     text = searching.readable(commit.value) or ""
     entry = Entry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens)
-    return _Found(family, segment, stored[0], session, is_there, is_unsure, entry)
+    return _Found(family, segment, stored[0], given(session), is_unsure, entry)

@@ -1,0 +1,204 @@
+"""Sessions and their branches: making, moving and forgetting them.
+
+What changes the shape of a family (a new session or branch, a moved or deleted one) first holds the family, so that
+nothing is removed from under it. Must not: know what a payload means.
+"""
+
+from __future__ import annotations
+
+from thinkback.errors import NotFoundError, StoreError
+from thinkback.log.protocol import MAIN, BranchInfo, Entry, Origin, SessionInfo
+from thinkback.model.commits import Head
+from thinkback.stores.database import Branch, Database, Key, Place, RepeatError, Rows, Tip
+from thinkback.stores.errors import (
+    EMPTY,
+    branch_taken,
+    check_text,
+    current_branch,
+    damaged,
+    head_moved,
+    id_taken,
+    name_taken,
+    no_session,
+)
+from thinkback.stores.history import find, key, pointer
+
+
+class LogRefs:
+    """The branches in a log; each call is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self, session: str) -> list[BranchInfo]:
+        """Its branches by name."""
+        return self._database.read(_list, session)
+
+    def create(self, session: str, name: str, at: Head, via: str = "") -> BranchInfo:
+        """A branch at a commit of the session's family."""
+        check_text("branch name", name)
+        return self._database.write(_create, session, name, at, via)
+
+    def move(self, session: str, name: str, expected: Head, to: Head, via: str = "") -> None:
+        """Point a branch elsewhere, if its head is still ``expected``."""
+        self._database.write(_move, session, name, expected, to, via)
+
+    def delete(self, session: str, name: str, expected: Head) -> None:
+        """Forget the name."""
+        self._database.write(_delete, session, name, expected)
+
+    def switch(self, session: str, name: str) -> None:
+        """Make it the branch that the session is opened on."""
+        self._database.write(_switch, session, name)
+
+
+def _list(rows: Rows, session: str) -> list[BranchInfo]:
+    of = key(rows, session)
+    found = rows.branches(of)
+    if not found:  # a session has at least the branch it is opened on
+        raise no_session(session)
+    return [BranchInfo(name, tip.head, time) for name, tip, time in sorted(found)]
+
+
+def _create(rows: Rows, session: str, name: str, at: Head, via: str) -> BranchInfo:
+    of, created, _ = held(rows, session)
+    if rows.tip(of, name) is not None:
+        raise branch_taken(name, session)
+    branch = add_branch(rows, of, name, find(rows, of, at, via), created)
+    return BranchInfo(name, branch.tip.head, branch.time)
+
+
+def _move(rows: Rows, session: str, name: str, expected: Head, to: Head, via: str) -> None:
+    of, created, _ = held(rows, session)
+    _check(rows, of, name, expected)
+    rows.put_branch(of, _branch(rows, of, name, find(rows, of, to, via), created))
+
+
+def _delete(rows: Rows, session: str, name: str, expected: Head) -> None:
+    of, _, current = held(rows, session)
+    _check(rows, of, name, expected)
+    if name == current:
+        raise current_branch(name, session)
+    rows.delete_branch(of, name)
+
+
+def _switch(rows: Rows, session: str, name: str) -> None:
+    of, _, _ = held(rows, session)
+    pointer(rows, of, name)
+    rows.switch(of, name)
+
+
+def held(rows: Rows, session: str) -> tuple[Key, int, str]:
+    """A session whose family is held, when it was made, and its current branch. Raises ``NotFoundError``."""
+    of = key(rows, session)
+    found = rows.hold(of)
+    if found is None:
+        raise no_session(session)
+    return of, *found
+
+
+def find_session(rows: Rows, name: str) -> SessionInfo | None:
+    """The session of that name or id; a name wins."""
+    return rows.info(name)
+
+
+def list_sessions(rows: Rows) -> list[SessionInfo]:
+    """All sessions, last updated first."""
+    return rows.infos()
+
+
+def create_session(rows: Rows, id: str, name: str, time: int, origin: Origin | None) -> SessionInfo:
+    """The session of that name, made if there is none."""
+    found = rows.info(name)
+    if found is None or found.name != name:
+        _begin(rows, id, name, time, origin)
+        found = rows.info(name)
+    if found is None:  # deleted in between
+        raise RepeatError(f"the name {name!r} leads to no session")
+    return found
+
+
+def _begin(rows: Rows, id: str, name: str, time: int, origin: Origin | None) -> Key:
+    """A session with its branch, on a new segment or on what it forks from."""
+    parent = place = None
+    if origin is not None:
+        if rows.has_id(id):
+            raise id_taken(id)
+        parent, _, _ = held(rows, origin.session)
+        place = None if origin.at is None else find(rows, parent, origin.at, origin.branch)
+    of = rows.add_session(id, name, time, parent, origin.purpose if origin else "")
+    add_branch(rows, of, MAIN, place, time)
+    return of
+
+
+def write_settings(rows: Rows, session: str, text: str) -> None:
+    """Replace the session layer of the settings, a JSON object."""
+    if not rows.write_settings(key(rows, session), text):
+        raise no_session(session)
+
+
+def open_for(rows: Rows, entry: Entry) -> Key | None:
+    """The session of a step with its branch, made where they are not there; ``None`` if the step is.
+
+    The family is held. Raises ``NotFoundError`` for a step that is not a session's first, and ``StoreError`` for names
+    that are taken.
+    """
+    try:
+        of, created, _ = held(rows, entry.session)
+    except NotFoundError:
+        if entry.expected != EMPTY:
+            raise
+        of, created = _begin_for(rows, entry), entry.created
+        if entry.branch == MAIN:
+            return of
+    if rows.has_step(of, entry.step):
+        return None
+    if rows.tip(of, entry.branch) is None:
+        add_branch(rows, of, entry.branch, _standing(rows, of, entry.expected, entry.via), created)
+    return of
+
+
+def _begin_for(rows: Rows, entry: Entry) -> Key:
+    """A new session, unless another process makes the same one."""
+    try:
+        if rows.has_name(entry.name):
+            raise name_taken(entry.name)
+        return _begin(rows, entry.session, entry.name, entry.created, None)
+    except StoreError:
+        found = rows.key(entry.session)
+        if found is not None and rows.hold(found) is not None:
+            raise RepeatError(f"session {entry.session} takes no step") from None
+        raise
+
+
+def _standing(rows: Rows, of: Key, at: Head, via: str) -> Place | None:
+    """Where a commit stands, on the branch that it was seen on, or wherever it is if that has moved since."""
+    try:
+        return find(rows, of, at, via)
+    except NotFoundError:
+        return find(rows, of, at, "")
+
+
+def add_branch(rows: Rows, of: Key, name: str, place: Place | None, created: int) -> Branch:
+    """A branch of that name at a place; ``None`` for before the first commit of all."""
+    branch = _branch(rows, of, name, place, created)
+    rows.put_branch(of, branch)
+    return branch
+
+
+def _branch(rows: Rows, of: Key, name: str, place: Place | None, created: int) -> Branch:
+    """A branch at a place, with the head and the time that are there."""
+    if place is None:
+        return Branch(name, Tip(rows.add_segment(of, 0, None), -1, -1, b""), created)
+    found = rows.commit_at(of[:2], place)
+    if found is None:
+        raise damaged(f"no commit is at position {place.position} of segment {place.segment}", session=of.id)
+    seq, hash, time = found
+    return Branch(name, Tip(*place, seq, hash), time)
+
+
+def _check(rows: Rows, of: Key, name: str, expected: Head) -> None:
+    """Raise ``HeadMovedError`` if the head of ``name`` is not ``expected``; from here on it stays."""
+    actual = pointer(rows, of, name, hold=True).head
+    if actual != expected:
+        raise head_moved(of.id, expected, actual)

@@ -1,0 +1,452 @@
+"""The queries of a PostgreSQL log. docs/scale.md describes its tables.
+
+Every query but the look-up of a session names one tenant and one family, so that on a sharding PostgreSQL it touches
+one shard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from psycopg import errors
+
+from thinkback.errors import StoreError
+from thinkback.log.protocol import MAIN, SessionInfo
+from thinkback.stores.database import (
+    Branch,
+    Cut,
+    Family,
+    Key,
+    Match,
+    Place,
+    Range,
+    RepeatError,
+    Segment,
+    Stored,
+    Tail,
+    Tip,
+    session_info,
+)
+from thinkback.stores.errors import damaged, id_taken, no_session
+from thinkback.stores.postgres import index
+from thinkback.stores.postgres.connections import Connection
+from thinkback.stores.postgres.text import COLUMNS, SHORT, given, raw, stored, unescaped
+
+_KEY = "SELECT family, session FROM thinkback.keys WHERE tenant = %s AND key = %s AND is_name = %s"
+_KEYS = "SELECT family, session FROM thinkback.keys WHERE tenant = %s AND key = %s ORDER BY is_name DESC LIMIT 1"
+_CLAIM = """
+INSERT INTO thinkback.keys (tenant, key, is_name, family, session) VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+"""
+_INFO = """
+SELECT s.id, s.name, s.created, b.time, b.seq, b.hash, s.settings, s.branch, s.root, s.parent, s.purpose
+FROM thinkback.sessions AS s
+JOIN thinkback.branches AS b
+  ON b.tenant = s.tenant AND b.family = s.family AND b.session = s.session AND b.name = s.branch
+WHERE s.tenant = %s
+"""
+_ONE = _INFO + "AND s.family = %s AND s.session = %s"
+_ALL = _INFO + "ORDER BY b.time DESC, s.made DESC"
+_OF = "tenant = %s AND family = %s AND session = %s"
+_HOLD = "SELECT 1 FROM thinkback.families WHERE tenant = %s AND family = %s FOR UPDATE"
+_SESSION = f"SELECT created, branch FROM thinkback.sessions WHERE {_OF} AND name IS NOT NULL"
+OWNER = """
+CASE WHEN s.name IS NOT NULL THEN s.id ELSE (
+    SELECT h.id FROM thinkback.sessions AS h WHERE h.tenant = s.tenant AND h.family = s.family AND h.name IS NOT NULL
+    ORDER BY h.session LIMIT 1
+) END
+"""
+_BEGIN_FAMILY = """
+INSERT INTO thinkback.families (tenant, family, sessions, segments) VALUES (%s, %s, 1, 0)
+ON CONFLICT (tenant, family) DO UPDATE SET sessions = families.sessions + 1 RETURNING sessions
+"""
+_JOIN_FAMILY = """
+UPDATE thinkback.families SET sessions = sessions + 1 WHERE tenant = %s AND family = %s RETURNING sessions
+"""
+_ROOT = f"SELECT root FROM thinkback.sessions WHERE {_OF} AND name IS NOT NULL"
+_ADD_SESSION = """
+INSERT INTO thinkback.sessions (tenant, family, session, id, name, root, parent, purpose, branch, created, settings)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '{}')
+"""
+_SETTINGS = f"UPDATE thinkback.sessions SET settings = %s WHERE {_OF} AND name IS NOT NULL"
+_IS_KNOWN = f"SELECT 1 FROM thinkback.steps WHERE {_OF} AND id = %s"
+_TIP = f"SELECT segment, position, seq, hash FROM thinkback.branches WHERE {_OF} AND name = %s"
+_BRANCHES = f"SELECT name, segment, position, seq, hash, time FROM thinkback.branches WHERE {_OF}"
+_PUT_BRANCH = """
+INSERT INTO thinkback.branches (tenant, family, session, name, segment, position, seq, hash, time)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant, family, session, name) DO UPDATE
+SET segment = excluded.segment, position = excluded.position, seq = excluded.seq, hash = excluded.hash,
+    time = excluded.time
+"""
+_DELETE = f"DELETE FROM thinkback.branches WHERE {_OF} AND name = %s"
+_SWITCH = f"UPDATE thinkback.sessions SET branch = %s WHERE {_OF}"
+_NUMBER = """
+UPDATE thinkback.families SET segments = segments + 1 WHERE tenant = %s AND family = %s RETURNING segments
+"""
+_ADD_SEGMENT = """
+INSERT INTO thinkback.segments (tenant, family, segment, session, base, parent_segment, parent_position)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+"""
+_ANCESTRY = """
+WITH RECURSIVE line (segment, base, last, parent_segment, parent_position) AS (
+    SELECT segment, base, %(position)s::integer, parent_segment, parent_position FROM thinkback.segments
+    WHERE tenant = %(tenant)s AND family = %(family)s AND segment = %(segment)s
+    UNION ALL
+    SELECT g.segment, g.base, l.parent_position, g.parent_segment, g.parent_position
+    FROM line AS l JOIN thinkback.segments AS g
+      ON g.tenant = %(tenant)s AND g.family = %(family)s AND g.segment = l.parent_segment
+    WHERE l.base > %(first)s
+)
+SELECT segment, base, last, parent_segment FROM line ORDER BY base DESC, last DESC
+"""
+_RANGE = f"""
+SELECT {COLUMNS} FROM thinkback.commits AS c
+WHERE c.tenant = %s AND c.family = %s AND c.segment = %s AND c.position BETWEEN %s AND %s ORDER BY c.position
+"""
+_COMMIT = """
+SELECT g.base + c.position, c.hash, c.time FROM thinkback.commits AS c
+JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND g.segment = c.segment
+WHERE c.tenant = %s AND c.family = %s AND c.segment = %s AND c.position = %s
+"""
+_PLACE = """
+SELECT c.segment, c.position FROM thinkback.commits AS c
+JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND g.segment = c.segment
+WHERE c.tenant = %s AND c.family = %s AND substring(c.hash FROM 1 FOR 6) = %s AND c.hash = %s
+ORDER BY g.session <> %s, c.segment LIMIT 1
+"""
+_MATCHES = f"""
+SELECT {OWNER}, g.base, {COLUMNS} FROM thinkback.commits AS c
+JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND g.segment = c.segment
+JOIN thinkback.sessions AS s ON s.tenant = c.tenant AND s.family = c.family AND s.session = g.session
+WHERE c.tenant = %s AND {{within}} substring(c.hash FROM 1 FOR 6) BETWEEN %s AND %s AND c.hash BETWEEN %s AND %s
+ORDER BY s.made, c.segment LIMIT 100
+"""
+_COUNT = "SELECT count(*) FROM thinkback.commits WHERE tenant = %s"
+
+_WITHIN = "tenant = %s AND family = %s"
+_AT = f"{_WITHIN} AND segment = %s"
+# Families where a segment ends behind all branches and segments that stand on it, and those with deleted sessions.
+_SUSPECTS = """
+SELECT g.family FROM thinkback.segments AS g WHERE g.tenant = %(tenant)s AND (
+    SELECT coalesce(max(c.position), -1) FROM thinkback.commits AS c
+    WHERE c.tenant = g.tenant AND c.family = g.family AND c.segment = g.segment
+) > coalesce(greatest(
+    (SELECT max(b.position) FROM thinkback.branches AS b
+     WHERE b.tenant = g.tenant AND b.family = g.family AND b.segment = g.segment),
+    (SELECT max(h.parent_position) FROM thinkback.segments AS h
+     WHERE h.tenant = g.tenant AND h.family = g.family AND h.parent_segment = g.segment)
+), -2)
+UNION SELECT s.family FROM thinkback.sessions AS s WHERE s.tenant = %(tenant)s AND s.name IS NULL
+ORDER BY 1
+"""
+_FAMILIES = "SELECT family FROM thinkback.families WHERE tenant = %s ORDER BY family"
+_SEGMENTS = """
+SELECT g.segment, g.session, s.name IS NOT NULL, g.base, g.parent_segment, g.parent_position,
+       (SELECT coalesce(max(c.position), -1) FROM thinkback.commits AS c
+        WHERE c.tenant = g.tenant AND c.family = g.family AND c.segment = g.segment),
+       (SELECT max(b.position) FROM thinkback.branches AS b
+        WHERE b.tenant = g.tenant AND b.family = g.family AND b.segment = g.segment)
+FROM thinkback.segments AS g
+JOIN thinkback.sessions AS s ON s.tenant = g.tenant AND s.family = g.family AND s.session = g.session
+WHERE g.tenant = %s AND g.family = %s
+"""
+_MERGES = """
+SELECT segment, position, parents FROM thinkback.commits
+WHERE tenant = %s AND family = %s AND length(parents) > 32
+"""
+_STANDING = """
+SELECT segment, position FROM thinkback.commits
+WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash = %s
+"""
+_RESPONSE_END = f"""
+SELECT max(n.position) FROM thinkback.commits AS n
+WHERE {_AT} AND position > %s AND n.block >= 0 AND n.response = (
+    SELECT response FROM thinkback.commits WHERE {_AT} AND position = %s AND response <> ''
+)
+"""
+_TAIL = f"""
+SELECT count(*), coalesce(sum(octet_length(payload)), 0)::bigint, max(CASE WHEN time >= %s::bigint THEN position END)
+FROM thinkback.commits WHERE {_AT} AND position > %s
+"""
+_IS_NEEDED = f"""
+SELECT EXISTS (SELECT 1 FROM thinkback.branches WHERE {_AT} AND position > %s)
+OR EXISTS (SELECT 1 FROM thinkback.segments WHERE {_WITHIN} AND parent_segment = %s AND parent_position > %s)
+"""
+_REMOVE = (
+    f"DELETE FROM thinkback.commits WHERE {_AT} AND position > %s",
+    f"DELETE FROM thinkback.sightings WHERE {_AT} AND position > %s",
+    f"DELETE FROM thinkback.steps WHERE {_AT} AND position > %s AND commits > 0",
+)
+_SHORTEN = f"""
+UPDATE thinkback.steps SET commits = %s + 1 - position
+WHERE {_AT} AND position <= %s AND position + commits > %s + 1 AND commits > 0
+"""
+_REMOVE_SEGMENT = f"DELETE FROM thinkback.segments WHERE {_AT}"
+_ERASE = """
+UPDATE thinkback.commits SET codec = %s, payload = %s
+WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash = %s RETURNING segment, position
+"""
+_UNSEE = f"DELETE FROM thinkback.sightings WHERE {_WITHIN}"
+_FORGET = (
+    f"DELETE FROM thinkback.branches WHERE {_OF}",
+    f"DELETE FROM thinkback.steps WHERE {_OF} AND commits = 0",
+    f"UPDATE thinkback.sessions SET name = NULL, settings = '{{}}', branch = 'main', purpose = '' WHERE {_OF}",
+)
+_OWN_SEGMENTS = f"SELECT segment FROM thinkback.segments WHERE {_OF}"
+_NAME = f"SELECT name FROM thinkback.sessions WHERE {_OF}"
+_UNNAME = "DELETE FROM thinkback.keys WHERE tenant = %s AND key = %s AND is_name"
+# A deleted session is remembered by its id while it has segments, or others descend from it.
+_BURY = """
+DELETE FROM thinkback.sessions AS s WHERE s.tenant = %s AND s.family = %s AND s.name IS NULL
+AND NOT EXISTS (SELECT 1 FROM thinkback.segments AS g
+                WHERE g.tenant = s.tenant AND g.family = s.family AND g.session = s.session)
+AND NOT EXISTS (SELECT 1 FROM thinkback.sessions AS o
+                WHERE o.tenant = s.tenant AND o.family = s.family AND o.session <> s.session
+                AND (o.root = s.id OR o.parent = s.id))
+RETURNING s.id
+"""
+_FREE = "DELETE FROM thinkback.keys WHERE tenant = %s AND key = %s AND NOT is_name"
+
+
+class PostgresRows:
+    """A transaction on ``db`` of the log of ``tenant``. Where sessions are found is remembered in ``keys``."""
+
+    def __init__(self, db: Connection, tenant: str, keys: dict[str, Key]) -> None:
+        self.db, self.tenant = db, tenant
+        self._keys, self._found = keys, set[str]()
+        self._remembered = set[str]()
+
+    def key(self, session: str) -> Key | None:
+        """Where a session is never changes, but it may be deleted and its id given to another."""
+        known = self._keys.get(session)
+        if known is not None:
+            if session not in self._found:
+                self._remembered.add(session)
+            return known
+        row = self.db.execute(_KEY, (self.tenant, stored(session), False)).fetchone()
+        if row is None:
+            return None
+        self._found.add(session)
+        self._keys[session] = Key(self.tenant, row[0], row[1], session)
+        return self._keys[session]
+
+    def forget(self) -> bool:
+        """Forget the sessions that were remembered and not looked up; whether there were any."""
+        for session in self._remembered:
+            self._keys.pop(session, None)
+        return bool(self._remembered)
+
+    def info(self, name: str) -> SessionInfo | None:
+        at = self.db.execute(_KEYS, (self.tenant, stored(name))).fetchone()
+        row = None if at is None else self.db.execute(_ONE, (self.tenant, *at), binary=True).fetchone()
+        return None if row is None else session_info(_given(row))
+
+    def infos(self) -> list[SessionInfo]:
+        rows = self.db.execute(_ALL, (self.tenant,), binary=True).fetchall()
+        return [session_info(_given(row)) for row in rows]
+
+    def has_id(self, id: str) -> bool:
+        return self._is_there(_KEY, self.tenant, stored(id), False)
+
+    def has_name(self, name: str) -> bool:
+        return self._is_there(_KEY, self.tenant, stored(name), True)
+
+    def has_step(self, of: Key, id: str) -> bool:
+        return self._is_there(_IS_KNOWN, *of[:3], stored(id))
+
+    def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str) -> Key:
+        of, root, above = self._numbered(id, parent), id, ""
+        if parent is not None:
+            row = self.db.execute(_ROOT, parent[:3]).fetchone()
+            if row is None:
+                raise no_session(parent.id)
+            root, above = given(row[0]), parent.id
+        if not self.db.execute(_CLAIM, (self.tenant, stored(name), True, *of[1:3])).rowcount:
+            raise RepeatError(f"the name {name!r} leads to no session")
+        if not self.db.execute(_CLAIM, (self.tenant, stored(id), False, *of[1:3])).rowcount:
+            raise id_taken(id)
+        self.db.execute(_ADD_SESSION, (*of[:3], *map(stored, (id, name, root, above, purpose, MAIN)), time))
+        return of
+
+    def _numbered(self, id: str, parent: Key | None) -> Key:
+        """The key of a new session; its family is held from here on."""
+        family = family_of(self.tenant, id) if parent is None else parent.family
+        row = self.db.execute(_JOIN_FAMILY if parent else _BEGIN_FAMILY, (self.tenant, family)).fetchone()
+        if row is None:
+            raise damaged(f"family {family} is not counted", session=id)
+        return Key(self.tenant, family, row[0], id)
+
+    def write_settings(self, of: Key, text: str) -> bool:
+        return self.db.execute(_SETTINGS, (text, *of[:3])).rowcount > 0
+
+    def hold(self, of: Key) -> tuple[int, str] | None:
+        self.db.execute(_HOLD, of[:2])
+        row = self.db.execute(_SESSION, of[:3]).fetchone()
+        if row is None:
+            self._keys.pop(of.id, None)
+            return None
+        return row[0], given(row[1])
+
+    def tip(self, of: Key, branch: str, hold: bool = False) -> Tip | None:
+        query = _TIP + " FOR UPDATE" if hold else _TIP
+        row = self.db.execute(query, (*of[:3], stored(branch)), binary=True).fetchone()
+        return None if row is None else Tip(*row)
+
+    def branches(self, of: Key) -> list[Branch]:
+        rows = self.db.execute(_BRANCHES, of[:3], binary=True).fetchall()
+        return [Branch(given(name), Tip(*tip), time) for name, *tip, time in rows]
+
+    def put_branch(self, of: Key, branch: Branch) -> None:
+        self.db.execute(_PUT_BRANCH, (*of[:3], stored(branch.name), *branch.tip, branch.time))
+
+    def delete_branch(self, of: Key, name: str) -> None:
+        self.db.execute(_DELETE, (*of[:3], stored(name)))
+
+    def switch(self, of: Key, name: str) -> None:
+        self.db.execute(_SWITCH, (stored(name), *of[:3]))
+
+    def add_segment(self, of: Key, base: int, above: Place | None) -> int:
+        """Holds the family's row, and with it all that changes the family's shape."""
+        row = self.db.execute(_NUMBER, of[:2]).fetchone()
+        if row is None:
+            raise damaged(f"family {of.family} is not counted", session=of.id)
+        self.db.execute(_ADD_SEGMENT, (*of[:2], row[0], of.session, base, *(above or (None, None))))
+        return int(row[0])
+
+    def ranges(self, within: Family, at: Place, since: int) -> list[Range]:
+        values = {"tenant": within[0], "family": within[1], "first": since + 1, **at._asdict()}
+        rows = self.db.execute(_ANCESTRY, values).fetchall()
+        if not rows or (rows[-1][1] > since + 1 and rows[-1][3] is not None):
+            raise damaged(f"a segment that segment {at.segment} of family {within[1]} stands on does not exist")
+        return [Range(segment, base, max(0, since + 1 - base), last) for segment, base, last, _ in rows]
+
+    def commits(self, within: Family, ranges: Sequence[Range]) -> Iterator[list[Stored]]:
+        with self.db.pipeline():
+            found = [
+                self.db.execute(_RANGE, (*within, segment, first, last), binary=True)
+                for segment, _, first, last in ranges
+            ]
+        return (list(unescaped(cursor.fetchall())) for cursor in found)
+
+    def commit_at(self, within: Family, at: Place) -> tuple[int, bytes, int] | None:
+        row = self.db.execute(_COMMIT, (*within, *at), binary=True).fetchone()
+        return None if row is None else (row[0], row[1], row[2])
+
+    def place_of(self, of: Key, hash: bytes) -> Place | None:
+        row = self.db.execute(_PLACE, (*of[:2], hash[:SHORT], hash, of.session)).fetchone()
+        return None if row is None else Place(*row)
+
+    def matches(self, low: bytes, high: bytes, within: Family | None) -> list[Match]:
+        condition, family = ("", ()) if within is None else ("c.family = %s AND", within[1:])
+        values = (self.tenant, *family, low[:SHORT], high[:SHORT], low, high)
+        rows = self.db.execute(_MATCHES.replace("{within}", condition), values, binary=True).fetchall()
+        first = {row[3]: row for row in reversed(rows)}
+        return [
+            Match(given(session), base, next(unescaped([tuple(commit)]))) for session, base, *commit in first.values()
+        ]
+
+    def count(self) -> int:
+        ((count,),) = self.db.execute(_COUNT, (self.tenant,)).fetchall()
+        return int(count)
+
+    def suspects(self) -> list[Family]:
+        try:
+            with self.db.transaction():
+                found = self.db.execute(_SUSPECTS, {"tenant": self.tenant}).fetchall()
+        except errors.FeatureNotSupported:  # by a sharding server
+            found = self.db.execute(_FAMILIES, (self.tenant,)).fetchall()
+        return [(self.tenant, family) for (family,) in found]
+
+    def hold_family(self, within: Family) -> None:
+        self.db.execute(_HOLD, within)
+
+    def segments(self, within: Family) -> list[Segment]:
+        rows = self.db.execute(_SEGMENTS, within).fetchall()
+        return [
+            Segment(segment, session, is_there, base, None if above is None else Place(above, at), last, reached)
+            for segment, session, is_there, base, above, at, last, reached in rows
+        ]
+
+    def merges(self, within: Family) -> list[tuple[Place, bytes]]:
+        rows = self.db.execute(_MERGES, within, binary=True).fetchall()
+        return [(Place(segment, position), parents) for segment, position, parents in rows]
+
+    def standing(self, within: Family, hashes: Sequence[str]) -> dict[str, list[Place]]:
+        found = {}
+        for hash in hashes:
+            wanted = raw(hash)
+            rows = self.db.execute(_STANDING, (*within, wanted[:SHORT], wanted)).fetchall()
+            found[hash] = [Place(*row) for row in rows]
+        return found
+
+    def response_end(self, within: Family, at: tuple[int, int]) -> int:
+        ((end,),) = self.db.execute(_RESPONSE_END, (*within, *at, *within, *at)).fetchall()
+        return at[1] if end is None else int(end)
+
+    def tail(self, within: Family, cut: Cut, older_than: int | None) -> Tail:
+        (row,) = self.db.execute(_TAIL, (older_than, *within, cut.segment, cut.after)).fetchall()
+        return Tail(*row)
+
+    def is_needed(self, within: Family, cut: Cut) -> bool:
+        kept = *within, cut.segment, -2 if cut.last is None else cut.last
+        ((found,),) = self.db.execute(_IS_NEEDED, (*kept, *kept)).fetchall()
+        return bool(found)
+
+    def remove(self, within: Family, cut: Cut) -> None:
+        index.hold(self.db, self.tenant)
+        for sql in _REMOVE:
+            self.db.execute(sql, (*within, cut.segment, cut.after))
+        self.db.execute(_SHORTEN, (cut.after, *within, cut.segment, cut.after, cut.after))
+        if cut.last is None:
+            self.db.execute(_REMOVE_SEGMENT, (*within, cut.segment))
+        index.cut(self.db, within, cut.segment, cut.after)
+
+    def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]]) -> Collection[str]:
+        index.hold(self.db, self.tenant)
+        self.db.execute(_UNSEE, of[:2])
+        erased: dict[str, list[tuple[int, int]]] = {}
+        for hash, tombstone in tombstones.items():
+            wanted = raw(hash)
+            if found := self.db.execute(_ERASE, (*tombstone, *of[:2], wanted[:SHORT], wanted)).fetchall():
+                erased[hash] = [(segment, position) for segment, position in found]
+        index.renew(self.db, of[:2], [place for places in erased.values() for place in places])
+        return erased
+
+    def scrub(self) -> None:
+        """An entry that was changed is gone for every reader, and from the files when the server vacuums."""
+
+    def forget_session(self, of: Key) -> None:
+        for (name,) in self.db.execute(_NAME, of[:3]).fetchall():
+            self.db.execute(_UNNAME, (self.tenant, name))
+        for sql in _FORGET:
+            self.db.execute(sql, of[:3])
+        own = [segment for (segment,) in self.db.execute(_OWN_SEGMENTS, of[:3]).fetchall()]
+        self.db.execute(_UNSEE + " AND segment = ANY(%s)", (*of[:2], own))
+
+    def bury(self, within: Family) -> None:
+        while buried := self.db.execute(_BURY, within).fetchall():
+            for (id,) in buried:
+                self.db.execute(_FREE, (self.tenant, id))
+
+    def _is_there(self, sql: str, *values: object) -> bool:
+        return self.db.execute(sql, values).fetchone() is not None
+
+
+def family_of(tenant: str, id: str) -> int:
+    """The number of the family that a session begins: spread evenly, and found without asking anybody."""
+    digest = hashlib.sha256(f"{tenant}\n{id}".encode()).digest()
+    return int.from_bytes(digest[:8], signed=True)
+
+
+def refuse_tenant(tenant: str) -> None:
+    """Raise ``StoreError`` for a tenant that cannot be a key."""
+    if not tenant or "\0" in tenant or len(tenant.encode(errors="replace")) > 200:
+        raise StoreError(
+            f"{tenant!r} is no name of a tenant", next_actions=("use 1 to 200 bytes of text; short names save space",)
+        )
+
+
+def _given(row: tuple[Any, ...]) -> list[Any]:
+    """A row of ``_INFO``; its settings are JSON and were stored as they are."""
+    return [given(value) if type(value) is str and at != 6 else value for at, value in enumerate(row)]

@@ -1,0 +1,426 @@
+"""The queries of a SQLite log. docs/format.md describes its tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from thinkback.errors import StoreError
+from thinkback.log.protocol import Problem, SessionInfo
+from thinkback.stores.database import (
+    Branch,
+    Cut,
+    Family,
+    Key,
+    Match,
+    Place,
+    Range,
+    Rows,
+    Segment,
+    Stored,
+    Tail,
+    Tip,
+    session_info,
+)
+from thinkback.stores.errors import damaged, id_taken
+from thinkback.stores.rows import COLUMNS
+from thinkback.stores.sqlite_file import LogFile
+from thinkback.stores.sqlite_index import changing, scrub
+from thinkback.stores.sqlite_open import Connection, naming_errors, new_file
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_INFO = """
+SELECT s.id, s.name, s.created, coalesce(c.time, s.created), g.base + b.position, c.hash, s.settings, s.branch,
+       f.id, coalesce(p.id, ''), s.purpose
+FROM sessions AS s
+JOIN sessions AS f ON f.session = s.family
+JOIN branches AS b ON b.session = s.session AND b.name = s.branch
+JOIN segments AS g ON g.segment = b.segment
+LEFT JOIN sessions AS p ON p.session = s.parent
+LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
+WHERE s.name IS NOT NULL
+"""
+_LIST = _INFO + "ORDER BY 4 DESC, s.session DESC"
+_FIND = _INFO + "AND (s.name = ? OR s.id = ?) ORDER BY s.name = ? DESC LIMIT 1"
+_KEY = "SELECT '', family, session, id FROM sessions WHERE id = ? AND name IS NOT NULL"
+_HOLD = "SELECT created, branch FROM sessions WHERE session = ? AND name IS NOT NULL"
+OWNER = """
+CASE WHEN s.name IS NOT NULL THEN s.id ELSE (
+    SELECT h.id FROM sessions AS h WHERE h.family = s.family AND h.name IS NOT NULL ORDER BY h.session LIMIT 1
+) END
+"""
+# The number is the next one, so that sessions stand in the order they were made in.
+_ADD_SESSION = """
+INSERT INTO sessions (session, id, name, family, created, settings, branch, parent, purpose)
+SELECT n, ?, ?, coalesce(?, n), ?, '{}', 'main', ?, ? FROM (SELECT coalesce(max(session), 0) + 1 AS n FROM sessions)
+RETURNING '', family, session, id
+"""
+_BRANCHES = """
+SELECT b.name, b.segment, b.position, coalesce(g.base, 0) + b.position, coalesce(c.hash, x''),
+       coalesce(c.time, s.created)
+FROM branches AS b
+JOIN sessions AS s ON s.session = b.session
+LEFT JOIN segments AS g ON g.segment = b.segment
+LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
+WHERE b.session = ?
+"""
+_TIP = _BRANCHES + "AND b.name = ?"
+_PUT_BRANCH = """
+INSERT INTO branches (session, name, segment, position) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET segment = excluded.segment, position = excluded.position
+"""
+_ADD_SEGMENT = """
+INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
+"""
+_SEGMENT = "SELECT base, parent_segment, parent_position FROM segments WHERE segment = ?"
+_RANGE = f"SELECT {COLUMNS} FROM commits WHERE segment = ? AND position BETWEEN ? AND ? ORDER BY position"
+_COMMIT = """
+SELECT g.base + c.position, c.hash, c.time FROM commits AS c JOIN segments AS g ON g.segment = c.segment
+WHERE c.segment = ? AND c.position = ?
+"""
+_COLUMNS = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
+# A hash is looked for in the slim index; only rows that have it are joined.
+_HASHED = "SELECT arrival FROM commits INDEXED BY commits_by_arrival WHERE hash BETWEEN ? AND ?"
+_MATCHES = f"""
+SELECT min(c.arrival), {OWNER}, g.base, {_COLUMNS}
+FROM commits AS c
+JOIN segments AS g ON g.segment = c.segment
+JOIN sessions AS s ON s.session = g.session
+WHERE c.arrival IN ({_HASHED}) AND s.family = coalesce(?, s.family)
+GROUP BY c.hash LIMIT 100
+"""
+_OWN_END = """
+SELECT b.segment, b.position FROM branches AS b
+JOIN segments AS g ON g.segment = b.segment AND g.session = b.session
+JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
+WHERE b.session = ? AND c.hash = ? LIMIT 1
+"""
+_PLACES = f"""
+SELECT c.segment, c.position FROM commits AS c
+JOIN segments AS g ON g.segment = c.segment
+JOIN sessions AS s ON s.session = g.session
+WHERE c.arrival IN ({_HASHED}) AND s.family = ?
+ORDER BY g.session <> ?, c.arrival LIMIT 1
+"""
+
+_FAMILY_SEGMENTS = "FROM sessions AS s JOIN segments AS g ON g.session = s.session "
+_SEGMENTS = f"""
+SELECT g.segment, g.session, s.name IS NOT NULL, g.base, g.parent_segment, g.parent_position,
+       (SELECT coalesce(max(c.position), -1) FROM commits AS c WHERE c.segment = g.segment),
+       (SELECT max(b.position) FROM branches AS b WHERE b.segment = g.segment)
+{_FAMILY_SEGMENTS} WHERE s.family = ?
+"""
+# Families where a segment ends behind all branches and segments that stand on it, and those with deleted sessions.
+_SUSPECTS = f"""
+SELECT s.family {_FAMILY_SEGMENTS}
+WHERE (SELECT coalesce(max(c.position), -1) FROM commits AS c WHERE c.segment = g.segment) > max(
+    (SELECT coalesce(max(b.position), -2) FROM branches AS b WHERE b.segment = g.segment),
+    (SELECT coalesce(max(h.parent_position), -2) FROM segments AS h WHERE h.parent_segment = g.segment)
+)
+UNION SELECT family FROM sessions WHERE name IS NULL ORDER BY 1
+"""
+_MERGES = f"""
+SELECT c.segment, c.position, c.parents {_FAMILY_SEGMENTS}
+JOIN commits AS c INDEXED BY merges_by_segment ON c.segment = g.segment AND length(c.parents) > 32 WHERE s.family = ?
+"""
+_STANDING = f"""
+SELECT c.segment, c.position {_FAMILY_SEGMENTS} JOIN commits AS c ON c.segment = g.segment
+WHERE s.family = ? AND c.arrival IN (
+    SELECT arrival FROM commits INDEXED BY commits_by_arrival WHERE hash = ?
+)
+"""
+_RESPONSE_END = """
+SELECT max(n.position) FROM commits AS c
+JOIN commits AS n ON n.segment = c.segment AND n.position > c.position AND n.response = c.response AND n.block >= 0
+WHERE c.segment = ? AND c.position = ? AND c.response <> ''
+"""
+_TAIL = """
+SELECT count(*), coalesce(sum(length(payload)), 0), max(CASE WHEN time >= ? THEN position END)
+FROM commits WHERE segment = ? AND position > ?
+"""
+_IS_NEEDED = """
+SELECT EXISTS (SELECT 1 FROM branches WHERE segment = ? AND position > ?)
+OR EXISTS (SELECT 1 FROM segments WHERE parent_segment = ? AND parent_position > ?)
+"""
+_ARRIVALS = "SELECT arrival FROM commits WHERE segment = ? AND position > ?"
+_TRUNCATE = (
+    """
+    DELETE FROM sightings WHERE head IN (SELECT arrival FROM commits WHERE segment = ? AND position > ?)
+    """,
+    "DELETE FROM commits WHERE segment = ? AND position > ?",
+    """
+    DELETE FROM steps WHERE session = (SELECT session FROM segments WHERE segment = ?)
+    AND segment = ? AND position > ? AND commits > 0
+    """,
+    """
+    UPDATE steps SET commits = ? + 1 - position WHERE session = (SELECT session FROM segments WHERE segment = ?)
+    AND segment = ? AND position + commits > ? + 1 AND commits > 0
+    """,
+)
+_REMOVE = (
+    # Steps without commits are remembered as long as their session: they go where it is now, or with it.
+    """
+    UPDATE steps SET (segment, position) = (
+        SELECT b.segment, b.position + 1 FROM sessions AS s
+        JOIN branches AS b ON b.session = s.session AND b.name = s.branch WHERE s.session = steps.session
+    )
+    WHERE segment = ? AND session IN (
+        SELECT s.session FROM segments AS g JOIN sessions AS o ON o.session = g.session
+        JOIN sessions AS s ON s.family = o.family WHERE g.segment = ?
+    )
+    """,
+    "DELETE FROM segments WHERE segment = ?",
+)
+_HASHES = """
+SELECT c.arrival, c.hash FROM sessions AS s
+JOIN segments AS g ON g.session = s.session
+JOIN commits AS c ON c.segment = g.segment
+WHERE s.family = ?
+"""
+_ERASE = "UPDATE commits SET codec = ?, payload = ? WHERE arrival = ?"
+_UNSEE = """
+DELETE FROM sightings WHERE head IN (
+    SELECT c.arrival FROM sessions AS s JOIN segments AS g ON g.session = s.session
+    JOIN commits AS c ON c.segment = g.segment WHERE s.{} = ?
+)
+"""
+_FORGET = (
+    _UNSEE.format("session"),
+    "DELETE FROM branches WHERE session = ?",
+    "DELETE FROM steps WHERE session = ? AND commits = 0",
+    "UPDATE sessions SET name = NULL, settings = '{}', branch = 'main', purpose = '' WHERE session = ?",
+)
+# A deleted session is remembered by its id while it has segments, or others descend from it.
+_BURY = """
+DELETE FROM sessions AS s WHERE s.family = ? AND s.name IS NULL
+AND NOT EXISTS (SELECT 1 FROM segments AS g WHERE g.session = s.session)
+AND NOT EXISTS (SELECT 1 FROM sessions AS o WHERE o.family = s.family AND o.session <> s.session
+                AND (o.family = s.session OR o.parent = s.session))
+RETURNING session
+"""
+_UNSWEPT = "SELECT max(unswept) FROM migrations"
+
+
+class SqliteRows:
+    """One transaction on ``db``, which keeps all other writers out: there is nothing else to hold."""
+
+    def __init__(self, db: Connection) -> None:
+        self.db = db
+
+    def key(self, session: str) -> Key | None:
+        row = self.db.execute(_KEY, (session,)).fetchone()
+        return None if row is None else Key(*row)
+
+    def info(self, name: str) -> SessionInfo | None:
+        row = self.db.execute(_FIND, (name, name, name)).fetchone()
+        return None if row is None else session_info(row)
+
+    def infos(self) -> list[SessionInfo]:
+        return [session_info(row) for row in self.db.execute(_LIST).fetchall()]
+
+    def has_id(self, id: str) -> bool:
+        return self._is_there("SELECT 1 FROM sessions WHERE id = ?", id)
+
+    def has_name(self, name: str) -> bool:
+        return self._is_there("SELECT 1 FROM sessions WHERE name = ?", name)
+
+    def has_step(self, of: Key, id: str) -> bool:
+        return self._is_there("SELECT 1 FROM steps WHERE session = ? AND id = ?", of.session, id)
+
+    def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str) -> Key:
+        if self.has_id(id):
+            raise id_taken(id)
+        above = (None, None) if parent is None else (parent.family, parent.session)
+        return Key(*self.db.execute(_ADD_SESSION, (id, name, above[0], time, above[1], purpose)).fetchall()[0])
+
+    def write_settings(self, of: Key, text: str) -> bool:
+        self.db.execute("UPDATE sessions SET settings = ? WHERE session = ?", (text, of.session))
+        return True
+
+    def hold(self, of: Key) -> tuple[int, str] | None:
+        found: tuple[int, str] | None = self.db.execute(_HOLD, (of.session,)).fetchone()
+        return found
+
+    def tip(self, of: Key, branch: str, hold: bool = False) -> Tip | None:
+        row = self.db.execute(_TIP, (of.session, branch)).fetchone()
+        return None if row is None else Tip(*row[1:5])
+
+    def branches(self, of: Key) -> list[Branch]:
+        rows = self.db.execute(_BRANCHES, (of.session,)).fetchall()
+        return [Branch(name, Tip(*tip), time) for name, *tip, time in rows]
+
+    def put_branch(self, of: Key, branch: Branch) -> None:
+        self.db.execute(_PUT_BRANCH, (of.session, branch.name, *branch.tip.place))
+
+    def delete_branch(self, of: Key, name: str) -> None:
+        self.db.execute("DELETE FROM branches WHERE session = ? AND name = ?", (of.session, name))
+
+    def switch(self, of: Key, name: str) -> None:
+        self.db.execute("UPDATE sessions SET branch = ? WHERE session = ?", (name, of.session))
+
+    def add_segment(self, of: Key, base: int, above: Place | None) -> int:
+        row = self.db.execute(_ADD_SEGMENT, (of.session, base, *(above or (None, None)))).fetchall()[0]
+        return int(row[0])
+
+    def ranges(self, within: Family, at: Place, since: int) -> list[Range]:
+        found: list[Range] = []
+        segment: int | None
+        segment, last = at
+        while segment is not None:
+            row = self.db.execute(_SEGMENT, (segment,)).fetchone()
+            if row is None:
+                raise damaged(f"segment {segment} does not exist")
+            base, above, position = row
+            found.append(Range(segment, base, max(0, since + 1 - base), last))
+            if base <= since + 1:
+                break
+            segment, last = above, position
+        return found
+
+    def commits(self, within: Family, ranges: Sequence[Range]) -> Iterator[list[Stored]]:
+        for segment, _, first, last in ranges:
+            yield self.db.execute(_RANGE, (segment, first, last)).fetchall()
+
+    def commit_at(self, within: Family, at: Place) -> tuple[int, bytes, int] | None:
+        found: tuple[int, bytes, int] | None = self.db.execute(_COMMIT, at).fetchone()
+        return found
+
+    def place_of(self, of: Key, hash: bytes) -> Place | None:
+        # Mostly it is where one of its branches ends.
+        row = self.db.execute(_OWN_END, (of.session, hash)).fetchone()
+        row = row or self.db.execute(_PLACES, (hash, hash, of.family, of.session)).fetchone()
+        return None if row is None else Place(*row)
+
+    def matches(self, low: bytes, high: bytes, within: Family | None) -> list[Match]:
+        rows = self.db.execute(_MATCHES, (low, high, None if within is None else within[1])).fetchall()
+        return [Match(session, base, tuple(stored)) for _, session, base, *stored in rows]
+
+    def count(self) -> int:
+        return int(self.db.execute("SELECT count(*) FROM commits").fetchone()[0])
+
+    def suspects(self) -> list[Family]:
+        return [("", family) for (family,) in self.db.execute(_SUSPECTS)]
+
+    def hold_family(self, within: Family) -> None:
+        pass
+
+    def segments(self, within: Family) -> list[Segment]:
+        rows = self.db.execute(_SEGMENTS, within[1:]).fetchall()
+        return [
+            Segment(segment, session, is_there, base, None if above is None else Place(above, at), last, reached)
+            for segment, session, is_there, base, above, at, last, reached in rows
+        ]
+
+    def merges(self, within: Family) -> list[tuple[Place, bytes]]:
+        rows = self.db.execute(_MERGES, within[1:])
+        return [(Place(segment, position), parents) for segment, position, parents in rows]
+
+    def standing(self, within: Family, hashes: Sequence[str]) -> dict[str, list[Place]]:
+        return {
+            hash: [Place(*row) for row in self.db.execute(_STANDING, (within[1], bytes.fromhex(hash)))]
+            for hash in hashes
+        }
+
+    def response_end(self, within: Family, at: tuple[int, int]) -> int:
+        end = self.db.execute(_RESPONSE_END, at).fetchone()[0]
+        return at[1] if end is None else int(end)
+
+    def tail(self, within: Family, cut: Cut, older_than: int | None) -> Tail:
+        return Tail(*self.db.execute(_TAIL, (older_than, cut.segment, cut.after)).fetchone())
+
+    def is_needed(self, within: Family, cut: Cut) -> bool:
+        kept = cut.segment, -2 if cut.last is None else cut.last
+        return bool(self.db.execute(_IS_NEEDED, (*kept, *kept)).fetchone()[0])
+
+    def remove(self, within: Family, cut: Cut) -> None:
+        segment, after = behind = cut.segment, cut.after
+        values = (behind, behind, (segment, *behind), (after, segment, *behind))
+        with changing(self.db, [arrival for (arrival,) in self.db.execute(_ARRIVALS, behind)]):
+            for sql, parameters in zip(_TRUNCATE, values, strict=True):
+                self.db.execute(sql, parameters)
+        if cut.last is None:
+            self.db.execute(_REMOVE[0], (segment, segment))
+            self.db.execute(_REMOVE[1], (segment,))
+
+    def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]]) -> Collection[str]:
+        arrivals: dict[str, list[int]] = {}
+        for arrival, hash in self.db.execute(_HASHES, (of.family,)):
+            if hash.hex() in tombstones:
+                arrivals.setdefault(hash.hex(), []).append(arrival)
+        self.db.execute(_UNSEE.format("family"), (of.family,))
+        with changing(self.db, [arrival for found in arrivals.values() for arrival in found]):
+            for hash, found in arrivals.items():
+                self.db.executemany(_ERASE, [(*tombstones[hash], arrival) for arrival in found])
+        return arrivals
+
+    def scrub(self) -> None:
+        scrub(self.db)
+
+    def forget_session(self, of: Key) -> None:
+        for sql in _FORGET:
+            self.db.execute(sql, (of.session,))
+
+    def bury(self, within: Family) -> None:
+        while self.db.execute(_BURY, within[1:]).fetchall():
+            pass
+
+    def _is_there(self, sql: str, *values: Any) -> bool:
+        return self.db.execute(sql, values).fetchone() is not None
+
+
+class SqliteDatabase:
+    """The log in ``file``."""
+
+    def __init__(self, file: LogFile) -> None:
+        self.file = file
+
+    def read(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """What ``work`` returns, all of it seeing the log as it was at one moment."""
+        with self.file.read() as db:
+            return work(SqliteRows(db), *args, **kwargs)
+
+    def write(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """What ``work`` returns, in one transaction."""
+        with self.file.write() as db:
+            return work(SqliteRows(db), *args, **kwargs)
+
+    def problems(self) -> Iterator[Problem]:
+        """What ``fsck`` finds, on a connection of its own: the caller takes its time."""
+        from thinkback.stores import sqlite_fsck  # where it is needed: a millisecond of every start
+
+        with closing(self.file.connection()) as db, naming_errors(self.file.path):
+            db.execute("BEGIN")
+            yield from sqlite_fsck.fsck(db, self.file.schema)
+
+    def sweep(self) -> None:
+        """Bring what was overwritten into the database, also what an old format left in unused space."""
+        with self.file.writer() as db, naming_errors(self.file.path):
+            if db.execute(_UNSWEPT).fetchone()[0]:
+                db.execute("VACUUM")
+                db.execute("UPDATE migrations SET unswept = 0")
+        self.file.empty_journal()
+
+    def backup(self, path: str) -> None:
+        """A whole copy of the log as of now, as private as the log."""
+        if self.file.in_memory:
+            self.file.refuse_closed()
+            raise StoreError(
+                "the log is in memory and has no file to copy",
+                details={"path": path},
+                next_actions=("export what is to be kept, or open a log at a path",),
+            )
+        with (
+            closing(self.file.connection()) as log,
+            new_file(path),
+            naming_errors(path),
+            closing(sqlite3.connect(path)) as copy,
+        ):
+            log.backup(copy)
+
+    def close(self) -> None:
+        """Close every connection. Waits for an append under way."""
+        self.file.close()

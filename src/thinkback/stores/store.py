@@ -1,0 +1,85 @@
+"""A log in a database, as callers have it: each call is one transaction, by operations that are written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from thinkback.log.protocol import MAIN, Origin, Problem, Recognition, SearchIndex, SessionInfo
+from thinkback.model import canonical
+from thinkback.model.commits import Commit, Head
+from thinkback.stores import branches, history
+from thinkback.stores.branches import LogRefs
+from thinkback.stores.care import LogCare
+from thinkback.stores.database import Database
+from thinkback.stores.errors import check_text, prefix_range
+
+
+class Appends(Protocol):
+    """How a database stores a step: the one operation that each does its own way."""
+
+    def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
+        """Store a step in one durable transaction; ``False`` if it was there."""
+        ...
+
+
+class LogStore:
+    """The log in ``database``, with what each database does its own way: appending, searching."""
+
+    def __init__(self, database: Database, appends: Appends, search: SearchIndex, recognition: Recognition) -> None:
+        self.database, self._appends = database, appends
+        self.refs, self.care = LogRefs(database), LogCare(database)
+        self.search, self.recognition = search, recognition
+
+    def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
+        """Make the session ``name``; an existing one of that name is returned as it is."""
+        check_text("session id", id)
+        known = self.find_session(name)
+        if known is not None and known.name == name:
+            return known
+        return self.database.write(branches.create_session, id, name, time, origin)
+
+    def find_session(self, name: str) -> SessionInfo | None:
+        """The session of that name or id; a name wins."""
+        check_text("session name", name)
+        return self.database.read(branches.find_session, name)
+
+    def list_sessions(self) -> list[SessionInfo]:
+        """All sessions, last updated first."""
+        return self.database.read(branches.list_sessions)
+
+    def write_settings(self, session: str, settings: Mapping[str, str]) -> None:
+        """Replace the session layer of the settings."""
+        self.database.write(branches.write_settings, session, canonical.encode(dict(settings)).decode())
+
+    def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str = MAIN) -> bool:
+        """Append ``commits``, sealed on top of ``expected``, in one durable transaction; ``False`` if it was there.
+
+        Raises ``HeadMovedError`` when another writer was first, ``NotFoundError`` for an unknown session or branch.
+        """
+        return self._appends.append(session, step, commits, expected, branch)
+
+    def read(self, session: str, since: int = -1, branch: str = MAIN) -> list[Commit]:
+        """Commits of a branch with ``seq`` greater than ``since``, in order."""
+        return self.database.read(history.read, session, since, branch)
+
+    def read_to(self, session: str, hash: str) -> list[Commit]:
+        """The history that ends with a commit of the session's family."""
+        return self.database.read(history.read_to, session, hash)
+
+    def find_commit(self, prefix: str, session: str = "") -> tuple[str, Commit]:
+        """(session id, commit) of a hash prefix; of a commit that is there several times, the one stored first."""
+        prefix_range(prefix)
+        return self.database.read(history.find_prefix, prefix, session)
+
+    def fsck(self) -> Iterator[Problem]:
+        """Every disagreement between stored bytes, hashes, parents, positions and refs."""
+        return self.database.problems()
+
+    def count(self) -> int:
+        """How many commits there are, on a branch or not."""
+        return self.database.read(history.count)
+
+    def close(self) -> None:
+        """Close every connection; later calls raise ``StoreError``. Waits for an append under way."""
+        self.database.close()
