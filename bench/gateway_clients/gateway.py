@@ -18,8 +18,8 @@ from bench.gateway_clients.places import ALIASES, PLACES
 from bench.gateway_clients.process import ROOT
 from bench.peers.places import KEY
 from thinkback.gateway.access.keys import Terms, new_key
-from thinkback.stores.office import open_office
-from thinkback.stores.office.protocol import Office
+from thinkback.stores.gateway_state import open_gateway_state
+from thinkback.stores.gateway_state.state import GatewayState
 from thinkback_referee import Referee
 
 _KEY_ENV = "REFEREE_KEY"
@@ -29,7 +29,7 @@ _PATIENCE = 30.0
 class Gateway:
     """Its address, and keys for it."""
 
-    def __init__(self, url: str, office: Office) -> None:
+    def __init__(self, url: str, office: GatewayState) -> None:
         self.url = url
         self._office = office
 
@@ -59,7 +59,7 @@ def serving(directory: Path, referee: Referee) -> Iterator[Gateway]:
         try:
             url = f"http://127.0.0.1:{port}"
             _wait(process, url, directory / "gateway.log")
-            with closing(open_office(directory / "store")) as office:
+            with closing(open_gateway_state(directory / "store")) as office:
                 yield Gateway(url, office)
         finally:
             process.terminate()

@@ -20,7 +20,7 @@ from tests.old_logs.clients import Client
 from tests.old_logs.providers import PLACES, Providers, behind
 from tests.stores.postgres_server import Server
 from thinkback.gateway.secrets.sealing import Sealer
-from thinkback.stores.office.protocol import short
+from thinkback.stores.gateway_state.records import short
 from thinkback.stores.rows import unpack
 from thinkback_referee import Step
 

@@ -35,7 +35,7 @@ from thinkback.gateway.recognition import attach
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.log.visible import said
 from thinkback.model.blocks import Origin
-from thinkback.stores.office import open_office
+from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.wire.registry import dialect, front
 
 PLACES = {"chat": "deepseek", "anthropic": "anthropic", "gemini": "gemini", "responses": "openai"}
@@ -73,7 +73,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     key_file = place / "key"
     key_file.write_text(SECRET)
     key_file.chmod(0o600)
-    office = open_office(place / "store")
+    office = open_gateway_state(place / "store")
     key, row = new_key(Terms(), 1, name="fuzz")
     office.keys.create(row)
     office.close()

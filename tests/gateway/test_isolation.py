@@ -68,7 +68,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def engine_on(logs: Any, upstream: Upstream, carriers: Sealed) -> Engine:
+def engine_on(logs: Any, upstream: Upstream, carriers: Any) -> Engine:
     """An engine that gives back all that it may."""
     made = Config(settings={"reasoning.includeInContext": True})
     return Engine(made, logs, Sealer(SECRET), BOOK, lambda proxy: upstream, carriers)

@@ -14,7 +14,7 @@ from tests.gateway.harness.engines import chat
 from tests.gateway.harness.running import Running, running
 from thinkback.gateway.access.keys import Terms, new_key
 from thinkback.gateway.engine.naming import named
-from thinkback.stores.office import open_office
+from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.wire import registry
 
 WIRED = "thinkback.gateway.running.wiring:open_behind"
@@ -44,7 +44,7 @@ def answer(server: Server, asked: Asked) -> list[bytes]:
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """One upstream refuses what its account keeps, another one, ``own``, passes it."""
     place = tmp_path_factory.mktemp("naming")
-    office = open_office(place / "store")
+    office = open_gateway_state(place / "store")
     keys: dict[str, str] = {}
     for name, terms in {"free": Terms(), "limited": Terms(models=("up/*", "own/*"))}.items():
         keys[name], row = new_key(terms, 1, name=name)

@@ -10,7 +10,7 @@ import msgspec
 from thinkback.gateway.grant import Grant
 from thinkback.model.blocks import Block
 from thinkback.model.commits import Draft
-from thinkback.stores.office.protocol import Use
+from thinkback.stores.gateway_state.records import Use
 from thinkback.wire.writing import Problem
 
 

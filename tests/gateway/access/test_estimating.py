@@ -9,7 +9,7 @@ from tests.stores.samples import ORIGIN, response_step, user_step
 from thinkback.gateway.access.estimating import estimate, use_of
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Message, Response, Step, Usage, block_draft
-from thinkback.stores.office.protocol import Use
+from thinkback.stores.gateway_state.records import Use
 
 
 def step(*blocks: Text | ThinkingBlock | ToolCall, usage: Usage | None = None) -> Step:

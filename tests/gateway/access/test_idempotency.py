@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -67,7 +67,7 @@ class Gateway:
     """Idempotency on an office of its own, by a clock that ``pause`` moves."""
 
     def __init__(self, place: Path, blind: bool = False) -> None:
-        self.office, self.clock, self.pauses = Troubled(place), Clock(), list[float]()
+        self.office, self.clock, self.pauses = cast(Any, Troubled(place)), Clock(), list[float]()
         self.held, self.resumed = asyncio.Event(), asyncio.Event()
         self.resumed.set()
         self.once = Idempotency(

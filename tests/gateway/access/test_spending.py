@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,12 +14,12 @@ from thinkback.errors import StoreError
 from thinkback.gateway.access.spending import Spending, period_of, resets
 from thinkback.gateway.grant import Budget, Grant
 from thinkback.gateway.refusals import Refused
-from thinkback.stores.office.protocol import Use
+from thinkback.stores.gateway_state.records import Use
 
 USED = Use(1, 60, 40, 30)
 
 
-def spending(office: Troubled, clock: Clock, blind: bool = False) -> Spending:
+def spending(office: Any, clock: Clock, blind: bool = False) -> Spending:
     """Spending by a clock of the test."""
     return Spending(office, blind=blind, clock=clock.seconds, now=clock.now)
 

@@ -15,8 +15,8 @@ from thinkback.errors import ThinkbackError
 from thinkback.gateway.access.keys import digest_of
 from thinkback.gateway.commands.gateway import gateway_command
 from thinkback.gateway.commands.keys import keys_group
-from thinkback.stores.office import open_office
-from thinkback.stores.office.protocol import KeyRow, Spent, Use
+from thinkback.stores.gateway_state import open_gateway_state
+from thinkback.stores.gateway_state.records import KeyRow, Spent, Use
 
 
 class Keys:
@@ -39,7 +39,7 @@ class Keys:
 
     def rows(self) -> list[KeyRow]:
         """What is kept."""
-        office = open_office(self.store)
+        office = open_gateway_state(self.store)
         try:
             return office.keys.list()
         finally:
@@ -101,7 +101,7 @@ def test_what_was_used_is_shown(keys: Keys) -> None:
     """By period, the newest first."""
     keys.out("create", "laptop")
     (row,) = keys.rows()
-    office = open_office(keys.store)
+    office = open_gateway_state(keys.store)
     office.spending.add([Spent(row.id, "total", Use(2, 30, 20, 10)), Spent(row.id, "2026-11", Use(1, 3, 2, 1))])
     office.close()
     shown = json.loads(keys.out("show", "laptop", "--json"))

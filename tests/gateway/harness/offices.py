@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from thinkback.errors import StoreError
-from thinkback.stores.office.sqlite import SqliteOffice
+from thinkback.stores.gateway_state.sqlite import open_sqlite
+from thinkback.stores.gateway_state.state import GatewayState
 
 
 class Clock:
@@ -33,7 +34,7 @@ class Clock:
         return self.date
 
 
-_open: list[SqliteOffice] = []
+_open: list[GatewayState] = []
 
 
 def close_all() -> None:
@@ -46,7 +47,7 @@ class Troubled:
     """An office in SQLite that counts calls, and fails while ``trouble`` is set."""
 
     def __init__(self, place: Path) -> None:
-        self._office = SqliteOffice(str(place / "gateway.db"), "normal")
+        self._office = open_sqlite(str(place / "gateway.db"), "normal")
         _open.append(self._office)
         self.trouble = False
         self.calls: list[str] = []

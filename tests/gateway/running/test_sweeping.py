@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from tests.gateway.harness.offices import Clock, Troubled
 from thinkback.errors import StoreError
 from thinkback.gateway.access.spending import Spending
 from thinkback.gateway.running.sweeping import EVERY, sweep
-from thinkback.stores.office.protocol import Spent, Use
+from thinkback.stores.gateway_state.records import Spent, Use
 
 SCOPE = b"scope".ljust(16)
 
@@ -18,7 +19,8 @@ def test_what_has_run_out_is_swept_and_trouble_is_told(tmp_path: Path) -> None:
     """Three rounds, the first of which fails: in the end only what still holds is there."""
 
     async def run() -> None:
-        office, told, pauses = Troubled(tmp_path), list[StoreError](), list[float]()
+        office: Any = Troubled(tmp_path)
+        told, pauses = list[StoreError](), list[float]()
         office.carriers.put("t", SCOPE, {"old": b"x"}, 1)
         office.carriers.put("t", SCOPE, {"new": b"x"}, 2**60)
         office.spending.add([Spent("k", period, Use(1)) for period in ("2020-01-01", "2020-01", "total")])

@@ -20,7 +20,7 @@ from thinkback.gateway.running import wiring
 from thinkback.gateway.running.wiring import Wired, open_behind
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import Metrics
-from thinkback.stores.office import open_office
+from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.wire.writing import Problem
 
 TERMS = Terms(budget=Budget("total", reasoning=10))
@@ -67,7 +67,7 @@ def test_a_key_is_let_in_until_its_budget_is_spent(tmp_path: Path, monkeypatch: 
 
     async def run() -> None:
         behind = await opened(tmp_path)
-        office = open_office(tmp_path / "store")
+        office = open_gateway_state(tmp_path / "store")
         secret, row = new_key(TERMS, 1, name="laptop")
         office.keys.create(row)
         with pytest.raises(Refused):
@@ -98,7 +98,7 @@ def test_a_configuration_that_is_read_again_holds_for_the_next_request(tmp_path:
 
     async def run() -> None:
         behind = await opened(tmp_path)
-        office = open_office(tmp_path / "store")
+        office = open_gateway_state(tmp_path / "store")
         secret, row = new_key(Terms(), 1)
         office.keys.create(row)
         office.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from thinkback.compile.counts import DEFAULT_RATIO, weight_of
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Response, Step, Usage
-from thinkback.stores.office.protocol import Use
+from thinkback.stores.gateway_state.records import Use
 from thinkback.turn.usage import counted
 
 

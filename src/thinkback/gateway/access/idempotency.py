@@ -22,16 +22,16 @@ from thinkback.errors import StoreError
 from thinkback.gateway.incoming import Incoming, Notes, Sink
 from thinkback.gateway.refusals import Refused
 from thinkback.gateway.secrets.sealing import Sealer
-from thinkback.stores.office.protocol import (
+from thinkback.stores.gateway_state.records import (
     Answered,
     Claimed,
-    Office,
     Otherwise,
     Slot,
     UnderWay,
     labelled,
     without_label,
 )
+from thinkback.stores.gateway_state.state import GatewayState
 from thinkback.wire.writing import Problem
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class Idempotency:
 
     def __init__(
         self,
-        office: Office,
+        office: GatewayState,
         sealer: Sealer,
         executor: Executor | None = None,
         *,

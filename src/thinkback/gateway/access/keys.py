@@ -23,7 +23,8 @@ from thinkback.gateway.access.audit import NO_AUDIT, Audit
 from thinkback.gateway.grant import OPEN, Budget, Grant, Limits, Recording
 from thinkback.gateway.refusals import Refused
 from thinkback.model import canonical
-from thinkback.stores.office.protocol import KeyRow, Office
+from thinkback.stores.gateway_state.records import KeyRow
+from thinkback.stores.gateway_state.state import GatewayState
 
 PREFIX = "tb-"
 LIFE = 1.0
@@ -139,7 +140,7 @@ class Access:
 
     def __init__(
         self,
-        office: Office,
+        office: GatewayState,
         executor: Executor | None = None,
         *,
         no_auth: bool = False,

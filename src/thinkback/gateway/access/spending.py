@@ -17,7 +17,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from thinkback.errors import StoreError
 from thinkback.gateway.grant import Budget, Grant
 from thinkback.gateway.refusals import Refused
-from thinkback.stores.office.protocol import Office, Spent, Use
+from thinkback.stores.gateway_state.records import Spent, Use
+from thinkback.stores.gateway_state.state import GatewayState
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ class Spending:
 
     def __init__(
         self,
-        office: Office,
+        office: GatewayState,
         executor: Executor | None = None,
         *,
         blind: bool = False,

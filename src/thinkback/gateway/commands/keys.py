@@ -17,7 +17,8 @@ import click
 if TYPE_CHECKING:
     from thinkback.gateway.access.audit import Audit
     from thinkback.gateway.access.keys import Terms
-    from thinkback.stores.office.protocol import KeyRow, Office, Use
+    from thinkback.stores.gateway_state.records import KeyRow, Use
+    from thinkback.stores.gateway_state.state import GatewayState
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -144,7 +145,7 @@ def revoke_command(key: str, config: str, store: str) -> None:
 
 
 @contextmanager
-def _opened(config: str, store: str) -> Iterator[tuple[Office, Audit]]:
+def _opened(config: str, store: str) -> Iterator[tuple[GatewayState, Audit]]:
     """The office and the audit log of a gateway. What is not given here may stand before ``keys``."""
     import msgspec
 
@@ -225,7 +226,7 @@ def _moment(text: str, now: int) -> int:
     return moment
 
 
-def _find(office: Office, name: str) -> KeyRow:
+def _find(office: GatewayState, name: str) -> KeyRow:
     """The key with that id, or the only one of that name, those that are over last."""
     from thinkback.errors import NotFoundError
 

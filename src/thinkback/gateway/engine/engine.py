@@ -22,7 +22,7 @@ from thinkback.gateway.storing.writing import Writing
 from thinkback.gateway.upstreams.routing import Router
 from thinkback.log.protocol import Entry
 from thinkback.rules import Rulebook
-from thinkback.stores.office.protocol import Carriers
+from thinkback.stores.gateway_state.state import Carriers
 
 T = TypeVar("T")
 # Threads that wait for the store; so many requests share a transaction at most.

@@ -18,7 +18,7 @@ from thinkback.gateway.storing import recording
 from thinkback.log.protocol import Seen, Store
 from thinkback.log.recognising import CANDIDATES
 from thinkback.model.commits import Draft, Response, Step
-from thinkback.stores.office.protocol import Carriers
+from thinkback.stores.gateway_state.state import Carriers
 from thinkback.turn.plan import History
 
 _EXPIRED = "it is not kept any more"

@@ -14,7 +14,7 @@ from thinkback.session.config import config_dir
 from thinkback.stores import SERVER
 
 if TYPE_CHECKING:
-    from thinkback.stores.office.protocol import Office
+    from thinkback.stores.gateway_state.state import GatewayState
 
 NAME = "gateway.toml"
 
@@ -81,9 +81,9 @@ def spool_place(store: Kept, place: str) -> Path:
     return Path(state_place(Kept()) if place.startswith(SERVER) else place) / "spool"
 
 
-def office_of(config: Config, environment: Mapping[str, str] = os.environ) -> Office:
+def office_of(config: Config, environment: Mapping[str, str] = os.environ) -> GatewayState:
     """The office of a gateway so configured, opened."""
-    from thinkback.stores.office import open_office
+    from thinkback.stores.gateway_state import open_gateway_state
 
     store = config.store
-    return open_office(state_place(store, environment), store.durability, min(4, store.connections))
+    return open_gateway_state(state_place(store, environment), store.durability, min(4, store.connections))

@@ -10,13 +10,13 @@ from concurrent.futures import Executor
 
 from thinkback.errors import StoreError
 from thinkback.gateway.access.spending import Spending
-from thinkback.stores.office.protocol import Office
+from thinkback.stores.gateway_state.state import GatewayState
 
 EVERY = 3600.0
 
 
 async def sweep(
-    office: Office,
+    office: GatewayState,
     spending: Spending,
     executor: Executor | None,
     complain: Callable[[StoreError], object],

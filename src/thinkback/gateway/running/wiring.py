@@ -35,8 +35,8 @@ from thinkback.gateway.upstreams.routing import without_key
 from thinkback.gateway.upstreams.upstream import Upstream
 from thinkback.rules import load_rulebook
 from thinkback.session.config import user_rule_files
-from thinkback.stores.office import open_office
-from thinkback.stores.office.protocol import Office
+from thinkback.stores.gateway_state import open_gateway_state
+from thinkback.stores.gateway_state.state import GatewayState
 from thinkback.wire.front import Listed
 
 _THREADS = 4
@@ -47,7 +47,7 @@ _STALE = 3600.0
 class Wired:
     """Everything behind the server of one process."""
 
-    def __init__(self, config: Config, office: Office, engine: Engine, log: Log, transports: Transports) -> None:
+    def __init__(self, config: Config, office: GatewayState, engine: Engine, log: Log, transports: Transports) -> None:
         self._office = office
         self._engine = engine
         self._log = log
@@ -181,9 +181,9 @@ async def open_behind(config: Config, log: Log, metrics: Metrics) -> Wired:
     return Wired(config, office, engine, log, transports)
 
 
-def _opened(config: Config, metrics: Metrics) -> tuple[Office, Engine, Transports]:
+def _opened(config: Config, metrics: Metrics) -> tuple[GatewayState, Engine, Transports]:
     place = state_place(config.store)
-    office = open_office(place, config.store.durability, min(_THREADS, config.store.connections))
+    office = open_gateway_state(place, config.store.durability, min(_THREADS, config.store.connections))
     try:
         sealer = sealer_of(config, place)
         transports = Transports()

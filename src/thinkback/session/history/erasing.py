@@ -25,7 +25,7 @@ from thinkback.log.redacting import redacted
 from thinkback.model import canonical
 from thinkback.model.commits import Commit
 from thinkback.session.times import Time, microseconds
-from thinkback.stores.office import office_beside
+from thinkback.stores.gateway_state import state_beside
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -166,7 +166,7 @@ class StoreCare:
 
     def _forget(self, commits: Iterable[Commit]) -> None:
         """Have a gateway give back nothing of what was erased: its kept answers and sealed responses go, too."""
-        office = office_beside(self._place) if self._place else None
+        office = state_beside(self._place) if self._place else None
         if office is not None:
             tenant = self._tenant if "://" in self._place else Path(self._place).stem
             with closing(office):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stores.office.test_conformance import SLOT, row
+from tests.stores.gateway_state.test_conformance import SLOT, row
 from tests.stores.postgres_server import Server
 from thinkback.errors import StoreError
-from thinkback.stores.office import open_office
-from thinkback.stores.office.protocol import Answered, Claimed, Spent, UnderWay, Use
+from thinkback.stores.gateway_state import open_gateway_state
+from thinkback.stores.gateway_state.records import Answered, Claimed, Spent, UnderWay, Use
 
 
 def test_an_office_survives_a_server_that_crashes() -> None:
     """Without its server every call fails with a word of advice; when it is back, nothing that was told is gone."""
     with Server(durable=True) as server:
-        office = open_office(server.url())
+        office = open_gateway_state(server.url())
         office.keys.create(row(1))
         office.spending.add([Spent("k1", "total", Use(1, 2, 3, 4))])
         assert Claimed() == office.replays.claim(SLOT, b"body", "a", 0, 100)

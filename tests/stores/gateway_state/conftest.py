@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from thinkback.stores.office import open_office
-from thinkback.stores.office.protocol import Office
+from thinkback.stores.gateway_state import open_gateway_state
+from thinkback.stores.gateway_state.state import GatewayState
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -18,8 +18,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def office(place: str) -> Iterator[Office]:
+def office(place: str) -> Iterator[GatewayState]:
     """One office of each kind, empty."""
-    opened = open_office(place)
+    opened = open_gateway_state(place)
     yield opened
     opened.close()

@@ -1,6 +1,6 @@
-"""The office: what a gateway keeps beside the logs. Keys, what they spent, answers that may be given again, carriers.
+"""What a gateway keeps beside the logs. Keys, what they spent, answers that may be given again, carriers.
 
-``open_office`` picks where it is kept; importing this package loads no database.
+``open_gateway_state`` picks where it is kept; importing this package loads no database.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from thinkback.errors import StoreError
 from thinkback.stores import SERVER, Durability
 
 if TYPE_CHECKING:
-    from thinkback.stores.office.protocol import Office
+    from thinkback.stores.gateway_state.state import GatewayState
 
 FILE = "gateway.db"
 
 
-def open_office(place: str | os.PathLike[str], durability: Durability = "full", connections: int = 4) -> Office:
-    """The office in the directory ``place``, or in the database of a ``postgresql://`` address; made if not there.
+def open_gateway_state(
+    place: str | os.PathLike[str], durability: Durability = "full", connections: int = 4
+) -> GatewayState:
+    """The state in the directory ``place``, or in the database of a ``postgresql://`` address; made if not there.
 
     ``durability`` as for a log; ``connections`` is how many may be open to a server. Raises ``StoreError``.
     """
     where = os.fspath(place)
     if where.startswith(SERVER):
         return _on_server(where, durability, connections)
-    from thinkback.stores.office.sqlite import SqliteOffice
+    from thinkback.stores.gateway_state.sqlite import open_sqlite
 
     directory = Path(where)
     try:
@@ -37,22 +39,22 @@ def open_office(place: str | os.PathLike[str], durability: Durability = "full", 
             details={"path": where},
             next_actions=("check the path, and that this user may write there",),
         ) from error
-    return SqliteOffice(str(directory / FILE), durability)
+    return open_sqlite(str(directory / FILE), durability)
 
 
-def office_beside(log: str) -> Office | None:
-    """The office of a gateway whose tenant's log is at ``log``; ``None`` where no gateway keeps anything there."""
+def state_beside(log: str) -> GatewayState | None:
+    """The state of a gateway whose tenant's log is at ``log``; ``None`` where no gateway keeps anything there."""
     if log.startswith(SERVER):
-        from thinkback.stores.office.postgres import is_in
+        from thinkback.stores.gateway_state.postgres import is_in
 
         return _on_server(log, "full", 1) if is_in(log) else None
     directory = Path(log).absolute().parent
-    return open_office(directory) if (directory / FILE).exists() else None
+    return open_gateway_state(directory) if (directory / FILE).exists() else None
 
 
-def _on_server(url: str, durability: Durability, connections: int) -> Office:
+def _on_server(url: str, durability: Durability, connections: int) -> GatewayState:
     try:
-        from thinkback.stores.office.postgres import PostgresOffice
+        from thinkback.stores.gateway_state.postgres import open_postgres
     except ImportError as error:
         if error.name not in (None, "psycopg"):  # None: it is there, and the library that it needs is not
             raise
@@ -60,4 +62,4 @@ def _on_server(url: str, durability: Durability, connections: int) -> Office:
             "the gateway's tables in PostgreSQL need psycopg, which is not installed",
             next_actions=("install it with `pip install 'thinkback[postgres]'`",),
         ) from error
-    return PostgresOffice(url, durability, connections)
+    return open_postgres(url, durability, connections)

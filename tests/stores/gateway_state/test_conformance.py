@@ -15,18 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinkback.errors import StoreError
-from thinkback.stores.office import open_office
-from thinkback.stores.office.protocol import (
+from thinkback.stores.gateway_state import open_gateway_state
+from thinkback.stores.gateway_state.records import (
     Answered,
     Claimed,
     KeyRow,
-    Office,
     Otherwise,
     Slot,
     Spent,
     UnderWay,
     Use,
 )
+from thinkback.stores.gateway_state.state import GatewayState
 
 SLOT = Slot("t", b"0123456789abcdef")
 SCOPE, OTHER = b"scope of someone", b"another's scope."
@@ -39,7 +39,7 @@ def row(number: int = 1, **changes: object) -> KeyRow:
     return msgspec.structs.replace(made, **changes)
 
 
-def test_a_key_is_found_by_the_digest_of_its_secret(office: Office) -> None:
+def test_a_key_is_found_by_the_digest_of_its_secret(office: GatewayState) -> None:
     """All that was kept of it comes back; another digest finds nothing."""
     first, second = row(1, expires=99, tenant="naïve", name=""), row(2)
     office.keys.create(first)
@@ -50,7 +50,7 @@ def test_a_key_is_found_by_the_digest_of_its_secret(office: Office) -> None:
     assert [first, second] == office.keys.list()
 
 
-def test_a_key_is_made_once(office: Office) -> None:
+def test_a_key_is_made_once(office: GatewayState) -> None:
     """The id or the secret of another key is refused, and so is text that no database keeps."""
     office.keys.create(row(1))
     for twin in (row(1, digest=bytes(32)), row(2, digest=row(1).digest), row(3, name="a\0b"), row(3, tenant="\ud800")):
@@ -59,14 +59,14 @@ def test_a_key_is_made_once(office: Office) -> None:
     assert [row(1)] == office.keys.list()
 
 
-def test_a_key_is_revoked_once_and_stays_in_the_list(office: Office) -> None:
+def test_a_key_is_revoked_once_and_stays_in_the_list(office: GatewayState) -> None:
     """Its first revocation counts; a key that is not there cannot be revoked."""
     office.keys.create(row(1))
     assert [True, False, False] == [office.keys.revoke(id, time) for id, time in (("k1", 7), ("k1", 8), ("k2", 9))]
     assert row(1, revoked=7) == office.keys.find(row(1).digest)
 
 
-def test_what_a_key_may_do_can_be_changed(office: Office) -> None:
+def test_what_a_key_may_do_can_be_changed(office: GatewayState) -> None:
     """Terms and expiry are replaced, the rest stays."""
     office.keys.create(row(1))
     assert office.keys.update("k1", b"{}", 50)
@@ -76,7 +76,7 @@ def test_what_a_key_may_do_can_be_changed(office: Office) -> None:
 
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["total", "2026-11"]), st.integers(0, 2**40))))
-def test_spending_adds_up(office: Office, uses: list[tuple[str, str, int]]) -> None:
+def test_spending_adds_up(office: GatewayState, uses: list[tuple[str, str, int]]) -> None:
     """Whatever is added in whatever order, the sum of each key and period is what was added to it."""
     before = {key: office.spending.read(key) for key in "ab"}
     office.spending.add([Spent(key, period, Use(1, amount, 2 * amount, 0)) for key, period, amount in uses])
@@ -88,7 +88,7 @@ def test_spending_adds_up(office: Office, uses: list[tuple[str, str, int]]) -> N
             assert expected == office.spending.read(key).get(period, Use())
 
 
-def test_adding_tells_the_sums(office: Office) -> None:
+def test_adding_tells_the_sums(office: GatewayState) -> None:
     """What comes back is what all processes together have added."""
     spent = [Spent("b", "total", Use(1, 2, 3, 4)), Spent("a", "total", Use(1, 1, 1, 1))]
     office.spending.add(spent)
@@ -96,7 +96,7 @@ def test_adding_tells_the_sums(office: Office) -> None:
     assert expected == sorted(office.spending.add(spent))
 
 
-def test_days_can_be_forgotten(office: Office) -> None:
+def test_days_can_be_forgotten(office: GatewayState) -> None:
     """Days before one go; months and totals stay."""
     periods = ["2026-11-19", "2026-11-20", "2026-11", "2025-01", "total"]
     office.spending.add([Spent("a", period, Use(1)) for period in periods])
@@ -106,9 +106,9 @@ def test_days_can_be_forgotten(office: Office) -> None:
 
 def test_spending_of_threads_is_not_lost(place: str) -> None:
     """Eight at once, each over its own connection, in different orders of keys: all of it is there."""
-    offices = [open_office(place) for _ in range(4)]
+    offices = [open_gateway_state(place) for _ in range(4)]
 
-    def spend(office: Office, keys: str) -> None:
+    def spend(office: GatewayState, keys: str) -> None:
         for _ in range(10):
             office.spending.add([Spent(key, "total", Use(1, 1)) for key in keys])
 
@@ -118,7 +118,7 @@ def test_spending_of_threads_is_not_lost(place: str) -> None:
         office.close()
 
 
-def test_a_slot_is_claimed_answered_and_told_again(office: Office) -> None:
+def test_a_slot_is_claimed_answered_and_told_again(office: GatewayState) -> None:
     """The life of an idempotency key: claimed, under way for others, answered for all with the same body."""
     assert Claimed() == office.replays.claim(SLOT, b"body", "a", 0, 10)
     assert UnderWay(10) == office.replays.claim(SLOT, b"body", "b", 5, 15)
@@ -131,7 +131,7 @@ def test_a_slot_is_claimed_answered_and_told_again(office: Office) -> None:
     assert Claimed() == office.replays.claim(SLOT, b"other", "b", 100, 110)
 
 
-def test_a_claim_that_ran_out_is_taken_over(office: Office) -> None:
+def test_a_claim_that_ran_out_is_taken_over(office: GatewayState) -> None:
     """A process that comes back after that is told so, and its answer does not count."""
     assert Claimed() == office.replays.claim(SLOT, b"body", "dead", 0, 10)
     assert Claimed() == office.replays.claim(SLOT, b"body", "heir", 10, 20)
@@ -145,14 +145,14 @@ def test_a_claim_that_ran_out_is_taken_over(office: Office) -> None:
     assert Answered(b"answer") == office.replays.claim(SLOT, b"body", "c", 15, 25)
 
 
-def test_a_claim_that_was_given_up_is_free(office: Office) -> None:
+def test_a_claim_that_was_given_up_is_free(office: GatewayState) -> None:
     """After a failure the next one tries."""
     office.replays.claim(SLOT, b"body", "a", 0, 10)
     office.replays.release(SLOT, "a")
     assert Claimed() == office.replays.claim(SLOT, b"other", "b", 1, 10)
 
 
-def test_tenants_do_not_meet(office: Office) -> None:
+def test_tenants_do_not_meet(office: GatewayState) -> None:
     """The same slot, and the same scope and response, of another tenant is another one."""
     office.replays.claim(SLOT, b"body", "a", 0, 10)
     assert Claimed() == office.replays.claim(Slot("u", SLOT.id), b"other", "b", 0, 10)
@@ -164,15 +164,15 @@ def test_tenants_do_not_meet(office: Office) -> None:
 
 def test_a_slot_is_claimed_by_one_of_many_processes(place: str) -> None:
     """Four processes claim the same hundred slots: each goes to one of them, and when they are dead, to the next."""
-    open_office(place).close()
-    command = [sys.executable, "-m", "tests.stores.office.claimant", place]
+    open_gateway_state(place).close()
+    command = [sys.executable, "-m", "tests.stores.gateway_state.claimant", place]
     processes = [
         subprocess.Popen([*command, name, "100"], stdout=subprocess.PIPE, text=True) for name in ("a", "b", "c", "d")
     ]
     got = [int(line) for process in processes for line in process.communicate()[0].splitlines()]
     assert [0] * 4 == [process.returncode for process in processes]
     assert list(range(100)) == sorted(got)
-    office = open_office(place)
+    office = open_gateway_state(place)
     assert UnderWay(2_000) == office.replays.claim(Slot("t", bytes(16)), b"body", "e", 1_999, 3_000)
     assert Claimed() == office.replays.claim(Slot("t", bytes(16)), b"body", "e", 2_000, 3_000)
     office.close()
@@ -180,7 +180,7 @@ def test_a_slot_is_claimed_by_one_of_many_processes(place: str) -> None:
 
 @settings(max_examples=20)
 @given(st.dictionaries(st.text(st.characters()), st.binary(max_size=100)))
-def test_carriers_come_back_by_their_responses(office: Office, sealed: dict[str, bytes]) -> None:
+def test_carriers_come_back_by_their_responses(office: GatewayState, sealed: dict[str, bytes]) -> None:
     """Any id that a provider may send and any bytes; later ones take the place of earlier ones."""
     office.carriers.put("t", SCOPE, dict.fromkeys(sealed, b"before"), 10)
     office.carriers.put("t", SCOPE, sealed, 20)
@@ -188,7 +188,7 @@ def test_carriers_come_back_by_their_responses(office: Office, sealed: dict[str,
     assert {} == office.carriers.get("t", SCOPE, sealed, 20)
 
 
-def test_what_ran_out_is_purged(office: Office) -> None:
+def test_what_ran_out_is_purged(office: GatewayState) -> None:
     """Answers, claims and carriers go when their time is over, and no sooner."""
     office.carriers.put("t", SCOPE, {"r": b"old", "s": b"old"}, 10)
     office.carriers.put("t", SCOPE, {"s": b"new"}, 11)
@@ -200,14 +200,14 @@ def test_what_ran_out_is_purged(office: Office) -> None:
 
 def test_an_office_is_the_same_when_it_is_opened_again(place: str) -> None:
     """All of it lasts; after ``close`` nothing can be asked."""
-    first = open_office(place)
+    first = open_gateway_state(place)
     first.keys.create(row(1))
     first.spending.add([Spent("k1", "total", Use(1))])
     first.close()
     first.close()
     with pytest.raises(StoreError, match="was closed"):
         first.keys.list()
-    second = open_office(place)
+    second = open_gateway_state(place)
     assert [row(1)] == second.keys.list()
     assert {"total": Use(1)} == second.spending.read("k1")
     second.close()
@@ -215,8 +215,8 @@ def test_an_office_is_the_same_when_it_is_opened_again(place: str) -> None:
 
 def test_offices_that_are_opened_at_once_are_made_once(place: str) -> None:
     """Eight open a new one together: all work on the same."""
-    offices: list[Office] = []
-    at_once([lambda: offices.append(open_office(place))] * 8)
+    offices: list[GatewayState] = []
+    at_once([lambda: offices.append(open_gateway_state(place))] * 8)
     offices[0].keys.create(row(1))
     assert [[row(1)]] * 8 == [office.keys.list() for office in offices]
     for office in offices:
