@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from thinkback.log.protocol import Problem
 from thinkback.stores import migrations
-from thinkback.stores.audit import Row, audit
-from thinkback.stores.rows import COLUMNS, ERASED, hashes, unpack
+from thinkback.stores.fsck import Row, audit, audit_steps, row_of
+from thinkback.stores.rows import COLUMNS
 from thinkback.stores.sqlite_open import Connection
 
 _SEGMENTS = """
@@ -106,27 +106,8 @@ def _segment_problems(db: Connection) -> Iterator[Problem]:
 
 
 def _rows(db: Connection, segment: int) -> Iterator[Row]:
-    for position, hash, parents, kind, digest, time, response, block, edit, codec, stored in db.execute(
-        _ROWS, (segment,)
-    ):
-        try:
-            payload = unpack(codec, stored)
-        except ValueError:
-            payload = None
-        text = kind.decode("utf-8", "surrogateescape"), response.decode("utf-8", "surrogateescape")
-        yield Row(
-            position,
-            hash.hex(),
-            hashes(parents),
-            text[0],
-            digest.hex(),
-            time,
-            text[1],
-            block,
-            edit.hex(),
-            payload,
-            bool(codec & ERASED),
-        )
+    for row in db.execute(_ROWS, (segment,)):
+        yield row_of(row, row[3].decode("utf-8", "surrogateescape"), row[6].decode("utf-8", "surrogateescape"))
 
 
 def _ref_problems(db: Connection) -> Iterator[Problem]:
@@ -149,15 +130,5 @@ def _sighting_problems(db: Connection) -> Iterator[Problem]:
 
 
 def _step_problems(db: Connection) -> Iterator[Problem]:
-    """Every commit came with exactly one step: the runs of a segment's steps join up from 0 to its end."""
-    ends: dict[int, int] = dict(db.execute(_ENDS).fetchall())
-    reached: dict[int, int] = {}
-    for id, segment, position, commits in db.execute(_STEPS):
-        if position != reached.get(segment, 0):
-            where = f"step {id.decode('utf-8', 'replace')}"
-            yield Problem(where, f"begins at {position}, the one before it ends at {reached.get(segment, 0)}")
-        reached[segment] = position + commits
-    for segment in ends.keys() | reached.keys():
-        if ends.get(segment, 0) != reached.get(segment, 0):
-            what = f"it ends at position {ends.get(segment, 0)}, its steps at {reached.get(segment, 0)}"
-            yield Problem(f"segment {segment}", what)
+    steps = ((id.decode("utf-8", "replace"), *run) for id, *run in db.execute(_STEPS))
+    yield from audit_steps(steps, dict(db.execute(_ENDS).fetchall()))

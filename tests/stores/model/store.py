@@ -10,7 +10,6 @@ from tests.stores.model.recognition import MemoryRecognition
 from tests.stores.model.search import MemorySearch
 from thinkback.log.protocol import MAIN, BranchInfo, Origin, Problem, SessionInfo
 from thinkback.model.commits import Commit, Erased, Head
-from thinkback.stores.audit import Row, audit
 from thinkback.stores.errors import (
     ambiguous,
     branch_taken,
@@ -21,6 +20,7 @@ from thinkback.stores.errors import (
     id_taken,
     prefix_range,
 )
+from thinkback.stores.fsck import Row, audit
 
 
 class MemoryStore:

@@ -13,12 +13,11 @@ import psycopg
 from psycopg import errors
 
 from thinkback.log.protocol import Problem
-from thinkback.stores.audit import Row, audit
+from thinkback.stores.fsck import Row, audit, audit_steps, row_of
 from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
 from thinkback.stores.postgres.schema import check
 from thinkback.stores.postgres.text import COLUMNS, given
-from thinkback.stores.rows import ERASED, hashes, unpack
 
 BATCH = 1000
 
@@ -177,18 +176,8 @@ class _Family:
                 yield Problem(where, f"says that its head is {hash.hex()} (seq {seq}), which is not what is there")
 
     def steps(self) -> Iterator[Problem]:
-        """Every commit came with exactly one step: the runs of a segment's steps join up from 0 to its end."""
-        reached: dict[int, int] = {}
-        for id, segment, position, commits in self._db.execute(_STEPS, self._of):
-            if position != reached.get(segment, 0):
-                what = f"begins at {position}, the one before it ends at {reached.get(segment, 0)}"
-                yield Problem(f"step {given(id)}", what)
-            reached[segment] = position + commits
-        ends = self._ends()
-        for segment in ends.keys() | reached.keys():
-            if ends.get(segment, 0) != reached.get(segment, 0):
-                what = f"it ends at position {ends.get(segment, 0)}, its steps at {reached.get(segment, 0)}"
-                yield Problem(f"segment {segment} of family {self._of[1]}", what)
+        steps = ((given(id), *run) for id, *run in self._db.execute(_STEPS, self._of))
+        yield from audit_steps(steps, self._ends(), f" of family {self._of[1]}")
 
     def sightings(self) -> Iterator[Problem]:
         """Each leads to a response and to the end of the step that it came in."""
@@ -208,14 +197,4 @@ class _Family:
         with self._db.cursor("rows", binary=True) as cursor:
             cursor.itersize = BATCH
             for row in cursor.execute(_ROWS, (*self._of, segment)):
-                position, hash, parents, kind, digest, time, response, block, edit, codec, stored = row
-                try:
-                    payload = unpack(codec, stored)
-                except ValueError:
-                    payload = None
-                above = hashes(parents)
-                text = given(response)
-                erased = bool(codec & ERASED)
-                yield Row(
-                    position, hash.hex(), above, kind, digest.hex(), time, text, block, edit.hex(), payload, erased
-                )
+                yield row_of(row, row[3], given(row[6]))

@@ -1,13 +1,15 @@
-"""What ``fsck`` checks of one segment, whatever store it came from: places, hashes, digests, whole responses."""
+"""What ``fsck`` checks in every database: places, hashes, digests, whole responses, steps that join up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from thinkback.log.protocol import Problem
 from thinkback.model import canonical
 from thinkback.model.commits import Erased, Response, commit_hash, decode_payload
+from thinkback.stores.database import Stored
+from thinkback.stores.rows import ERASED, hashes, unpack
 
 
 class Row(NamedTuple):
@@ -27,6 +29,38 @@ class Row(NamedTuple):
     edit: str
     payload: bytes | None
     erased: bool = False
+
+
+def row_of(stored: Stored, kind: str, response: str) -> Row:
+    """A commit as stored, with its text as the log's: ``kind`` and ``response``."""
+    position, hash, parents, _, digest, time, _, block, edit, codec, data = stored
+    try:
+        payload = unpack(codec, data)
+    except ValueError:
+        payload = None
+    erased = bool(codec & ERASED)
+    above = hashes(parents)
+    return Row(position, hash.hex(), above, kind, digest.hex(), time, response, block, edit.hex(), payload, erased)
+
+
+def audit_steps(
+    steps: Iterable[tuple[str, int, int, int]], ends: Mapping[int, int], whose: str = ""
+) -> Iterator[Problem]:
+    """Every commit came with exactly one step: the runs of a segment's steps join up from 0 to its end.
+
+    ``steps`` are ids, segments, positions and numbers of commits, in order; ``ends`` how many commits a segment has;
+    ``whose`` is said of segments behind their numbers.
+    """
+    reached: dict[int, int] = {}
+    for id, segment, position, commits in steps:
+        if position != reached.get(segment, 0):
+            what = f"begins at {position}, the one before it ends at {reached.get(segment, 0)}"
+            yield Problem(f"step {id}", what)
+        reached[segment] = position + commits
+    for segment in ends.keys() | reached.keys():
+        if ends.get(segment, 0) != reached.get(segment, 0):
+            what = f"it ends at position {ends.get(segment, 0)}, its steps at {reached.get(segment, 0)}"
+            yield Problem(f"segment {segment}{whose}", what)
 
 
 class _Open(NamedTuple):
