@@ -68,7 +68,12 @@ LEFT JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 WHERE b.session = ?
 """
-_TIP = _BRANCHES + "AND b.name = ?"
+_TIP = """
+SELECT b.segment, b.position, coalesce(g.base, 0) + b.position, coalesce(c.hash, x'') FROM branches AS b
+LEFT JOIN segments AS g ON g.segment = b.segment
+LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
+WHERE b.session = ? AND b.name = ?
+"""
 _PUT_BRANCH = """
 INSERT INTO branches (session, name, segment, position) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET segment = excluded.segment, position = excluded.position
@@ -247,7 +252,7 @@ class SqliteRows:
 
     def tip(self, of: Key, branch: str, hold: bool = False) -> Tip | None:
         row = self.db.execute(_TIP, (of.session, branch)).fetchone()
-        return None if row is None else Tip(*row[1:5])
+        return None if row is None else Tip(*row)
 
     def branches(self, of: Key) -> list[Branch]:
         rows = self.db.execute(_BRANCHES, (of.session,)).fetchall()
