@@ -40,12 +40,12 @@ def files(opened: list[tuple[str, int]]) -> dict[str, int]:
 
 
 def test_a_chat_of_two_requests_opens_the_settings_once(home: Path, store: SessionStore, referee: Referee) -> None:
-    """It was opened 28 times; keys and profiles more often still."""
+    """It was opened 28 times."""
     session = open_session(store, referee)
     with opens(home) as opened:
         session.chat(QUESTION, tools=[get_weather])
     assert 2 == len(referee.requests)
-    assert {"settings.toml": 1, "keys.toml": 1} == files(opened)
+    assert {"settings.toml": 1} == files(opened)
     with opens(home) as opened:
         session.chat("And tomorrow?")
     assert {} == files(opened)

@@ -114,7 +114,7 @@ class AsyncReplyStream:
             return
         self._is_checked = True
         talk = self._session.conversation
-        configuration = talk.configure(await in_store(self._session, talk.sources))
+        configuration = talk.configure(await in_store(self._session, talk.all_sources))
         if self._message is None and self._prompt is not None:
             self._message = requests.message(self._prompt, configuration.target.endpoint.dialect)
         authenticator = turns.preflight(talk, configuration, self._options, self._message)
@@ -128,7 +128,7 @@ class AsyncReplyStream:
         await self.check()
         await _settle(session)
         await in_store(session, talk.refresh)
-        sources = await in_store(session, talk.sources)
+        sources = await in_store(session, talk.all_sources)
         configuration = talk.configure(sources)
         told: list[Status] = []
         if self._message is not None and turns.asks_for_summaries(configuration, self._options):
@@ -137,6 +137,7 @@ class AsyncReplyStream:
             told = await before_turn_async(session, self._options)
         configuration = turns.begin(talk, talk.configure(sources), sources, is_new=self._message is not None)
         turn, host = turns.turn_of(talk, configuration, self._message, self._options)
+        host.is_in_loop = True
         place = configuration.place
         transport = place.transport or AsyncHttpx2Transport(place.proxy, place.verify)
         self._driver = AsyncDriver(

@@ -89,6 +89,7 @@ class Followed:
         self.is_new = True
         self.rotation = Rotation()
         self.rotating: Rotating | None = None
+        self._stacked: tuple[Layers, Mapping[str, object], Mapping[str, Value], object, Layers] | None = None
 
     def use(self, place: Place) -> None:
         """Go to ``place``."""
@@ -107,6 +108,20 @@ class Followed:
             else:
                 self.use((filled if self.is_new else moved)(self.place, rules, spot))
         self.spot, self.is_new, self.rotating = spot, False, rotating
+
+    def stack(
+        self,
+        own: Layers,
+        user: Mapping[str, object],
+        said: Mapping[str, Value],
+        app: App | NotFoundError | RuleFileError | None,
+    ) -> Layers:
+        """All layers below a call's, made again only where one is another than at the last look."""
+        known = self._stacked
+        if known is None or known[0] is not own or known[1:4] != (user, said, app):
+            layers = apps.stacked(own.replace("user", user).replace("profile", said), app)
+            known = self._stacked = (own, user, said, app, layers)
+        return known[4]
 
     def leave(self) -> None:
         """No profile is followed."""
@@ -146,7 +161,7 @@ def resolve(sources: Sources, conversation: Conversation) -> Configuration:
             profile = sources.targets[_target(rotating, conversation)]
             said = {**profile.settings, **said}
         followed.follow(spot_of(profile), rotating, rules)
-    stacked = apps.stacked(conversation.layers.replace("user", sources.user).replace("profile", said), sources.app)
+    stacked = followed.stack(conversation.layers, sources.user, said, sources.app)
     place = apps.fitted(sources.app, followed.place, rules)
     return Configuration(stacked, place, rules, sources.app, followed.rotating)
 

@@ -64,11 +64,15 @@ class Conversation:
 
         Raises ``NotFoundError``, ``RuleFileError`` and ``SettingError`` for what cannot be used.
         """
-        with suppress(OSError, UnicodeError, ThinkbackError):  # in memory from here on; faults are for who needs a key
+        return read(self.layers, self.store.user_settings())
+
+    def all_sources(self) -> Sources:
+        """The same; files that are read where they are needed, of keys and prices, are in memory then as well."""
+        with suppress(OSError, UnicodeError, ThinkbackError):  # their faults are for whoever needs them
             keys.read_file()
             if self.store.usage_log is not None:
                 config.price_file()
-        return read(self.layers, self.store.user_settings())
+        return self.sources()
 
     def configure(self, sources: Sources | None = None) -> Configuration:
         """What the next request goes by, from ``sources`` or from the files now.

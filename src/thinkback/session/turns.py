@@ -71,17 +71,19 @@ def preflight(
 
 class Host:
     """The conversation's side of one turn: a ``drive.agenda.TurnHost``. ``prepare`` looks at the files, the rest goes
-    by what they said then."""
+    by what they said then. ``is_in_loop``: it runs in an event loop, where no file is to be opened."""
 
     def __init__(self, conversation: Conversation, options: Options, permitting: Permitting) -> None:
         self._conversation = conversation
         self._options = options
         self._sources: Sources | None = None
         self.permitting = permitting
+        self.is_in_loop = False
 
     def prepare(self) -> None:
         """Read what the next answer goes by; in any thread."""
-        self._sources = self._conversation.sources()
+        talk = self._conversation
+        self._sources = talk.all_sources() if self.is_in_loop else talk.sources()
 
     def build(self) -> Plan:
         """The next request; where a target that took over cannot be asked at all, that of the next one."""

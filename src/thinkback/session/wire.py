@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import msgspec
 
-from thinkback.drive.agenda import Agenda, answer, prepare
+from thinkback.drive.agenda import Agenda, answer
 from thinkback.drive.sync import now
 from thinkback.errors import ProviderError, ThinkbackError
 from thinkback.model import canonical
@@ -198,7 +198,7 @@ class _Ingest:
         while (command := agenda.first()) is not None:
             match command:
                 case events.BuildRequest() | events.Review() | events.Permit() | events.NextPlace():
-                    agenda.tell(prepare(self, command, now()) or answer(self, command, now()))
+                    agenda.tell(answer(self, command, now()))
                 case events.Send():
                     self._sent = self._sent or command.id
                 case events.Append():
@@ -210,8 +210,7 @@ class _Ingest:
             agenda.done()
 
     def prepare(self) -> None:
-        """As for any turn of the session."""
-        self._host.prepare()
+        """The request is built; permissions are read where a call needs one."""
 
     def build(self) -> Plan:
         """The request that was sent: the turn begins behind it."""
