@@ -11,8 +11,7 @@ from tests.fuzz import harness
 with harness.instrumented():
     from thinkback.model.blocks import Origin
     from thinkback.model.deltas import Delta
-    from thinkback.wire.bedrock.raw import raw_response
-    from thinkback.wire.bedrock.read import Reader
+    from thinkback.wire.bedrock.read import Reader, raw_response
     from thinkback.wire.result import ReadResult
 
 from bench.dialects import stream_of

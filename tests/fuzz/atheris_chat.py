@@ -13,8 +13,7 @@ with harness.instrumented():
     from thinkback.model.blocks import Origin
     from thinkback.model.deltas import Delta
     from thinkback.wire.framing import Framing
-    from thinkback.wire.openai_chat.raw import raw_response
-    from thinkback.wire.openai_chat.read import Reader
+    from thinkback.wire.openai_chat.read import Reader, raw_response
     from thinkback.wire.result import ReadResult
 
 from bench.streams import stream

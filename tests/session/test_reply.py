@@ -11,8 +11,7 @@ from thinkback.model.blocks import Origin, Text, ThinkingBlock
 from thinkback.model.commits import Response, Usage
 from thinkback.session.reply import Reply, StepReply, readable_reasoning, visible_text
 from thinkback.turn.events import Outcome
-from thinkback.wire.openai_chat.raw import raw_response
-from thinkback.wire.openai_chat.read import Reader
+from thinkback.wire.openai_chat.read import Reader, raw_response
 from thinkback.wire.result import ReadResult
 
 ORIGIN = Origin("openai-chat", "https://house.example/v1", "thinker")

@@ -17,7 +17,7 @@ from thinkback.model.blocks import ThinkingBlock, wire_object
 from thinkback.model.deltas import Delta, ReasoningDelta
 from thinkback.model.plan import NOTHING
 from thinkback.wire.openai_chat import write
-from thinkback.wire.openai_chat.raw import raw_response
+from thinkback.wire.openai_chat.read import raw_response
 from thinkback.wire.openai_responses import write as write_items
 from thinkback.wire.result import ReadResult
 

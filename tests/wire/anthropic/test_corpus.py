@@ -16,7 +16,7 @@ from tests.wire.oracle import expected, found
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, ThinkingBlock, Unknown, carriers_of
 from thinkback.wire.anthropic.events import read_failure
-from thinkback.wire.anthropic.raw import raw_response
+from thinkback.wire.anthropic.read import raw_response
 from thinkback.wire.result import ReadResult
 
 DIALECT = "anthropic"

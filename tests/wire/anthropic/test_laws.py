@@ -16,7 +16,7 @@ from thinkback.model.commits import decode_payload
 from thinkback.model.plan import NOTHING
 from thinkback.wire.anthropic import write
 from thinkback.wire.anthropic.blocks import wire_object
-from thinkback.wire.anthropic.raw import raw_response
+from thinkback.wire.anthropic.read import raw_response
 from thinkback.wire.result import ReadResult
 
 KINDS = ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "compaction", "new")

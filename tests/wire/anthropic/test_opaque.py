@@ -11,7 +11,7 @@ import pytest
 from tests.exchanges import Exchange
 from tests.wire import opaque, recorded
 from tests.wire.anthropic.feeding import START, STOP, body, ending, feed, signature, sse, text
-from thinkback.wire.anthropic.opaque import ends, rewrite
+from thinkback.wire.anthropic.front import ends, rewrite
 
 DIALECT = "anthropic"
 CONTENT: list[dict[str, Any]] = [

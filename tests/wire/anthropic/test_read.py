@@ -29,8 +29,7 @@ from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Failure, Usage
 from thinkback.model.deltas import ReasoningDelta, TextDelta, ToolCallDelta
 from thinkback.wire.anthropic.blocks import wire_object
-from thinkback.wire.anthropic.raw import raw_response
-from thinkback.wire.anthropic.read import Reader
+from thinkback.wire.anthropic.read import Reader, raw_response
 from thinkback.wire.result import ReadResult
 
 EMPTY: dict[str, Any] = {"type": "text", "text": ""}

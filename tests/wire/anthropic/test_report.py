@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thinkback.wire.anthropic.report import applied_edits, report, transformations
+from thinkback.wire.anthropic.read import applied_edits, report, transformations
 from thinkback.wire.result import Report
 
 DROPPED = {"type": "thinking_dropped", "path": "messages.3.content.0", "reason": "prefix_binding_mismatch"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.wire.anthropic.unsigned import Signing
+from thinkback.wire.anthropic.front import Signing
 
 SIGNED = {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "mine"}}
 

@@ -14,8 +14,7 @@ from thinkback.model.commits import Response
 from thinkback.model.deltas import Delta
 from thinkback.model.plan import NOTHING
 from thinkback.wire.bedrock import write
-from thinkback.wire.bedrock.raw import raw_response
-from thinkback.wire.bedrock.read import Reader
+from thinkback.wire.bedrock.read import Reader, raw_response
 from thinkback.wire.bedrock.read_request import read_request
 from thinkback.wire.framing import Framing
 from thinkback.wire.result import ReadRequest, ReadResult

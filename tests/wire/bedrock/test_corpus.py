@@ -11,7 +11,7 @@ from tests.exchanges import Exchange
 from tests.wire import recorded
 from tests.wire.bedrock.feeding import feed, reread, rewritten
 from thinkback.wire.bedrock.events import read_failure
-from thinkback.wire.bedrock.raw import raw_response
+from thinkback.wire.bedrock.read import raw_response
 
 DIALECT = "bedrock"
 

@@ -12,7 +12,7 @@ from tests.wire.bedrock.feeding import STOP, body, content, delta, feed, read, r
 from tests.wire.feeding import check, cuts, each_byte
 from thinkback.model import canonical
 from thinkback.model.blocks import carriers_of
-from thinkback.wire.bedrock.raw import raw_response
+from thinkback.wire.bedrock.read import raw_response
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),

@@ -13,7 +13,7 @@ from tests.wire.bedrock.feeding import STOP, USAGE, body, content, delta, feed, 
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.model.commits import Usage
 from thinkback.model.deltas import ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.wire.bedrock.raw import raw_response
+from thinkback.wire.bedrock.read import raw_response
 
 THOUGHT = ThinkingBlock("I should look.", source_field="reasoningText", signature="EqQB+/=")
 REDACTED = ThinkingBlock("", source_field="redactedContent", kind="none", carriers=(Carrier("redacted", "UmVk"),))

@@ -11,7 +11,7 @@ from tests.exchanges import Exchange
 from tests.wire import recorded
 from tests.wire.cohere.feeding import feed, reread, rewritten
 from thinkback.wire.cohere.events import read_failure
-from thinkback.wire.cohere.raw import raw_response
+from thinkback.wire.cohere.read import raw_response
 
 DIALECT = "cohere"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.wire.cohere.feeding import BEGIN, body, end, event, feed, read, rewritten, stream
 from tests.wire.feeding import check, cuts, each_byte
 from thinkback.model import canonical
-from thinkback.wire.cohere.raw import raw_response
+from thinkback.wire.cohere.read import raw_response
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),

@@ -11,7 +11,7 @@ from tests.wire.cohere.feeding import BEGIN, body, end, event, feed, read, strea
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.model.commits import Usage
 from thinkback.model.deltas import ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.wire.cohere.raw import raw_response
+from thinkback.wire.cohere.read import raw_response
 
 USAGE = {"billed_units": {"input_tokens": 1}, "tokens": {"input_tokens": 7, "output_tokens": 9.0}, "cached_tokens": 3}
 THOUGHT = ThinkingBlock("I should look.", source_field="thinking")

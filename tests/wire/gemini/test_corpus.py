@@ -13,7 +13,7 @@ from tests.wire import recorded
 from tests.wire.gemini.feeding import adopt, feed, rewrite
 from tests.wire.oracle import expected, found
 from thinkback.model.blocks import Block
-from thinkback.wire.gemini.raw import raw_response
+from thinkback.wire.gemini.read import raw_response
 from thinkback.wire.result import ReadResult
 
 DIALECT = "gemini"

@@ -13,8 +13,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Failure, Outcome, Usage
 from thinkback.wire.gemini.parameters import options
-from thinkback.wire.gemini.raw import raw_response
-from thinkback.wire.gemini.read import Reader
+from thinkback.wire.gemini.read import Reader, raw_response
 from thinkback.wire.google import read_failure
 from thinkback.wire.result import WantedOptions
 

@@ -11,7 +11,7 @@ from tests.wire.gemini.feeding import body, chunk, feed, read, sse, stream
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.model.deltas import ToolCallDelta
 from thinkback.wire.gemini.blocks import wire_object
-from thinkback.wire.gemini.raw import raw_response
+from thinkback.wire.gemini.read import raw_response
 
 SIGNED = (Carrier("thought_signature", "c2ln"),)
 CALL = {"functionCall": {"id": "f1", "name": "look", "args": {"a": 1}}}

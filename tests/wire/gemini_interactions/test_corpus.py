@@ -13,7 +13,7 @@ from tests.wire import recorded
 from tests.wire.gemini_interactions.feeding import adopt, feed, rewrite
 from tests.wire.oracle import expected, found
 from thinkback.model.blocks import Block
-from thinkback.wire.gemini_interactions.raw import raw_response
+from thinkback.wire.gemini_interactions.read import raw_response
 from thinkback.wire.result import ReadResult
 
 DIALECT = "gemini-interactions"

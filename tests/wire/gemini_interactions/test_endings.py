@@ -26,8 +26,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Failure, Outcome, Usage
 from thinkback.wire.gemini_interactions.parameters import options
-from thinkback.wire.gemini_interactions.raw import raw_response
-from thinkback.wire.gemini_interactions.read import Reader
+from thinkback.wire.gemini_interactions.read import Reader, raw_response
 from thinkback.wire.result import WantedOptions
 
 TEXT = {"type": "model_output", "content": [{"type": "text", "text": "hi"}]}

@@ -9,8 +9,7 @@ import pytest
 
 from tests.wire.gemini_interactions.feeding import ORIGIN, body, completed, delta, feed, read, sse, start, stop, stream
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, Unknown
-from thinkback.wire.gemini_interactions.raw import raw_response
-from thinkback.wire.gemini_interactions.read import Reader
+from thinkback.wire.gemini_interactions.read import Reader, raw_response
 
 SIGNED = (Carrier("signature", "c2ln"),)
 CALL = {"type": "function_call", "id": "f1", "name": "look", "arguments": {"a": 1}}

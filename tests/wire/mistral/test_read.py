@@ -13,8 +13,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.model.commits import Failure, Usage
 from thinkback.wire.framing import Framing
-from thinkback.wire.mistral.raw import raw_response
-from thinkback.wire.mistral.read import Reader
+from thinkback.wire.mistral.read import Reader, raw_response
 
 REFERENCE = {"type": "reference", "reference_ids": [1]}
 

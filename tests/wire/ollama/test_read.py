@@ -14,8 +14,7 @@ from thinkback.model.commits import Failure, Usage
 from thinkback.wire.framing import Framing
 from thinkback.wire.ollama.lines import read_failure
 from thinkback.wire.ollama.parameters import options
-from thinkback.wire.ollama.raw import raw_response
-from thinkback.wire.ollama.read import Reader
+from thinkback.wire.ollama.read import Reader, raw_response
 from thinkback.wire.result import WantedOptions
 
 

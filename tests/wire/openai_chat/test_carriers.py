@@ -11,7 +11,7 @@ from tests.wire.feeding import body, chunk, read, sse, stream
 from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall
 from thinkback.model.plan import NOTHING, Carry
 from thinkback.wire.openai_chat import write
-from thinkback.wire.openai_chat.raw import raw_response
+from thinkback.wire.openai_chat.read import raw_response
 from thinkback.wire.openai_chat.read_request import read_messages
 from thinkback.wire.result import ReadResult
 

@@ -12,7 +12,7 @@ from tests.exchanges import Exchange
 from tests.wire import recorded
 from tests.wire.feeding import body, chunk, feed, sse, stream
 from thinkback.model.blocks import carriers_of
-from thinkback.wire.openai_chat.opaque import ends, rewrite
+from thinkback.wire.openai_chat.front import ends, rewrite
 from thinkback.wire.result import ReadResult
 
 DIALECT = "openai-chat"

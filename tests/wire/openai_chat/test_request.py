@@ -16,7 +16,7 @@ from thinkback.model.commits import Message, Tool, Tools
 from thinkback.model.think_tags import TAGS
 from thinkback.wire.openai_chat import write
 from thinkback.wire.openai_chat.parameters import options
-from thinkback.wire.openai_chat.raw import raw_response
+from thinkback.wire.openai_chat.read import raw_response
 from thinkback.wire.openai_chat.read_request import (
     UNKNOWN_ORIGIN,
     assistant_drafts,

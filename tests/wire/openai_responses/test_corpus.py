@@ -17,7 +17,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, content_slice
 from thinkback.wire.openai_responses.blocks import wire_object
 from thinkback.wire.openai_responses.events import read_failure
-from thinkback.wire.openai_responses.raw import raw_response
+from thinkback.wire.openai_responses.read import raw_response
 
 DIALECT = "openai-responses"
 # Members that a response has and a request must not, or need not, have.

@@ -27,9 +27,7 @@ from tests.wire.openai_responses.feeding import (
 )
 from thinkback.model.commits import Failure, Usage
 from thinkback.wire.openai_responses.events import read_failure
-from thinkback.wire.openai_responses.raw import raw_response
-from thinkback.wire.openai_responses.read import Reader
-from thinkback.wire.openai_responses.report import report, transformations
+from thinkback.wire.openai_responses.read import Reader, raw_response, report, transformations
 from thinkback.wire.result import Report
 
 LONG: dict[str, Any] = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}

@@ -29,7 +29,7 @@ from thinkback.model.commits import decode_payload
 from thinkback.model.plan import NOTHING
 from thinkback.wire.openai_responses import write
 from thinkback.wire.openai_responses.events import PIECES
-from thinkback.wire.openai_responses.raw import raw_response
+from thinkback.wire.openai_responses.read import raw_response
 from thinkback.wire.openai_responses.read_request import read_messages
 
 TEXTS = st.text(st.sampled_from('ab \n"\\é😀'), max_size=6)

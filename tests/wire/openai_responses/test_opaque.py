@@ -11,7 +11,7 @@ import pytest
 from tests.exchanges import Exchange
 from tests.wire import opaque, recorded
 from tests.wire.openai_responses.feeding import completed, delta, feed, reasoning, response, sse
-from thinkback.wire.openai_responses.opaque import ends, rewrite
+from thinkback.wire.openai_responses.front import ends, rewrite
 
 DIALECT = "openai-responses"
 OUTPUT: list[dict[str, Any]] = [

@@ -28,7 +28,7 @@ from tests.wire.openai_responses.feeding import (
 from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.model.deltas import ReasoningDelta, TextDelta, ToolCallDelta
 from thinkback.wire.openai_responses.blocks import wire_object
-from thinkback.wire.openai_responses.raw import raw_response
+from thinkback.wire.openai_responses.read import raw_response
 
 RS = Carrier("item_id", "rs_1")
 MSG = Carrier("item_id", "msg_1")

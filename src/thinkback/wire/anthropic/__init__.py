@@ -5,10 +5,8 @@ from __future__ import annotations
 from thinkback.wire.anthropic import write
 from thinkback.wire.anthropic.events import read_failure
 from thinkback.wire.anthropic.parameters import PARAMETERS, options
-from thinkback.wire.anthropic.raw import raw_response
-from thinkback.wire.anthropic.read import Reader
+from thinkback.wire.anthropic.read import Reader, raw_response, report
 from thinkback.wire.anthropic.read_request import read_messages, read_request
-from thinkback.wire.anthropic.report import report
 from thinkback.wire.dialect import PLAIN_TRACE, Dialect
 from thinkback.wire.front import Front
 

@@ -1,16 +1,128 @@
-"""What a gateway needs to answer clients of the Messages API."""
+"""What a gateway needs to answer clients of the Messages API: opaque values, ends of streams, signatures for reasoning
+that came without one, ``FRONT``.
+
+Promises: what is signed or rewritten, and every event and member beside, stays as it came; bytes that are no JSON do
+not raise. Must not: know what stands in a signature.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from thinkback.wire.anthropic.opaque import CLOSING, MARKED, ends, rewrite
-from thinkback.wire.anthropic.unsigned import Signing
+import msgspec
+
+from thinkback.model import canonical
 from thinkback.wire.anthropic.write_response import Writer, write_error, write_response
+from thinkback.wire.framing import last_event
 from thinkback.wire.front import ROUTERS, Address, Body, Field, Front, Listed, is_object
+from thinkback.wire.splicing import spliced
+
+# A key with a text that is not empty; most events have none.
+MARKED = re.compile(rb'"(?:signature|data|encrypted_content)"\s*:\s*"[^"]')
+CLOSING = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+_OPAQUE = frozenset({b"signature", b"data", b"encrypted_content"})
+# What holds them: the content of a message, whole or in its first event, a block that begins, or what is added to one.
+_HOLDERS = frozenset({(b"content", b""), (b"message", b"content", b""), (b"content_block",), (b"delta",)})
+_ENDS = (
+    re.compile(rb'"type"\s*:\s*"message_stop"'),
+    re.compile(rb"event:(?<![^\r\n]event:) ?message_stop"),
+)
+
+
+def rewrite(payload: bytes, change: Callable[[str], str]) -> bytes:
+    """An event or a message with ``change(value)`` for each opaque value in it, all else as it came."""
+    if MARKED.search(payload) is None:
+        return payload
+    return spliced(payload, _is_opaque, change)
+
+
+def ends(piece: bytes) -> int:
+    """Where the event ``message_stop`` begins in a piece of a stream, -1 where it does not."""
+    return last_event(piece, *_ENDS) if b"message_stop" in piece else -1
+
+
+def _is_opaque(path: Sequence[bytes]) -> bool:
+    return 1 < len(path) < 5 and path[-1] in _OPAQUE and tuple(path[:-1]) in _HOLDERS
+
+
+_EVENT = re.compile(rb".*?(?:\r\n\r\n|\n\n|\Z)", re.DOTALL)
+_DATA = re.compile(rb"^data: ?(.*?)\r?$", re.MULTILINE)
+_BEGINS = re.compile(rb'"type"\s*:\s*"thinking"')
+_MATTERS = (b"content_block_start", b"signature_delta", b"content_block_stop")
+_SIGNATURE = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":%b}\n\n'
+_DELTA = b'{"type":"signature_delta","signature":%b}'
+
+
+class Signing:
+    """Signs the reasoning of one response with ``sign()``. A stream is given in pieces of whole events."""
+
+    def __init__(self, sign: Callable[[], str]) -> None:
+        self._sign = sign
+        # The blocks of reasoning that have begun, and have no signature so far.
+        self._open: set[int] = set()
+
+    def events(self, data: bytes) -> bytes:
+        """``data`` with a signature in front of the end of each block that brought none."""
+        if not self._open and _BEGINS.search(data) is None:
+            return data
+        if not any(mark in data for mark in _MATTERS):
+            return data
+        return b"".join(self._event(event) for event in _EVENT.findall(data))
+
+    def document(self, data: bytes) -> bytes:
+        """A whole message with a signature in each block that has none."""
+        if _BEGINS.search(data) is None:
+            return data
+        try:
+            message = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+            blocks = msgspec.json.decode(message["content"], type=list[msgspec.Raw])
+            signed = [self._signed(block) for block in blocks]
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
+            return data
+        if signed == blocks:
+            return data
+        return msgspec.json.encode({**message, "content": signed})
+
+    def _signed(self, block: msgspec.Raw) -> msgspec.Raw:
+        if not _is_unsigned(msgspec.json.decode(block)):
+            return block
+        members = msgspec.json.decode(block, type=dict[str, msgspec.Raw])
+        members["signature"] = msgspec.Raw(canonical.string(self._sign()))
+        return msgspec.Raw(msgspec.json.encode(members))
+
+    def _event(self, event: bytes) -> bytes:
+        said = _DATA.search(event) if any(mark in event for mark in _MATTERS) else None
+        body = _decoded(said.group(1)) if said is not None else {}
+        index = body.get("index")
+        if not isinstance(index, int):
+            return event
+        match body.get("type"):
+            case "content_block_start" if _is_unsigned(body.get("content_block")):
+                self._open.add(index)
+            case "content_block_delta" if _has_signature(body.get("delta")):
+                self._open.discard(index)
+            case "content_block_stop" if index in self._open:
+                self._open.discard(index)
+                return _SIGNATURE % (index, _DELTA % canonical.string(self._sign())) + event
+        return event
+
+
+def _is_unsigned(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "thinking" and not block.get("signature")
+
+
+def _has_signature(delta: Any) -> bool:
+    return isinstance(delta, dict) and bool(delta.get("signature"))
+
+
+def _decoded(source: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(source, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
 
 
 def _list_models(listed: Sequence[Listed]) -> dict[str, Any]:

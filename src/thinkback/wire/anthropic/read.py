@@ -1,4 +1,4 @@
-"""Response reader of the ``anthropic`` dialect: bytes to deltas and blocks.
+"""Response reader of the ``anthropic`` dialect: bytes to deltas and blocks, and blocks to one response.
 
 Promises: the same blocks whole, byte by byte and at any cut; a content block is a block, in order of arrival; what is
 not understood is kept (blocks, envelope). A stream that has said why it stopped is finished, with ``message_stop`` or
@@ -17,15 +17,17 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
 from thinkback.model.deltas import Delta
+from thinkback.model.slices import whole
 from thinkback.wire.anthropic import events
+from thinkback.wire.anthropic.blocks import wire_object
 from thinkback.wire.anthropic.parts import Part
 from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.event_chunks import ChunkFramer
 from thinkback.wire.framing import Framing
 from thinkback.wire.reader import BodyReader
-from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.result import ReadOptions, ReadResult, Report, Stop, outcome_of
 from thinkback.wire.sources import items, members
-from thinkback.wire.values import source_of
+from thinkback.wire.values import members_of, source_of
 
 _STOPS: dict[str, Stop] = {
     "end_turn": "stop",
@@ -211,3 +213,52 @@ def _lay_over(old: dict[str, Any], new: Mapping[str, Any]) -> None:
     for key, value in new.items():
         if value is not None or key not in old:
             old[key] = value
+
+
+def raw_response(result: ReadResult) -> dict[str, Any]:
+    """The message as an unstreamed response has it."""
+    message: dict[str, Any] = canonical.decode(result.response.envelope) if result.response.envelope else {}
+    message["content"] = [canonical.decode(wire_object(block)) for block in whole(result.blocks)]
+    if result.usage is not None and result.usage.wire:
+        message["usage"] = canonical.decode(result.usage.wire)
+    return message
+
+
+_TRANSFORMATIONS = frozenset({"thinking_dropped", "thinking_mismatch_allowed"})
+_CLEARED = "cleared_"
+
+
+def report(envelope: str) -> Report:
+    """What the envelope of a response reports; one that says nothing gives an empty report."""
+    return Report(tuple(transformations(envelope)), tuple(applied_edits(envelope)))
+
+
+def transformations(envelope_source: str) -> list[tuple[str, str]]:
+    """(place in the request's messages, ``type: reason``) of each thinking block that was not taken as sent."""
+    entries = _list(_envelope(envelope_source).get("input_transformations"))
+    known = [entry for entry in entries if str(entry.get("type")) in _TRANSFORMATIONS]
+    return [(str(entry.get("path", "")), f"{entry['type']}: {entry.get('reason', '')}") for entry in known]
+
+
+def applied_edits(envelope_source: str) -> list[str]:
+    """A sentence for each edit that the provider made to the context of the request."""
+    management = _envelope(envelope_source).get("context_management")
+    edits = _list(management.get("applied_edits")) if isinstance(management, dict) else []
+    return [_sentence(edit) for edit in edits]
+
+
+def _sentence(edit: dict[str, Any]) -> str:
+    counts = [
+        f"{value} {key.removeprefix(_CLEARED).replace('_', ' ')}"
+        for key, value in edit.items()
+        if key.startswith(_CLEARED)
+    ]
+    return f"{edit.get('type', 'an edit')} cleared {' and '.join(counts) or 'an unreported amount'}"
+
+
+def _envelope(source: str) -> dict[str, Any]:
+    return members_of(canonical.decode(source)) if source else {}
+
+
+def _list(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -5,8 +5,7 @@ from __future__ import annotations
 from thinkback.wire.bedrock import write
 from thinkback.wire.bedrock.events import read_failure
 from thinkback.wire.bedrock.parameters import PARAMETERS, options
-from thinkback.wire.bedrock.raw import raw_response
-from thinkback.wire.bedrock.read import Reader
+from thinkback.wire.bedrock.read import Reader, raw_response
 from thinkback.wire.bedrock.read_request import read_messages, read_request
 from thinkback.wire.dialect import Dialect, Trace, no_report, thought
 

@@ -1,4 +1,4 @@
-"""Response reader of the ``bedrock`` dialect: bytes to deltas and blocks.
+"""Response reader of the ``bedrock`` dialect: bytes to deltas and blocks, and blocks to one response.
 
 Promises: the same blocks whole, byte by byte and at any cut, and the same for a body as for the stream of it;
 reasoning is released as it arrives; what is not understood is kept (content blocks, envelope). A body that breaks off
@@ -15,6 +15,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
 from thinkback.wire.bedrock import events
+from thinkback.wire.bedrock.blocks import content_objects
 from thinkback.wire.bedrock.message import MessageBuilder
 from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
@@ -171,3 +172,16 @@ def _blocks(payload: bytes, content: list[Any]) -> list[tuple[Any, str, str]]:
 def _input_of(block: msgspec.Raw) -> str:
     call = _decode_block(block).toolUse if b'"toolUse"' in bytes(block) else None
     return bytes(call.input).decode() if call is not None else ""
+
+
+def raw_response(result: ReadResult) -> dict[str, Any]:
+    """The response as Converse gives it, joined from the blocks; a streamed one looks like any other."""
+    response, usage = result.response, result.usage
+    message: dict[str, Any] = canonical.decode(response.message) if response.message else {}
+    content = [canonical.decode(source) for source, _ in content_objects(result.blocks)]
+    raw: dict[str, Any] = {"output": {"message": {"role": "assistant", **message, "content": content}}}
+    if response.finish is not None:
+        raw["stopReason"] = response.finish
+    if usage is not None and usage.wire:
+        raw["usage"] = canonical.decode(usage.wire)
+    return {**raw, **(canonical.decode(response.envelope) if response.envelope else {})}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from thinkback.wire.cohere import write
 from thinkback.wire.cohere.events import read_failure
 from thinkback.wire.cohere.parameters import PARAMETERS, options
-from thinkback.wire.cohere.raw import raw_response
-from thinkback.wire.cohere.read import Reader
+from thinkback.wire.cohere.read import Reader, raw_response
 from thinkback.wire.cohere.read_request import read_messages, read_request
 from thinkback.wire.dialect import Dialect, Trace, no_report, thought
 

@@ -1,4 +1,4 @@
-"""Response reader of the ``cohere`` dialect: bytes to deltas and blocks.
+"""Response reader of the ``cohere`` dialect: bytes to deltas and blocks, and blocks to one response.
 
 Promises: the same blocks whole, byte by byte and at any cut, and the same for a body as for the stream of it;
 thinking is released as it arrives; what is not understood is kept (content items, message fields, envelope). A body
@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from thinkback.model.blocks import Origin
+from thinkback.model import canonical
+from thinkback.model.blocks import Origin, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Failure, Response
+from thinkback.model.slices import whole
 from thinkback.wire.cohere import events
+from thinkback.wire.cohere.blocks import wire_object
 from thinkback.wire.cohere.message import MessageBuilder
 from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
@@ -120,3 +123,29 @@ class Reader(BodyReader):
         if error:
             self._error = events.read_failure(200, {"error": error})
         self._envelope.update(end)
+
+
+def raw_response(result: ReadResult) -> dict[str, Any]:
+    """The response as Cohere gives it, joined from the blocks; a streamed one looks like any other."""
+    response, usage = result.response, result.usage
+    message: dict[str, Any] = {"role": "assistant"}
+    items = []
+    for block in whole(result.blocks):
+        if isinstance(block, ToolCall):
+            message.setdefault("tool_calls", []).append(canonical.decode(wire_object(block)))
+        elif isinstance(block, ThinkingBlock) and block.source_field == "tool_plan":
+            message["tool_plan"] = block.thought
+        else:
+            items.append(block)
+    texts = [block.text for block in items if isinstance(block, Text)]
+    if response.content == "text" and len(texts) == len(items):
+        message["content"] = "".join(texts)
+    elif items:
+        message["content"] = [canonical.decode(wire_object(block)) for block in items]
+    message |= canonical.decode(response.message) if response.message else {}
+    raw: dict[str, Any] = {"id": response.id, "message": message}
+    if response.finish is not None:
+        raw["finish_reason"] = response.finish
+    if usage is not None and usage.wire:
+        raw["usage"] = canonical.decode(usage.wire)
+    return {**raw, **(canonical.decode(response.envelope) if response.envelope else {})}

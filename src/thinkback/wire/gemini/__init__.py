@@ -8,8 +8,7 @@ from thinkback.wire.dialect import Dialect, Trace, no_report, thought
 from thinkback.wire.front import Front
 from thinkback.wire.gemini import write
 from thinkback.wire.gemini.parameters import PARAMETERS, options
-from thinkback.wire.gemini.raw import raw_response
-from thinkback.wire.gemini.read import Reader
+from thinkback.wire.gemini.read import Reader, raw_response
 from thinkback.wire.gemini.read_request import read_messages, read_request
 from thinkback.wire.google import read_failure
 

@@ -1,4 +1,4 @@
-"""Response reader of the ``gemini`` dialect: bytes to deltas and blocks.
+"""Response reader of the ``gemini`` dialect: bytes to deltas and blocks, and blocks to one response.
 
 Promises: the same blocks whole, byte by byte and at any cut; every signature stays on the part it came on, also on an
 empty one; what is not understood is kept (parts, candidate fields, envelope). Only candidate 0 is read. There is no
@@ -14,9 +14,11 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
+from thinkback.model.slices import whole
 from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.gemini import chunks
+from thinkback.wire.gemini.blocks import wire_object
 from thinkback.wire.gemini.envelope import Envelope
 from thinkback.wire.gemini.message import Parts
 from thinkback.wire.google import read_failure
@@ -189,3 +191,21 @@ class Reader(BodyReader):
         for at, part in enumerate(parts):
             if isinstance(part, dict):
                 self._parts.add(part, arguments[at] if at < len(arguments) else None)
+
+
+def raw_response(result: ReadResult) -> dict[str, Any]:
+    """The response as the wire had it; that of a stream as if it had come whole."""
+    response = result.response
+    envelope: dict[str, Any] = canonical.decode(response.envelope) if response.envelope else {}
+    candidate: dict[str, Any] = envelope.pop("candidate", {})
+    others: list[Any] = envelope.pop("candidates", [])
+    parts = [canonical.decode(wire_object(block)) for block in whole(result.blocks)]
+    if parts:
+        candidate["content"] = {**candidate.get("content", {}), "parts": parts}
+    if response.finish is not None:
+        candidate["finishReason"] = response.finish
+    if candidate or others:
+        envelope["candidates"] = [candidate, *others]
+    if result.usage is not None:
+        envelope["usageMetadata"] = canonical.decode(result.usage.wire)
+    return envelope

@@ -5,8 +5,7 @@ from __future__ import annotations
 from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report
 from thinkback.wire.gemini_interactions import write
 from thinkback.wire.gemini_interactions.parameters import PARAMETERS, options
-from thinkback.wire.gemini_interactions.raw import raw_response
-from thinkback.wire.gemini_interactions.read import Reader
+from thinkback.wire.gemini_interactions.read import Reader, raw_response
 from thinkback.wire.gemini_interactions.read_request import read_messages, read_request
 from thinkback.wire.google import read_failure
 

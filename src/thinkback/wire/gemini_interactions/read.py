@@ -1,4 +1,4 @@
-"""Response reader of the ``gemini-interactions`` dialect: bytes to deltas and blocks.
+"""Response reader of the ``gemini-interactions`` dialect: bytes to deltas and blocks, and blocks to one response.
 
 Promises: the same blocks whole, byte by byte and at any cut; the signature of a thought is kept also where there is
 no summary; what is not understood is kept (steps, contents, envelope). Must not: do I/O, know hosts.
@@ -10,11 +10,14 @@ from typing import Any
 
 import msgspec
 
+from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
+from thinkback.model.slices import whole
 from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.gemini_interactions import events
+from thinkback.wire.gemini_interactions.blocks import steps_of
 from thinkback.wire.gemini_interactions.steps import Steps
 from thinkback.wire.google import read_failure
 from thinkback.wire.reader import BodyReader
@@ -162,3 +165,13 @@ class Reader(BodyReader):
         self._status = plain(interaction.get("status")) or self._status
         if interaction.get("error"):
             self._error = read_failure(200, interaction)
+
+
+def raw_response(result: ReadResult) -> dict[str, Any]:
+    """The interaction as the wire had it; that of a stream as if it had come whole."""
+    response = result.response
+    envelope: dict[str, Any] = canonical.decode(response.envelope) if response.envelope else {}
+    envelope["steps"] = [canonical.decode(step) for step in steps_of(whole(result.blocks))]
+    if result.usage is not None:
+        envelope["usage"] = canonical.decode(result.usage.wire)
+    return envelope

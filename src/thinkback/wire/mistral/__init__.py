@@ -6,8 +6,7 @@ from thinkback.wire.dialect import PLAIN_TRACE, Dialect, no_report
 from thinkback.wire.mistral import write
 from thinkback.wire.mistral.chunks import read_failure
 from thinkback.wire.mistral.parameters import PARAMETERS, options
-from thinkback.wire.mistral.raw import raw_response
-from thinkback.wire.mistral.read import Reader
+from thinkback.wire.mistral.read import Reader, raw_response
 from thinkback.wire.mistral.read_request import read_messages, read_request
 
 DIALECT = Dialect(

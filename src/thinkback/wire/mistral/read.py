@@ -1,4 +1,4 @@
-"""Response reader of the ``mistral`` dialect: bytes to deltas and blocks.
+"""Response reader of the ``mistral`` dialect: bytes to deltas and blocks, and blocks to one response.
 
 Promises: the same blocks whole, byte by byte and at any cut; thinking is released as it arrives; chunks of content
 keep their order; what is not understood is kept (chunks, message fields, call fields, envelope). A body that breaks
@@ -12,11 +12,13 @@ from typing import Any
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Origin
+from thinkback.model.blocks import Origin, Text, ToolCall
 from thinkback.model.commits import Failure, Response
+from thinkback.model.slices import whole
 from thinkback.wire.choices import ChoicesReader, rest_of
 from thinkback.wire.framing import Framing
 from thinkback.wire.mistral import chunks
+from thinkback.wire.mistral.blocks import wire_object
 from thinkback.wire.mistral.message import MessageBuilder
 from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
 from thinkback.wire.values import plain, source_of
@@ -122,3 +124,26 @@ class Reader(ChoicesReader[chunks.Chunk]):
 def _is_error(body: dict[str, Any]) -> bool:
     """Whether an object without choices is an error: ``{"object": "error"}``, or a list of refused fields."""
     return body.get("object") == "error" or bool(body.get("message") or body.get("detail"))
+
+
+def raw_response(result: ReadResult) -> dict[str, Any]:
+    """The message and envelope as the wire had them, joined from the blocks."""
+    response = result.response
+    message: dict[str, Any] = {"role": "assistant", **(canonical.decode(response.message) if response.message else {})}
+    blocks = whole(result.blocks)
+    said = [block for block in blocks if not isinstance(block, ToolCall)]
+    texts = [block.text for block in said if isinstance(block, Text) and not block.wire]
+    if response.content == "text":
+        message["content"] = "".join(texts) if len(texts) == len(said) else [wire_object(block) for block in said]
+    elif response.content == "null":
+        message["content"] = None
+    calls = [wire_object(block) for block in blocks if isinstance(block, ToolCall)]
+    if calls:
+        message["tool_calls"] = calls
+    envelope: dict[str, Any] = canonical.decode(response.envelope) if response.envelope else {}
+    extra = envelope.pop("choice", None)
+    fields = extra if isinstance(extra, dict) else {}
+    choice = {"index": 0, "message": message, "finish_reason": response.finish, **fields}
+    if result.usage is not None:
+        envelope["usage"] = canonical.decode(result.usage.wire)
+    return {**envelope, "choices": [choice]}

@@ -6,8 +6,7 @@ from thinkback.wire.dialect import Dialect, Trace, no_report, thought
 from thinkback.wire.ollama import write
 from thinkback.wire.ollama.lines import read_failure
 from thinkback.wire.ollama.parameters import PARAMETERS, options
-from thinkback.wire.ollama.raw import raw_response
-from thinkback.wire.ollama.read import Reader
+from thinkback.wire.ollama.read import Reader, raw_response
 from thinkback.wire.ollama.read_request import read_messages, read_request
 
 DIALECT = Dialect(

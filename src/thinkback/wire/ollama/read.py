@@ -1,4 +1,4 @@
-"""Response reader of the ``ollama`` dialect: bytes to deltas and blocks.
+"""Response reader of the ``ollama`` dialect: bytes to deltas and blocks, and blocks to one response.
 
 Promises: the same blocks whole, byte by byte and at any cut; reasoning is released as it arrives, from its field or
 from tags; arguments keep their source text; what is not understood is kept. A body that breaks off or cannot be read
@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Origin
+from thinkback.model.blocks import Origin, ToolCall
 from thinkback.model.commits import Failure, Response
 from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.ollama import lines
+from thinkback.wire.ollama.blocks import wire_object
 from thinkback.wire.ollama.message import MessageBuilder
 from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import AS_BUILT, ReadOptions, ReadResult, Stop, outcome_of
@@ -117,3 +118,22 @@ class Reader(BodyReader):
             self._error = lines.read_failure(200, body)
         elif self._framing == "json" and not isinstance(message, dict):
             self._error = Failure("the response body has no message", type="malformed")
+
+
+def raw_response(result: ReadResult) -> dict[str, Any]:
+    """The message and the fields around it as the wire had them, joined from the blocks."""
+    response = result.response
+    message: dict[str, Any] = {"role": "assistant"}
+    if response.content == "text":
+        message["content"] = ""
+    elif response.content == "null":
+        message["content"] = None
+    for block in result.blocks:
+        fields = {"tool_calls": [wire_object(block)]} if isinstance(block, ToolCall) else wire_object(block)
+        for key, value in fields.items():
+            message[key] = message[key] + value if key in message else value
+    message.update(canonical.decode(response.message) if response.message else {})
+    envelope: dict[str, Any] = canonical.decode(response.envelope) if response.envelope else {}
+    finish = {"done_reason": response.finish} if response.finish is not None else {}
+    usage = canonical.decode(result.usage.wire) if result.usage is not None else {}
+    return {**envelope, "message": message, **finish, **usage}

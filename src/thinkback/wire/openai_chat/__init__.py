@@ -7,8 +7,7 @@ from thinkback.wire.front import Front
 from thinkback.wire.openai_chat import write
 from thinkback.wire.openai_chat.chunks import read_failure
 from thinkback.wire.openai_chat.parameters import PARAMETERS, options
-from thinkback.wire.openai_chat.raw import raw_response
-from thinkback.wire.openai_chat.read import Reader
+from thinkback.wire.openai_chat.read import Reader, raw_response
 from thinkback.wire.openai_chat.read_request import read_messages, read_request
 
 

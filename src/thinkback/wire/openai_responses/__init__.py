@@ -7,10 +7,8 @@ from thinkback.wire.front import Front
 from thinkback.wire.openai_responses import write
 from thinkback.wire.openai_responses.events import read_failure
 from thinkback.wire.openai_responses.parameters import PARAMETERS, options
-from thinkback.wire.openai_responses.raw import joined_thought, raw_response
-from thinkback.wire.openai_responses.read import Reader
+from thinkback.wire.openai_responses.read import Reader, joined_thought, raw_response, report
 from thinkback.wire.openai_responses.read_request import read_messages, read_request
-from thinkback.wire.openai_responses.report import report
 
 
 def _front() -> Front:

@@ -1,4 +1,4 @@
-"""Response reader of the ``openai-responses`` dialect: bytes to deltas and blocks.
+"""Response reader of the ``openai-responses`` dialect: bytes to deltas and blocks, and blocks to one response.
 
 Promises: the same blocks whole, byte by byte and at any cut; one block per output item, in order of arrival; what
 ``response.output_item.done`` says of an item counts, also where the closing event repeats it with other ciphertexts;
@@ -12,15 +12,18 @@ from typing import Any
 
 import msgspec
 
-from thinkback.model.blocks import Origin
+from thinkback.model import canonical
+from thinkback.model.blocks import Origin, ThinkingBlock
 from thinkback.model.commits import Failure, Response
+from thinkback.model.slices import whole
 from thinkback.wire.documents import NOT_LISTED
 from thinkback.wire.framing import Framing
 from thinkback.wire.openai_responses import events
+from thinkback.wire.openai_responses.blocks import thoughts, wire_object
 from thinkback.wire.openai_responses.output import Output
-from thinkback.wire.placeholders import Placeholders
+from thinkback.wire.placeholders import Placeholders, parted
 from thinkback.wire.reader import BodyReader
-from thinkback.wire.result import ReadOptions, ReadResult, Stop, outcome_of
+from thinkback.wire.result import ReadOptions, ReadResult, Report, Stop, outcome_of
 from thinkback.wire.sources import items, joined, members
 from thinkback.wire.values import plain
 
@@ -179,3 +182,48 @@ class Reader(BodyReader):
 def _index(event: dict[str, Any], name: str = "output_index") -> int | None:
     index = event.get(name)
     return index if isinstance(index, int) else None
+
+
+def raw_response(result: ReadResult) -> dict[str, Any]:
+    """The response object as the host would have given it in one piece."""
+    envelope = result.response.envelope
+    response: dict[str, Any] = canonical.decode(envelope) if envelope else {}
+    response["output"] = [canonical.decode(wire_object(block)) for block in whole(result.blocks)]
+    if result.usage is not None:
+        response["usage"] = canonical.decode(result.usage.wire)
+    return response
+
+
+def joined_thought(block: ThinkingBlock) -> str:
+    """The parts of a reasoning item without anything between them, as they are on the wire."""
+    item = canonical.decode(wire_object(block))
+    return parted("".join(thoughts(item.get("content" if block.kind == "raw" else "summary"))))[1]
+
+
+class _Envelope(msgspec.Struct):
+    """The one field of an envelope that is read here; hosts put anything into it."""
+
+    input_transformations: Any = None
+
+
+def report(envelope: str) -> Report:
+    """What the envelope of a response reports; one that says nothing gives an empty report."""
+    return Report(tuple(transformations(envelope)))
+
+
+def transformations(envelope_source: str) -> list[tuple[str, str]]:
+    """(item id, ``removed: reason``) of each input item that the server withheld from the model, in input order.
+
+    ``envelope_source`` is ``Response.envelope``; one that says nothing gives an empty list.
+    """
+    told = canonical.decode(envelope_source, _Envelope).input_transformations if envelope_source else None
+    return [
+        (str(entry.get("id") or ""), _said(entry))
+        for entry in (told if isinstance(told, list) else ())
+        if isinstance(entry, dict)
+    ]
+
+
+def _said(entry: dict[str, Any]) -> str:
+    action, reason = str(entry.get("action") or "changed"), str(entry.get("reason") or "")
+    return f"{action}: {reason}" if reason else action
