@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from random import random
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from thinkback.drive.agenda import Watch
 from thinkback.drive.approval import is_coroutine
 from thinkback.drive.sync import SyncDriver
@@ -99,8 +101,7 @@ class Host:
                     raise
                 configuration = self._configuration()
             else:
-                plan.leaked_calls = "ask"
-                return plan
+                return msgspec.structs.replace(plan, leaked_calls="ask")
 
     def review(self, subject: Plan | Compaction) -> str:
         """``pre_send`` for a request, ``pre_compact`` for a checkpoint."""
