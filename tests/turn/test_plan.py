@@ -179,4 +179,4 @@ def test_a_plan_does_not_change() -> None:
     assert ({}, {"reasoning.effort": "low"}) == (made.settings, other.settings)
     assert bytes(made) == bytes(other)
     assert made != other
-    assert KEY not in f"{made!r} {list(made.__rich_repr__())}"
+    assert KEY not in f"{made!r} {made.__rich_repr__()}"

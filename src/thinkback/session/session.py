@@ -87,11 +87,11 @@ class Session:
 
         The history stays. A key, headers and an account that were given are forgotten with the host they were for.
         """
-        talk = self.conversation
-        now = talk.configure()
-        talk.followed.use(now.place.changed(now.rules, endpoint=endpoint, model=model, **options))
+        conversation = self.conversation
+        now = conversation.configure()
+        conversation.followed.use(now.place.changed(now.rules, endpoint=endpoint, model=model, **options))
         if model is not None:
-            apps.warn_of(talk.layers, model, talk.followed.place.endpoint)
+            apps.warn_of(conversation.layers, model, conversation.followed.place.endpoint)
 
     def set(self, key: str, value: object) -> None:
         """Set a setting of this session. Raises ``SettingError``; the old value stays then."""
@@ -102,9 +102,9 @@ class Session:
 
     def unset(self, key: str) -> None:
         """Take a setting of this session back."""
-        talk = self.conversation
-        talk.read_layer()
-        talk.write_layer(talk.layers.unset("session", key))
+        conversation = self.conversation
+        conversation.read_layer()
+        conversation.write_layer(conversation.layers.unset("session", key))
 
     def commit(
         self,

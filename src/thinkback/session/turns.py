@@ -84,8 +84,8 @@ class Host:
 
     def prepare(self) -> None:
         """Read what the next answer goes by; in any thread."""
-        talk = self._conversation
-        self._sources = talk.all_sources() if self.is_in_loop else talk.sources()
+        conversation = self._conversation
+        self._sources = conversation.all_sources() if self.is_in_loop else conversation.sources()
 
     def build(self) -> Plan:
         """The next request; where a target that took over cannot be asked at all, that of the next one."""

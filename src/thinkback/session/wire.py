@@ -61,9 +61,9 @@ class Wire:
         """
         session = self._session
         read = requests.read_options(options)
-        talk = session.conversation
-        said = turns.message(talk, prompt) if prompt is not None else None
-        turns.preflight(talk, talk.configure(), read, said).prepare()
+        conversation = session.conversation
+        said = turns.message(conversation, prompt) if prompt is not None else None
+        turns.preflight(conversation, conversation.configure(), read, said).prepare()
         session.conversation.last_turn.settle()
         session.conversation.refresh()
         results = tool_results or {}
@@ -72,14 +72,14 @@ class Wire:
         if prompt is None:
             requests.check_answered(waiting, results, {})
         session.conversation.append(answered)
-        configuration = talk.configure()
-        read = apps.completed(configuration, talk.history, read)
-        session.conversation.append(_opening(configuration, talk.history, said, read))
-        plan = plan_of(talk, configuration, read, with_key=True)
+        configuration = conversation.configure()
+        read = apps.completed(configuration, conversation.history, read)
+        session.conversation.append(_opening(configuration, conversation.history, said, read))
+        plan = plan_of(conversation, configuration, read, with_key=True)
         found = pressure.automatic(session.conversation.history, plan)
-        if found is not None and not turns.refusal(talk, found):
+        if found is not None and not turns.refusal(conversation, found):
             session.conversation.append([Draft("compaction", found)])
-            plan = plan_of(talk, configuration, read, with_key=True)
+            plan = plan_of(conversation, configuration, read, with_key=True)
         plan.authenticate(plan)
         session.conversation.planned = Planned(plan, read, said.text if said is not None else None)
         return plan
@@ -151,8 +151,8 @@ class _Ingest:
     def __init__(self, session: Session, planned: Planned) -> None:
         self._session = session
         self._planned = planned
-        talk = session.conversation
-        ask, self._host = turns.ask_for(talk, talk.configure(), None, planned.options)
+        conversation = session.conversation
+        ask, self._host = turns.ask_for(conversation, conversation.configure(), None, planned.options)
         ask = msgspec.structs.replace(ask, runnable=frozenset(), system=None, tools=None, max_retries=0)
         self._agenda = Agenda(Turn(session.conversation.history, ask, new_id, 0.0))
         self._sent = ""

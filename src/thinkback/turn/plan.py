@@ -212,9 +212,9 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
             basis="" if digest in self.known_bases else basis,
         )
 
-    def __rich_repr__(self) -> Iterator[str]:
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
         """What rich shows; the fields of a plan hold keys."""
-        yield from (self.target.endpoint.id, self.target.model)
+        return [("endpoint", self.target.endpoint.id), ("model", self.target.model)]
 
     def __repr__(self) -> str:
         return f"<Plan {self.target.endpoint.id} {self.target.model}: {len(self.request)} messages>"
