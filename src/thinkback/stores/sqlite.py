@@ -6,7 +6,8 @@ threads and processes may read and append at once. Must not: know what a payload
 
 from __future__ import annotations
 
-from thinkback.stores import Durability, migrations
+from thinkback.log.protocol import Durability
+from thinkback.stores import migrations
 from thinkback.stores.sqlite_append import Appends
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connect, connect

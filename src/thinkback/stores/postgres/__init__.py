@@ -7,7 +7,7 @@ Must not: know what a payload means; need anything that a sharding PostgreSQL do
 
 from __future__ import annotations
 
-from thinkback.stores import Durability
+from thinkback.log.protocol import Durability
 from thinkback.stores.errors import check_text
 from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres.append import Appends
