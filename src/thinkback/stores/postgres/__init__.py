@@ -13,7 +13,6 @@ from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres.append import Appends
 from thinkback.stores.postgres.connections import Pool
 from thinkback.stores.postgres.log import Log
-from thinkback.stores.postgres.recognition import PostgresRecognition
 from thinkback.stores.postgres.rows import refuse_tenant
 from thinkback.stores.postgres.schema import NEWEST, migrate
 from thinkback.stores.postgres.search import PostgresSearch
@@ -40,5 +39,4 @@ def open_postgres(
         pool.close()
         raise
     log = Log(pool, tenant, schema)
-    appends = Appends(log)
-    return LogStore(log, appends, PostgresSearch(log), PostgresRecognition(log, appends))
+    return LogStore(log, Appends(log), PostgresSearch(log))
