@@ -30,11 +30,7 @@ class LogStore:
         self.database, self._appends = database, appends
         self.refs, self.care = LogRefs(database), LogCare(database)
         self.search = search
-
-    @property
-    def recognition(self) -> Recognition:
-        """Responses by what a client echoes of them."""
-        return self._appends
+        self.recognition: Recognition = appends
 
     def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""
