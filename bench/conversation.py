@@ -37,7 +37,8 @@ class Place(NamedTuple):
     def plan(self, history: History) -> Plan:
         """The next request of ``history``."""
         plan = history.plan(self.target, self.settings, None, PARAMS)
-        return msgspec.structs.replace(plan, settings=snapshot(self.settings))
+        plan.settings = snapshot(self.settings)
+        return plan
 
     @property
     def origin(self) -> Origin:

@@ -214,7 +214,8 @@ class Talk:
     def plan(self, to: Target, wanted: Settings | None = None, **params: Any) -> Plan:
         """The next request, with all that its record needs."""
         made = History(self.commits).plan(to, wanted or Settings(), None, params)
-        return msgspec.structs.replace(made, settings=snapshot(wanted or Settings()))
+        made.settings = snapshot(wanted or Settings())
+        return made
 
     def answer(self, to: Target, *blocks: Block, wanted: Settings | None = None, **header: Any) -> Talk:
         """A response of ``to``, and the record of the request that brought it."""

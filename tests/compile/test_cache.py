@@ -29,7 +29,7 @@ from tests.compile.build import (
     thought,
 )
 from thinkback.compile import fold
-from thinkback.compile.policy import Policy
+from thinkback.compile.policy import Place, Policy
 from thinkback.model.blocks import Block, Carrier, ThinkingBlock
 from thinkback.model.rule import Rule
 from thinkback.model.target import Settings, Target, merge
@@ -107,8 +107,8 @@ def requests(row: Rule, wanted: Settings, *, tools: bool) -> Iterator[tuple[int,
 
 def keeps_earlier(policy: Policy, tools: bool) -> bool:
     """Whether the rule keeps the reasoning of finished turns of this conversation."""
-    place = (False, tools, False, True, False)
-    return all(not policy.stance((*place[:4], has_calls)).against for has_calls in (True, False))
+    places = [Place(False, tools, False, True, has_calls) for has_calls in (True, False)]
+    return all(not policy.stance(place).against for place in places)
 
 
 def last_question(raw: list[bytes]) -> int:

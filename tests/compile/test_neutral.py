@@ -9,8 +9,7 @@ from hypothesis import given
 
 from tests.compile.build import ANTHROPIC, BEDROCK, GEMINI, MISTRAL, RESPONSES, Talk, call, entry, say, think
 from tests.compile.test_laws import OPAQUE, talks
-from thinkback.compile.compiled import Compiled
-from thinkback.compile.neutral import Options, compile_neutral
+from thinkback.compile.neutral import Compiled, Options, compile_neutral
 from thinkback.errors import NotFoundError
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Message, Priority, Usage

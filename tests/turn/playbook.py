@@ -114,7 +114,8 @@ class Playbook:
 
     def _plan(self) -> Plan:
         plan = self.history.plan(self.at, Settings(), None, self.params)
-        return msgspec.structs.replace(plan, base_headers={"Authorization": f"Bearer {KEY}"})
+        plan.headers = {"Authorization": f"Bearer {KEY}"}
+        return plan
 
     @property
     def now(self) -> int:

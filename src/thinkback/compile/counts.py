@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+
+import msgspec
 
 from thinkback.compile.units import ResponseUnit
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, carriers_of
@@ -15,13 +16,34 @@ FALLBACK_RATIO = 3.0
 # A handful of tokens says nothing about a ratio.
 ENOUGH_TOKENS = 50
 
-# Characters of reasoning and of everything else in a response, and whether that reasoning is what was billed.
-Size: TypeAlias = tuple[int, int, bool]
-# Characters: stored, of reasoning among them, sent, of reasoning among those.
-Sizes: TypeAlias = tuple[int, int, int, int]
-# (characters of reasoning, its tokens, characters of everything else in the output, their tokens)
-Report: TypeAlias = tuple[int, int, int, int]
-NO_REPORT: Report = (0, 0, 0, 0)
+
+class Size(msgspec.Struct, frozen=True, gc=False):
+    """How much a response put out, in characters: reasoning, and everything else.
+
+    ``readable``: that reasoning is what was billed.
+    """
+
+    reasoning: int
+    other: int
+    readable: bool
+
+
+class Sent(msgspec.Struct, frozen=True, gc=False):
+    """Characters of a response: ``raw`` are stored and ``sent`` go out, with the reasoning in each."""
+
+    raw: int
+    raw_reasoning: int
+    sent: int = 0
+    sent_reasoning: int = 0
+
+
+class Report(msgspec.Struct, frozen=True, gc=False):
+    """What the provider counted: characters of reasoning and their tokens, the same of everything else."""
+
+    reasoning: int
+    reasoning_tokens: int
+    other: int
+    other_tokens: int
 
 
 class Tally:
@@ -45,24 +67,21 @@ class Tally:
         self.raw = self.raw_reasoning = self.sent = self.sent_reasoning = 0
         self.reasoning_characters = self.reasoning_tokens = self.other_characters = self.other_tokens = 0
 
-    def __add__(self, other: Tally) -> Tally:
-        total = Tally()
-        for name in Tally.__slots__:
-            setattr(total, name, getattr(self, name) + getattr(other, name))
-        return total
+    def add(self, sent: Sent) -> None:
+        """Add one more response."""
+        self.raw += sent.raw
+        self.raw_reasoning += sent.raw_reasoning
+        self.sent += sent.sent
+        self.sent_reasoning += sent.sent_reasoning
 
-    def add(self, sizes: Sizes, report: Report) -> None:
-        """Add one more message with what was reported for it."""
-        raw, raw_reasoning, sent, sent_reasoning = sizes
-        self.raw += raw
-        self.raw_reasoning += raw_reasoning
-        self.sent += sent
-        self.sent_reasoning += sent_reasoning
-        if report is not NO_REPORT:
-            self.reasoning_characters += report[0]
-            self.reasoning_tokens += report[1]
-            self.other_characters += report[2]
-            self.other_tokens += report[3]
+    def calibrate(self, report: Report | None) -> None:
+        """Take in what the provider counted for a response, if it did."""
+        if report is None:
+            return
+        self.reasoning_characters += report.reasoning
+        self.reasoning_tokens += report.reasoning_tokens
+        self.other_characters += report.other
+        self.other_tokens += report.other_tokens
 
     def reasoning(self, characters: int) -> float:
         """Tokens of ``characters`` of reasoning."""
@@ -78,24 +97,24 @@ class Tally:
         return max(self.reasoning_tokens, self.other_tokens) >= ENOUGH_TOKENS
 
 
-def report_of(unit: ResponseUnit, size: Size, reasoning_tokens: str) -> Report:
-    """What the provider's usage says of a response of ``size``.
+def report_of(unit: ResponseUnit, size: Size, reasoning_tokens: str) -> Report | None:
+    """What the provider's usage says of a response of ``size``, if it says anything.
 
     ``reasoning_tokens`` is the rule's word: whether they are ``inside`` the output count or ``added`` to it.
     """
     usage = unit.usage
     if usage is None or usage.output is None:
-        return NO_REPORT
-    reasoning, other, readable = size
+        return None
+    reasoning, other = size.reasoning, size.other
     tokens = usage.reasoning or 0
     rest = usage.output if reasoning_tokens == "added" else usage.output - tokens
     # What is left for the text can be told only where the reasoning was counted, and it is known where.
     unclear = unit.thoughts and reasoning_tokens != "added" and (tokens <= 0 or reasoning_tokens == "unknown")
     if unclear or rest <= 0 or not other:
         other = rest = 0
-    if tokens <= 0 or not reasoning or not readable:
+    if tokens <= 0 or not reasoning or not size.readable:
         reasoning = tokens = 0
-    return reasoning, tokens, other, rest
+    return Report(reasoning, tokens, other, rest)
 
 
 def size_of(unit: ResponseUnit) -> Size:
@@ -103,16 +122,16 @@ def size_of(unit: ResponseUnit) -> Size:
     reasoning = other = 0
     readable = True
     for block in unit.blocks:
-        if isinstance(block, Text):
+        if type(block) is Text:
             other += len(block.text)
-        elif isinstance(block, ThinkingBlock):
+        elif type(block) is ThinkingBlock:
             if not block.is_hidden:
                 reasoning += len(block.thought) or weight_of(block)
             # Summaries and encrypted reasoning are shorter than what was billed; only raw text says something.
             readable = readable and block.kind == "raw" and block.thought != ""
-        elif isinstance(block, ToolCall):
+        elif type(block) is ToolCall:
             other += len(block.name) + len(block.arguments)
-    return reasoning, other, readable
+    return Size(reasoning, other, readable)
 
 
 def weight_of(block: ThinkingBlock) -> int:

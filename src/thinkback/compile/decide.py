@@ -1,382 +1,635 @@
-"""One response at a time: decide what of its reasoning goes along, and say why."""
+"""Decide: what goes of one response, block by block, and why.
+
+``PASSES`` is the whole of it, in the order of precedence: each pass gets the pieces of a response and gives them back
+with what it decided; what one has decided no later one decides again. A pass sees all pieces of a response, because the
+response is the unit: it goes whole or not at all, and no opaque value goes twice. Must not: write bytes.
+
+How the reasoning of a tool loop is kept: the rule's words ``open_turn``, ``later`` and ``scope`` say what its endpoint
+demands of a response in its place (``Policy.stance``), and the pass ``required`` lets that go whatever is set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import NamedTuple
+import fnmatch
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
-from thinkback.compile import forms, native, translate
-from thinkback.compile.bound import Link
+from thinkback.compile import forms, translate
 from thinkback.compile.guard import Verdict
-from thinkback.compile.notes import Notes
-from thinkback.compile.others import others
-from thinkback.compile.policy import Policy, Stance
-from thinkback.compile.units import Changes, ResponseUnit, Thought
+from thinkback.compile.pieces import BREAKS, LOST, Case, Cause, Piece
+from thinkback.compile.policy import Place, Policy, Stance
+from thinkback.compile.prefix_binding import Link
+from thinkback.compile.units import Changes, ResponseUnit
 from thinkback.errors import ReplayRefused
-from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, carriers_of, opaque_values
+from thinkback.model import canonical
+from thinkback.model.blocks import (
+    Block,
+    Carrier,
+    Media,
+    Text,
+    ThinkingBlock,
+    ToolCall,
+    Unknown,
+    carriers_of,
+    is_place,
+    opaque_values,
+)
 from thinkback.model.plan import NOTHING, Carry
-from thinkback.model.rule import Form
-from thinkback.model.slices import is_sliced, whole
 from thinkback.model.target import DecisionAction
 
+Kind: TypeAlias = tuple[Hashable, ...]
+Precedents: TypeAlias = dict[Kind, list[Piece]]
+# Of a longer response its kind would be as long; those are few.
+_FEW = 8
+Pass: TypeAlias = Callable[[list[Piece], Case], list[Piece]]
+
+_MARKER = "a placeholder of the provider, not reasoning"
 _REPEATS = "repeats another block of the response"
-_PLACEHOLDER, _DUMMY, _THINKING_OFF, _NONE = "placeholder", "dummy", "thinking-off-for-this-turn", "none"
-_FLATTEN = "flatten-exchange-to-text"
+_INVALID = "a refused request named it invalid for this target"
+_SENT = "its opaque value goes out with an earlier block, and never twice"
+_EMPTY = "empty reasoning is omitted"
+_NOT_KEPT = "nothing of it was kept"
+_UNSIGNED = "without its opaque value it must not go back"
+_DANGLING = "nothing follows it in its response, and the endpoint refuses reasoning without a follower"
+_NO_PLACE = "the endpoint has no place for it on this block"
+_UNTIED = "an id ties it to reasoning of its response that does not go"
+# What lets a model go on with its thoughts; other carriers name or label an item.
+_OF_REASONING = frozenset({"signature", "encrypted", "redacted", "thought_signature"})
 
 
-class Choice(NamedTuple):
-    """What compile decided for one response: what it takes along, its blocks to write, the ids of its calls.
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """What is decided of one response: its pieces, the blocks to write, and what the message takes along beside them.
 
-    ``off``: turn thinking off. ``link`` is what it means for a chain of reasoning that must not have a gap. ``flat`` is
-    why it goes as text, empty where it goes as what it was.
+    ``calls`` are the ids its calls go under; ``parts`` as in ``DecisionLog``. ``link`` is what it means for a chain of
+    reasoning that must not have a gap. ``off``: turn thinking off. ``flat`` is why it goes as text, empty where it goes
+    as what it was.
     """
 
-    carry: Carry
+    pieces: list[Piece]
     blocks: tuple[Block, ...]
+    carry: Carry
     calls: tuple[str, ...] = ()
-    off: bool = False
+    parts: Mapping[str, int] = {}
     link: Link = ""
+    off: bool = False
     flat: str = ""
 
 
-class Refused(NamedTuple):
-    """A piece of reasoning that must not go, with the reason. ``lost``: it is reasoning, not a double of it.
+def decide(case: Case, precedents: Precedents) -> Answer:
+    """What of a response goes. Raises ``ReplayRefused`` where the endpoint demands what may not be sent.
 
-    ``foreign``: somebody else's, whose text may be told where the user asks for it.
+    Of responses of one kind the passes are asked once; ``precedents`` has what they said, for one policy.
     """
-
-    hash: str
-    block: ThinkingBlock
-    reason: str
-    lost: bool = False
-    foreign: bool = False
-
-
-def withhold(unit: ResponseUnit, reason: str, notes: Notes) -> None:
-    """Nothing of a response goes along (DESIGN 3.7)."""
-    if unit.changes is not None:
-        _tell_away(unit.changes, notes, required=False)
-    for hash, block in unit.thoughts:
-        notes.drop(hash, block, reason)
-    for hash, other in unit.others:
-        notes.drop_other(hash, other, reason)
-        notes.drop_carriers(hash, other, reason)
-
-
-def decide(
-    unit: ResponseUnit,
-    stance: Stance,
-    policy: Policy,
-    invalid: frozenset[str],
-    seen: Container[str],
-    notes: Notes,
-    bound: str = "",
-    lifted: Stance | None = None,
-) -> Choice:
-    """What one response takes along; ``notes`` gets a decision for each reasoning text and each carrier.
-
-    ``seen`` are the opaque values that earlier messages sent; ``bound`` is why reasoning that is bound to its prefix
-    must stay away; ``lifted`` is what holds for reasoning that an annotation asks for. Raises ``ReplayRefused``.
-    """
-    form = forms.form_of(policy, unit.thoughts)
-    if unit.changes is not None:
-        unit, stance = _heard(unit, unit.changes, form, stance, lifted, notes)
-    if form == "native":
-        choice = _decide_native(unit, stance, policy, invalid, seen, notes, bound)
+    kind = _kind_of(case)
+    known = precedents.get(kind) if kind is not None else None
+    if known is not None:
+        pieces = _like(known, case.unit)
     else:
-        choice = _decide_written(unit, form, stance, policy, invalid, seen, notes, lifted)
-    if unit.changes is not None:
-        _tell_away(unit.changes, notes, required=stance.required)
-    return _renamed(choice, unit, policy) if unit.calls else choice
+        pieces = pieces_of(case.unit)
+        for each in PASSES:
+            pieces = each(pieces, case)
+        if kind is not None:
+            precedents[kind] = pieces
+    missing = pieces[-1].cause if pieces and pieces[-1].block is None else ""
+    if missing == "flatten":
+        return Answer(pieces, (), NOTHING, flat=pieces[-1].reason)
+    blocks, carry = forms.blocks_of(pieces, case), forms.carry_of(pieces, case)
+    parts: Mapping[str, int] = {}
+    link: Link = ""
+    if case.native:
+        parts, link = forms.parts_of(pieces, blocks), link_of(pieces, case)
+    calls: tuple[str, ...] = ()
+    if case.unit.calls:
+        blocks, calls = _renamed(blocks, case)
+    return Answer(pieces, blocks, carry, calls, parts, link, missing == "thinking_off")
 
 
-def _tell_away(changes: Changes, notes: Notes, *, required: bool) -> None:
-    """What people took away of a response, and what their edits cost; edits of ``required`` reasoning do not hold."""
-    for away in (*changes.away, *(() if required else changes.edited.values())):
-        notes.away(away)
+def _kind_of(case: Case) -> Kind | None:
+    """All that the passes look at, of a response that carries nothing and nobody changed; ``None`` for others."""
+    unit, policy = case.unit, case.policy
+    if unit.opaque or not unit.plain or unit.changes is not None or not case.same or policy.invalid:
+        return None
+    if len(unit.blocks) > _FEW or policy.rule.empty_details:
+        return None
+    kinds: list[Hashable] = []
+    for block in unit.blocks:
+        if type(block) is ThinkingBlock:
+            if block.wire:
+                return None
+            thought = block.thought
+            said = 0 if not thought else 1 if thought.isspace() else 2
+            kinds.append((block.source_field, block.kind, block.is_hidden, block.marker, block.opening, said))
+        else:
+            kinds.append(type(block) is Text and block.text != "")
+    return case.stance, case.verdict, case.form, *kinds
 
 
-def _heard(
-    unit: ResponseUnit, changes: Changes, form: Form, stance: Stance, lifted: Stance | None, notes: Notes
-) -> tuple[ResponseUnit, Stance]:
-    """The response and what holds for it after what people said of it; ``notes`` hears of it."""
-    notes.void = changes.voided(required=stance.required)
-    if stance.required:
-        said = {**changes.skipped, **{hash: away.reason for hash, away in changes.edited.items()}}
-        notes.remarks = {hash: f"; {why}, but what is required goes as it was made" for hash, why in said.items()}
-        return _as_made(unit, changes) if changes.edited else unit, stance
-    if lifted is None:
-        return unit, stance
-    notes.remarks = {hash: f"; {why}" for hash, why in changes.lifted.items()}
-    # What is opaque goes whole or not at all.
-    return unit, lifted if form in ("native", "details") else stance
+def _like(known: Sequence[Piece], unit: ResponseUnit) -> list[Piece]:
+    """The blocks of a response as those of another of its kind were decided."""
+    pieces: list[Piece] = []
+    at = 0
+    for piece in known:
+        if piece.block is None:
+            pieces.append(piece)
+            continue
+        block = unit.blocks[at]
+        out = block if piece.out is not None else None
+        pieces.append(Piece(unit.hashes[at], block, piece.state, out, piece.reason, piece.cause, piece.beside))
+        at += 1
+    return pieces
+
+
+def pieces_of(unit: ResponseUnit) -> list[Piece]:
+    """The blocks of a response, with nothing decided."""
+    pieces: list[Piece] = []
+    for hash, block in zip(unit.hashes, unit.blocks, strict=True):
+        if type(block) is ThinkingBlock:
+            pieces.append(Piece(hash, block, "open"))
+        else:
+            pieces.append(Piece(hash, block, "beside", block))
+    return pieces
+
+
+def case_of(
+    unit: ResponseUnit, place: Place, policy: Policy, verdict: Verdict, seen: Container[str], bound: str
+) -> Case:
+    """A response in its place, with what people made of it. ``seen`` and ``bound`` as in ``Case``."""
+    form = forms.form_of(policy, unit.thoughts)
+    stance = policy.stance(place)
+    changes = unit.changes
+    if changes is None:
+        return Case(unit, policy, stance, form, verdict, seen, bound)
+    void, unlifted = changes.voided(required=stance.required), ""
+    if stance.required and changes.edited:
+        unit = _as_made(unit, changes)
+    lifted = lifted_stance(changes, place, policy)
+    if lifted is not None:
+        # What is opaque goes whole or not at all.
+        if form in ("native", "details"):
+            stance = lifted
+        else:
+            unlifted = stance.against
+            wanted = any(hash in changes.lifted and not _is_away(hash, changes) for hash, _ in unit.thoughts)
+            stance = lifted if wanted else stance
+    return Case(unit, policy, stance, form, verdict, seen, bound, void, unlifted)
+
+
+def _is_away(hash: str, changes: Changes) -> bool:
+    return hash in changes.lost or hash in changes.skipped
+
+
+def lifted_stance(changes: Changes, place: Place, policy: Policy) -> Stance | None:
+    """What holds for reasoning that settings are against and an annotation asks for, if that lets it go."""
+    if not changes.lifted or not policy.stance(place).against:
+        return None
+    lifted = policy.lifted(place)
+    return None if lifted.against else lifted
+
+
+def remarks_of(changes: Changes, *, required: bool, lifted: bool) -> Mapping[str, str]:
+    """What is remarked about blocks that go, by commit hash."""
+    if required:
+        made = {**changes.skipped, **{hash: away.reason for hash, away in changes.edited.items()}}
+        return {hash: f"; {why}, but what is required goes as it was made" for hash, why in made.items()}
+    return {hash: f"; {why}" for hash, why in changes.lifted.items()} if lifted else {}
 
 
 def _as_made(unit: ResponseUnit, changes: Changes) -> ResponseUnit:
     """A response with its reasoning as it was made: what is required is the model's own, not what people made of it."""
     before = {hash: away.block for hash, away in changes.edited.items()}
-    made = {id(block): before[hash] for hash, block in unit.thoughts if hash in before}
     twin = unit.copy(unit.owner)
-    twin.blocks, twin.thoughts, twin.others, twin.calls = (), (), (), ()
-    for hash, block in zip(unit.hashes, unit.blocks, strict=True):
-        twin.put(hash, made.get(id(block), block))
+    twin.blocks, twin.thoughts, twin.calls, twin.hashes, twin.plain = (), (), (), (), True
+    pairs = zip(unit.hashes, unit.blocks, strict=True)
+    twin.put(unit.hashes, [before.get(hash, block) for hash, block in pairs])
     return twin
 
 
-def _renamed(choice: Choice, unit: ResponseUnit, policy: Policy) -> Choice:
-    """The calls under ids that are given, and given once."""
-    # A response that people changed is none that the provider knows: nothing must tie its calls to one.
-    anew = unit.changes is not None and unit.changes.void != "" and policy.form == "native" and unit.thoughts != ()
-    ids = translate.call_ids(unit, policy.target.endpoint.dialect, anew=anew)
-    if ids == tuple(call.id for call in unit.calls):
-        return choice._replace(calls=ids)
-    left = iter(ids)
-    in_object = policy.form != "native"
-    blocks = tuple(
-        translate.renamed(block, next(left), in_object) if isinstance(block, ToolCall) else block
-        for block in choice.blocks
-    )
-    return choice._replace(blocks=blocks, calls=ids)
+def overridden(pieces: list[Piece], case: Case) -> list[Piece]:
+    """What people said of commits: skipped, erased and changed reasoning stays away, unless required goes as it was."""
+    changes = case.unit.changes
+    if changes is None:
+        return pieces
+    return [_overridden(piece, case, changes) if piece.state == "open" else piece for piece in pieces]
 
 
-def _decide_native(
-    unit: ResponseUnit,
-    stance: Stance,
-    policy: Policy,
-    invalid: frozenset[str],
-    seen: Container[str],
-    notes: Notes,
-    bound: str,
-) -> Choice:
-    """Reasoning goes back in its place, as the block it was."""
-    kept, faults, link = native.sort(unit, stance, policy, invalid, seen, bound)
-    refused: list[Refused] = []
-    for hash, block in unit.thoughts:
-        fault = faults.get(hash)
-        if fault is None:
-            _goes_native(hash, block, stance, notes)
-        else:
-            refused.append(Refused(hash, block, fault.reason, fault.lost, fault.foreign))
-    untied = policy.rule.tied and link != "sent" and any(fault.reason != native.MARKER for fault in faults.values())
-    blocks = others(unit, stance, policy, invalid, seen, notes, bound, untied=untied)
-    blocks = tuple(block for block in blocks if not isinstance(block, ThinkingBlock) or id(block) in kept)
-    blocks = _told(_refuse(refused, stance, policy, notes), unit, blocks)
-    blocks = whole(blocks)
-    if policy.rule.calls_last:
-        blocks = tuple(sorted(blocks, key=lambda block: isinstance(block, ToolCall)))
-    notes.place(unit.thoughts, blocks)
-    choice = Choice(NOTHING, blocks, link=link)
-    # A stand-in that was sent while the turn was under way stays, so that the next request begins as the last did.
-    if not stance.against and policy.missing and native.needs_dummy(unit, blocks, policy):
-        return _fill(refused, choice, stance, policy, notes)
-    if not stance.fill or kept or policy.rule.signed_calls:
-        return choice
-    foreign = not policy.verdict(unit.header.origin).carriers
-    is_missing = policy.restored or foreign or any(item.lost for item in refused)
-    if not is_missing:
-        return choice
-    filled = _fill(refused, choice, stance, policy, notes)
-    # An exchange that people changed, or somebody else's, is none that the endpoint could miss reasoning of.
-    away = unit.changes.away if unit.changes is not None else ()
-    is_known = not foreign and all(isinstance(gone.block, ThinkingBlock) for gone in away)
-    return filled if is_known else filled._replace(flat="")
+def _overridden(piece: Piece, case: Case, changes: Changes) -> Piece:
+    if case.native and piece.thought.marker:
+        return piece
+    if piece.hash in changes.lost:
+        return piece.drop(changes.lost[piece.hash], "erased")
+    if piece.hash in changes.skipped and not case.stance.required:
+        return piece.drop(changes.skipped[piece.hash], "skipped")
+    if case.native:  # of what is opaque all is valid or nothing
+        return piece.drop(case.void, "changed") if case.void and case.verdict.carriers else piece
+    return piece.drop(case.unlifted, "against") if case.unlifted and piece.hash not in changes.lifted else piece
 
 
-def _goes_native(hash: str, block: ThinkingBlock, stance: Stance, notes: Notes) -> None:
-    if block.source_field == forms.CONTENT and not block.wire:
-        notes.text("tags", hash, block, f"goes back as tags in its text: {stance.why}", "")
-    else:
-        notes.native(hash, block, f"goes back as it came: {stance.why}")
+def unwanted(pieces: list[Piece], case: Case) -> list[Piece]:
+    """Where a message field is not wanted in any form, that is the reason, whether it would be valid or not."""
+    stance = case.stance
+    if case.native or stance.tells or not stance.against:
+        return pieces
+    return [piece.drop(stance.against, "against") if piece.state == "open" else piece for piece in pieces]
 
 
-def _decide_written(
-    unit: ResponseUnit,
-    form: Form,
-    stance: Stance,
-    policy: Policy,
-    invalid: frozenset[str],
-    seen: Container[str],
-    notes: Notes,
-    lifted: Stance | None,
-) -> Choice:
-    """Reasoning goes back in a field, as tags or as details, or not at all."""
-    thoughts = unit.thoughts
-    carry = NOTHING
-    refused: list[Refused] = []
-    blocks = others(unit, stance, policy, invalid, seen, notes)
-    if unit.changes is not None:
-        thoughts, refused = _asked_for(unit.thoughts, unit.changes, stance, lifted)
-        _refuse(refused, stance, policy, notes)
-        stance = lifted if lifted is not None and thoughts else stance
-    if stance.against and not stance.tells:
-        for hash, block in thoughts:
-            notes.drop(hash, block, stance.against)
-    elif thoughts or policy.rule.empty_details:
-        verdict = policy.verdict(unit.header.origin)
-        if notes.void and verdict.carriers:
-            verdict = verdict._replace(carriers=False, reason=notes.void)
-        kept, unfit = _sort(thoughts, forms.own_field(form), verdict, invalid, seen, set(notes.opaque))
-        carry = _write(unit, kept, form, stance, policy, notes, verdict.carriers)
-        if unfit:
-            refused = [*refused, *unfit]
-            told = _refuse(unfit, stance, policy, notes)
-            if told and form == "field" and not carry.fields and not stance.against:
-                fields = (forms.field_name(policy, ()), *policy.rule.also)
-                carry, told = Carry(fields=fields, text="\n".join(told)), []
-            blocks = _told(told, unit, blocks)
-    if unit.thoughts:
-        gone = {id(item.block) for item in refused} if carry.tagged else {id(block) for _, block in unit.thoughts}
-        blocks = tuple([block for block in blocks if id(block) not in gone])
-        if not carry.tagged and forms.CONTENT in [block.source_field for _, block in unit.thoughts]:
-            blocks = _without_tags(blocks)
-    choice = Choice(carry, whole(blocks) if is_sliced(blocks) else blocks)
-    if stance.required and native.needs_dummy(unit, blocks, policy):
-        return _fill(refused, choice, stance, policy, notes)
-    # Where the endpoint demands a field, tags in the content are none.
-    tagged = carry.tagged and policy.form != "field"
-    if stance.fill and not policy.rule.signed_calls and not (carry.fields or tagged or carry.details is not None):
-        return _fill(refused, choice, stance, policy, notes)
-    return choice
+def valid(pieces: list[Piece], case: Case) -> list[Piece]:
+    """What is not valid here is never sent: another's, void, bound to what changed, sent before, or no reasoning."""
+    if not case.unit.thoughts:
+        return pieces
+    return _valid_in_place(pieces, case) if case.native else _valid_in_message(pieces, case)
 
 
-def _asked_for(
-    thoughts: tuple[Thought, ...], changes: Changes, stance: Stance, lifted: Stance | None
-) -> tuple[tuple[Thought, ...], list[Refused]]:
-    """The reasoning that people left in its place, and what they took away, or what only they could have put there."""
-    left: list[Thought] = []
-    refused: list[Refused] = []
-    for hash, block in thoughts:
-        if hash in changes.lost:
-            refused.append(Refused(hash, block, changes.lost[hash], lost=True))
-        elif hash in changes.skipped and not stance.required:
-            refused.append(Refused(hash, block, changes.skipped[hash]))
-        elif lifted is not None and stance.against and hash not in changes.lifted:
-            refused.append(Refused(hash, block, stance.against))
-        else:
-            left.append((hash, block))
-    return tuple(left), refused
+def _valid_in_place(pieces: list[Piece], case: Case) -> list[Piece]:
+    here: set[str] = set()
+    judged: list[Piece] = []
+    signed = bool(case.policy.rule.need_signature)
+    for piece in pieces:
+        if isinstance(piece.block, ThinkingBlock):
+            carriers = carriers_of(piece.block)
+            # A signature that nobody demands may be the same on every block.
+            values = opaque_values([each for each in carriers if signed or each.kind != "signature"])
+            if piece.state == "open":
+                piece = _judged_in_place(piece, piece.block, carriers, values, here, case)
+            here.update(values)
+        judged.append(piece)
+    return judged
 
 
-def _without_tags(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Where tags are taken out of a text, the white space behind them goes with them."""
-    at = next((at for at, block in enumerate(blocks) if isinstance(block, Text) and not block.wire), -1)
-    first = blocks[at] if at >= 0 else None
-    if not isinstance(first, Text) or first.text == first.text.lstrip():
-        return blocks
-    return (*blocks[:at], msgspec.structs.replace(first, text=first.text.lstrip()), *blocks[at + 1 :])
+def _judged_in_place(
+    piece: Piece, block: ThinkingBlock, carriers: Sequence[Carrier], values: Sequence[str], here: set[str], case: Case
+) -> Piece:
+    verdict, rule = case.verdict, case.policy.rule
+    if block.marker:
+        return piece.drop(_MARKER, "marker")
+    if piece.hash in case.policy.invalid:
+        return piece.drop(_INVALID, "invalid")
+    if not verdict.carriers and (carriers or not (case.same and verdict.text)):
+        return piece.drop(verdict.reason, "foreign")
+    if case.bound:
+        return piece.drop(case.bound, "bound")
+    if not carriers and not block.thought:
+        return piece.drop(_NOT_KEPT, "not_kept") if is_place(block) else piece.drop(_EMPTY, "empty")
+    unsigned = not any(carrier.kind not in ("item_id", "phase") for carrier in carriers)
+    if unsigned and any(fnmatch.fnmatchcase(block.source_field, kind) for kind in rule.need_signature):
+        return piece.drop(_UNSIGNED, "unsigned")
+    if any(value in case.seen for value in values):
+        return piece.drop(_SENT, "sent")
+    return piece.drop(_SENT, "twice") if any(value in here for value in values) else piece
 
 
-def _told(told: list[str], unit: ResponseUnit, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Reasoning of another model as plain prose before the first text."""
-    if not told:
-        return blocks
-    model = unit.header.origin.requested_model or "another model"
-    prose = "(Earlier reasoning, by {}: {})\n\n".format(model, "\n".join(told))
-    at = next((at for at, block in enumerate(blocks) if isinstance(block, Text) and not block.wire), -1)
-    first = blocks[at] if at >= 0 else None
-    if not isinstance(first, Text):
-        return (Text(prose.rstrip()), *blocks)
-    # Where tags are taken out of a text, the white space behind them goes with them.
-    return (*blocks[:at], msgspec.structs.replace(first, text=prose + first.text.lstrip()), *blocks[at + 1 :])
+def _valid_in_message(pieces: list[Piece], case: Case) -> list[Piece]:
+    own = forms.own_field(case.form)
+    doubled = own != "" and _is_doubled(pieces, own)
+    here: set[str] | None = None
+    judged: list[Piece] = []
+    for piece in pieces:
+        block = piece.block
+        if piece.state == "open" and isinstance(block, ThinkingBlock):
+            carries = block.signature != "" or block.carriers != ()
+            repeats = (doubled or block.is_hidden) and not (own and block.source_field == own)
+            fault = _fault_in_message(piece.hash, block, case, repeats=repeats, carries=carries)
+            if fault is not None:
+                piece = piece.drop(*fault)
+            elif carries and case.carries:
+                opaque = opaque_values(carriers_of(block))
+                here = _sent_beside(pieces, case) if here is None else here
+                if not here.isdisjoint(opaque) or any(value in case.seen for value in opaque):
+                    piece = piece.drop(_SENT, "sent")
+                else:
+                    here.update(opaque)
+        judged.append(piece)
+    return judged
 
 
-def _sort(
-    thoughts: tuple[Thought, ...],
-    own: str,
-    verdict: Verdict,
-    invalid: frozenset[str],
-    seen: Container[str],
-    here: set[str],
-) -> tuple[list[Thought], list[Refused]]:
-    """What may go, and what must not. Blocks of the form's ``own`` field go, and not those that say the same.
+def _is_doubled(pieces: Sequence[Piece], own: str) -> bool:
+    """Whether the form's own field says the same as others beside it."""
+    left = [piece.thought for piece in pieces if piece.state == "open"]
+    return len(left) > 1 and any(block.is_hidden and block.source_field == own for block in left)
 
-    ``here`` are the opaque values that go out with this very message.
+
+def _fault_in_message(
+    hash: str, block: ThinkingBlock, case: Case, *, repeats: bool, carries: bool
+) -> tuple[str, Cause] | None:
+    if block.marker:
+        return _MARKER, "marker"
+    if repeats:
+        return _REPEATS, "repeated"
+    if hash in case.policy.invalid:
+        return _INVALID, "invalid"
+    if not case.verdict.text or (carries and not case.carries and not block.thought):
+        return case.why_not, "foreign"
+    return None
+
+
+def _sent_beside(pieces: Sequence[Piece], case: Case) -> set[str]:
+    """The opaque values that go out with blocks of this very message which are no reasoning."""
+    found: set[str] = set()
+    for piece in pieces:
+        if piece.state == "beside" and piece.block is not None and piece.block.carriers:
+            for carrier in piece.block.carriers:
+                away = _against(piece.hash, piece.block, carrier, case, found, untied=False)
+                found.update(() if away else opaque_values((carrier,)))
+    return found
+
+
+def required(pieces: list[Piece], case: Case) -> list[Piece]:
+    """What the rule demands in this place goes, whatever is set: ``Stance.required``."""
+    return _going(pieces, case) if case.stance.required else pieces
+
+
+def stripped(pieces: list[Piece], case: Case) -> list[Piece]:
+    """What settings or the endpoint are against stays away; the rest goes."""
+    against = case.stance.against
+    if not against:
+        return _going(pieces, case)
+    return [piece.drop(against, "against") if piece.state == "open" else piece for piece in pieces]
+
+
+def _going(pieces: list[Piece], case: Case) -> list[Piece]:
+    why = case.stance.why
+    return [piece.go("goes", why) if piece.state == "open" else piece for piece in pieces]
+
+
+def whole(pieces: list[Piece], case: Case) -> list[Piece]:
+    """Where one opaque block in its place may not go, the others of the response are no use."""
+    if not case.native:
+        return pieces
+    opaque = [piece for piece in pieces if isinstance(piece.block, ThinkingBlock) and carriers_of(piece.block)]
+    fault = next((piece for piece in opaque if piece.state == "drop" and piece.cause != "twice"), None)
+    if fault is None:
+        return pieces
+    reason = f"its response goes whole or not at all: {fault.reason}"
+    return [
+        piece.drop(reason, fault.cause) if piece.state == "goes" and carriers_of(piece.thought) else piece
+        for piece in pieces
+    ]
+
+
+def followed(pieces: list[Piece], case: Case) -> list[Piece]:
+    """Where the dialect demands a follower, reasoning that nothing written follows stays away."""
+    if not (case.native and case.policy.rule.follower):
+        return pieces
+    last = max((at for at, piece in enumerate(pieces) if _follows(piece, case)), default=-1)
+    behind = [piece.drop(_DANGLING, "dangling") if piece.state == "goes" else piece for piece in pieces[last + 1 :]]
+    return [*pieces[: last + 1], *behind]
+
+
+def _follows(piece: Piece, case: Case) -> bool:
+    """Whether a block is no reasoning, says something, and is not one that stays away."""
+    match piece.block:
+        case Text() as block:
+            return bool(block.text or block.carriers)
+        case ThinkingBlock():
+            return False
+        case Unknown() as block:
+            gone = piece.hash in case.policy.invalid
+            return not gone and not any(value in case.seen for value in opaque_values(block.carriers))
+        case _:
+            return True
+
+
+def link_of(pieces: Sequence[Piece], case: Case) -> Link:
+    """What the reasoning of a response means for a chain that must not have a gap."""
+    if case.verdict.carriers and any(_breaks(piece, case) for piece in pieces):
+        return "broken"
+    going = (piece.thought for piece in pieces if piece.state in _IN_PLACE and isinstance(piece.block, ThinkingBlock))
+    return "sent" if any(carriers_of(block) for block in going) else ""
+
+
+def _breaks(piece: Piece, case: Case) -> bool:
+    if piece.cause in BREAKS:
+        return True
+    if not case.policy.rule.prefix_bound:
+        return False
+    # Mostly what is stripped stands before all that is sent; an annotation may ask for something before it.
+    # What stood in a text is part of what stands before later blocks, and its absence is told from that.
+    return piece.cause == "not_kept" or (piece.cause == "against" and piece.thought.source_field != forms.CONTENT)
+
+
+def foreign(pieces: list[Piece], case: Case) -> list[Piece]:
+    """Readable text of another model's reasoning goes as prose where ``reasoning.foreign`` asks for it."""
+    mode = case.policy.settings.foreign
+    if mode == "drop" or (case.stance.against and not case.stance.tells):
+        return pieces
+    return [_as_prose(piece, mode, case.policy) if piece.cause == "foreign" else piece for piece in pieces]
+
+
+def _as_prose(piece: Piece, mode: str, policy: Policy) -> Piece:
+    block, reason = piece.thought, piece.reason
+    if not block.thought.strip() or mode not in ("text", block.kind):
+        return piece
+    if policy.rule.forbid_foreign_text:
+        made = piece.drop(f"{reason}; the endpoint refuses foreign reasoning as text", "foreign")
+        return msgspec.structs.replace(made, beside=reason)
+    action: DecisionAction = "summary" if block.kind == "summary" else "text"
+    made = piece.go(action, f"{reason}; reasoning.foreign={mode} keeps its readable text", reason)
+    return msgspec.structs.replace(made, cause="foreign")
+
+
+def beside(pieces: list[Piece], case: Case) -> list[Piece]:
+    """What is no reasoning: what it carries goes back inside it, or it is written without that.
+
+    Items that nobody else can read go back to their maker only, or where nobody knows who made them.
     """
-    kept: list[Thought] = []
-    refused: list[Refused] = []
-    doubled = (
-        own != "" and len(thoughts) > 1 and any(block.is_hidden and block.source_field == own for _, block in thoughts)
-    )
-    for hash, block in thoughts:
-        is_own = own != "" and block.source_field == own
-        carriers = carriers_of(block) if block.signature or block.carriers else ()
-        opaque = opaque_values(carriers)
-        if block.marker:
-            refused.append(Refused(hash, block, native.MARKER))
-        elif not is_own and (block.is_hidden or doubled):
-            refused.append(Refused(hash, block, _REPEATS))
-        elif hash in invalid:
-            refused.append(Refused(hash, block, native.INVALID, lost=True))
-        elif not verdict.text or (carriers and not verdict.carriers and not block.thought):
-            refused.append(Refused(hash, block, verdict.reason, lost=True, foreign=True))
-        elif verdict.carriers and not (here.isdisjoint(opaque) and all(value not in seen for value in opaque)):
-            refused.append(Refused(hash, block, native.SENT))
-        else:
-            kept.append((hash, block))
-            here.update(opaque)
-    return kept, refused
+    if case.unit.plain and case.same:
+        return pieces
+    here: set[str] = set()
+    untied = False
+    if case.native:
+        going = [piece.thought for piece in pieces if piece.state == "native"]
+        here.update(value for block in going for each in carriers_of(block) for value in opaque_values((each,)))
+        left = any(piece.state != "beside" and piece.cause not in ("", "marker") for piece in pieces)
+        untied = case.policy.rule.tied and left and link_of(pieces, case) != "sent"
+    return [_beside(piece, case, here, untied=untied) if piece.state == "beside" else piece for piece in pieces]
 
 
-def _write(
-    unit: ResponseUnit, kept: list[Thought], form: Form, stance: Stance, policy: Policy, notes: Notes, native: bool
-) -> Carry:
-    """Put reasoning into the form of the rule."""
-    if stance.against:
-        for hash, block in kept:
-            notes.drop(hash, block, stance.against)
-        return NOTHING
-    if form == "field":
-        return forms.as_field(kept, policy, stance.why, notes)
-    if form == "tags":
-        return forms.as_tags(kept, stance.why, notes)
-    return forms.as_details(unit, kept, policy, stance.why, notes, native=native)
+def _beside(piece: Piece, case: Case, here: set[str], *, untied: bool) -> Piece:
+    block, lost = piece.block, ""
+    assert block is not None
+    away: list[str] = []
+    left: list[Carrier] = []
+    for carrier in block.carriers:
+        reason = _against(piece.hash, block, carrier, case, here, untied=untied)
+        lost = lost or reason
+        away.append(reason)
+        if not reason:
+            left.append(carrier)
+            here.update(opaque_values((carrier,)))
+    item = isinstance(block, Unknown | Media)
+    if item and not block.carriers and not (case.same and case.verdict.text):
+        lost = case.verdict.reason
+    out = None if item and lost else _plain(block, left, case, changed=lost != "")
+    return msgspec.structs.replace(piece, out=out, reason=lost, away=tuple(away))
 
 
-def _refuse(refused: list[Refused], stance: Stance, policy: Policy, notes: Notes) -> list[str]:
-    """Drop what must not go; the readable texts that ``reasoning.foreign`` wants told all the same."""
-    told: list[str] = []
-    mode = policy.settings.foreign
-    asked = stance.tells or not stance.against
-    for hash, block, reason, _, foreign in refused:
-        wanted = foreign and asked and bool(block.thought.strip()) and (mode == "text" or mode == block.kind)
-        if wanted and not policy.rule.forbid_foreign_text:
-            told.append(block.thought)
-            action: DecisionAction = "summary" if block.kind == "summary" else "text"
-            notes.text(action, hash, block, f"{reason}; reasoning.foreign={mode} keeps its readable text", reason)
-        else:
-            refusal = "; the endpoint refuses foreign reasoning as text" if wanted else ""
-            notes.drop(hash, block, reason + refusal)
-    return told
+def _plain(block: Block, left: Sequence[Carrier], case: Case, *, changed: bool) -> Block:
+    """A block with the carriers that may go, and without what its maker put around it where one may not."""
+    if case.verdict.carriers and not changed:
+        return block
+    if case.same and not changed and isinstance(block, ToolCall) and block.wire and not _is_function(block):
+        return block  # a kind of call that cannot be rebuilt
+    plain = translate.block(block, case.same)
+    return msgspec.structs.replace(plain, carriers=tuple(left)) if changed and left else plain
 
 
-def _fill(refused: list[Refused], choice: Choice, stance: Stance, policy: Policy, notes: Notes) -> Choice:
-    """Go down the ``missing`` list where the endpoint demands something and nothing is left to send."""
-    lost = next((item for item in refused if item.lost), None)
-    why = stance.against or (lost.reason if lost else "")
+class _Kind(msgspec.Struct):
+    type: Any = "function"
+
+
+def _is_function(call: ToolCall) -> bool:
+    kind: _Kind = canonical.decode(call.wire, _Kind)
+    return kind.type in ("function", "function_call", "tool_use")
+
+
+def _against(hash: str, block: Block, carrier: Carrier, case: Case, here: Container[str], *, untied: bool) -> str:
+    """Why a carrier of something that is no reasoning stays away, or nothing; ``here`` goes out in this message."""
+    if hash in case.policy.invalid:
+        return _INVALID
+    if not case.verdict.carriers:
+        return case.verdict.reason
+    if case.void:
+        return case.void
+    if carrier.kind in _OF_REASONING and (case.bound or case.stance.against):
+        return case.bound or case.stance.against
+    if untied and carrier.kind == "item_id":
+        return _UNTIED
+    if any(value in case.seen or value in here for value in opaque_values((carrier,))):
+        return _SENT
+    return "" if case.policy.form == "native" or _has_place(block, carrier) else _NO_PLACE
+
+
+def _has_place(block: Block, carrier: Carrier) -> bool:
+    """Whether a message field can hold it: inside a verbatim item, or Gemini's signature on the message."""
+    if isinstance(block, Text):
+        return carrier.kind == "thought_signature"
+    return isinstance(block, Unknown) or (isinstance(block, ToolCall) and bool(block.wire))
+
+
+def fill(pieces: list[Piece], case: Case) -> list[Piece]:
+    """Where the endpoint demands something and nothing is left to send, down the rule's ``missing`` list."""
+    stance, policy = case.stance, case.policy
+    if case.native:
+        # A stand-in that was sent while the turn was under way stays, so that the next request begins as the last did.
+        if not stance.against and policy.missing and _needs_dummy(pieces, case):
+            return _filled(pieces, case)
+        going = any(piece.state in ("native", "tags") for piece in pieces)
+        if not stance.fill or policy.rule.signed_calls or going or not _is_missing(pieces, case):
+            return pieces
+        return _filled(pieces, case, flattens=_is_known(case))
+    if stance.required and _needs_dummy(pieces, case):
+        return _filled(pieces, case)
+    if not stance.fill or policy.rule.signed_calls or _sends(pieces, case):
+        return pieces
+    return _filled(pieces, case)
+
+
+def _sends(pieces: Sequence[Piece], case: Case) -> bool:
+    """Whether reasoning goes in a form that the endpoint takes for it: where it demands a field, tags are none."""
+    if any(
+        piece.state in ("field", "native") or (piece.state == "tags" and case.policy.form != "field")
+        for piece in pieces
+    ):
+        return True
+    return bool(forms.told_in_field(pieces, case)) or forms.sends_empty_details(case)
+
+
+def _is_missing(pieces: Sequence[Piece], case: Case) -> bool:
+    return case.policy.restored or not case.verdict.carriers or any(piece.cause in LOST for piece in pieces)
+
+
+def _is_known(case: Case) -> bool:
+    """Whether the endpoint could miss reasoning of this exchange: not if it is another's, or people changed it."""
+    changes = case.unit.changes
+    away = changes.away if changes is not None else ()
+    return case.verdict.carriers and all(isinstance(gone.block, ThinkingBlock) for gone in away)
+
+
+def _needs_dummy(pieces: Sequence[Piece], case: Case) -> bool:
+    """Whether the first call lacks the signature that the endpoint demands of it, or of a thought before it."""
+    if not (case.policy.rule.signed_calls and case.unit.calls):
+        return False
+    blocks = forms.blocks_of(pieces, case)
+    first = next(block for block in blocks if isinstance(block, ToolCall) or _is_signed(block))
+    return isinstance(first, ToolCall) and not any(carrier.kind == "thought_signature" for carrier in first.carriers)
+
+
+def _is_signed(block: Block) -> bool:
+    return isinstance(block, ThinkingBlock) and block.signature != ""
+
+
+def _filled(pieces: list[Piece], case: Case, *, flattens: bool = True) -> list[Piece]:
+    """``pieces`` with what stands in; without ``flattens`` the response does not go as text all the same."""
+    policy, stance = case.policy, case.stance
+    lost = _first_lost(pieces, case)
+    fault = (lost.beside or lost.reason) if lost is not None else ""
+    why = stance.against or fault
     why = f"its own stays away: {why}" if why else "the response brought none that can go back"
     for step in policy.missing:
-        if step == _PLACEHOLDER:
-            reason = f"the endpoint demands reasoning on this message; {why}"
-            notes.stand_in("placeholder", reason, len(policy.placeholder))
-            fields = (forms.field_name(policy, ()), *policy.rule.also)
-            return choice._replace(carry=msgspec.structs.replace(choice.carry, fields=fields, text=policy.placeholder))
-        if step == _DUMMY:
-            notes.dummy(f"the endpoint demands a signature on the first call; {why}")
-            return choice._replace(carry=msgspec.structs.replace(choice.carry, dummy=policy.rule.dummy))
-        if step == _THINKING_OFF:
-            notes.stand_in("drop", f"thinking is off for this turn: the endpoint demands reasoning; {why}", 0)
-            return choice._replace(off=True)
-        if step == _FLATTEN:
-            return choice._replace(flat=f"the exchange goes as text: the endpoint demands its reasoning, and {why}")
-        if step == _NONE:
-            return choice
+        match step:
+            case "placeholder":
+                reason = f"the endpoint demands reasoning on this message; {why}"
+                return [*pieces, Piece("", None, "placeholder", reason=reason, text=policy.placeholder)]
+            case "dummy":
+                reason = f"the endpoint demands a signature on the first call; {why}"
+                return [*pieces, Piece("", None, "dummy", reason=reason)]
+            case "thinking-off-for-this-turn":
+                reason = f"thinking is off for this turn: the endpoint demands reasoning; {why}"
+                return [*pieces, Piece("", None, "drop", reason=reason, cause="thinking_off")]
+            case "flatten-exchange-to-text":
+                reason = f"the exchange goes as text: the endpoint demands its reasoning, and {why}"
+                return [*pieces, Piece("", None, "drop", reason=reason, cause="flatten")] if flattens else pieces
+            case "none":
+                return pieces
     if lost is None or not stance.required:
-        return choice
+        return pieces
     target = policy.target
     raise ReplayRefused(
-        f"{target.endpoint.id} demands the reasoning of block {lost.hash[:12]}, which may not be sent: {lost.reason}",
+        f"{target.endpoint.id} demands the reasoning of block {lost.hash[:12]}, which may not be sent: {fault}",
         details={"block": lost.hash, "rule": policy.rule.id, "endpoint": target.endpoint.id, "model": target.model},
         next_actions=("use the model that wrote this turn", "finish or fork the turn before you switch the model"),
     )
+
+
+def _first_lost(pieces: Sequence[Piece], case: Case) -> Piece | None:
+    """The first piece of genuine reasoning that could not be sent; in a message, what was erased comes first."""
+    lost = [piece for piece in pieces if piece.cause in LOST]
+    if not case.native:
+        lost.sort(key=lambda piece: piece.cause != "erased")
+    return lost[0] if lost else None
+
+
+def _renamed(blocks: tuple[Block, ...], case: Case) -> tuple[tuple[Block, ...], tuple[str, ...]]:
+    """The blocks with their calls under ids that are given, and given once; and those ids."""
+    unit, policy = case.unit, case.policy
+    native = policy.form == "native"
+    # A response that people changed is none that the provider knows: nothing must tie its calls to one.
+    anew = native and unit.changes is not None and unit.changes.void != "" and unit.thoughts != ()
+    ids = translate.call_ids(unit, policy.target.endpoint.dialect, anew=anew)
+    if ids == tuple(call.id for call in unit.calls):
+        return blocks, ids
+    left = iter(ids)
+    return tuple(
+        translate.renamed(block, next(left), not native) if isinstance(block, ToolCall) else block for block in blocks
+    ), ids
+
+
+_IN_PLACE = frozenset({"goes", "native", "tags"})
+
+PASSES: tuple[Pass, ...] = (
+    overridden,
+    unwanted,
+    valid,
+    required,
+    stripped,
+    whole,
+    followed,
+    foreign,
+    forms.formed,
+    beside,
+    fill,
+)
+"""The precedence, first to last: the first that speaks about a piece decides. ``valid`` beats ``required``, which beats
+every setting; ``overridden`` comes first to say why a block is not what was made, and yields to what is required.
+"""

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
 
-from thinkback.compile.bound import NO_CHAIN, Chain, Prefix
-from thinkback.compile.counts import Tally
 from thinkback.compile.grouping import Grouper
-from thinkback.compile.grown import Grown, Known
-from thinkback.compile.policy import Inputs, Policy
-from thinkback.compile.reached import START, Reached
-from thinkback.compile.render import Rendering
+from thinkback.compile.persistent_list import LINES, Framing, PersistentList, PersistentSet, hash_items
+from thinkback.compile.policy import Inputs, Policy, applies
+from thinkback.compile.prefix_binding import Prefix
 from thinkback.compile.select import Selection, grouped, selected, window
 from thinkback.compile.units import Minted, Turn, before_break, count_finished, is_told
-from thinkback.compile.written import Bare, bare_bytes
+from thinkback.compile.write import Anchor, Cache, Cursor, Loop, Output, Plain, hash_plain, plain_bytes
 from thinkback.errors import ContextRefused
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Repair, Tool, Tools
@@ -34,39 +30,49 @@ from thinkback.model.target import Decision, merge, merge_headers
 BEYOND = "context.size leaves the turn out"
 
 
+class Settled(msgspec.Struct, frozen=True):
+    """What the settled turns came to, as in ``Output``; versions share it."""
+
+    fragments: PersistentList[bytes] = msgspec.field(default_factory=PersistentList)
+    plain: PersistentList[Plain] = msgspec.field(default_factory=PersistentList)
+    carried: PersistentList[bytes] = msgspec.field(default_factory=PersistentList)
+    system: PersistentList[bytes] = msgspec.field(default_factory=PersistentList)
+    decisions: PersistentList[Decision] = msgspec.field(default_factory=PersistentList)
+    opaque: PersistentSet = msgspec.field(default_factory=PersistentSet)
+
+    def grow(self, out: Output) -> Settled:
+        """A version with ``out`` behind it."""
+        return Settled(
+            self.fragments.grow(out.fragments),
+            self.plain.grow(out.plain),
+            self.carried.grow(out.carried),
+            self.system.grow(out.system),
+            self.decisions.grow(out.decisions),
+            self.opaque.grow(tuple(out.opaque)),
+        )
+
+
 class State(msgspec.Struct, frozen=True):
     """What the fold knows. ``pending`` turns may still change; the ``settled`` ones before them cannot.
 
-    ``selection`` is what people said about commits, where anybody did. ``sent`` are the opaque values that the settled
-    messages carry, ``off`` whether one of them turns thinking off, ``lifts`` whether reasoning of one goes only because
-    an annotation asks for it. ``reached`` is how far they are, ``chain`` what became of reasoning that is bound to its
-    prefix, ``under`` the digest of the system messages it was judged under, ``floor`` how many responses are left out
-    of it to avoid a gap, and ``known`` how many messages are as they were when it was made.
+    ``out`` is what the settled turns came to, ``cursor`` how far they are, ``under`` the digest of the system messages
+    that reasoning in them was judged under, ``floor`` how many responses are left out of it to avoid a gap. ``cache``
+    has what was written of pending turns. ``selection`` is what people said about commits, where anybody did.
     """
 
     inputs: Inputs
     policy: Policy
-    invalid: frozenset[str]
-    commits: Grown[Commit]
-    fragments: Grown[bytes]
-    bare: Grown[Bare]
-    carried: Grown[bytes]
-    system: Grown[bytes]
-    decisions: Grown[Decision]
-    sent: Known
-    tally: Tally
+    commits: PersistentList[Commit]
+    out: Settled
+    cursor: Cursor
+    cache: Cache
     settled: int = 0
     pending: tuple[Turn, ...] = ()
     tools: Tools | None = None
     minted: tuple[str, Minted] | None = None
     selection: Selection | None = None
-    off: bool = False
-    lifts: bool = False
-    reached: Reached = START
-    chain: Chain = NO_CHAIN
     under: str = ""
     floor: int = 0
-    known: int = 0
 
 
 def empty(inputs: Inputs) -> State:
@@ -86,10 +92,10 @@ def extend(state: State, commits: Sequence[Commit], writer: Writer) -> State:
     All is folded again where what is settled may change: a repair voids blocks, somebody said something about commits,
     something came late for them, or they are bound to system messages and a further one came.
     """
-    grouper = Grouper(state.pending, state.tools, state.minted, keyed=state.selection is not None)
+    grouper = Grouper(state.pending, state.tools, state.minted)
     grouper.take(commits)
     late = state.settled > 0 and (grouper.missed or _is_under_others(state, grouper.turns, writer))
-    if late or grouper.curated or any(_applies(repair, state.inputs) for repair in grouper.repairs):
+    if late or grouper.curated or any(applies(repair, state.inputs.target) for repair in grouper.repairs):
         return fold(state.inputs, (*state.commits, *commits), writer)
     return _take(state, commits, grouper, writer)
 
@@ -103,33 +109,8 @@ def _is_under_others(state: State, turns: Sequence[Turn], writer: Writer) -> boo
 
 def _start(inputs: Inputs, repairs: Sequence[Repair], floor: int = 0, selection: Selection | None = None) -> State:
     """An empty state that knows which of ``repairs`` hold for ``inputs``."""
-    holding = [repair for repair in repairs if _applies(repair, inputs)]
-    return State(
-        inputs=inputs,
-        policy=Policy(inputs, [repair.stage for repair in holding], _named(holding, flat=True)),
-        invalid=_named(holding, flat=False),
-        commits=Grown(),
-        fragments=Grown(),
-        bare=Grown(),
-        carried=Grown(),
-        system=Grown(),
-        decisions=Grown(),
-        sent=Known(),
-        tally=Tally(),
-        selection=selection,
-        floor=floor,
-    )
-
-
-def _named(repairs: Sequence[Repair], *, flat: bool) -> frozenset[str]:
-    """What ``repairs`` name: the responses that go as text, or the blocks that must not go."""
-    named = (repair.blocks for repair in repairs if (repair.stage == "flatten") == flat)
-    return frozenset(hash for blocks in named for hash in blocks)
-
-
-def _applies(repair: Repair, inputs: Inputs) -> bool:
-    """A repair holds until the target differs."""
-    return repair.endpoint == inputs.target.base_url and repair.model == inputs.target.model
+    policy = Policy(inputs, repairs)
+    return State(inputs, policy, PersistentList(), Settled(), Cursor(), Cache(), selection=selection, floor=floor)
 
 
 def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Writer) -> State:
@@ -142,55 +123,47 @@ def _take(state: State, commits: Sequence[Commit], grouper: Grouper, writer: Wri
     else:
         settled = _count_gone(turns, size, by_user=by_user)
     under = _under(state, turns, writer)
-    out = _rendering(state, writer, under)
+    # What was written of a first history is not worth keeping: nearly all of it is settled.
+    loop = _loop(state, writer, under, keeps=bool(state.pending))
     done, pending = turns[:settled][::-1], tuple(grouper.turns[settled:])
     gone = "" if size is None else BEYOND
-    # So that each turn goes as soon as it is rendered.
+    # So that each turn goes as soon as it is written.
     turns.clear()
     grouper.turns.clear()
     while done:
         # Whatever keepLast keeps is still pending, and so is all that context.size lets go.
-        out.add(done.pop(), is_open=False, kept=None if keep_last is None else (), gone=gone)
+        turn = done.pop()
+        loop.add(turn, is_open=False, kept=None if keep_last is None else (), gone=gone)
+        if state.pending:
+            state.cache.forget(turn)
     return msgspec.structs.replace(
         state,
         commits=state.commits.grow(commits),
-        fragments=state.fragments.grow(out.fragments),
-        bare=state.bare.grow(out.bare),
-        carried=state.carried.grow(out.carried),
-        system=state.system.grow(out.system),
-        decisions=state.decisions.grow(out.decisions),
-        sent=state.sent.grow(tuple(out.opaque)),
-        tally=state.tally + out.tally,
+        out=state.out.grow(loop.out),
+        cursor=loop.cursor,
         settled=state.settled + settled,
         pending=pending,
         tools=grouper.tools,
         minted=grouper.minted,
-        off=state.off or out.off,
-        lifts=state.lifts or out.lifts,
-        reached=out.reached,
-        chain=out.chain,
         under=under,
-        known=out.known,
     )
 
 
-def _rendering(state: State, writer: Writer, under: str) -> Rendering:
-    """Where the rendering of what follows the settled messages begins; ``under`` as in ``State``."""
+def _loop(state: State, writer: Writer, under: str, *, keeps: bool = True) -> Loop:
+    """The loop that writes what follows the settled messages; ``under`` as in ``State``."""
     prefix = None
     if state.policy.binds:
-        hasher = state.bare.hasher(b"", b"", b"\n", partial(bare_bytes, writer=writer))
-        digests = under, state.inputs.prefix[1]
-        prefix = Prefix(hasher, digests, state.floor, state.known, state.reached.changed)
-    return Rendering(state.policy, state.invalid, writer, state.reached, state.chain, state.sent, prefix)
+        prefix = Prefix(hash_plain(state.out.plain, writer), under, state.inputs.prefix[1])
+    return Loop(state.policy, writer, state.cursor, state.cache, state.out.opaque, prefix, state.floor, keeps=keeps)
 
 
 def _under(state: State, turns: Sequence[Turn], writer: Writer) -> str:
     """The digest of the system messages that reasoning in ``turns`` and before is judged under."""
     if not state.policy.binds or state.inputs.prefix[0]:
         return state.inputs.prefix[0]
-    out = Rendering(state.policy, state.invalid, writer, state.reached)
+    loop = Loop(state.policy, writer, state.cursor, state.cache)
     cut = window(turns, state.policy.settings.context_size)
-    return _digest(state.system.hasher(b"", b"", b"\n", _same), out.systems(turns, cut))
+    return _digest(hash_items(state.out.system, LINES), loop.systems(turns, cut))
 
 
 def _count_gone(turns: list[Turn], size: int, *, by_user: bool) -> int:
@@ -253,55 +226,56 @@ class Request:
 
     def __init__(self, state: State, writer: Writer) -> None:
         self.state = state
-        self._tail = tail = _rendering(state, writer, state.under)
+        self._loop = loop = _loop(state, writer, state.under)
         turns = selected(state.pending, state.selection)
         size = state.policy.settings.context_size
         finished = count_finished(turns, by_user=writer.results_by_user)
         cut = window(turns, size)
         if size is not None and cut + state.settled:
             # What stood before the turns that are left is gone for all but the last of them.
-            tail.change(next((unit.seq for unit in turns[-1].responses), -1))
+            loop.change(next((unit.seq for unit in turns[-1].responses), -1))
         kept = _kept(turns[cut:finished], state.policy.keep_last, carries=state.policy.settings.carry)
         for at, turn in enumerate(turns):
-            tail.add(turn, is_open=at >= finished, kept=kept, gone=BEYOND if at < cut else "")
-        self.off, self.lifts = state.off or tail.off, state.lifts or tail.lifts
-        self.gap = tail.chain.gap
-        self._skip, self._kept_messages, self.kept = tail.anchor or (0, 0, "")
-        open_at = tail.open_at if tail.open_at >= 0 else tail.reached.messages
-        self.open_at = max(open_at - self._kept_messages, 0)
-        self._counts: Counts | None = None
+            loop.add(turn, is_open=at >= finished, kept=kept, gone=BEYOND if at < cut else "")
+        self._out, self._cursor = loop.out, loop.cursor
+        self.off, self.lifts = loop.cursor.off, loop.cursor.lifts
+        self.gap = loop.cursor.chain.gap
+        self._anchor = loop.anchor or Anchor(0, 0, "")
+        self.kept = self._anchor.response
+        open_at = loop.open_at if loop.open_at >= 0 else loop.cursor.messages
+        self.open_at = max(open_at - self._anchor.messages, 0)
 
     def check(self, writer: Writer) -> None:
         """Raises ``ContextRefused`` where what is left after what people took away is no conversation."""
-        reached, endpoint = self._tail.reached, self.state.inputs.target.endpoint.id
+        cursor, endpoint = self._cursor, self.state.inputs.target.endpoint.id
         refused = {"never": (), "calls": ("calls",), "always": ("calls", "assistant")}[writer.user_first]
-        if not reached.left or (reached.first and reached.first not in refused):
+        if not cursor.left or (cursor.first and cursor.first not in refused):
             return
-        what = "the first message that is left is not the user's" if reached.first else "nothing is left to send"
-        more = reached.left - len(reached.named)
-        named = ", ".join(reached.named) + (f" and {more} more" if more else "")
+        what = "the first message that is left is not the user's" if cursor.first else "nothing is left to send"
+        more = cursor.left - len(cursor.named)
+        named = ", ".join(cursor.named) + (f" and {more} more" if more else "")
         raise ContextRefused(
             f"{what}, and {endpoint} would refuse it; left out: {named}",
-            details={"endpoint": endpoint, "left_out": reached.left},
+            details={"endpoint": endpoint, "left_out": cursor.left},
             next_actions=("annotate one of the user's messages as normal", "or raise context.size, or ask something"),
         )
 
     @property
     def system(self) -> list[bytes]:
         """The system messages that stand on top."""
-        return [*self.state.system, *self._tail.system] if self._tail.is_on_top else []
+        return [*self.state.out.system, *self._out.system] if self._loop.is_on_top else []
 
     def fragments(self) -> Iterator[bytes]:
         """What is sent between start and end, in order."""
-        if not self._skip:
-            yield from self.state.fragments
+        if not self._anchor.fragments:
+            yield from self.state.out.fragments
         yield from self._rest()
 
     def body(self, writer: Writer, end: bytes) -> Iterator[bytes]:
         """The pieces of the request body, many messages in each."""
         yield writer.start
         separator = b""
-        settled = () if self._skip else self.state.fragments.batches()
+        settled = () if self._anchor.fragments else self.state.out.fragments.batches()
         for fragments in (*settled, self._rest()):
             if fragments:
                 yield separator + writer.separator.join(fragments)
@@ -310,52 +284,47 @@ class Request:
 
     def digests(self, writer: Writer, end: bytes, tools: Sequence[Tool]) -> Digests:
         """Digests for the request record; of what is settled only the new part is hashed."""
-        tail, fragments = self._tail, self._rest()
-        if self._skip:
+        settled, out, fragments = self.state.out, self._out, self._rest()
+        if self._anchor.fragments:
             sent, between = hashlib.sha256(writer.start), b""
         else:
-            sent = self.state.fragments.hasher(writer.start, writer.separator, b"", _same)
-            between = writer.separator if self.state.fragments.length and fragments else b""
+            sent = hash_items(settled.fragments, Framing(writer.start, writer.separator))
+            between = writer.separator if settled.fragments.length and fragments else b""
         sent.update(between + writer.separator.join(fragments) + end)
-        bare = partial(bare_bytes, writer=writer)
         return Digests(
-            system=_digest(self.state.system.hasher(b"", b"", b"\n", _same), tail.system),
+            system=_digest(hash_items(settled.system, LINES), out.system),
             tools=tools_digest(tools),
-            messages=_digest(self.state.bare.hasher(b"", b"", b"\n", bare), [bare(item) for item in tail.bare]),
-            carriers=_digest(self.state.carried.hasher(b"", b"", b"\n", _same), tail.carried),
+            messages=_digest(hash_plain(settled.plain, writer), [plain_bytes(item, writer) for item in out.plain]),
+            carriers=_digest(hash_items(settled.carried, LINES), out.carried),
             sent=sent.hexdigest(),
         )
 
     def _rest(self) -> list[bytes]:
         """The fragments that are not settled, without those that the provider keeps."""
-        rest = self._tail.fragments[self._skip :]
-        return [self._tail.first, *rest[1:]] if self._skip and rest and self._tail.first else rest
+        skip = self._anchor.fragments
+        rest = self._out.fragments[skip:]
+        return [self._loop.resumed, *rest[1:]] if skip and rest and self._loop.resumed else rest
 
     def decisions(self) -> list[Decision]:
         """Every decision, in order of the log; ``message`` is the index in the message array."""
-        made = [*self.state.decisions, *self._tail.decisions]
+        made = [*self.state.out.decisions, *self._out.decisions]
         return [self._left_out(decision) for decision in made] if self.kept else made
 
     def _left_out(self, decision: Decision) -> Decision:
         """What the provider has anyway is not sent, and what is sent begins a new array."""
-        if decision.message >= self._kept_messages:
-            return msgspec.structs.replace(decision, message=decision.message - self._kept_messages)
+        if decision.message >= self._anchor.messages:
+            return msgspec.structs.replace(decision, message=decision.message - self._anchor.messages)
         if decision.action == "drop":
             return decision
         reason = f"the provider keeps the conversation up to response {self.kept}"
         return msgspec.structs.replace(decision, action="server", message=-1, reason=reason)
 
     def __len__(self) -> int:
-        return self._tail.reached.messages - self._kept_messages
+        return self._cursor.messages - self._anchor.messages
 
     def counts(self) -> Counts:
         """Estimated tokens, stored and sent."""
-        if self._counts is None:
-            self._counts = self._counted()
-        return self._counts
-
-    def _counted(self) -> Counts:
-        sums = self.state.tally + self._tail.tally
+        sums = self._cursor.tally
         reasoning = sums.reasoning(sums.sent_reasoning)
         return Counts(
             raw=round(sums.other(sums.raw - sums.raw_reasoning) + sums.reasoning(sums.raw_reasoning)),
@@ -369,10 +338,6 @@ class Request:
 def tools_digest(tools: Sequence[Tool]) -> str:
     """Hex SHA-256 of the tools as they are offered."""
     return hashlib.sha256(canonical.encode(tuple(tools))).hexdigest()
-
-
-def _same(item: bytes) -> bytes:
-    return item
 
 
 def _digest(hasher: hashlib._Hash, tail: Sequence[bytes]) -> str:

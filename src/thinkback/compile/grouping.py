@@ -9,18 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-from thinkback.compile.units import Changes, MessageUnit, Minted, ResponseUnit, Turn
-from thinkback.model.blocks import (
-    Block,
-    Media,
-    Origin,
-    Text,
-    ThinkingBlock,
-    ToolCall,
-    Unknown,
-    carriers_of,
-    opaque_values,
-)
+from thinkback.compile.units import NOBODY, Changes, MessageUnit, Minted, ResponseUnit, Turn
+from thinkback.model.blocks import Block, Text, ThinkingBlock
 from thinkback.model.commits import (
     BranchSummary,
     Commit,
@@ -34,7 +24,6 @@ from thinkback.model.commits import (
 )
 
 SERVER_STATE = "session.serverState"
-NOBODY = Origin("", "", "")
 ALONE = "it was written down by a person and belongs to no response"
 
 
@@ -42,8 +31,8 @@ class Grouper:
     """Puts commits into turns. ``turns`` may be shared with a state: each is copied before it changes.
 
     ``missed`` says that a commit belongs to a response that is not here, ``curated`` that one speaks about others or
-    was erased, which ``select`` sees to. ``keyed``: blocks keep the hashes of their commits. ``repairs`` are those that
-    came along, ``minted`` is the last request's record, for the response of that id.
+    was erased, which ``select`` sees to. ``repairs`` are those that came along, ``minted`` is the last request's
+    record, for the response of that id.
     """
 
     def __init__(
@@ -51,8 +40,6 @@ class Grouper:
         turns: Iterable[Turn] = (),
         tools: Tools | None = None,
         minted: tuple[str, Minted] | None = None,
-        *,
-        keyed: bool = False,
     ) -> None:
         self.turns: list[Turn] = list(turns)
         self.tools = tools
@@ -60,7 +47,6 @@ class Grouper:
         self.missed = False
         self.curated = False
         self.repairs: list[Repair] = []
-        self._keyed = keyed
         self._owner = object()
         self._turn: Turn | None = None
         self._unit: ResponseUnit | None = None
@@ -85,7 +71,7 @@ class Grouper:
             self.add_blocks(run)
 
     def add_blocks(self, commits: Sequence[Commit]) -> None:
-        """Blocks of one response, together: one by one, ten thousand would be copied ten thousand times."""
+        """Blocks of one response, together."""
         response = commits[0].response
         unit = self._unit
         if unit is None or unit.response != response:  # mostly it is the last one
@@ -95,34 +81,10 @@ class Grouper:
                 self._add_alone(commit)
             return
         blocks: list[Any] = [commit.value for commit in commits]
-        unit.blocks += tuple(blocks)
-        if self._keyed:
-            unit.hashes += tuple(commit.hash for commit in commits)
-        calls = tuple(block for block in blocks if type(block) is ToolCall)
-        if calls:
-            unit.calls += calls
-            if self._responses is not None:
-                self._callers.update(dict.fromkeys((call.id for call in calls), self._responses[response]))
-        self._note(unit, commits)
-
-    def _note(self, unit: ResponseUnit, commits: Sequence[Commit]) -> None:
-        """What of ``commits`` is reasoning, carries something, or is unknown."""
-        thoughts: list[Any] = []
-        others: list[Any] = []
-        opaque: list[str] = []
-        for commit in commits:
-            block: Any = commit.value
-            kind = type(block)
-            if kind is ThinkingBlock:
-                thoughts.append((commit.hash, block))
-                if block.signature or block.carriers:
-                    opaque += opaque_values(carriers_of(block))
-            elif block.carriers or kind is Unknown or kind is Media:
-                others.append((commit.hash, block))
-                opaque += opaque_values(block.carriers)
-        unit.thoughts += tuple(thoughts)
-        unit.others += tuple(others)
-        unit.opaque += tuple(opaque)
+        known = len(unit.calls)
+        unit.put([commit.hash for commit in commits], blocks)
+        if self._responses is not None:
+            self._callers.update((call.id, self._responses[response]) for call in unit.calls[known:])
 
     def add_response(self, commit: Commit, written: ResponseUnit | None = None) -> None:
         """A response goes on with the last turn, whatever became of it, unless that one completed.
@@ -190,8 +152,7 @@ class Grouper:
         unit = unit or self._find_caller(result.id)
         if unit is not None:
             unit.results += (result,)
-            if self._keyed:
-                unit.answers += (commit.hash,)
+            unit.answers += (commit.hash,)
 
     def add_usage(self, commit: Commit) -> None:
         """What the provider counted for a response."""
@@ -240,8 +201,7 @@ class Grouper:
     def _written(self, commit: Commit, block: Block) -> ResponseUnit:
         """A response that no model gave, of one block."""
         unit = ResponseUnit(self._owner, commit.hash, commit.hash, Response(NOBODY, content="text"), commit.seq)
-        unit.put(commit.hash, block)
-        unit.hashes = (commit.hash,)
+        unit.put((commit.hash,), (block,))
         return unit
 
     def _open_turn(self) -> Turn:

@@ -24,6 +24,8 @@ NO_ORIGIN = Verdict(False, True, "its origin is not known: readable text may go 
 
 def check(origin: Origin, target: Target, end_user: str = "") -> Verdict:
     """Compare ``origin`` with ``target``, asked for ``end_user``, as the target's rule demands."""
+    if _is_own(origin, target):
+        return VALID
     if not origin.endpoint:
         if origin.dialect != target.endpoint.dialect:
             return Verdict(False, True, "its origin is not known, and it was written in another dialect")
@@ -32,6 +34,17 @@ def check(origin: Origin, target: Target, end_user: str = "") -> Verdict:
     if difference:
         return Verdict(False, False, difference)
     return Verdict(False, not target.rule.guard.account, _ACCOUNT) if _other_account(origin, target) else VALID
+
+
+def _is_own(origin: Origin, target: Target) -> bool:
+    """Whether nothing differs at all, as mostly; only then it need not be said what does."""
+    return (
+        origin.endpoint == target.base_url != ""
+        and origin.requested_model == target.model != ""
+        and origin.dialect == target.endpoint.dialect
+        and origin.account == target.account
+        and not target.rule.guard.end_user
+    )
 
 
 def _difference(origin: Origin, target: Target, end_user: str) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from thinkback.compile import guard
 from thinkback.model.blocks import Origin
+from thinkback.model.commits import Repair
 from thinkback.model.rule import Form, MissingStep, Rule, Switch, stand_ins
 from thinkback.model.target import Settings, Target, lookup
 
@@ -30,7 +31,7 @@ class Inputs(msgspec.Struct, frozen=True):
     prefix: tuple[str, str] = ("", "")
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """Where a response stands.
 
     In the turn under way or a finished one, in a turn that used tools, out of reach of ``keepLast``, followed by
@@ -62,16 +63,18 @@ class Stance(NamedTuple):
 class Policy:
     """The answers that hold for a whole request, so that the fold asks each only once.
 
-    ``repaired`` names the stages of repair that hold for this target; ``restore`` demands reasoning on every
+    Of the ``repairs`` that hold for this target, ``repaired`` names the stages; ``restore`` demands reasoning on every
     assistant message, because the endpoint refused a request without it, and a second one goes past what stood in for
-    it, because that was refused too. ``flat`` are the responses (commit hashes)
-    that go as text, because it refused them in any other form.
+    it, because that was refused too. ``flat`` are the responses (commit hashes) that go as text, because it refused
+    them in any other form, ``invalid`` the blocks that it named in a refusal.
     """
 
-    def __init__(self, inputs: Inputs, repaired: Sequence[str] = (), flat: frozenset[str] = frozenset()) -> None:
+    def __init__(self, inputs: Inputs, repairs: Sequence[Repair] = ()) -> None:
         rule = inputs.target.rule
-        self.repaired = repaired
-        self.flat = flat
+        holding = [repair for repair in repairs if applies(repair, inputs.target)]
+        self.repaired = repaired = [repair.stage for repair in holding]
+        self.flat = _named(holding, flat=True)
+        self.invalid = _named(holding, flat=False)
         self.target: Target = inputs.target
         self.rule: Rule = rule
         self.settings: Settings = inputs.settings
@@ -96,7 +99,7 @@ class Policy:
         self.asks = self._asked and inputs.settings.include_in_context
         end_user = lookup(inputs.params, rule.guard.end_user) if rule.guard.end_user else None
         self._end_user = end_user if isinstance(end_user, str) else ""
-        self._stances: dict[tuple[bool, ...], Stance] = {}
+        self._stances: dict[Place, Stance] = {}
         self.server = rule.server_state if inputs.settings.server_state and not self.restarted else None
         self.binds = binds(rule, inputs.settings)
 
@@ -104,13 +107,12 @@ class Policy:
         """Whether the request has a parameter that ``switch`` does not go with."""
         return any(lookup(self._params, path) is not None for path in switch.unless)
 
-    def conflicts(self, place: tuple[bool, ...]) -> bool:
+    def conflicts(self, place: Place) -> bool:
         """Whether nothing may be sent where the endpoint demands it and takes nothing in its place."""
         if not self.strict or not self.thinking or "none" in self.missing:
             return False
-        where = Place(*place)
-        in_scope = where.has_calls or self.rule.scope != "tool-calls"
-        return in_scope and self._demand(where) == "must"
+        in_scope = place.has_calls or self.rule.scope != "tool-calls"
+        return in_scope and self._demand(place) == "must"
 
     def verdict(self, origin: Origin) -> guard.Verdict:
         """The guard's answer for ``origin``."""
@@ -121,16 +123,16 @@ class Policy:
         minted = (origin.requested_model, origin.served_model)
         return origin.endpoint == self.target.base_url and self.target.model in minted
 
-    def stance(self, place: tuple[bool, ...]) -> Stance:
-        """What holds in ``place``, a ``Place`` or its values."""
+    def stance(self, place: Place) -> Stance:
+        """What holds in ``place``."""
         known = self._stances.get(place)
         if known is None:
-            known = self._stances[place] = self._decide(Place(*place))
+            known = self._stances[place] = self._decide(place)
         return known
 
-    def lifted(self, place: tuple[bool, ...]) -> Stance:
+    def lifted(self, place: Place) -> Stance:
         """What holds in ``place`` for reasoning that an annotation asks for: settings do not count against it."""
-        return self._decide(Place(*place), lifted=True)
+        return self._decide(place, lifted=True)
 
     def keeps_later(self) -> bool:
         """Whether reasoning of finished turns is wanted, not merely demanded: the endpoint's own switch says so."""
@@ -218,7 +220,7 @@ class Policy:
         kept_before = place.stripped and bool(self.keep_last) and not asked_not
         sent_open = place.followed and not place.is_open
         if sent_open:
-            before = place._replace(is_open=True, stripped=False)
+            before = msgspec.structs.replace(place, is_open=True, stripped=False)
             sent_open = self._is_required(before) or not self._against(before)
         return _BROKEN if kept_before or sent_open else ""
 
@@ -236,6 +238,17 @@ class Policy:
         if self._demand(place) == "should":
             return f"you asked the endpoint to keep it with {', '.join(self.rule.keeps_when)}"
         return f"the endpoint's settings ask for it with {_INCLUDE}"
+
+
+def applies(repair: Repair, target: Target) -> bool:
+    """A repair holds until the target differs."""
+    return repair.endpoint == target.base_url and repair.model == target.model
+
+
+def _named(repairs: Sequence[Repair], *, flat: bool) -> frozenset[str]:
+    """What ``repairs`` name: the responses that go as text, or the blocks that must not go."""
+    named = (repair.blocks for repair in repairs if (repair.stage == "flatten") == flat)
+    return frozenset(hash for blocks in named for hash in blocks)
 
 
 def _last_resort(rule: Rule) -> tuple[MissingStep, ...]:

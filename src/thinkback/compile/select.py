@@ -12,9 +12,8 @@ from itertools import islice
 
 import msgspec
 
-from thinkback.compile.checkpoints import arrange
 from thinkback.compile.grouping import ALONE, Grouper, summarised
-from thinkback.compile.said import Now, checkpoints, contents, priorities, stand_in
+from thinkback.compile.overrides import Now, arrange, checkpoints, contents, priorities, stand_in
 from thinkback.compile.translate import call_of_result
 from thinkback.compile.units import Away, Change, Changes, MessageUnit, ResponseUnit, Turn, says
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, carriers_of
@@ -33,13 +32,13 @@ LEFT_OUT = "(left out)"
 ERASED = "(erased)"
 
 
-def grouped(commits: Sequence[Commit], *, keyed: bool = False) -> tuple[Grouper, Selection | None]:
-    """The turns of a history, and what people said about it, if anybody did. ``keyed`` as in ``Grouper``."""
-    grouper = Grouper(keyed=keyed)
+def grouped(commits: Sequence[Commit]) -> tuple[Grouper, Selection | None]:
+    """The turns of a history, and what people said about it, if anybody did."""
+    grouper = Grouper()
     grouper.take(commits)
     if not grouper.curated:
         return grouper, None
-    selection, grouper = Selection(commits), Grouper(keyed=True)
+    selection, grouper = Selection(commits), Grouper()
     grouper.take(selection.commits)
     return grouper, selection
 
@@ -163,18 +162,21 @@ class _Rewriting:
     def run(self) -> None:
         """Rewrite it."""
         twin, unit = self._twin, self._unit
-        twin.blocks, twin.thoughts, twin.others, twin.calls, twin.hashes = (), (), (), (), ()
+        twin.blocks, twin.thoughts, twin.calls, twin.hashes, twin.plain = (), (), (), (), True
         header = self._selection.now.get(unit.hash)
         if header is not None and unit.hash not in unit.hashes:
             self._change(header.why, header.at)
         places: list[ToolCall | None] = []
+        hashes: list[str] = []
+        blocks: list[Block] = []
         for hash, block in zip(unit.hashes, unit.blocks, strict=True):
             left = self._thought(hash, block) if isinstance(block, ThinkingBlock) else self._other(hash, block)
             if left is not None:
-                twin.put(hash, left)
-                twin.hashes += (hash,)
+                hashes.append(hash)
+                blocks.append(left)
             if isinstance(block, ToolCall):
                 places.append(left if isinstance(left, ToolCall) else None)
+        twin.put(hashes, blocks)
         self._answer(places)
         bare = unit.alone or (self._thinned and not any(map(says, twin.blocks)))
         why = ALONE if unit.alone else f"nothing else is left of its response: {self._void}"

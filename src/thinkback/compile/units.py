@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from thinkback.model.blocks import (
     Block,
-    Media,
+    Origin,
     Text,
     ThinkingBlock,
     ToolCall,
@@ -18,13 +20,12 @@ from thinkback.model.blocks import (
 )
 from thinkback.model.commits import Message, Response, TurnState, Usage
 
-if TYPE_CHECKING:
-    from thinkback.compile.render import Rendition
-
 Thought: TypeAlias = tuple[str, ThinkingBlock]
+NOBODY = Origin("", "", "")
+"""Who minted what a person wrote."""
 
 
-class Minted(NamedTuple):
+class Minted(msgspec.Struct, frozen=True, gc=False):
     """What a response was minted under: hex digests of its request, and whether the provider was to keep it."""
 
     system: str
@@ -92,11 +93,9 @@ class Changes(NamedTuple):
 
 
 class MessageUnit:
-    """A system or user message; ``fragment`` is what it was rendered to in its ``place``, ``left_out`` why a part of it
-    was not.
-    """
+    """A system or user message."""
 
-    __slots__ = ("change", "fragment", "hash", "left_out", "message", "place", "role")
+    __slots__ = ("change", "hash", "message", "role")
 
     def __init__(
         self, role: Literal["system", "user"], message: Message, hash: str, change: Change | None = None
@@ -105,9 +104,6 @@ class MessageUnit:
         self.message = message
         self.hash = hash
         self.change = change
-        self.fragment = b""
-        self.place = ""
-        self.left_out = ""
 
     @property
     def is_gone(self) -> bool:
@@ -118,28 +114,27 @@ class MessageUnit:
 class ResponseUnit:
     """A response with its blocks and the results of its calls.
 
-    ``thoughts`` are (commit hash, block) of each piece of reasoning, ``others`` of other blocks that carry something or
-    are unknown, ``opaque`` the values of them all that must not go out twice.
+    ``hashes`` and ``answers`` are the commits of its ``blocks`` and ``results``, place by place. Of the blocks,
+    ``thoughts`` are (commit hash, block) of each piece of reasoning, ``calls`` those that call tools, and ``opaque``
+    the values that must not go out twice. ``plain``: all that is no reasoning is text that carries nothing.
     ``capped``: the turn reached its cap before the calls were run. ``minted`` is from the record of its request.
-    ``memo`` is what it was rendered to last. ``alone``: reasoning that a person wrote down, of no response.
-    ``hashes`` and ``answers`` are the commits of its blocks and results, where somebody said something about commits;
-    ``changes`` is what that comes to.
+    ``alone``: reasoning that a person wrote down, of no response. ``changes`` is what people made of it.
     """
 
     # Defaults of the class: a history is thousands of these, and most need few of them.
     blocks: tuple[Block, ...] = ()
+    hashes: tuple[str, ...] = ()
     thoughts: tuple[Thought, ...] = ()
     opaque: tuple[str, ...] = ()
-    others: tuple[tuple[str, Block], ...] = ()
+    plain = True
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
+    answers: tuple[str, ...] = ()
     usage: Usage | None = None
     minted: Minted | None = None
     capped = False
     alone = False
-    memo: Rendition | None = None
-    hashes: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
+    changes: Changes | None = None
 
     def __init__(self, owner: object, hash: str, response: str, header: Response, seq: int) -> None:
         self.owner = owner
@@ -147,28 +142,36 @@ class ResponseUnit:
         self.response = response
         self.header = header
         self.seq = seq
-        self.changes: Changes | None = None
 
     def copy(self, owner: object) -> ResponseUnit:
         """A twin that ``owner`` may change."""
         twin = ResponseUnit(owner, self.hash, self.response, self.header, self.seq)
-        twin.blocks, twin.thoughts, twin.others = self.blocks, self.thoughts, self.others
-        twin.opaque, twin.calls, twin.results = self.opaque, self.calls, self.results
-        twin.usage, twin.minted, twin.capped = self.usage, self.minted, self.capped
-        twin.alone, twin.hashes, twin.answers, twin.changes = self.alone, self.hashes, self.answers, self.changes
+        vars(twin).update(vars(self), owner=owner)
         return twin
 
-    def put(self, hash: str, block: Block) -> None:
-        """One more block, from the commit ``hash``."""
-        self.blocks += (block,)
-        if isinstance(block, ThinkingBlock):
-            self.thoughts += ((hash, block),)
-        elif isinstance(block, ToolCall):
-            self.calls += (block,)
-        carriers = carriers_of(block)
-        self.opaque += tuple(opaque_values(carriers))
-        if not isinstance(block, ThinkingBlock) and (carriers or isinstance(block, Unknown | Media)):
-            self.others += ((hash, block),)
+    def put(self, hashes: Sequence[str], blocks: Sequence[Block]) -> None:
+        """More blocks, together, from the commits ``hashes``: one by one, ten thousand would be copied as often."""
+        self.hashes = (*self.hashes, *hashes)
+        self.blocks = (*self.blocks, *blocks)
+        thoughts: list[Thought] = []
+        calls: list[ToolCall] = []
+        opaque: list[str] = []
+        for hash, block in zip(hashes, blocks, strict=True):
+            if type(block) is ThinkingBlock:
+                thoughts.append((hash, block))
+                if block.signature or block.carriers:
+                    opaque += opaque_values(carriers_of(block))
+            elif block.carriers or type(block) is not Text:
+                self.plain = False
+                opaque += opaque_values(block.carriers)
+                if type(block) is ToolCall:
+                    calls.append(block)
+        if thoughts:
+            self.thoughts = (*self.thoughts, *thoughts)
+        if calls:
+            self.calls = (*self.calls, *calls)
+        if opaque:
+            self.opaque = (*self.opaque, *opaque)
 
     @property
     def is_gone(self) -> bool:

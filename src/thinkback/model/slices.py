@@ -36,7 +36,7 @@ def sliced(block: Text, slices: Sequence[Text | ThinkingBlock]) -> list[Text | T
 
 def is_sliced(blocks: Sequence[Block]) -> bool:
     """Whether a text among ``blocks`` is one in slices."""
-    return any(isinstance(block, Text) and block.source_field in _MARKS for block in blocks)
+    return not _MARKS.isdisjoint([block.source_field for block in blocks if type(block) is Text])
 
 
 def whole(blocks: Sequence[Block]) -> tuple[Block, ...]:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from random import random
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from thinkback.drive.agenda import Watch
 from thinkback.drive.approval import is_coroutine
 from thinkback.drive.sync import SyncDriver
@@ -84,8 +82,8 @@ class Host:
 
     def prepare(self) -> None:
         """Read what the next answer goes by; in any thread."""
-        conversation = self._conversation
-        self._sources = conversation.all_sources() if self.is_in_loop else conversation.sources()
+        talk = self._conversation
+        self._sources = talk.all_sources() if self.is_in_loop else talk.sources()
 
     def build(self) -> Plan:
         """The next request; where a target that took over cannot be asked at all, that of the next one."""
@@ -101,7 +99,8 @@ class Host:
                     raise
                 configuration = self._configuration()
             else:
-                return msgspec.structs.replace(plan, leaked_calls="ask")
+                plan.leaked_calls = "ask"
+                return plan
 
     def review(self, subject: Plan | Compaction) -> str:
         """``pre_send`` for a request, ``pre_compact`` for a checkpoint."""

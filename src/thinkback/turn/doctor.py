@@ -139,13 +139,13 @@ def _goes_unbound(commits: Sequence[Commit], target: Target, settings: Settings)
 
 def _orphan_calls(commits: Sequence[Commit]) -> Iterator[tuple[str, OpenCall]]:
     """(hash, call) of every call without a result that goes back to a provider."""
-    hashes = {id(commit.value): commit.hash for commit in commits}
     grouper = Grouper()
     grouper.take(commits)
     for unit in (unit for turn in grouper.turns for unit in turn.responses if not unit.withheld):
-        for call, answer in zip(unit.calls, translate.answers_of(unit), strict=True):
+        hashes = [hash for hash, block in zip(unit.hashes, unit.blocks, strict=True) if isinstance(block, ToolCall)]
+        for hash, call, answer in zip(hashes, unit.calls, translate.answers_of(unit), strict=True):
             if answer not in unit.results:
-                yield hashes[id(call)], OpenCall(call, unit.response)
+                yield hash, OpenCall(call, unit.response)
 
 
 def _stray_results(commits: Sequence[Commit]) -> Iterator[Finding]:

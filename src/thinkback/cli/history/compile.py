@@ -12,7 +12,7 @@ from thinkback.cli.options import db_option, json_option, open_line, session_opt
 from thinkback.wire.registry import PACKAGES
 
 if TYPE_CHECKING:
-    from thinkback.compile.compiled import Compiled
+    from thinkback.compile.neutral import Compiled
 
 
 @click.command("compile", short_help="What a conversation says, now or then.")

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from thinkback.compile.compiled import Compiled
-from thinkback.compile.neutral import Options, compile_neutral
+from thinkback.compile.neutral import Compiled, Options, compile_neutral
 from thinkback.session.history.revisions import find
 
 if TYPE_CHECKING:
-    from thinkback.session.conversation import Conversation
+    from thinkback.session.session import Session
 
 
 def compiled(
-    conversation: Conversation,
+    session: Session,
     at: str,
     at_time: int | None,
     include_reasoning: bool,
@@ -24,9 +23,9 @@ def compiled(
     order: Sequence[str],
 ) -> Compiled:
     """The messages of the line that ends at ``at`` (the current one for none), as ``Session.compile`` says."""
-    conversation.refresh()
-    line = find(conversation, at).commits if at else conversation.history.commits
-    conversation.line.hooks.run("pre_compile", line)
+    session.conversation.refresh()
+    line = find(session, at).commits if at else session.conversation.history.commits
+    session.conversation.line.hooks.run("pre_compile", line)
     hashes = tuple(_whole(name, [commit.hash for commit in line]) for name in order)
     options = Options(
         include_reasoning=include_reasoning,

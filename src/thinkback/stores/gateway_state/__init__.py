@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkback.errors import StoreError
-from thinkback.log.protocol import Durability
-from thinkback.stores import SERVER
+from thinkback.stores import SERVER, Durability
 
 if TYPE_CHECKING:
     from thinkback.stores.gateway_state.state import GatewayState
