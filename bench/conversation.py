@@ -37,8 +37,7 @@ class Place(NamedTuple):
     def plan(self, history: History) -> Plan:
         """The next request of ``history``."""
         plan = history.plan(self.target, self.settings, None, PARAMS)
-        plan.settings = snapshot(self.settings)
-        return plan
+        return msgspec.structs.replace(plan, settings=snapshot(self.settings))
 
     @property
     def origin(self) -> Origin:

@@ -214,8 +214,7 @@ class Talk:
     def plan(self, to: Target, wanted: Settings | None = None, **params: Any) -> Plan:
         """The next request, with all that its record needs."""
         made = History(self.commits).plan(to, wanted or Settings(), None, params)
-        made.settings = snapshot(wanted or Settings())
-        return made
+        return msgspec.structs.replace(made, settings=snapshot(wanted or Settings()))
 
     def answer(self, to: Target, *blocks: Block, wanted: Settings | None = None, **header: Any) -> Talk:
         """A response of ``to``, and the record of the request that brought it."""

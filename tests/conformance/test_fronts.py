@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.conformance.fronts import ANSWER, FRONTS, PIXEL, RESULT, SYSTEM
@@ -43,14 +44,15 @@ def planned(front: str, body: dict[str, Any], place: Place, base_url: str) -> tu
     params = merge(done.params, dialect(place.dialect).options(wanted)) if front != place.dialect else done.params
     history = History(seal(Step("s", tuple(read.drafts), 0), Head()))
     plan, refused = plan_without_refused(history, target, done.settings, params)
-    plan.authenticator = Keyring().authenticator(target.endpoint, KEY)
+    headers = {**target.endpoint.headers, "content-type": "application/json", **plan.added_headers}
+    authenticator = Keyring().authenticator(target.endpoint, KEY)
+    plan = msgspec.structs.replace(plan, base_headers=headers, authenticator=authenticator)
     return plan, [*done.left, *refused]
 
 
 def send(plan: Plan) -> tuple[int, str]:
     """Status and body of the upstream's answer."""
     body = bytes(plan)
-    plan.headers = {**plan.target.endpoint.headers, "content-type": "application/json", **plan.added_headers}
     plan.authenticate(body)
     request = urllib.request.Request(plan.url, body, plan.headers)
     try:

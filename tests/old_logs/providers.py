@@ -67,13 +67,12 @@ class Providers(Referee):
         for seen in earlier:
             self.push(_step(seen.step))
             assert seen.status == super().respond(Incoming("POST", seen.path, seen.headers, seen.body.encode())).status
-        with self._lock:
-            self._requests.clear()
+        self.forget_requests()
         self._came.clear()
         for seen in later:
             self.push(_step(seen.step))
 
-    def _digest(self, asked: Asked, step: Step) -> str:
+    def digest(self, asked: Asked, step: Step) -> str:
         """What opaque values are made of: nothing that another version of the referee would see in another way."""
         calls = [[call.name, call.arguments] for call in step.tool_calls]
         said = [asked.host, asked.model, asked.body, step.reasoning, step.text, calls]

@@ -22,12 +22,12 @@ from thinkback_referee.interactions.ledger import THOUGHT, Step, Stored
 from thinkback_referee.interactions.ledger import Ledger as InteractionsLedger
 from thinkback_referee.interactions.ledger import Mint as InteractionsMint
 from thinkback_referee.jsons import JsonObject, as_list, as_object, as_objects, as_text
+from thinkback_referee.messages import Thoughts
 from thinkback_referee.responses.ledger import Kept, Origin, made_of
 from thinkback_referee.responses.ledger import Ledger as ResponsesLedger
 from thinkback_referee.responses.profiles import profile_for
 from thinkback_referee.responses.request import Request as ResponsesRequest
 from thinkback_referee.responses.request import prefixes_after
-from thinkback_referee.thoughts import Thoughts
 
 # Not str.splitlines: a line of a stream may hold U+2028, which is no line end here.
 _LINE_END = re.compile(r"\r\n|\n|\r")

@@ -114,8 +114,7 @@ class Playbook:
 
     def _plan(self) -> Plan:
         plan = self.history.plan(self.at, Settings(), None, self.params)
-        plan.headers = {"Authorization": f"Bearer {KEY}"}
-        return plan
+        return msgspec.structs.replace(plan, base_headers={"Authorization": f"Bearer {KEY}"})
 
     @property
     def now(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+import msgspec
 import pytest
 
 from tests.turn.playbook import (
@@ -105,9 +106,7 @@ def test_what_becomes_of_a_leaked_call_is_said_by_rule_and_plan(
     play = Playbook(at=target(rule(leaked_calls="kimi" if leaks else "")), asks=True, plan=lambda: plan(play))
 
     def plan(play: Playbook) -> Plan:
-        made = play._plan()
-        made.leaked_calls = leaked_calls
-        return made
+        return msgspec.structs.replace(play._plan(), leaked_calls=leaked_calls)
 
     play >> begins << keeps("user") << sends >> answers(said("", SECTION))
     if not leaks or leaked_calls == "text":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.turn import playbook
@@ -132,8 +133,7 @@ def test_what_is_spent_is_told_once_in_a_turn() -> None:
 
     def plan() -> Plan:
         made = history.plan(playbook.target(), Settings(), None, {"stream": True})
-        made.budget = "81 % of the budget is spent"
-        return made
+        return msgspec.structs.replace(made, budget="81 % of the budget is spent")
 
     play = Playbook(history=history, plan=plan)
     play >> begins << keeps("user") << sends >> refuses(503) << waits(0.375) >> fires << sends

@@ -120,9 +120,7 @@ def loop(rounds: int, at: Target, wanted: Settings | None = None) -> Playbook:
     """A turn of so many responses that each called a tool, up to the next request."""
 
     def plan() -> Plan:
-        made = play.history.plan(at, wanted or Settings(), None, {})
-        made.headers = {}
-        return made
+        return play.history.plan(at, wanted or Settings(), None, {})
 
     play = Playbook("Go on!", at=at, plan=plan, runnable=frozenset({"look"}))
     play >> begins << keeps("user")

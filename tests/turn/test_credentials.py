@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import SupportsBytes
 
+import msgspec
+
 from tests.turn.test_plan import plan
 from thinkback.turn.credentials import Credentials
 
@@ -32,9 +34,8 @@ class Signs:
 
 def test_plan_is_complete_once_authenticated() -> None:
     """Headers and query are added to what is there; sending it again signs it anew."""
-    made = plan(stream=True)
-    made.headers = {"X-Team": "a"}
-    signs = made.authenticator = Signs()
+    signs = Signs()
+    made = msgspec.structs.replace(plan(stream=True), base_headers={"X-Team": "a"}, authenticator=signs)
     assert (URL, {"X-Team": "a"}, True) == (made.url, made.headers, made.waits)
     for count in (1, 2):
         made.authenticate(made)
@@ -51,9 +52,8 @@ def test_plan_without_authenticator_stays_as_it_is() -> None:
 
 def test_secrets_are_blotted_out() -> None:
     """Those that no header is known for too; short ones are left alone."""
-    made = plan()
-    made.headers = {"X-Amz-Security-Token": "token-of-tests"}
-    made.authenticator = Signs()
+    headers = {"X-Amz-Security-Token": "token-of-tests"}
+    made = msgspec.structs.replace(plan(), base_headers=headers, authenticator=Signs())
     made.authenticate(b"")
     assert "*** abc/1 ***" == made.without_key("signature abc/1 token-of-tests")
 

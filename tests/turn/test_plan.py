@@ -23,8 +23,7 @@ ASKED = [Draft("user", Message("Why?"))]
 def plan(at: Target | None = None, **params: object) -> Plan:
     """The plan for one question."""
     made = History(commits_of(ASKED)).plan(at or target(), Settings(), None, params)
-    made.headers = {"Authorization": f"Bearer {KEY}"}
-    return made
+    return msgspec.structs.replace(made, base_headers={"Authorization": f"Bearer {KEY}"})
 
 
 def test_body_may_be_read_again_and_again() -> None:
@@ -72,8 +71,8 @@ def test_key_is_blotted_out_of_texts() -> None:
     """Also where the endpoint has a header of its own; other headers and short values are left alone."""
     assert "key ***" == plan().without_key(f"key {KEY}")
     own = msgspec.structs.replace(ENDPOINT, auth=msgspec.structs.replace(ENDPOINT.auth, header="X-House-Key"))
-    made = plan(target(endpoint=own))
-    made.headers = {"X-House-Key": KEY, "X-Team": "builders-of-houses", "Authorization": "Bearer k"}
+    headers = {"X-House-Key": KEY, "X-Team": "builders-of-houses", "Authorization": "Bearer k"}
+    made = msgspec.structs.replace(plan(target(endpoint=own)), base_headers=headers)
     assert "*** builders-of-houses k" == made.without_key(f"{KEY} builders-of-houses k")
 
 
@@ -169,3 +168,15 @@ def test_record_names_the_data_of_its_own_target() -> None:
     assert [canonical.digest(basis) for basis in wanted] == [record.basis_digest for record in records]
     again = plan(msgspec.structs.replace(at, info=infos[0])).record()
     assert (records[0].basis, records[0].basis_digest) == (again.basis, again.basis_digest)
+
+
+def test_a_plan_does_not_change() -> None:
+    """Another one is made of it, and no form in which programs print it shows a key."""
+    made = plan()
+    with pytest.raises(AttributeError):
+        made.settings = {}  # type: ignore[misc]
+    other = msgspec.structs.replace(made, settings={"reasoning.effort": "low"})
+    assert ({}, {"reasoning.effort": "low"}) == (made.settings, other.settings)
+    assert bytes(made) == bytes(other)
+    assert made != other
+    assert KEY not in f"{made!r} {made.__rich_repr__()}"

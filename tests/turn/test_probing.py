@@ -384,7 +384,7 @@ def test_a_key_that_the_host_repeats_is_not_in_the_findings() -> None:
         chat = host.answer
 
         def keyed(ask: Ask, chat: Any = chat) -> Answer:
-            ask.plan.headers = {"Authorization": f"Bearer {key}"}
+            ask.plan.course.headers = {"Authorization": f"Bearer {key}"}
             found: Answer = chat(ask)
             return found
 

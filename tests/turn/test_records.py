@@ -52,8 +52,7 @@ WISHES = [
 
 def sent(talk: Talk, place: Target, wanted: Settings, **params: object) -> tuple[Request, bytes]:
     """Send the next request: its record is in the log, its bytes are returned."""
-    plan = talk.plan(place, wanted, **params)
-    plan.settings = snapshot(wanted)
+    plan = msgspec.structs.replace(talk.plan(place, wanted, **params), settings=snapshot(wanted))
     record = plan.record()
     talk.add(Draft("request", record, f"resp{talk.responses + 1}"))
     return record, bytes(plan)

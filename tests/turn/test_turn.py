@@ -407,8 +407,7 @@ def test_a_refused_sign_in_is_told_of() -> None:
 
     def signed() -> Plan:
         made = History(commits_of([Draft("user", Message("Why?"))])).plan(target(), Settings(), None, {})
-        made.authenticator = Signs()
-        return made
+        return msgspec.structs.replace(made, authenticator=Signs())
 
     play = Playbook(plan=signed) >> begins << keeps("user") << sends >> refuses(401, "who are you?")
     play << keeps("request failed") << ends("failed", ProviderError)

@@ -1,20 +1,42 @@
-"""Conversations of formats whose thoughts are plain text in a list of messages, and the rules that these share.
+"""Lists of messages, and the rules that formats with them share: known members, calls and answers, plain thoughts.
 
-A format reads its messages into ``Message``; what the house model sees, the words of the prompt, and whether thoughts
-came back as they were minted then follow. Such a template shows the model the thoughts of the open turn alone.
+A format whose thoughts are plain text reads its messages into ``Message``; what the house model sees, the words of the
+prompt, and whether thoughts came back as they were minted then follow. Its template shows the model the thoughts of the
+open turn alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from .jsons import as_objects, compact
 from .persona import View, offered
-from .thoughts import Thoughts
+
+
+class Thoughts:
+    """Readable thoughts that were minted, by keys that a format makes of their messages: ids of calls, or text."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, list[str]] = {}
+        self._issued: dict[str, int] = {}
+
+    def add(self, keys: Iterable[str], thought: str) -> None:
+        """Note the thought of one message; an empty one is known to be empty."""
+        for key in keys:
+            self._by_key.setdefault(key, []).append(thought)
+        self._issued[thought] = self._issued.get(thought, 0) + 1
+
+    def of(self, keys: Iterable[str]) -> set[str]:
+        """The thoughts of all messages that the keys fit; empty for a message that was never minted."""
+        return {thought for key in keys for thought in self._by_key.get(key, ())}
+
+    def issued(self, thought: str) -> int:
+        """How many messages were minted with exactly this thought."""
+        return self._issued.get(thought, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +123,34 @@ def unknown_members(
 ) -> Iterator[tuple[str, str]]:
     """Place and name of each member that its holder (place, object, known members) does not have."""
     return ((place, name) for place, held, known in holders for name in held if name not in known)
+
+
+@dataclass(frozen=True, slots=True)
+class Unpaired:
+    """The first fault: an answer without a call, an id that two calls of a message have, or calls without answers."""
+
+    kind: Literal["stray", "duplicate", "unanswered"]
+    index: int
+    """Of the answer, else of the message that calls."""
+    ids: Sequence[str] = ()
+
+
+def unpaired_ids(messages: Iterable[tuple[int, bool, str | None, Sequence[str]]]) -> Unpaired | None:
+    """The first fault among messages: (index, whether it is an answer, the call it answers, the calls it makes).
+
+    None is no call's id.
+    """
+    waiting: list[str] = []
+    owner = 0
+    for index, answers, identifier, calls in messages:
+        if answers:
+            if identifier is None or identifier not in waiting:
+                return Unpaired("stray", index)
+            waiting.remove(identifier)
+            continue
+        if waiting:
+            break
+        owner, waiting = index, list(calls)
+        if len(set(waiting)) < len(waiting):
+            return Unpaired("duplicate", index)
+    return Unpaired("unanswered", owner, waiting) if waiting else None

@@ -152,6 +152,11 @@ class Referee:
             for persona in self._personas:
                 persona.reset()
 
+    def forget_requests(self) -> None:
+        """Forget what arrived, and nothing else."""
+        with self._lock:
+            self._requests.clear()
+
     def respond(self, incoming: Incoming) -> Reply:
         """Judge and answer one request; thread-safe, and pure but for the referee's memory."""
         host, _, rest = incoming.path.split("?")[0].lstrip("/").partition("/")
@@ -199,7 +204,7 @@ class Referee:
             return _http_error(step.fault), step
         if isinstance(step.fault, RejectCarrier):
             return _at_once(persona.reject(asked)), step
-        rendered = persona.render(asked, step, self._digest(asked, step))
+        rendered = persona.render(asked, step, self.digest(asked, step))
         if asked.stream:
             actions = transmit_stream(rendered, step, self._pace, persona.provider.broken)
             return Reply.stream(actions, rendered.content_type), step
@@ -214,7 +219,8 @@ class Referee:
             return fitted(self._script.popleft(), view, self._seed)
         return house_step(view, self._seed)
 
-    def _digest(self, asked: Asked, step: Step) -> str:
+    def digest(self, asked: Asked, step: Step) -> str:
+        """What ids and opaque values of an answer are made of; a subclass may leave out what shall not matter."""
         said = replace(step, fault=None, pace=None, split_every=0)
         seen = f"{self._seed}:{asked.host}:{asked.model}:{compact(asked.body)}:{said}"
         return sha256(seen.encode("utf-8", "surrogatepass")).hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from .jsons import JsonObject, as_object, compact
 from .script import Call, Step
@@ -48,6 +48,15 @@ def function_calls(calls: Iterable[tuple[str, str, str]]) -> list[JsonObject]:
         {"index": index, "id": identifier, "type": "function", "function": {"name": name, "arguments": arguments}}
         for index, (identifier, name, arguments) in enumerate(calls)
     ]
+
+
+def call_deltas(calls: Iterable[tuple[str, str, str]], **beside: object) -> Iterator[JsonObject]:
+    """The same calls as chat completions stream them, with what each delta has ``beside``."""
+    for index, (identifier, name, arguments) in enumerate(calls):
+        head = {"index": index, "id": identifier, "type": "function", "function": {"name": name, "arguments": ""}}
+        yield {**beside, "tool_calls": [head]}
+        for piece in slices(arguments):
+            yield {**beside, "tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
 def count_words(*texts: str) -> int:

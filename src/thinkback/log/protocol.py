@@ -10,13 +10,16 @@ callers name a place by its branch, or by the ``Head`` of a commit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from thinkback.model.commits import Commit, Head, Priority
 
 MAIN = "main"
+
+Durability = Literal["full", "normal"]
+"""``full``: what ``append`` returned for survives a power cut. ``normal``: a crash of the process."""
 
 
 # How the purpose of a sub-agent's session begins.

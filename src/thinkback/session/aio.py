@@ -113,44 +113,45 @@ class AsyncReplyStream:
         if self._is_checked:
             return
         self._is_checked = True
-        talk = self._session.conversation
-        configuration = talk.configure(await in_store(self._session, talk.all_sources))
+        conversation = self._session.conversation
+        configuration = conversation.configure(await in_store(self._session, conversation.all_sources))
         if self._message is None and self._prompt is not None:
             self._message = requests.message(self._prompt, configuration.target.endpoint.dialect)
-        authenticator = turns.preflight(talk, configuration, self._options, self._message)
+        authenticator = turns.preflight(conversation, configuration, self._options, self._message)
         if authenticator.waits:
             await asyncio.wrap_future(in_thread(authenticator.prepare, threading.Semaphore()))
 
     async def _start(self) -> AsyncGenerator[Delta, None]:
-        session, talk = self._session, self._session.conversation
+        session, conversation = self._session, self._session.conversation
         if self._closed:
             return _nothing()
         await self.check()
         await _settle(session)
-        await in_store(session, talk.refresh)
-        sources = await in_store(session, talk.all_sources)
-        configuration = talk.configure(sources)
+        await in_store(session, conversation.refresh)
+        sources = await in_store(session, conversation.all_sources)
+        configuration = conversation.configure(sources)
         told: list[Status] = []
         if self._message is not None and turns.asks_for_summaries(configuration, self._options):
             from thinkback.session.history.summarising import before_turn_async
 
             told = await before_turn_async(session, self._options)
-        configuration = turns.begin(talk, talk.configure(sources), sources, is_new=self._message is not None)
-        turn, host = turns.turn_of(talk, configuration, self._message, self._options)
+        is_new = self._message is not None
+        configuration = turns.begin(conversation, conversation.configure(sources), sources, is_new=is_new)
+        turn, host = turns.turn_of(conversation, configuration, self._message, self._options)
         host.is_in_loop = True
         place = configuration.place
         transport = place.transport or AsyncHttpx2Transport(place.proxy, place.verify)
         self._driver = AsyncDriver(
             turn,
             host,
-            talk.history,
-            talk.line,
+            conversation.history,
+            conversation.line,
             transport,
             host.permitting.functions,
             self._options.timeouts or place.timeouts,
-            talk.store.executor,
+            conversation.store.executor,
             host.permitting.approval,
-            turns.watch_of(talk, configuration, self._message, self._options),
+            turns.watch_of(conversation, configuration, self._message, self._options),
         )
         session.conversation.last_turn.enter(self, self._driver)
         return _perform(self._driver, transport if place.transport is None else None, told)

@@ -100,15 +100,15 @@ def stacked(layers: Layers, app: App | ThinkbackError | None) -> Layers:
     return layers if app is None else layers.replace("app", app.settings).carrying(REASONING_CONTEXT_MAX)
 
 
-def check_switch(talk: Conversation, wanted: Layers) -> None:
+def check_switch(conversation: Conversation, wanted: Layers) -> None:
     """Raise where ``wanted`` name no app of this machine, or another one than that of a conversation that has begun."""
-    id, old = _named(wanted), _named(talk.layers)
+    id, old = _named(wanted), _named(conversation.layers)
     if id in ("", old):
         return
     find(id)
-    talk.refresh()
-    if any(commit.kind == "user" for commit in talk.history.commits):
-        had, name = f"the app {old}" if old else "no app", talk.info.name
+    conversation.refresh()
+    if any(commit.kind == "user" for commit in conversation.history.commits):
+        had, name = f"the app {old}" if old else "no app", conversation.info.name
         raise SettingError(
             f"{KEY} cannot become {id}: the conversation {name!r} began with {had}, and apps do not share one",
             details={"key": KEY, "value": id, "session": name},

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from thinkback.compile.prefix_binding import OTHER_SYSTEM, OTHER_TOOLS
 from thinkback.model.target import Settings, Target, merge_headers
 from thinkback.session import requests
@@ -30,15 +32,18 @@ def plan_of(
     offered = requests.stamped(options.tools, target.endpoint.dialect)
     settings, controls, told = within_budget(conversation, wanted, target, params)
     plan = conversation.history.plan(target, settings, offered, params)
-    plan.settings, plan.budget = snapshot(settings), told
-    plan.controls += (*requests.stored_params(target, wanted)[1], *controls)
-    if target.endpoint.stream_path:
-        plan.streams = options.stream
-    plan.headers = merge_headers(configuration.headers(streams=plan.streams), plan.added_headers)
-    if with_key:
-        plan.authenticator = configuration.authenticator()
-        if target.rule.prefix_bound:
-            _warn_of_changes(conversation, plan)
+    streams = options.stream if target.endpoint.stream_path else plan.streams
+    plan = msgspec.structs.replace(
+        plan,
+        settings=snapshot(settings),
+        budget=told,
+        controls=(*plan.controls, *requests.stored_params(target, wanted)[1], *controls),
+        streams=streams,
+        base_headers=merge_headers(configuration.headers(streams=streams), plan.added_headers),
+        authenticator=configuration.authenticator() if with_key else None,
+    )
+    if with_key and target.rule.prefix_bound:
+        _warn_of_changes(conversation, plan)
     return plan
 
 

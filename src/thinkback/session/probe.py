@@ -208,9 +208,10 @@ def _converse(
 
 def _send(ask: Ask, prepared: Prepared, client: Transport) -> Answer:
     """The host's answer; one that may pass is waited for."""
-    plan, place = ask.plan, prepared.place
-    plan.headers = merge_headers(place.headers(prepared.rulebook, streams=plan.streams), plan.added_headers)
-    plan.authenticator = place.authenticator(prepared.rulebook)
+    place = prepared.place
+    headers = merge_headers(place.headers(prepared.rulebook, streams=ask.plan.streams), ask.plan.added_headers)
+    authenticator = place.authenticator(prepared.rulebook)
+    plan = msgspec.structs.replace(ask.plan, base_headers=headers, authenticator=authenticator)
     attempt = 1
     while True:
         plan.authenticate(ask.body)

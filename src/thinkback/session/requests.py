@@ -422,9 +422,8 @@ def plan_of(record: Request, commits: Sequence[Commit]) -> Plan:
     """The plan that ``record`` describes, from the commits up to its head."""
     head = next((at for at, commit in enumerate(commits) if commit.hash == record.head), -1)
     plan = plan_like(record, commits, History(commits[: head + 1]))
-    plan.settings = dict(record.settings)
-    plan.remarks = {name: said for name, said in record.target.items() if name in REMARKS}
-    return plan
+    remarks = {name: said for name, said in record.target.items() if name in REMARKS}
+    return msgspec.structs.replace(plan, settings=dict(record.settings), remarks=remarks)
 
 
 def plan_like(record: Request, commits: Sequence[Commit], history: History) -> Plan:

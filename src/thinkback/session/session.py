@@ -87,11 +87,11 @@ class Session:
 
         The history stays. A key, headers and an account that were given are forgotten with the host they were for.
         """
-        talk = self.conversation
-        now = talk.configure()
-        talk.followed.use(now.place.changed(now.rules, endpoint=endpoint, model=model, **options))
+        conversation = self.conversation
+        now = conversation.configure()
+        conversation.followed.use(now.place.changed(now.rules, endpoint=endpoint, model=model, **options))
         if model is not None:
-            apps.warn_of(talk.layers, model, talk.followed.place.endpoint)
+            apps.warn_of(conversation.layers, model, conversation.followed.place.endpoint)
 
     def set(self, key: str, value: object) -> None:
         """Set a setting of this session. Raises ``SettingError``; the old value stays then."""
@@ -102,9 +102,9 @@ class Session:
 
     def unset(self, key: str) -> None:
         """Take a setting of this session back."""
-        talk = self.conversation
-        talk.read_layer()
-        talk.write_layer(talk.layers.unset("session", key))
+        conversation = self.conversation
+        conversation.read_layer()
+        conversation.write_layer(conversation.layers.unset("session", key))
 
     def commit(
         self,
@@ -124,7 +124,7 @@ class Session:
         of the turn under way.
         """
         said = {"kind": kind, "edit": edit, "data": data, "message": message, "metadata": metadata, "tags": tags}
-        return stored(self, by_hand(self).commit(text, **said))  # type: ignore[arg-type]
+        return stored(self.conversation, by_hand(self.conversation).commit(text, **said))  # type: ignore[arg-type]
 
     def reasoning(
         self,
@@ -140,7 +140,7 @@ class Session:
         ``format`` says where it is from: parsed, raw, think_tags, anthropic, or a field that a dialect has
         it in. Raises ``UnsupportedContent`` for any other, and for reasoning that says nothing.
         """
-        return stored(self, by_hand(self).reasoning(text, format, message, metadata, tags))
+        return stored(self.conversation, by_hand(self.conversation).reasoning(text, format, message, metadata, tags))
 
     def annotate(
         self,
@@ -160,26 +160,33 @@ class Session:
         The last word wins, field by field; ``default=True`` takes a priority back. ``retain`` are texts that a summary
         must contain. Warns of carriers that SKIP voids; raises ``ThinkbackError`` for the turn under way.
         """
-        said = {"default": default, "reason": reason, "retain": retain, "tags": tags, "untag": untag}
-        return stored(self, by_hand(self).annotate(hash, priority, **said, message=message, metadata=metadata))
+        said = {
+            "default": default,
+            "reason": reason,
+            "retain": retain,
+            "tags": tags,
+            "untag": untag,
+            "message": message,
+        }
+        return stored(self.conversation, by_hand(self.conversation).annotate(hash, priority, **said, metadata=metadata))
 
     def restore(self, hash: str, version: int = 0) -> Commit:
         """Take a commit back to what it said at first (0) or after so many edits; ``versions`` lists them."""
-        return stored(self, by_hand(self).restore(hash, version))
+        return stored(self.conversation, by_hand(self.conversation).restore(hash, version))
 
     def versions(self, hash: str) -> list[Payload]:
         """What a commit said at first and after each edit."""
         self.conversation.refresh()
-        return Curator(self).versions(hash)
+        return Curator(self.conversation).versions(hash)
 
     def voids(self, hash: str) -> list[Void]:
         """The carriers that an edit or a SKIP of this commit would make worthless."""
         self.conversation.refresh()
-        return Curator(self).voids(hash)
+        return Curator(self.conversation).voids(hash)
 
     def batch(self) -> Batch:
         """``with session.batch() as batch``: ``commit``, ``reasoning`` and ``annotate`` as one step, or none of it."""
-        return Batch(self)
+        return Batch(self.conversation)
 
     def log(self, *, kinds: Collection[str] = (), tags: Iterable[str] = ()) -> list[Commit]:
         """The commits of the current branch, oldest first; of ``kinds`` and with all of ``tags`` if given."""
@@ -205,7 +212,7 @@ class Session:
         """
         from thinkback.session.history.compiling import compiled
 
-        return compiled(self, at, microseconds(at_time), include_reasoning, strategy, turns, tokens, order)
+        return compiled(self.conversation, at, microseconds(at_time), include_reasoning, strategy, turns, tokens, order)
 
     def diff(self, old: str, new: str = "HEAD") -> Diff:
         """What is said differently at ``new`` than at ``old`` (names of commits as in git), reasoning included."""
@@ -250,7 +257,7 @@ class Session:
         """``plan``, ``ingest`` and ``adopt`` for programs that own their HTTP client."""
         from thinkback.session.wire import Wire
 
-        return Wire(self)
+        return Wire(self.conversation)
 
     @property
     def profiles(self) -> Profiles:
@@ -271,7 +278,7 @@ class Session:
         """Full-text search in what was said and thought."""
         from thinkback.session.history.search import Search
 
-        return Search(self)
+        return Search(self.conversation)
 
     @property
     def usage(self) -> SessionUsage:
@@ -308,7 +315,7 @@ class Session:
             return self.explain(next=next).decisions
         from thinkback.session.history.explaining import explain
 
-        return explain(self, hash)
+        return explain(self.conversation, hash)
 
     def explain(self, *, next: bool = False, **options: Unpack[CallOptions]) -> Plan:
         """The plan of the last request, rebuilt from its record and checked by its digest, or of the next one."""

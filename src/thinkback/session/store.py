@@ -178,13 +178,13 @@ class SessionStore:
             apps.find(app)
         if profile not in ("", DEFAULT):
             checked(self.rulebook, place, names_in(profile), fill=True)
-        talk = Conversation(self, self.log.create_session(new_id(), name, now()), place)
+        conversation = Conversation(self, self.log.create_session(new_id(), name, now()), place)
         if profile:
-            talk.write_layer(talk.layers.set("session", SETTING, ",".join(names_in(profile))))
+            conversation.write_layer(conversation.layers.set("session", SETTING, ",".join(names_in(profile))))
         if app:
-            talk.set(apps.KEY, app)
-        apps.warn_of(talk.layers, model, talk.followed.place.endpoint)
-        return Session(talk)
+            conversation.set(apps.KEY, app)
+        apps.warn_of(conversation.layers, model, conversation.followed.place.endpoint)
+        return Session(conversation)
 
     @property
     def has_own_settings(self) -> bool:

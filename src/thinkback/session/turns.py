@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from random import random
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from thinkback.drive.agenda import Watch
 from thinkback.drive.approval import is_coroutine
 from thinkback.drive.sync import SyncDriver
@@ -82,8 +84,8 @@ class Host:
 
     def prepare(self) -> None:
         """Read what the next answer goes by; in any thread."""
-        talk = self._conversation
-        self._sources = talk.all_sources() if self.is_in_loop else talk.sources()
+        conversation = self._conversation
+        self._sources = conversation.all_sources() if self.is_in_loop else conversation.sources()
 
     def build(self) -> Plan:
         """The next request; where a target that took over cannot be asked at all, that of the next one."""
@@ -99,8 +101,7 @@ class Host:
                     raise
                 configuration = self._configuration()
             else:
-                plan.leaked_calls = "ask"
-                return plan
+                return msgspec.structs.replace(plan, leaked_calls="ask")
 
     def review(self, subject: Plan | Compaction) -> str:
         """``pre_send`` for a request, ``pre_compact`` for a checkpoint."""

@@ -30,7 +30,7 @@ from thinkback.wire import registry
 
 if TYPE_CHECKING:
     from thinkback.session.configuration import Configuration
-    from thinkback.session.session import Session
+    from thinkback.session.conversation import Conversation
 
 
 class Planned(NamedTuple):
@@ -44,8 +44,8 @@ class Planned(NamedTuple):
 class Wire:
     """``plan``, send ``plan.url``, ``plan.headers``, ``plan.body``, then ``ingest`` what came back."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
 
     def plan(
         self,
@@ -59,29 +59,28 @@ class Wire:
         Raises ``ReplayRefused`` where the endpoint demands reasoning that may not be sent, ``CredentialError``
         without a key, ``ThinkbackError`` without ``prompt`` while calls have no result.
         """
-        session = self._session
+        conversation = self._conversation
         read = requests.read_options(options)
-        talk = session.conversation
-        said = turns.message(talk, prompt) if prompt is not None else None
-        turns.preflight(talk, talk.configure(), read, said).prepare()
-        session.conversation.last_turn.settle()
-        session.conversation.refresh()
+        said = turns.message(conversation, prompt) if prompt is not None else None
+        turns.preflight(conversation, conversation.configure(), read, said).prepare()
+        conversation.last_turn.settle()
+        conversation.refresh()
         results = tool_results or {}
-        waiting = requests.open_calls(session.conversation.history.commits)
+        waiting = requests.open_calls(conversation.history.commits)
         answered = requests.result_drafts(results, waiting)
         if prompt is None:
             requests.check_answered(waiting, results, {})
-        session.conversation.append(answered)
-        configuration = talk.configure()
-        read = apps.completed(configuration, talk.history, read)
-        session.conversation.append(_opening(configuration, talk.history, said, read))
-        plan = plan_of(talk, configuration, read, with_key=True)
-        found = pressure.automatic(session.conversation.history, plan)
-        if found is not None and not turns.refusal(talk, found):
-            session.conversation.append([Draft("compaction", found)])
-            plan = plan_of(talk, configuration, read, with_key=True)
+        conversation.append(answered)
+        configuration = conversation.configure()
+        read = apps.completed(configuration, conversation.history, read)
+        conversation.append(_opening(configuration, conversation.history, said, read))
+        plan = plan_of(conversation, configuration, read, with_key=True)
+        found = pressure.automatic(conversation.history, plan)
+        if found is not None and not turns.refusal(conversation, found):
+            conversation.append([Draft("compaction", found)])
+            plan = plan_of(conversation, configuration, read, with_key=True)
         plan.authenticate(plan)
-        session.conversation.planned = Planned(plan, read, said.text if said is not None else None)
+        conversation.planned = Planned(plan, read, said.text if said is not None else None)
         return plan
 
     def ingest(
@@ -99,21 +98,21 @@ class Wire:
         ``details["retryable"]`` where the same plan may be sent and ingested again. Raises ``NetworkError`` when
         iterating ``body`` fails, after what arrived is stored.
         """
-        session = self._session
-        known = session.conversation.planned
+        conversation = self._conversation
+        known = conversation.planned
         if known is None or (plan is not None and plan is not known.plan):
             known = Planned(plan, Options(), None) if plan is not None else None
         if known is None:
             raise ThinkbackError("there is no plan to ingest a response for", next_actions=("call wire.plan first",))
-        session.conversation.last_turn.settle()
-        session.conversation.refresh()
+        conversation.last_turn.settle()
+        conversation.refresh()
         pieces = _pieces(body)
         lowered = {name.lower(): value for name, value in (headers or {}).items()}
         if is_retryable(status):
-            session.conversation.planned = known
+            conversation.planned = known
             raise _retryable(known.plan, b"".join(pieces), status, lowered)
-        session.conversation.planned = None
-        return _Ingest(session, known).run(pieces, status, lowered)
+        conversation.planned = None
+        return _Ingest(conversation, known).run(pieces, status, lowered)
 
     def adopt(
         self,
@@ -128,18 +127,18 @@ class Wire:
         kept and not replayed; ``minted_by=(endpoint, model)`` vouches for theirs, and says the dialect. Raises
         ``ThinkbackError`` when the histories differ, ``WireError`` for a message that is none.
         """
-        session = self._session
-        session.conversation.last_turn.settle()
-        session.conversation.refresh()
+        conversation = self._conversation
+        conversation.last_turn.settle()
+        conversation.refresh()
         origin = self._origin(minted_by, dialect)
         drafts = registry.dialect(origin.dialect).read_messages(messages, new_id, origin)
-        return session.conversation.append(adopt.new_drafts(session.conversation.history.commits, drafts))
+        return conversation.append(adopt.new_drafts(conversation.history.commits, drafts))
 
     def _origin(self, minted_by: tuple[str, str] | None, spoken: str) -> Origin:
         if minted_by is None:
             return Origin(spoken, "", "")
         endpoint, model = minted_by
-        configuration = self._session.conversation.configure()
+        configuration = self._conversation.configure()
         place = configuration.place.changed(configuration.rules, endpoint=endpoint, model=model)
         target = place.target(configuration.rules)
         return Origin(target.endpoint.dialect, target.base_url, model, model, target.account, target.account_known)
@@ -148,13 +147,12 @@ class Wire:
 class _Ingest:
     """Runs the turn machine over a response that somebody else fetched."""
 
-    def __init__(self, session: Session, planned: Planned) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation, planned: Planned) -> None:
+        self._conversation = conversation
         self._planned = planned
-        talk = session.conversation
-        ask, self._host = turns.ask_for(talk, talk.configure(), None, planned.options)
+        ask, self._host = turns.ask_for(conversation, conversation.configure(), None, planned.options)
         ask = msgspec.structs.replace(ask, runnable=frozenset(), system=None, tools=None, max_retries=0)
-        self._agenda = Agenda(Turn(session.conversation.history, ask, new_id, 0.0))
+        self._agenda = Agenda(Turn(conversation.history, ask, new_id, 0.0))
         self._sent = ""
         self._refused = ""
 
@@ -229,8 +227,8 @@ class _Ingest:
         return ""
 
     def _append(self, command: events.Append) -> None:
-        session = self._session
-        stored = session.conversation.line.append(command.step, session.conversation.history.head)
+        conversation = self._conversation
+        stored = conversation.line.append(command.step, conversation.history.head)
         self._agenda.tell(events.Appended(command.id, stored.commits, now(), stored.between, stored.opened))
 
 

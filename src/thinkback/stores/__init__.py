@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from thinkback.errors import StoreError
+from thinkback.log.protocol import Durability as Durability
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import Store
-
-Durability = Literal["full", "normal"]
 
 SERVER = ("postgresql://", "postgres://")
 """How the address of a log on a server begins; anything else is a file."""

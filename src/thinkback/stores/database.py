@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from thinkback.log.protocol import Problem, SessionInfo
+from thinkback.log.protocol import Problem, Seen, SessionInfo
 from thinkback.model import canonical
 from thinkback.model.commits import Head
 
@@ -198,6 +198,12 @@ class Rows(Protocol):
 
     def count(self) -> int:
         """How many commits there are."""
+
+    def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
+        """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first.
+
+        Each with a branch of its session that stands on it, empty where none does; without those of deleted sessions.
+        """
 
     def suspects(self) -> list[Family]:
         """Families in which something may be spare: a segment ends behind all that stands on it, or is a deleted

@@ -5,7 +5,9 @@ Must not: change anything, or know what a payload means.
 
 from __future__ import annotations
 
-from thinkback.log.protocol import MAIN
+from collections.abc import Sequence
+
+from thinkback.log.protocol import MAIN, Seen
 from thinkback.model.commits import Commit, Head
 from thinkback.stores.database import Family, Key, Place, Rows, Tip
 from thinkback.stores.errors import (
@@ -93,6 +95,11 @@ def find_prefix(rows: Rows, prefix: str, session: str) -> tuple[str, Commit]:
 def count(rows: Rows) -> int:
     """How many commits there are."""
     return rows.count()
+
+
+def seen(rows: Rows, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
+    """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
+    return rows.seen(scope, digests, limit)
 
 
 def _line(rows: Rows, within: Family, at: Place, since: int = -1) -> list[Commit]:

@@ -6,11 +6,11 @@ threads and processes may read and append at once. Must not: know what a payload
 
 from __future__ import annotations
 
-from thinkback.stores import Durability, migrations
+from thinkback.log.protocol import Durability
+from thinkback.stores import migrations
 from thinkback.stores.sqlite_append import Appends
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connect, connect
-from thinkback.stores.sqlite_recognition import SqliteRecognition
 from thinkback.stores.sqlite_rows import SqliteDatabase
 from thinkback.stores.sqlite_search import SqliteSearch
 from thinkback.stores.store import LogStore
@@ -26,6 +26,5 @@ def open_sqlite(
 
     ``connect`` opens connections (tests pass their own). One connection writes, readers come from a small pool.
     """
-    file = LogFile(path, durability, connect, schema)
-    appends = Appends(file)
-    return LogStore(SqliteDatabase(file), appends, SqliteSearch(file), SqliteRecognition(file, appends))
+    database = SqliteDatabase(LogFile(path, durability, connect, schema))
+    return LogStore(database, Appends(database), SqliteSearch(database.file))

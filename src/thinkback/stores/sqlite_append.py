@@ -1,4 +1,4 @@
-"""Appending to a SQLite log: one step, or those of several threads, in one transaction.
+"""Appending to a SQLite log: one step, or those of several threads, in one transaction; finding responses again.
 
 Promises: an append is on the disk when it returns (``durability="full"``); steps that share a transaction still fail
 one by one; a branch grows in a segment of its own session and never in what another branch or session stands on.
@@ -10,16 +10,16 @@ import sqlite3
 from collections.abc import Sequence
 
 from thinkback.errors import NotFoundError, StoreError
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import Entry, Seen
 from thinkback.model.commits import Commit, Head
+from thinkback.stores import history
 from thinkback.stores.branches import open_for
 from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved
 from thinkback.stores.grouping import Group
 from thinkback.stores.history import key, pointer
 from thinkback.stores.rows import COLUMNS, to_rows
-from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_open import Connection, named, transaction
-from thinkback.stores.sqlite_rows import SqliteRows
+from thinkback.stores.sqlite_rows import SqliteDatabase, SqliteRows
 
 # The last column: whether the branch ends where a segment of its own session ends.
 _HEAD = """
@@ -64,10 +64,10 @@ class _Append:
 
 
 class Appends:
-    """The appends to one file; those of threads that come together share a transaction."""
+    """The appends to one log; those of threads that come together share a transaction."""
 
-    def __init__(self, file: LogFile) -> None:
-        self._file = file
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database, self._file = database, database.file
         self._group: Group[_Append] = Group(self._commit)
 
     def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
@@ -92,6 +92,10 @@ class Appends:
         if items:
             self._commit(items)
         return [_outcome(one) if isinstance(one, _Append) else one for one in outcomes]
+
+    def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
+        """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
+        return self._database.read(history.seen, scope, digests, limit)
 
     def _store(self, item: _Append) -> bool:
         self._group.run(item)

@@ -15,7 +15,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from thinkback.errors import StoreError
-from thinkback.stores import Durability, migrations
+from thinkback.log.protocol import Durability
+from thinkback.stores import migrations
 from thinkback.stores.sqlite_open import (
     Connect,
     Connection,

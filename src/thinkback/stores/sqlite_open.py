@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from thinkback.errors import CorruptLogError, StoreError
-from thinkback.stores import Durability
+from thinkback.log.protocol import Durability
 
 BUSY_SECONDS = 10.0
 WAL_TRIES = 500

@@ -8,7 +8,8 @@ from contextlib import closing
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from thinkback.errors import StoreError
-from thinkback.log.protocol import Problem, SessionInfo
+from thinkback.log.protocol import Problem, Seen, SessionInfo
+from thinkback.model.commits import Head
 from thinkback.stores.database import (
     Branch,
     Cut,
@@ -209,6 +210,28 @@ RETURNING session
 """
 _UNSWEPT = "SELECT max(unswept) FROM migrations"
 
+_SIGHTED = "SELECT head, response FROM sightings WHERE scope = ? AND digest = ? ORDER BY head DESC LIMIT ?"
+# The branch: one that ends in the commit's segment, else one that goes on from there in others.
+_SEEN = """
+SELECT n.id, g.base + c.position, c.hash, r.response, coalesce(
+    (SELECT b.name FROM branches AS b
+     WHERE b.session = g.session AND b.segment = c.segment AND b.position >= c.position
+     ORDER BY b.position, b.name LIMIT 1),
+    (WITH RECURSIVE behind (segment) AS (
+         SELECT h.segment FROM segments AS h WHERE h.parent_segment = c.segment AND h.parent_position >= c.position
+         UNION
+         SELECT h.segment FROM behind JOIN segments AS h ON h.parent_segment = behind.segment
+     )
+     SELECT b.name FROM behind JOIN branches AS b ON b.segment = behind.segment
+     WHERE b.session = g.session ORDER BY b.name LIMIT 1),
+    '')
+FROM commits AS c
+JOIN commits AS r ON r.arrival = ?
+JOIN segments AS g ON g.segment = c.segment
+JOIN sessions AS n ON n.session = g.session AND n.name IS NOT NULL
+WHERE c.arrival = ?
+"""
+
 
 class SqliteRows:
     """One transaction on ``db``, which keeps all other writers out: there is nothing else to hold."""
@@ -306,6 +329,14 @@ class SqliteRows:
 
     def count(self) -> int:
         return int(self.db.execute("SELECT count(*) FROM commits").fetchone()[0])
+
+    def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
+        return [
+            Seen(digest, session, branch, Head(hash.hex(), seq), response)
+            for digest in digests
+            for last, first in self.db.execute(_SIGHTED, (scope, digest, limit)).fetchall()
+            for session, seq, hash, response, branch in self.db.execute(_SEEN, (first, last)).fetchall()
+        ]
 
     def suspects(self) -> list[Family]:
         return [("", family) for (family,) in self.db.execute(_SUSPECTS)]

@@ -15,8 +15,8 @@ from thinkback.stores.database import Database
 from thinkback.stores.errors import check_text, prefix_range
 
 
-class Appends(Protocol):
-    """How a database stores a step: the one operation that each does its own way."""
+class Appends(Recognition, Protocol):
+    """How a database stores steps and finds their responses: what each does its own way, beside searching."""
 
     def append(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> bool:
         """Store a step in one durable transaction; ``False`` if it was there."""
@@ -26,10 +26,11 @@ class Appends(Protocol):
 class LogStore:
     """The log in ``database``, with what each database does its own way: appending, searching."""
 
-    def __init__(self, database: Database, appends: Appends, search: SearchIndex, recognition: Recognition) -> None:
+    def __init__(self, database: Database, appends: Appends, search: SearchIndex) -> None:
         self.database, self._appends = database, appends
         self.refs, self.care = LogRefs(database), LogCare(database)
-        self.search, self.recognition = search, recognition
+        self.search = search
+        self.recognition: Recognition = appends
 
     def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
         """Make the session ``name``; an existing one of that name is returned as it is."""

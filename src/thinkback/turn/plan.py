@@ -14,7 +14,7 @@ from thinkback.log.seal import head_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, ToolCall
 from thinkback.model.commits import Commit, Head, Message, Request, Tool, Tools, decode_payload
-from thinkback.model.plan import Control, Counts
+from thinkback.model.plan import Control, Counts, Writer
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay, without
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator, Credentials
@@ -37,62 +37,67 @@ REMARKS = frozenset({"lost", "not_found"})
 """
 
 
-class Plan:
-    """One request before it is sent. ``body`` may be iterated again and again; ``bytes(plan)`` joins it.
+class _Course:
+    """What becomes of a plan: the headers and credentials it was sent with, and what was answered.
 
-    ``url`` and ``headers`` are complete once it is authenticated (key included: it is in no ``repr`` and in no commit).
+    Copies of the plan share it.
+    """
+
+    def __init__(self) -> None:
+        self.headers: dict[str, str] = {}
+        self.credentials = Credentials({})
+        self.report = Report()
+        self.commits: Sequence[Commit] = ()
+
+
+class Plan(msgspec.Struct, frozen=True, eq=False):
+    """One request before it is sent, made by ``History.plan``. Nothing of it changes: ``msgspec.structs.replace`` gives
+    another one. ``body`` may be iterated again and again; ``bytes(plan)`` joins it.
+
+    ``url`` and ``headers`` are complete once it is authenticated (key included: it is in no ``repr`` and in no commit);
+    ``base_headers`` are those without credentials of ours.
     ``decisions`` tell for each reasoning block what was done and why, ``report`` what the provider said it did with
     them; ``controls`` what became of each setting that was asked for. ``streams``: the response is asked for as one.
     ``added_headers`` go with what is sent; ``strict``: no reasoning must come back. ``held``: it may carry reasoning
     that is not in the log, so that it cannot be built a second time. ``wanted`` are the settings it was built by,
-    ``remarks`` what its record says besides, by name.
+    ``settings`` what the record says of them, ``remarks`` what it says besides, by name.
     ``leaked_calls``: where the rule says that calls leak into reasoning, they are text, or calls that a person is asked
     about, or calls like any other for whoever runs them.
     ``budget`` says how much of ``reasoning.budget`` is spent, where that is worth saying.
     """
 
-    def __init__(
-        self,
-        request: fold.Request,
-        target: Target,
-        head: Head,
-        tools: Sequence[Tool],
-        params: dict[str, Any],
-        known_bases: Set[str] = frozenset(),
-    ) -> None:
-        self._request = request
-        self._known_bases = known_bases
-        self._writer = dialect(target.endpoint.dialect).writer
-        offered, foreign = translate.tools(tools, target.endpoint.dialect)
-        model = target.model if target.endpoint.model_in_body else ""
-        rule = target.rule
-        system = request.system
-        if not system and rule.default_system and "instructions" not in params:
-            system = [self._writer.top(Message(rule.default_system))]
-        self._end = self._writer.end(model, offered, system, params)
-        self.target = target
-        self.head = head
-        self.tools = tuple(tools)
-        self.params = params
-        self.native: dict[str, Any] = {}
-        reason = f"only {{}} has it, and {target.endpoint.id} speaks {target.endpoint.dialect}"
-        self.controls: tuple[Control, ...] = tuple(
-            Control("tools", tool.name, "unrepresentable", reason.format(tool.dialect)) for tool in foreign
-        )
-        self.wanted = Settings()
-        self.settings: dict[str, str] = {}
-        self.headers: dict[str, str] = {}
-        self.authenticator: Authenticator | None = None
-        self._credentials = Credentials({})
-        self.added_headers: dict[str, str] = {}
-        self.held = False
-        self.remarks: dict[str, str] = {}
-        self.strict = False
-        self.leaked_calls: Literal["text", "ask", "pass"] = "text"
-        self.budget = ""
-        self.report = Report()
-        self._commits: Sequence[Commit] = ()
-        self.streams = bool(params.get("stream"))
+    request: fold.Request
+    writer: Writer
+    end: bytes
+    target: Target
+    head: Head
+    tools: tuple[Tool, ...]
+    params: dict[str, Any]
+    native: dict[str, Any]
+    wanted: Settings
+    controls: tuple[Control, ...]
+    added_headers: dict[str, str]
+    streams: bool
+    strict: bool
+    held: bool
+    known_bases: Set[str]
+    settings: dict[str, str] = {}
+    base_headers: dict[str, str] = {}
+    authenticator: Authenticator | None = None
+    remarks: dict[str, str] = {}
+    leaked_calls: Literal["text", "ask", "pass"] = "text"
+    budget: str = ""
+    course: _Course = msgspec.field(default_factory=_Course)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The request's headers, with credentials once it is authenticated."""
+        return {**self.base_headers, **self.course.headers}
+
+    @property
+    def report(self) -> Report:
+        """What the provider said it did with reasoning."""
+        return self.course.report
 
     @property
     def url(self) -> str:
@@ -103,7 +108,7 @@ class Plan:
         if "{model}" in path:
             path = path.replace("{model}", quote(self.target.model, safe=_IN_PATH))
         path, _, more = path.partition("?")
-        queries = "&".join(part for part in (more, query, self._credentials.query) if part)
+        queries = "&".join(part for part in (more, query, self.course.credentials.query) if part)
         return f"{base}{path}?{queries}" if queries else f"{base}{path}"
 
     @property
@@ -118,8 +123,8 @@ class Plan:
         """
         if self.authenticator is not None:
             credentials = self.authenticator(self.url, self.headers, body)
-            self.headers = {**self.headers, **credentials.headers}
-            self._credentials = credentials
+            self.course.headers = {**self.headers, **credentials.headers}
+            self.course.credentials = credentials
 
     @property
     def dropped(self) -> tuple[Control, ...]:
@@ -129,7 +134,7 @@ class Plan:
     @property
     def body(self) -> Iterator[bytes]:
         """The pieces of the request body."""
-        return self._request.body(self._writer, self._end)
+        return self.request.body(self.writer, self.end)
 
     def __bytes__(self) -> bytes:
         return b"".join(self.body)
@@ -137,31 +142,31 @@ class Plan:
     @property
     def decisions(self) -> list[Decision]:
         """What was done with each carrier and reasoning text, in order of the log."""
-        return reported(self._request.decisions(), self.report, self._commits)
+        return reported(self.request.decisions(), self.report, self.course.commits)
 
     def answered(self, report: Report, commits: Sequence[Commit]) -> None:
         """The response came: what the provider reports belongs to the decisions."""
-        self.report, self._commits = report, commits
+        self.course.report, self.course.commits = report, commits
 
     @property
     def counts(self) -> Counts:
         """Estimated tokens, stored and sent."""
-        return self._request.counts()
+        return self.request.counts()
 
     @property
     def messages(self) -> list[bytes]:
         """The messages as JSON, one by one; a dialect of alternating roles has only the whole body."""
-        return list(self._request.fragments())
+        return list(self.request.fragments())
 
     @property
     def open_at(self) -> int:
         """The index of the first message of the turn under way."""
-        return self._request.open_at
+        return self.request.open_at
 
     @property
     def kept(self) -> str:
         """The id of the response up to which the provider keeps the conversation; empty where it does not."""
-        return self._request.kept
+        return self.request.kept
 
     def without_key(self, text: str) -> str:
         """``text`` with the key of this request blotted out, wherever a server repeats it."""
@@ -173,12 +178,12 @@ class Plan:
         """What must be shown nowhere of this request, the longest first: one may be part of another."""
         wanted = {self.target.endpoint.auth.header.lower(), *_SECRET_HEADERS}
         sent = {value.rpartition(" ")[2] for name, value in self.headers.items() if name.lower() in wanted}
-        found = sorted(sent | self._credentials.secrets, key=len, reverse=True)
+        found = sorted(sent | self.course.credentials.secrets, key=len, reverse=True)
         return [secret for secret in found if len(secret) >= _SHORTEST_SECRET]
 
     def record(self) -> Request:
         """The audit record of this request for the log."""
-        digests = self._request.digests(self._writer, self._end, self.tools)
+        digests = self.request.digests(self.writer, self.end, self.tools)
         target = self.target
         digest, basis = _basis(target)
         return Request(
@@ -204,11 +209,30 @@ class Plan:
             carriers_digest=digests.carriers,
             sent_digest=digests.sent,
             basis_digest=digest,
-            basis="" if digest in self._known_bases else basis,
+            basis="" if digest in self.known_bases else basis,
         )
 
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """What rich shows; the fields of a plan hold keys."""
+        return [("endpoint", self.target.endpoint.id), ("model", self.target.model)]
+
     def __repr__(self) -> str:
-        return f"<Plan {self.target.endpoint.id} {self.target.model}: {len(self._request)} messages>"
+        return f"<Plan {self.target.endpoint.id} {self.target.model}: {len(self.request)} messages>"
+
+
+def _end(
+    request: fold.Request, target: Target, tools: Sequence[Tool], params: dict[str, Any]
+) -> tuple[bytes, tuple[Control, ...]]:
+    """What stands behind the messages, and the tools that the dialect has no words for."""
+    endpoint, rule = target.endpoint, target.rule
+    writer = dialect(endpoint.dialect).writer
+    offered, foreign = translate.tools(tools, endpoint.dialect)
+    system = request.system
+    if not system and rule.default_system and "instructions" not in params:
+        system = [writer.top(Message(rule.default_system))]
+    reason = f"only {{}} has it, and {endpoint.id} speaks {endpoint.dialect}"
+    left = (Control("tools", tool.name, "unrepresentable", reason.format(tool.dialect)) for tool in foreign)
+    return writer.end(target.model if endpoint.model_in_body else "", offered, system, params), tuple(left)
 
 
 def _basis(target: Target) -> tuple[str, str]:
@@ -330,16 +354,30 @@ class History:
             sent = merge(sent, target.rule.no_tools)
         # Sorted, so that the same request comes out of data that was stored in between.
         sent = {key: sent[key] for key in sorted(sent)}
-        plan = Plan(request, target, self.head, offered, sent, self._bases)
-        plan.controls += tuple(resolved.controls)
+        controls = tuple(resolved.controls)
         if silenced:
             reason = f"{target.endpoint.id} refuses tools together with reasoning for {target.model}"
-            plan.controls += (Control("reasoning.enabled", "true", "suppressed", reason),)
-        plan.wanted, plan.native, plan.held = settings, dict(params), bool(self._held)
-        plan.strict = settings.strict or target.endpoint.strict
+            controls += (Control("reasoning.enabled", "true", "suppressed", reason),)
+        strict = settings.strict or target.endpoint.strict
         said = merge_headers(resolved.headers, added.headers)
-        plan.added_headers = said if plan.strict else merge_headers(target.rule.headers, said)
-        return plan
+        end, foreign = _end(request, target, offered, sent)
+        return Plan(
+            request=request,
+            writer=writer,
+            end=end,
+            target=target,
+            head=self.head,
+            tools=offered,
+            params=sent,
+            native=dict(params),
+            wanted=settings,
+            controls=foreign + controls,
+            added_headers=said if strict else merge_headers(target.rule.headers, said),
+            streams=bool(sent.get("stream")),
+            strict=strict,
+            held=bool(self._held),
+            known_bases=self._bases,
+        )
 
     def _fold(self, inputs: Inputs) -> fold.State:
         writer = dialect(inputs.target.endpoint.dialect).writer

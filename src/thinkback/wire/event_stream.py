@@ -11,12 +11,20 @@ is JSON, as botocore documents its events:
 Promises: equal payloads whole, byte by byte and at any cut; a message is given out only if both checksums are right;
 nothing is held but the message that is not yet complete. Bytes that are no such message end the stream: ``fault``
 says why, and nothing more comes out. Must not: decode payloads, raise for what came over the wire.
+
+``ChunkFramer`` gives out what InvokeModel streams: each message holds one event of the model's own dialect, in base64,
+and an exception becomes an error event of that dialect.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import struct
+from typing import Any
 from zlib import crc32
+
+import msgspec
 
 from thinkback.model import canonical
 
@@ -155,3 +163,47 @@ def _strings(headers: bytes) -> dict[str, str]:
         if kind == _STRING:
             found[name.decode()] = headers[start:at].decode()
     return found
+
+
+class _Chunk(msgspec.Struct):
+    bytes: str = ""
+
+
+class _Event(msgspec.Struct):
+    chunk: _Chunk | None = None
+
+
+class ChunkFramer:
+    """Bytes in, the payloads of the inner events out; ``fault`` as ``EventStreamFramer`` has it."""
+
+    def __init__(self) -> None:
+        self._outer = EventStreamFramer()
+        self.fault = ""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        found = [self._inner(payload) for payload in self._outer.feed(data)]
+        self.fault = self.fault or self._outer.fault
+        return found
+
+    def close(self) -> list[bytes]:
+        return self._outer.close()
+
+    def _inner(self, payload: bytes) -> bytes:
+        try:
+            event: _Event = canonical.decode(payload, _Event)
+            if event.chunk is not None:
+                return base64.b64decode(event.chunk.bytes, validate=True)
+        except (msgspec.DecodeError, binascii.Error):
+            self.fault = "an event holds no event of the model"
+            return b""
+        return _error(canonical.decode(payload))
+
+
+def _error(body: Any) -> bytes:
+    """An exception of the service, as the dialect inside would say it; any other event says nothing."""
+    if not isinstance(body, dict) or EXCEPTION not in body:
+        return b""
+    said = body.get("body")
+    message = said.get("message") if isinstance(said, dict) else None
+    error = {"type": str(body[EXCEPTION]), "message": message if isinstance(message, str) else str(body[EXCEPTION])}
+    return canonical.encode({"type": "error", "error": error})

@@ -16,9 +16,9 @@ from thinkback_referee.cohere.judge import judge
 from thinkback_referee.cohere.profiles import PROFILES
 from thinkback_referee.cohere.request import Request
 from thinkback_referee.jsons import as_list, as_object, as_text
+from thinkback_referee.messages import Thoughts
 from thinkback_referee.persona import Persona
 from thinkback_referee.script import RejectCarrier
-from thinkback_referee.thoughts import Thoughts
 
 MODEL, PLAIN = "command-a-reasoning-08-2025", "command-a-03-2025"
 PATH = "/cohere/v2/chat"

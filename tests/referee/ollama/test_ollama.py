@@ -12,13 +12,13 @@ from tests.referee.learning import learn_ollama
 from tests.referee.talk import TIME, WEATHER, Body, Got, body, send, user
 from thinkback_referee import KNOWN, LOST, Call, ErrorInStream, Referee, Step, code_word, models_of
 from thinkback_referee.jsons import as_list, as_object, as_text
+from thinkback_referee.messages import Thoughts
 from thinkback_referee.ollama import OLLAMA
 from thinkback_referee.ollama.judge import judge
 from thinkback_referee.ollama.profiles import PROFILES
 from thinkback_referee.ollama.request import Request
 from thinkback_referee.persona import Persona
 from thinkback_referee.script import MalformedJson, RejectCarrier
-from thinkback_referee.thoughts import Thoughts
 
 QWEN, OSS, PLAIN, BARE = "qwen3:4b", "gpt-oss:20b", "llama3.2:3b", "gemma3:4b"
 PATH = "/ollama/api/chat"

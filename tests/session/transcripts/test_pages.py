@@ -25,6 +25,7 @@ from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.leaving import Sharing
 from thinkback.log.protocol import Store
 from thinkback.log.seal import head_of
+from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Annotation, Compaction, Draft, Erased, Head, Message, Priority, Usage
 from thinkback.session.exchange.exporting import Exported, Target, export
@@ -309,8 +310,9 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 
 def _torn(commit: Any, head: Head) -> Any:
     """A commit whose tombstone's remainder is none."""
+    value = Erased("asked", 1, "{")
     return msgspec.structs.replace(
-        commit, seq=head.seq + 1, parents=(head.hash,), value=Erased("asked", 1, "{"), payload=b"{}"
+        commit, seq=head.seq + 1, parents=(head.hash,), value=value, payload=canonical.encode(value)
     )
 
 

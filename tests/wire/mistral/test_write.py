@@ -15,8 +15,8 @@ from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, 
 from thinkback.model.commits import Draft, Message, Response, Tool
 from thinkback.model.plan import NOTHING
 from thinkback.wire.mistral import write
-from thinkback.wire.mistral.call_ids import call_id, call_ids
 from thinkback.wire.mistral.read_request import read_messages, read_request, read_tool
+from thinkback.wire.mistral.write import call_id, call_ids
 
 THOUGHT = ThinkingBlock("t", source_field="thinking")
 CALL = ToolCall("abcDEF123", "f", '{"a":1.0}')

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..jsons import as_object, as_objects, as_text, names
-from ..pairs import Unpaired, unpaired_ids
+from ..messages import Unpaired, unpaired_ids
 from ..verdict import Verdict, first
 from .ledger import Ledger, Mint
 from .profiles import GROQ, MISTRAL, NO_INPUT_REASONING, OPENAI, Profile, Switch

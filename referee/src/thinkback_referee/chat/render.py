@@ -6,13 +6,13 @@ chunk, whether usage comes in the last chunk, in an extra one, or both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..jsons import JsonObject, as_object
 from ..script import Step
-from ..streams import CREATED, function_calls, pieces, slices, sse
+from ..streams import CREATED, call_deltas, function_calls, pieces, sse
 from .request import Request
 
 DONE = b"data: [DONE]\n\n"
@@ -70,8 +70,7 @@ def events(answer: Answer) -> list[bytes]:
     host = answer.request.profile.host
     envelope = _envelope(answer, "chat.completion.chunk")
     chunks = [_chunk(envelope, delta, None) for delta in _deltas(answer)]
-    shape = _shape(answer)
-    last = _chunk(envelope, shape.last, answer.finish)
+    last = _chunk(envelope, dict(_LAST.get(_family(answer), _EMPTY)), answer.finish)
     if not host.usage_on_request:
         last["usage"] = answer.usage
     _add_extras(answer, chunks, last)
@@ -82,67 +81,45 @@ def events(answer: Answer) -> list[bytes]:
     return [sse(chunk) for chunk in chunks]
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """The deltas of one family of streams."""
-
-    first: JsonObject
-    reasoning: Callable[[str], JsonObject]
-    text: Callable[[str], JsonObject]
-    last: JsonObject
+# How the streams of a family begin and end; the others begin and end with an empty text.
+_FIRST: Mapping[str, JsonObject] = MappingProxyType({"reasoning_content": {"content": None, "reasoning_content": ""}})
+_LAST: Mapping[str, JsonObject] = MappingProxyType(
+    {"reasoning_content": {"content": "", "reasoning_content": None}, "reasoning": {}}
+)
+_EMPTY: JsonObject = {"content": ""}
 
 
-def _role(**fields: object) -> JsonObject:
-    return {"role": "assistant", **fields}
+def _family(answer: Answer) -> str:
+    """The field of the reasoning; "plain" where nothing is thought, or the thought is hidden or inside the text."""
+    silent = not answer.request.thinks and not answer.step.reasoning
+    return answer.field if answer.field in ("reasoning_content", "reasoning", "thinking") and not silent else "plain"
 
 
 def _thinking_chunk(text: str) -> JsonObject:
     return {"type": "thinking", "thinking": [{"type": "text", "text": text}], "closed": True}
 
 
-_SHAPES: MappingProxyType[str, _Shape] = MappingProxyType(
-    {
-        "plain": _Shape(
-            _role(content=""), lambda piece: {"content": piece}, lambda piece: {"content": piece}, {"content": ""}
-        ),
-        "reasoning_content": _Shape(
-            _role(content=None, reasoning_content=""),
-            lambda piece: {"content": None, "reasoning_content": piece},
-            lambda piece: {"content": piece, "reasoning_content": None},
-            {"content": "", "reasoning_content": None},
-        ),
-        "reasoning": _Shape(
-            _role(content=""), lambda piece: {"reasoning": piece}, lambda piece: {"content": piece}, {}
-        ),
-        "thinking": _Shape(
-            _role(content=""),
-            lambda piece: {"content": [_thinking_chunk(piece)]},
-            lambda piece: {"content": piece},
-            {"content": ""},
-        ),
-    }
-)
-
-
-def _shape(answer: Answer) -> _Shape:
-    silent = not answer.request.thinks and not answer.step.reasoning
-    return _SHAPES["plain"] if silent else _SHAPES.get(answer.field, _SHAPES["plain"])
+def _reasoning_delta(family: str, piece: str) -> JsonObject:
+    match family:
+        case "reasoning_content":
+            return {"content": None, "reasoning_content": piece}
+        case "thinking":
+            return {"content": [_thinking_chunk(piece)]}
+        case _:
+            return {"reasoning": piece}
 
 
 def _deltas(answer: Answer) -> Iterator[JsonObject]:
-    shape = _shape(answer)
-    yield shape.first
-    if answer.field in _SHAPES:
-        yield from (shape.reasoning(piece) for piece in pieces(answer.step.reasoning))
-    yield from (shape.text(piece) for piece in pieces(answer.text))
-    if answer.step.refusal:
-        for piece in pieces(answer.step.refusal):
-            yield {"refusal": piece}
-    for index, (identifier, name, arguments) in enumerate(answer.calls):
-        function: JsonObject = {"name": name, "arguments": ""}
-        yield {"tool_calls": [{"index": index, "id": identifier, "type": "function", "function": function}]}
-        for piece in slices(arguments):
-            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+    family = _family(answer)
+    beside: JsonObject = {"reasoning_content": None} if family == "reasoning_content" else {}
+    yield {"role": "assistant", **_FIRST.get(family, _EMPTY)}
+    for piece in pieces(answer.step.reasoning) if family != "plain" else ():
+        yield _reasoning_delta(family, piece)
+    for piece in pieces(answer.text):
+        yield {"content": piece, **beside}
+    for piece in pieces(answer.step.refusal):
+        yield {"refusal": piece}
+    yield from call_deltas(answer.calls)
 
 
 def _chunk(envelope: Mapping[str, object], delta: JsonObject, finish: str | None) -> JsonObject:
@@ -168,7 +145,7 @@ def _message(answer: Answer) -> JsonObject:
         message["content"] = [_thinking_chunk(step.reasoning), *texts]
     elif answer.field == "reasoning" and step.reasoning:
         message["reasoning"] = step.reasoning
-    elif answer.field == "reasoning_content" and _shape(answer) is not _SHAPES["plain"]:
+    elif answer.field == "reasoning_content" and _family(answer) != "plain":
         # Empty here, absent there: a model of family A that thought of nothing still says so.
         message["reasoning_content"] = step.reasoning
     if step.refusal:

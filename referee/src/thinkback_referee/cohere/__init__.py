@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..credentials import accepted, account_of, bearer
 from ..jsons import JsonObject, as_text, compact, read_object
+from ..messages import Thoughts
 from ..persona import Asked, Provider, Rendered
 from ..prompts import Prompts
 from ..script import Step
 from ..streams import derived, sse
-from ..thoughts import Thoughts
 from ..transport import Incoming
 from ..verdict import Verdict
 from . import profiles as say

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..jsons import as_object, as_objects, as_text, names
-from ..messages import Message, unknown_members
-from ..pairs import Unpaired, unpaired_ids
-from ..thoughts import Thoughts
+from ..messages import Message, Thoughts, Unpaired, unknown_members, unpaired_ids
 from ..verdict import Verdict, first
 from . import profiles as say
 from .request import Request, items_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..jsons import as_text, compact, read_object
+from ..messages import Thoughts
 from ..persona import Asked, Provider, Rendered
 from ..prompts import Prompts
 from ..script import Step
-from ..thoughts import Thoughts
 from ..transport import Incoming
 from ..verdict import Verdict
 from . import profiles as say

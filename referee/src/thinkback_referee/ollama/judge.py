@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..jsons import as_objects, as_text, names
-from ..messages import Message, unknown_members
-from ..thoughts import Thoughts
+from ..messages import Message, Thoughts, unknown_members
 from ..verdict import Verdict, first
 from . import profiles as say
 from .request import Request

@@ -12,7 +12,7 @@ from ..chat.render import DONE
 from ..jsons import JsonObject, compact
 from ..persona import Rendered
 from ..script import Step
-from ..streams import CREATED, arguments_text, derived, function_calls, pieces, slices, sse
+from ..streams import CREATED, arguments_text, call_deltas, derived, function_calls, pieces, sse
 from .request import Request
 
 _PREAMBLE = b": OPENROUTER PROCESSING\n\n"
@@ -138,11 +138,7 @@ def _said(answer: Answer) -> Iterator[JsonObject]:
         yield {"content": piece}
     for piece in pieces(answer.step.refusal):
         yield {"content": "", "refusal": piece}
-    for index, (identifier, name, arguments) in enumerate(answer.calls):
-        head = {"index": index, "id": identifier, "type": "function", "function": {"name": name, "arguments": ""}}
-        yield {"content": None, "tool_calls": [head]}
-        for piece in slices(arguments):
-            yield {"content": None, "tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+    yield from call_deltas(answer.calls, content=None)
 
 
 def _finish(answer: Answer) -> JsonObject:

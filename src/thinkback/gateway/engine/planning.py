@@ -50,18 +50,23 @@ def planned(
         references.check(taken.known.drafts)
     params = _with_options(asked, target, translated.params)
     plan, refused = plan_without_refused(taken.history, target, translated.settings, params)
-    plan.settings = snapshot(translated.settings)
+    remarks: dict[str, str] = {}
     if asked.facts.end_user:
-        plan.remarks[END_USER] = asked.facts.end_user
+        remarks[END_USER] = asked.facts.end_user
     if taken.missing:
-        plan.remarks["not_found"] = "; ".join(f"{at}: {why}" for at, why in taken.missing)
+        remarks["not_found"] = "; ".join(f"{at}: {why}" for at, why in taken.missing)
     if taken.lost:
-        plan.remarks[losses.REMARK] = " ".join(taken.lost)
-    if target.endpoint.stream_path:
-        plan.streams = asked.facts.streams
-    plan.headers = _headers(plan, route, incoming)
-    plan.authenticator = route.authenticator
-    plan.leaked_calls = route.leaked_calls
+        remarks[losses.REMARK] = " ".join(taken.lost)
+    streams = asked.facts.streams if target.endpoint.stream_path else plan.streams
+    plan = msgspec.structs.replace(
+        plan,
+        settings=snapshot(translated.settings),
+        remarks=remarks,
+        streams=streams,
+        base_headers=_headers(plan.added_headers, route, incoming, streams=streams),
+        authenticator=route.authenticator,
+        leaked_calls=route.leaked_calls,
+    )
     tools = (f"tool {control.value}: {control.reason}" for control in plan.controls if control.key == "tools")
     theirs = (f"{path}: it is for one provider, and {target.endpoint.id} may not know it" for path in own)
     return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *theirs})))
@@ -113,8 +118,8 @@ def _with_options(asked: Asked, target: Target, params: dict[str, Any]) -> dict[
     return params
 
 
-def _headers(plan: Plan, route: Route, incoming: Incoming) -> dict[str, str]:
-    headers = merge_headers(route.streaming if plan.streams else route.whole, plan.added_headers)
+def _headers(added: dict[str, str], route: Route, incoming: Incoming, *, streams: bool) -> dict[str, str]:
+    headers = merge_headers(route.streaming if streams else route.whole, added)
     if incoming.front == route.target.endpoint.dialect:
         headers = merge_headers(headers, of_dialect(incoming.front, incoming.headers))
     return headers

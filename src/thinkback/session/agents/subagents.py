@@ -91,15 +91,15 @@ class SubAgents:
 
     def _child(self, purpose: str, effort: str, stop: Stop) -> tuple[Session, dict[str, Any]]:
         """A child session, and the options of its turn: those of the turn under way."""
-        parent, talk = self._session, self._session.conversation
-        call = talk.call
-        settings = talk.configure().settings(call.settings)
+        parent, conversation = self._session, self._session.conversation
+        call = conversation.call
+        settings = conversation.configure().settings(call.settings)
         own = {**call.settings, **_allowed(effort, settings), **self._budget(settings)}
-        child = descend(parent, None, Origin(parent.id, talk.line.branch, None, f"{TASK_PURPOSE}{purpose}"))
+        child = descend(parent, None, Origin(parent.id, conversation.line.branch, None, f"{TASK_PURPOSE}{purpose}"))
         # What the program refuses or watches, it does here too.
-        child.conversation.line.hooks = talk.line.hooks
-        _ = talk.store.executor  # made once, before children in several threads want it
-        prompt = last_system(talk.history.commits)
+        child.conversation.line.hooks = conversation.line.hooks
+        _ = conversation.store.executor  # made once, before children in several threads want it
+        prompt = last_system(conversation.history.commits)
         return child, {
             "tools": self._tools(child, call),
             "system": f"{prompt}\n\n{BRIEF}" if prompt else BRIEF,
@@ -152,9 +152,9 @@ class SubAgents:
 
     def _permitting(self, call: Options) -> Permitting:
         """What is permitted in this turn of the parent, and with it to all its sub-agents."""
-        talk = self._session.conversation
+        conversation = self._session.conversation
         if self._permits is None or self._permits.options is not call:
-            self._permits = Permitting(talk, call, runnable(talk, call))
+            self._permits = Permitting(conversation, call, runnable(conversation, call))
         return self._permits
 
     def _budget(self, settings: Settings) -> dict[str, object]:

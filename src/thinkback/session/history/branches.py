@@ -78,7 +78,7 @@ class Branches:
         """
         check_branch(name)
         self._ready()
-        found = find_whole(self._session, at)
+        found = find_whole(self._session.conversation, at)
         info = self._log.refs.create(self._session.id, name, found.head, self._via(found))
         if switch:
             self.switch(name)
@@ -104,7 +104,7 @@ class Branches:
         session, line = self._session, self._session.conversation.line
         wanted = line.before if name == PREVIOUS else name
         branch = wanted if wanted in {one.name for one in self.list()} else ""
-        looks_at = "" if branch else find(session, name).head.hash
+        looks_at = "" if branch else find(session.conversation, name).head.hash
         if not branch and not looks_at:
             raise BranchError(
                 f"there is nothing before {name}",
@@ -123,13 +123,13 @@ class Branches:
         Endpoint, model, HTTP options and settings are this session's. Raises ``BranchError`` for a name that is taken.
         """
         self._ready()
-        found = find_whole(self._session, at)
+        found = find_whole(self._session.conversation, at)
         return descend(self._session, name, Origin(self._session.id, self._via(found), found.head, purpose))
 
     def reset(self, to: str) -> Head:
         """Point the current branch at another commit; what it leaves behind stays in the log until ``gc``."""
         self._ready(changes=True)
-        found = find_whole(self._session, to)
+        found = find_whole(self._session.conversation, to)
         self._move(self._session.conversation.history.head, found)
         return found.head
 
@@ -142,7 +142,7 @@ class Branches:
         if strategy not in get_args(Strategy):
             raise ValueError(f"strategy must be one of {', '.join(get_args(Strategy))}, not {strategy!r}")
         self._ready(changes=True)
-        return self._merge(find(self._session, source), source, {}, strategy, no_ff)
+        return self._merge(find(self._session.conversation, source), source, {}, strategy, no_ff)
 
     def commit_merge(self, result: MergeResult) -> MergeResult:
         """Merge again what had conflicts, with its ``resolutions``; new conflicts come back as before."""
@@ -157,7 +157,7 @@ class Branches:
         """
         self._ready(changes=True)
         session = self._session
-        named = [find(session, name).head for name in names]
+        named = [find(session.conversation, name).head for name in names]
         picks = [(self._whole_line(head), head.hash) for head in named]
 
         def attempt() -> tuple[Commit, ...]:
@@ -177,7 +177,7 @@ class Branches:
         """
         self._ready(changes=True)
         session, refs = self._session, self._log.refs
-        ours, base = session.conversation.line.read(), find(session, onto)
+        ours, base = session.conversation.line.read(), find(session.conversation, onto)
         if common(ours, base.commits) == len(base.commits):
             return ()
         made = pick.rebase(ours, base.commits, now(), new_id)
@@ -243,11 +243,11 @@ class Branches:
 
     def diff(self, old: str, new: str = "HEAD") -> Diff:
         """What is said differently at ``new``; ``log.diff.render`` makes lines of it."""
-        return diff(find(self._session, old).commits, find(self._session, new).commits)
+        return diff(find(self._session.conversation, old).commits, find(self._session.conversation, new).commits)
 
     def compare(self, ours: str, theirs: str) -> Compared:
         """How far two branches are apart."""
-        return compare(find(self._session, ours).commits, find(self._session, theirs).commits)
+        return compare(find(self._session.conversation, ours).commits, find(self._session.conversation, theirs).commits)
 
     def _ready(self, *, changes: bool = False) -> None:
         """No turn is under way; where a branch ``changes``, there is one."""
@@ -263,7 +263,7 @@ class Branches:
 
     def _whole_line(self, head: Head) -> Sequence[Commit]:
         """A history where what is picked with ``head`` is whole; else the first that holds it, for the error."""
-        lines = list(lines_with(self._session, head))
+        lines = list(lines_with(self._session.conversation, head))
         return next((line for line in lines if pick.is_whole(line, head.hash)), lines[0])
 
     def _move(self, expected: Head, to: Found) -> None:

@@ -188,8 +188,8 @@ def collapse(
     words = text if text is not None else write(neutral(line)) if write is not None else _told(child, line, there)
     if not words.strip():
         raise UnsupportedContent("the summary is empty", next_actions=("give text=, or leave it to the default",))
-    talk = child.conversation
-    summary = BranchSummary(words, child.id, talk.line.branch, talk.history.head.hash, talk.info.purpose)
+    source = child.conversation
+    summary = BranchSummary(words, child.id, source.line.branch, source.history.head.hash, source.info.purpose)
     return into.conversation.append([Draft("branch_summary", summary)])[0]
 
 

@@ -9,11 +9,11 @@ from thinkback.compile.neutral import Compiled, Options, compile_neutral
 from thinkback.session.history.revisions import find
 
 if TYPE_CHECKING:
-    from thinkback.session.session import Session
+    from thinkback.session.conversation import Conversation
 
 
 def compiled(
-    session: Session,
+    conversation: Conversation,
     at: str,
     at_time: int | None,
     include_reasoning: bool,
@@ -23,9 +23,9 @@ def compiled(
     order: Sequence[str],
 ) -> Compiled:
     """The messages of the line that ends at ``at`` (the current one for none), as ``Session.compile`` says."""
-    session.conversation.refresh()
-    line = find(session, at).commits if at else session.conversation.history.commits
-    session.conversation.line.hooks.run("pre_compile", line)
+    conversation.refresh()
+    line = find(conversation, at).commits if at else conversation.history.commits
+    conversation.line.hooks.run("pre_compile", line)
     hashes = tuple(_whole(name, [commit.hash for commit in line]) for name in order)
     options = Options(
         include_reasoning=include_reasoning,

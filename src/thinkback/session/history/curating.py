@@ -17,7 +17,7 @@ from thinkback.session.fresh import new_id, outside
 from thinkback.turn.orphans import open_calls
 
 if TYPE_CHECKING:
-    from thinkback.session.session import Session
+    from thinkback.session.conversation import Conversation
 
 _ELSEWHERE = "check it with the log: it may be on another branch, or in another session (--session)"
 _SPOKEN = ("system", "user", "assistant")
@@ -26,8 +26,8 @@ _SPOKEN = ("system", "user", "assistant")
 class Curator:
     """Makes the drafts of what is said about ``session``, and refuses what must not be said now."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
 
     def commit(
         self,
@@ -88,13 +88,14 @@ class Curator:
 
     def voids(self, name: str) -> list[Void]:
         """The carriers that an edit or a SKIP would void."""
-        session = self._session
-        bound = session.conversation.configure().place.is_complete and binds(session.target.rule, session.settings)
-        return drafting.voids(session.conversation.history.commits, self.find(name), prefix_bound=bound)
+        conversation = self._conversation
+        configuration = conversation.configure()
+        bound = configuration.place.is_complete and binds(configuration.target.rule, configuration.settings())
+        return drafting.voids(conversation.history.commits, self.find(name), prefix_bound=bound)
 
     def find(self, name: str) -> Commit:
         """The commit of this line whose hash begins with ``name``; of an edit, what was edited."""
-        commits = self._session.conversation.history.commits
+        commits = self._conversation.history.commits
         found = [commit for commit in commits if commit.hash.startswith(name.lower())] if name else []
         if len(found) != 1:
             which = "several commits begin" if found else "no commit of this branch begins"
@@ -103,10 +104,10 @@ class Curator:
         return found[0] if root == found[0].hash else next(commit for commit in commits if commit.hash == root)
 
     def _curation(self) -> Curation:
-        return curate(self._session.conversation.history.commits)
+        return curate(self._conversation.history.commits)
 
     def _type(self, name: str) -> ContentType:
-        types = self._session.conversation.store.content_types
+        types = self._conversation.store.content_types
         if name not in types:
             raise NotFoundError(
                 f"there is no content type {name!r}",
@@ -115,7 +116,7 @@ class Curator:
         return types[name]
 
     def _refuse_open(self, kind: str) -> None:
-        if kind != "system" and open_calls(self._session.conversation.history.commits):
+        if kind != "system" and open_calls(self._conversation.history.commits):
             raise ThinkbackError(
                 "a turn is under way: its calls have no results yet",
                 next_actions=("answer them with generate(tool_results=...), or ask something new with chat",),
@@ -123,7 +124,7 @@ class Curator:
 
     def _refuse_change(self, target: Commit, done: str) -> None:
         """Refuse to change the turn under way; say which carriers go before they do (DESIGN 3.5)."""
-        commits = self._session.conversation.history.commits
+        commits = self._conversation.history.commits
         waiting = open_calls(commits)
         if waiting:
             responses = [commit.response for commit in commits if commit.kind == "response"]
@@ -141,16 +142,16 @@ class Curator:
             warnings.warn(f"this voids what goes back to the provider: {named}{more}", stacklevel=outside())
 
 
-def by_hand(session: Session) -> Curator:
+def by_hand(conversation: Conversation) -> Curator:
     """Who makes the drafts, of a session that stands still and is read as it is now."""
-    session.conversation.last_turn.settle()
-    session.conversation.refresh()
-    return Curator(session)
+    conversation.last_turn.settle()
+    conversation.refresh()
+    return Curator(conversation)
 
 
-def stored(session: Session, drafts: Iterable[Draft]) -> Commit:
+def stored(conversation: Conversation, drafts: Iterable[Draft]) -> Commit:
     """Store what was said by hand; the commit of its words, or the mark itself where there are none."""
-    commits = session.conversation.append(drafts)
+    commits = conversation.append(drafts)
     return next((commit for commit in commits if commit.kind not in ("response", "annotation")), commits[0])
 
 
@@ -160,9 +161,9 @@ class Batch:
     ``commits`` are there afterwards.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._curator = Curator(session)
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._curator = Curator(conversation)
         self._drafts: list[Draft] = []
         self.commits: tuple[Commit, ...] = ()
 
@@ -187,15 +188,15 @@ class Batch:
         self._drafts += self._curator.annotate(hash, priority, **said)
 
     def __enter__(self) -> Batch:
-        self._session.conversation.last_turn.settle()
-        self._session.conversation.refresh()
+        self._conversation.last_turn.settle()
+        self._conversation.refresh()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self.commits = self._session.conversation.append(self._drafts)
+            self.commits = self._conversation.append(self._drafts)
 
 
 def _notes(message: str, metadata: Mapping[str, Any] | None, tags: Iterable[str]) -> tuple[Draft, ...]:

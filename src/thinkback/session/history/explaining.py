@@ -13,7 +13,7 @@ from thinkback.session import requests
 from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
-    from thinkback.session.session import Session
+    from thinkback.session.conversation import Conversation
 
 
 class Explanation(NamedTuple):
@@ -37,16 +37,16 @@ class Explanation(NamedTuple):
         return [] if self.plan is None else self.plan.decisions
 
 
-def explain(session: Session, name: str) -> Explanation:
+def explain(conversation: Conversation, name: str) -> Explanation:
     """The explanation of the commit whose hash begins with ``name``, on whichever branch of the session it is.
 
     Raises ``NotFoundError`` for a commit that no response brought, ``CorruptLogError`` as ``requests.rebuild`` does.
     """
-    session.conversation.refresh()
-    log, commits = session.conversation.store.log, session.conversation.history.commits
-    _, commit = log.find_commit(name, session.id)
+    conversation.refresh()
+    log, commits = conversation.store.log, conversation.history.commits
+    _, commit = log.find_commit(name, conversation.info.id)
     if not any(known.hash == commit.hash for known in commits):
-        commits = log.read_to(session.id, commit.hash)
+        commits = log.read_to(conversation.info.id, commit.hash)
     if commit.kind in ("request", "response"):
         return Explanation(commit, None, requests.rebuild(commits, commit.hash))
     led = blame.why(commits, commit.hash)

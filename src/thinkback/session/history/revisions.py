@@ -17,7 +17,7 @@ from thinkback.model.commits import Commit, Head
 from thinkback.session.fresh import outside
 
 if TYPE_CHECKING:
-    from thinkback.session.session import Session
+    from thinkback.session.conversation import Conversation
 
 _HEX = frozenset(string.hexdigits)
 
@@ -34,19 +34,19 @@ class Found(NamedTuple):
         return head_of(self.commits)
 
 
-def find(session: Session, name: str) -> Found:
+def find(conversation: Conversation, name: str) -> Found:
     """The history that ends with exactly the commit ``name`` means.
 
     A branch wins over the beginning of a hash; ``SESSION:BRANCH`` is one of another session of the family.
     Raises ``NotFoundError``, with the candidates where several hashes begin so.
     """
-    return _find(session, name, None)
+    return _find(conversation, name, None)
 
 
-def _find(session: Session, name: str, known: Sequence[Commit] | None) -> Found:
+def _find(conversation: Conversation, name: str, known: Sequence[Commit] | None) -> Found:
     """``known``: the session's own line as of now, where places are enough: then it is not read again."""
     wanted = parse(name)
-    line, branch = _base(session, wanted, known)
+    line, branch = _base(conversation, wanted, known)
     if wanted.steps or wanted.time is not None:
         if any(step.sign == "~" for step in wanted.steps):
             _explain(name)
@@ -54,18 +54,18 @@ def _find(session: Session, name: str, known: Sequence[Commit] | None) -> Found:
     return Found(line, branch)
 
 
-def find_whole(session: Session, name: str) -> Found:
+def find_whole(conversation: Conversation, name: str) -> Found:
     """The same for a place to go on from: inside a response, it is the end of the response (with usage and turn).
 
     The session is as of now, and only the places of the commits are to be used: of those that the session has, values
     may be ones that the log must not get. Raises ``BranchError`` where no line has that response whole.
     """
-    known = session.conversation.history.commits
-    found = _find(session, name, known)
+    known = conversation.history.commits
+    found = _find(conversation, name, known)
     if found.branch or not found.commits:
         return found
     own = [known] if holds(known, found.head) else []
-    for line in chain(own, lines_with(session, found.head)):
+    for line in chain(own, lines_with(conversation, found.head)):
         commits = line[: end_of(line, found.head.seq) + 1]
         if not is_torn(commits):
             _report_rounding(name, commits[len(found.commits) :])
@@ -94,15 +94,15 @@ def _report_rounding(name: str, more: Sequence[Commit]) -> None:
         warnings.warn(text, stacklevel=outside())
 
 
-def lines_with(session: Session, head: Head) -> Iterator[Sequence[Commit]]:
+def lines_with(conversation: Conversation, head: Head) -> Iterator[Sequence[Commit]]:
     """The histories that hold ``head``: the session's own, then branches, then what no branch holds any more."""
-    log = session.conversation.store.log
-    if holds(session.conversation.history.commits, head):
-        yield session.conversation.line.read()
-    for owner, branch in branches(log, session.conversation.info):
+    log = conversation.store.log
+    if holds(conversation.history.commits, head):
+        yield conversation.line.read()
+    for owner, branch in branches(log, conversation.info):
         if has(log, owner, branch, head):
             yield log.read(owner, branch=branch)
-    for info in family(log, session.conversation.info.family):
+    for info in family(log, conversation.info.family):
         for end in log.care.ends(info.id):
             line = log.read_to(info.id, end.hash) if end.seq >= head.seq else ()
             if holds(line, head):
@@ -129,38 +129,38 @@ def family(log: Store, root: str) -> list[SessionInfo]:
     return sorted(members, key=lambda info: (info.id != root, info.created, info.name))
 
 
-def _base(session: Session, wanted: Name, known: Sequence[Commit] | None) -> tuple[Sequence[Commit], str]:
+def _base(conversation: Conversation, wanted: Name, known: Sequence[Commit] | None) -> tuple[Sequence[Commit], str]:
     """The line that a name begins from, and the branch it is."""
-    log, line, base = session.conversation.store.log, session.conversation.line, wanted.base
+    log, line, base = conversation.store.log, conversation.line, wanted.base
     if base == HEAD:
         return line.read() if known is None else known, "" if line.looks_at else line.branch
     if base == PREVIOUS:
         if not line.before:
             raise NotFoundError("there is no branch before this one", next_actions=("name a branch",))
         base = line.before
-    names = [branch.name for branch in log.refs.list(session.id)]
+    names = [branch.name for branch in log.refs.list(conversation.info.id)]
     if base in names:
-        return log.read(session.id, branch=base), base
+        return log.read(conversation.info.id, branch=base), base
     owner, colon, branch = base.rpartition(":")
     if colon:
-        return _of_another(log, session, owner, branch), ""
+        return _of_another(log, conversation, owner, branch), ""
     if not _HEX.issuperset(base):
         raise NotFoundError(
             f"there is no branch {base!r}, and no commit whose hash begins so",
             details={"name": base},
             next_actions=(f"branches are {', '.join(names)}",),
         )
-    commit = log.find_commit(base, session.id)[1]
+    commit = log.find_commit(base, conversation.info.id)[1]
     if known is not None and holds(known, Head(commit.hash, commit.seq)):
         return known[: commit.seq + 1], ""
-    return log.read_to(session.id, commit.hash), ""
+    return log.read_to(conversation.info.id, commit.hash), ""
 
 
-def _of_another(log: Store, session: Session, name: str, branch: str) -> Sequence[Commit]:
+def _of_another(log: Store, conversation: Conversation, name: str, branch: str) -> Sequence[Commit]:
     info = log.find_session(name)
-    if info is None or info.family != session.conversation.info.family:
+    if info is None or info.family != conversation.info.family:
         raise NotFoundError(
-            f"there is no session {name!r} in the family of {session.name!r}",
+            f"there is no session {name!r} in the family of {conversation.info.name!r}",
             details={"session": name},
             next_actions=("session.branches.tree() shows the family",),
         )

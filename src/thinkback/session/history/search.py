@@ -15,7 +15,7 @@ from thinkback.model.commits import Commit, Kind, Priority
 from thinkback.session.times import Time, microseconds
 
 if TYPE_CHECKING:
-    from thinkback.session.session import Session
+    from thinkback.session.conversation import Conversation
 
 # Commits in a transaction of the index: few enough that nobody waits long for it.
 BATCH = 2000
@@ -63,16 +63,16 @@ class Found:
 class Search:
     """Search in one session: all that its branches reach, with what it shares with the session it was forked from."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
 
     def __call__(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[Found]:
         """The commits that hold all words of ``text``, ``"words in quotes"`` side by side, newest first.
 
         ``everywhere`` looks in all sessions. Raises ``ThinkbackError`` for a filter that says nothing.
         """
-        session = self._session
-        return search(session.conversation.store.log, text, "" if everywhere else session.id, **filters)
+        conversation = self._conversation
+        return search(conversation.store.log, text, "" if everywhere else conversation.info.id, **filters)
 
     def reasoning(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[Found]:
         """The same among reasoning alone."""

@@ -38,11 +38,11 @@ class Profiles:
         """
         if not names:
             raise SettingError("no profile is named", next_actions=(f"to follow none, unset {SETTING}",))
-        talk = self._session.conversation
-        talk.read_layer()
-        place = checked(talk.store.rulebook, talk.followed.place, names)
-        talk.write_layer(talk.layers.set("session", SETTING, ",".join(names)))
-        talk.followed.begin(place)
+        conversation = self._session.conversation
+        conversation.read_layer()
+        place = checked(conversation.store.rulebook, conversation.followed.place, names)
+        conversation.write_layer(conversation.layers.set("session", SETTING, ",".join(names)))
+        conversation.followed.begin(place)
 
     def list(self) -> list[str]:
         """The names of the profiles there are."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkback.errors import StoreError
-from thinkback.stores import SERVER, Durability
+from thinkback.log.protocol import Durability
+from thinkback.stores import SERVER
 
 if TYPE_CHECKING:
     from thinkback.stores.gateway_state.state import GatewayState

@@ -9,7 +9,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from thinkback.stores import Durability
+from thinkback.log.protocol import Durability
 from thinkback.stores.gateway_state.state import GatewayState, Statement
 from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres.connections import Connection, Pool, transaction

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from thinkback.stores import Durability
+from thinkback.log.protocol import Durability
 from thinkback.stores.gateway_state.state import GatewayState, Statement
 from thinkback.stores.migrations import Schema
 from thinkback.stores.sqlite_file import LogFile

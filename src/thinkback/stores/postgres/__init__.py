@@ -7,13 +7,12 @@ Must not: know what a payload means; need anything that a sharding PostgreSQL do
 
 from __future__ import annotations
 
-from thinkback.stores import Durability
+from thinkback.log.protocol import Durability
 from thinkback.stores.errors import check_text
 from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres.append import Appends
 from thinkback.stores.postgres.connections import Pool
 from thinkback.stores.postgres.log import Log
-from thinkback.stores.postgres.recognition import PostgresRecognition
 from thinkback.stores.postgres.rows import refuse_tenant
 from thinkback.stores.postgres.schema import NEWEST, migrate
 from thinkback.stores.postgres.search import PostgresSearch
@@ -40,5 +39,4 @@ def open_postgres(
         pool.close()
         raise
     log = Log(pool, tenant, schema)
-    appends = Appends(log)
-    return LogStore(log, appends, PostgresSearch(log), PostgresRecognition(log, appends))
+    return LogStore(log, Appends(log), PostgresSearch(log))

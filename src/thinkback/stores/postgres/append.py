@@ -20,9 +20,10 @@ from typing import Any, NamedTuple, TypeAlias
 from psycopg import RawCursor, errors
 
 from thinkback.errors import NotFoundError
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import Entry, Seen
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
+from thinkback.stores import history
 from thinkback.stores.branches import open_for
 from thinkback.stores.database import Key, RepeatError, Tip
 from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved
@@ -67,7 +68,7 @@ SELECT g.session = %s AND NOT EXISTS (
     WHERE c.tenant = g.tenant AND c.family = g.family AND c.segment = g.segment AND c.position = %s
 ) FROM thinkback.segments AS g WHERE g.tenant = %s AND g.family = %s AND g.segment = %s
 """
-Seen: TypeAlias = tuple[bytes, bytes, int]
+Sight: TypeAlias = tuple[bytes, bytes, int]
 """Scope, digest, and how far before the last commit of its step a response begins."""
 
 
@@ -81,7 +82,7 @@ class Step(NamedTuple):
     time: int | None
     expected: Head
     head: Head
-    seen: list[Seen]
+    seen: list[Sight]
 
     def behind(self, segment: int, first: int) -> Tip:
         """The branch with this step behind it."""
@@ -123,6 +124,10 @@ class Appends:
             self._remember(*opened)
         return opened is not None
 
+    def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
+        """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
+        return self._log.run(history.seen, scope, digests, limit)
+
     def _append(
         self,
         rows: PostgresRows,
@@ -131,7 +136,7 @@ class Appends:
         id: str,
         commits: Sequence[Commit],
         expected: Head,
-        seen: Sequence[Seen],
+        seen: Sequence[Sight],
     ) -> bool:
         of = key(rows, session)
         step = _step(of, branch, id, commits, expected, seen)
@@ -168,7 +173,7 @@ class Appends:
         return _write_in_parts(rows, step, tip, opens)
 
 
-def _open_and_append(rows: PostgresRows, entry: Entry, seen: Sequence[Seen]) -> tuple[Key, str, Tip] | None:
+def _open_and_append(rows: PostgresRows, entry: Entry, seen: Sequence[Sight]) -> tuple[Key, str, Tip] | None:
     """Append a step that opens its session or branch: where these are now. ``None`` if the step was there."""
     of = open_for(rows, entry)
     if of is None:
@@ -249,7 +254,7 @@ def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
     return after
 
 
-def _step(of: Key, branch: str, id: str, commits: Sequence[Commit], expected: Head, seen: Sequence[Seen]) -> Step:
+def _step(of: Key, branch: str, id: str, commits: Sequence[Commit], expected: Head, seen: Sequence[Sight]) -> Step:
     time = commits[-1].time if commits else None
     head = head_of(commits) if commits else expected
     return Step(of, branch, id, _rows(commits), time, expected, head, list(seen))

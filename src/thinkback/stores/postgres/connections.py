@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from thinkback.errors import CorruptLogError, StoreError
-from thinkback.stores import Durability
+from thinkback.log.protocol import Durability
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]

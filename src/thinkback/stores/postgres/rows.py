@@ -13,7 +13,8 @@ from typing import Any
 from psycopg import errors
 
 from thinkback.errors import StoreError
-from thinkback.log.protocol import MAIN, SessionInfo
+from thinkback.log.protocol import MAIN, Seen, SessionInfo
+from thinkback.model.commits import Head
 from thinkback.stores.database import (
     Branch,
     Cut,
@@ -208,6 +209,41 @@ RETURNING s.id
 """
 _FREE = "DELETE FROM thinkback.keys WHERE tenant = %s AND key = %s AND NOT is_name"
 
+_SIGHTED = """
+SELECT d.at, s.family, s.segment, s.position, s.response
+FROM unnest(%s::bytea[]) WITH ORDINALITY AS d (digest, at) CROSS JOIN LATERAL (
+    SELECT stored, family, segment, position, response FROM thinkback.sightings
+    WHERE tenant = %s AND scope = %s AND digest = d.digest ORDER BY stored DESC LIMIT %s
+) AS s ORDER BY d.at, s.stored DESC
+"""
+# The branch: one that ends in the commit's segment, else one that goes on from there in others.
+_SEEN = """
+SELECT c.segment, c.position, r.position, n.id, g.base + c.position, c.hash, r.response, coalesce(
+    (SELECT b.name FROM thinkback.branches AS b
+     WHERE b.tenant = c.tenant AND b.family = c.family AND b.session = g.session AND b.segment = c.segment
+       AND b.position >= c.position
+     ORDER BY b.position, b.name LIMIT 1),
+    (WITH RECURSIVE behind (segment) AS (
+         SELECT h.segment FROM thinkback.segments AS h
+         WHERE h.tenant = c.tenant AND h.family = c.family AND h.parent_segment = c.segment
+           AND h.parent_position >= c.position
+         UNION
+         SELECT h.segment FROM behind JOIN thinkback.segments AS h
+           ON h.tenant = c.tenant AND h.family = c.family AND h.parent_segment = behind.segment
+     )
+     SELECT b.name FROM behind JOIN thinkback.branches AS b
+       ON b.tenant = c.tenant AND b.family = c.family AND b.segment = behind.segment
+     WHERE b.session = g.session ORDER BY b.name LIMIT 1),
+    '')
+FROM thinkback.commits AS c
+JOIN thinkback.commits AS r ON r.tenant = c.tenant AND r.family = c.family AND r.segment = c.segment
+JOIN thinkback.segments AS g ON g.tenant = c.tenant AND g.family = c.family AND g.segment = c.segment
+JOIN thinkback.sessions AS n ON n.tenant = c.tenant AND n.family = c.family AND n.session = g.session
+JOIN unnest(%s::integer[], %s::integer[], %s::integer[]) AS w (segment, position, response)
+  ON c.segment = w.segment AND c.position = w.position AND r.position = w.response
+WHERE c.tenant = %s AND c.family = %s AND n.name IS NOT NULL
+"""
+
 
 class PostgresRows:
     """A transaction on ``db`` of the log of ``tenant``. Where sessions are found is remembered in ``keys``."""
@@ -349,6 +385,20 @@ class PostgresRows:
     def count(self) -> int:
         ((count,),) = self.db.execute(_COUNT, (self.tenant,)).fetchall()
         return int(count)
+
+    def seen(self, scope: bytes, digests: Sequence[bytes], limit: int) -> list[Seen]:
+        """Asks the shard of the scope, and only for what it finds those of the families."""
+        values = (list(digests), self.tenant, scope, limit)
+        sighted = self.db.execute(_SIGHTED, values, binary=True).fetchall()
+        found: dict[tuple[int, ...], tuple[str, str, Head, str]] = {}
+        for family in dict.fromkeys(row[1] for row in sighted):
+            places = dict.fromkeys(row[2:] for row in sighted if row[1] == family)
+            columns = [list(column) for column in zip(*places, strict=True)]
+            for *place, id, seq, hash, response, branch in self.db.execute(
+                _SEEN, (*columns, self.tenant, family), binary=True
+            ).fetchall():
+                found[family, *place] = given(id), given(branch), Head(hash.hex(), seq), given(response)
+        return [Seen(digests[row[0] - 1], *found[row[1:]]) for row in sighted if row[1:] in found]
 
     def suspects(self) -> list[Family]:
         try:

@@ -82,8 +82,7 @@ def plan_of(asked: Asked, found: Findings, change: dict[str, Any], drafts: list[
     params = merge(dialect(target.endpoint.dialect).options(wanted), asked.params)
     history = History(seal(Step("probe", (Draft("tools", Tools(tools)), *drafts), 0), Head()))
     plan = history.plan(msgspec.structs.replace(target, rule=rule, endpoint=endpoint), settings, tools, params)
-    plan.streams = True
-    return plan
+    return msgspec.structs.replace(plan, streams=True)
 
 
 def as_received(rule: Rule, found: Findings) -> Rule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.wire.arguments import as_object
-from thinkback.wire.sources import joined, string
+from thinkback.wire.sources import string
 
 NAME = "anthropic"
 
@@ -15,26 +15,24 @@ def wire_object(block: Block) -> str:
         return block.wire
     match block:
         case Text():
-            return joined({"type": '"text"', "text": string(block.text)})
+            return f'{{"type":"text","text":{string(block.text)}}}'
         case ThinkingBlock():
             return _thinking(block)
         case ToolCall():
-            fields = {"id": string(block.id), "name": string(block.name), "input": as_object(block.arguments).decode()}
-            return joined({"type": '"tool_use"', **fields})
+            named = f'"id":{string(block.id)},"name":{string(block.name)}'
+            return f'{{"type":"tool_use",{named},"input":{as_object(block.arguments).decode()}}}'
         case ToolResult():
-            fields = {"tool_use_id": string(block.id), "content": string(block.content)}
-            if block.is_error:
-                fields["is_error"] = "true"
-            return joined({"type": '"tool_result"', **fields})
+            said = f'"tool_use_id":{string(block.id)},"content":{string(block.content)}'
+            failed = ',"is_error":true' if block.is_error else ""
+            return f'{{"type":"tool_result",{said}{failed}}}'
         case _:
             return "null"
 
 
 def _thinking(block: ThinkingBlock) -> str:
-    redacted = [carrier.value for carrier in block.carriers if carrier.kind == "redacted"]
-    if redacted:
-        return joined({"type": '"redacted_thinking"', "data": string(redacted[0])})
-    fields = {"type": '"thinking"', "thinking": string(block.thought)}
-    if block.signature or block.source_field == "thinking":
-        fields["signature"] = string(block.signature)
-    return joined(fields)
+    for carrier in block.carriers:
+        if carrier.kind == "redacted":
+            return f'{{"type":"redacted_thinking","data":{string(carrier.value)}}}'
+    is_signed = block.signature or block.source_field == "thinking"
+    signature = f',"signature":{string(block.signature)}' if is_signed else ""
+    return f'{{"type":"thinking","thinking":{string(block.thought)}{signature}}}'

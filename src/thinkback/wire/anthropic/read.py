@@ -22,7 +22,7 @@ from thinkback.wire.anthropic import events
 from thinkback.wire.anthropic.blocks import wire_object
 from thinkback.wire.anthropic.parts import Part
 from thinkback.wire.documents import NOT_LISTED
-from thinkback.wire.event_chunks import ChunkFramer
+from thinkback.wire.event_stream import ChunkFramer
 from thinkback.wire.framing import Framing
 from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import ReadOptions, ReadResult, Report, Stop, outcome_of

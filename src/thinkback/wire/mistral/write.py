@@ -4,11 +4,14 @@ Promises: opaque values and argument text are spliced as they came; the chunks o
 that Mistral only gives (``closed``) or does not know are not sent. Must not: decide what is sent.
 
 Mistral refuses a user or system message right behind tool results ("Unexpected role 'user' after role 'tool'"), which
-is what a history holds where a turn ended before its answer. ``turn_over`` puts an assistant message in between.
+is what a history holds where a turn ended before its answer. ``turn_over`` puts an assistant message in between. It
+takes call ids of nine letters and digits only.
 """
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -17,8 +20,37 @@ from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, 
 from thinkback.model.commits import Message, Response, Tool
 from thinkback.model.plan import Carry
 from thinkback.wire import bodies
+from thinkback.wire.call_ids import digest
 from thinkback.wire.mistral import media
-from thinkback.wire.mistral.call_ids import call_ids
+
+_FITS = re.compile(r"[a-zA-Z0-9]{9}").fullmatch
+_ALPHABET = string.digits + string.ascii_letters
+
+
+def call_id(id: str) -> str:
+    """``id`` where it fits, else one made of its hash: the same for the same id, always."""
+    if _FITS(id):
+        return id
+    number = int.from_bytes(digest(id)[:12], "big")
+    digits = []
+    for _ in range(9):
+        number, digit = divmod(number, len(_ALPHABET))
+        digits.append(_ALPHABET[digit])
+    return "".join(digits)
+
+
+def call_ids(ids: Sequence[str]) -> list[str]:
+    """Fitting ids for the calls of one response, or for their results in the order of the calls.
+
+    Calls that share an id (hosts that give none) are told apart by their place.
+    """
+    seen: dict[str, int] = {}
+    fitting = []
+    for id in ids:
+        before = seen[id] = seen.get(id, -1) + 1
+        fitting.append(call_id(f"{id} {before}" if before else id))
+    return fitting
+
 
 NAME = "mistral"
 start = b'{"messages":['
