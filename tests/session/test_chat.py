@@ -52,9 +52,8 @@ def test_reply_has_what_the_issue_promises(store: SessionStore, referee: Referee
     )
     assert ["get_weather"] == [call.name for call in reply.steps[0].tool_calls]
     assert ("", True) == (reply.steps[0].text, bool(reply.steps[0].reasoning))
-    assert {"model": "deepseek-v4-pro", "stream": True, "stream_options": {"include_usage": True}} == (
-        reply.generation_config
-    )
+    streamed = {"stream": True, "stream_options": {"include_usage": True}}
+    assert {"model": "deepseek-v4-pro", "thinking": {"type": "enabled"}, **streamed} == reply.generation_config
     assert reply.raw_response is not None
     assert reply.text == reply.raw_response["choices"][0]["message"]["content"]
     assert not reply.is_reasoning_only

@@ -70,11 +70,11 @@ def _copy(store: SessionStore, place: Place, names: Names, known: SessionInfo | 
     from thinkback.drive.sync import now
     from thinkback.model.commits import Head
 
-    info = store.log.create_session(_NAME, _NAME, now())
     if known is not None:
+        info = store.log.create_session(_NAME, _NAME, now())
         store.log.write_settings(info.id, known.settings)
-    if commits:
-        store.log.append(info.id, "copy", commits, Head())
+        if commits:
+            store.log.append(info.id, "copy", commits, Head())
     return store.session(
         _NAME,
         endpoint=place.endpoint,

@@ -112,7 +112,8 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``reasoning.summary``, which take the place of those of ``display``.
 
     ``on`` and ``off`` are the parameters of ``reasoning.enabled``; ``always_on``: off is known to be refused.
-    ``off_hides``: no words of ``display`` go beside those of ``off``, which they would overrule.
+    ``mixed``: the row is for models of all kinds, and those that do not reason may refuse the words, so that none are
+    said unasked. ``off_hides``: no words of ``display`` go beside those of ``off``, which they would overrule.
     ``max_tokens`` is the dotted path of a token budget without small print, ``budget`` one with it. ``either``: effort
     and budget exclude each other, and the budget wins. ``aliases`` are dotted paths of further parameters that say the
     same, so that one of them suppresses ours.
@@ -124,6 +125,7 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     off: dict[str, Any] = {}
     always_on: bool = False
     off_hides: bool = False
+    mixed: bool = False
     max_tokens: str = ""
     budget: Budget | None = None
     either: bool = False

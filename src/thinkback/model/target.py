@@ -40,6 +40,7 @@ class Settings(msgspec.Struct, frozen=True):
     budget: int | None = None
     budget_action: Literal["warn", "step_down", "stop"] = "warn"
     server_state: bool = False
+    defaults: int | None = None
     app: str | None = None
     profile: str | None = None
     imported: bool = False

@@ -153,7 +153,7 @@ class SessionStore:
         from thinkback.session.profiles.files import SETTING
         from thinkback.session.session import Session
         from thinkback.settings.profiles import names_in
-        from thinkback.settings.registry import DEFAULT
+        from thinkback.settings.registry import BEGUN_WITH, DEFAULT, NEWEST
 
         if client is not None:
             from thinkback.drive.client import ADDRESS, ClientTransport
@@ -178,7 +178,12 @@ class SessionStore:
             apps.find(app)
         if profile not in ("", DEFAULT):
             checked(self.rulebook, place, names_in(profile), fill=True)
-        conversation = Conversation(self, self.log.create_session(new_id(), name, now()), place)
+        id = new_id()
+        info = self.log.create_session(id, name, now())
+        if info.id == id:
+            self.log.write_settings(id, {BEGUN_WITH: str(NEWEST)})
+            info = self.find(id)
+        conversation = Conversation(self, info, place)
         if profile:
             conversation.write_layer(conversation.layers.set("session", SETTING, ",".join(names_in(profile))))
         if app:

@@ -19,6 +19,7 @@ from thinkback.session.planning import plan_of
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import reply_of
+from thinkback.settings.registry import BEGUN_WITH
 from thinkback.turn import events, failures, pressure
 from thinkback.turn.ask import Ask
 from thinkback.turn.machine import Turn
@@ -132,6 +133,9 @@ class Wire:
         conversation.refresh()
         origin = self._origin(minted_by, dialect)
         drafts = registry.dialect(origin.dialect).read_messages(messages, new_id, origin)
+        layers = conversation.layers
+        if BEGUN_WITH in layers.texts("session"):  # whose conversation it is says what is asked for
+            conversation.write_layer(layers.unset("session", BEGUN_WITH))
         return conversation.append(adopt.new_drafts(conversation.history.commits, drafts))
 
     def _origin(self, minted_by: tuple[str, str] | None, spoken: str) -> Origin:

@@ -18,6 +18,10 @@ Value: TypeAlias = Any
 
 LARGEST = 2**31 - 1
 IMPORTED = "session.imported"
+BEGUN_WITH = "session.defaults"
+"""Which built-in defaults a session began with; unset, those before 1."""
+NEWEST = 1
+"""The defaults that a session begins with now."""
 DEFAULT = "default"
 """Said for any key: weaker layers do not speak; the built-in value is in force, where there is one."""
 
@@ -206,6 +210,14 @@ ROWS = (
         words="the name of an app",
         refused_in=("user", "app", "profile", "call"),
         recorded=False,
+    ),
+    Key(
+        BEGUN_WITH,
+        "defaults",
+        "integer",
+        "Which built-in defaults the session began with; from 1 on a model that can reason is asked to, before only "
+        "where a setting says so.",
+        refused_in=("user", "app", "profile", "call"),
     ),
     Key(
         IMPORTED,

@@ -18,7 +18,15 @@ from thinkback.model.target import nested as nested
 
 UNKNOWN = "unknown"
 _ORDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-_DISPLAY = "reasoning.display"
+_ENABLED, _DISPLAY = "reasoning.enabled", "reasoning.display"
+ASKS = 1
+"""The defaults (``session.defaults``) from which on a model that can reason is asked to."""
+LEAST_ROOM = 1024
+"""The output limit, in tokens, below which nothing is asked for by default: the smallest budget of any provider."""
+_LIMITS = (
+    *("max_tokens", "max_completion_tokens", "max_output_tokens", "inferenceConfig.maxTokens"),
+    *("generationConfig.maxOutputTokens", "generation_config.max_output_tokens", "options.num_predict"),
+)
 _NO_WAY = "{} has no way to say it for {}"
 
 
@@ -87,8 +95,7 @@ class Resolver:
                 if key in ("reasoning.effort", "reasoning.maxTokens"):
                     self._note(key, value, "suppressed", "reasoning.enabled is false")
             return
-        if "reasoning.enabled" in settings.explicit:
-            self._say_on()
+        self._ask()
         exclude = settings.max_tokens is not None and (controls.either or controls.effort_budgets)
         if settings.effort is not None and exclude:
             self._note("reasoning.effort", settings.effort, "suppressed", "the endpoint takes it or a budget, not both")
@@ -97,13 +104,65 @@ class Resolver:
         if settings.max_tokens is not None:
             self._say_budget(settings.max_tokens)
 
+    def _ask(self) -> None:
+        """Ask for reasoning, where a person does or the defaults that the session began with do.
+
+        Both say the same words, so that setting what holds by default changes no byte. What the request says itself
+        beats the default.
+        """
+        settings, controls = self._settings, self._target.rule.controls
+        begun = (settings.defaults or 0) >= ASKS
+        if _ENABLED in settings.explicit:
+            if begun:
+                self._say_on()
+            else:
+                self._say_on_as_before()
+        elif begun and not (self._target.guessed or controls.mixed):
+            before, noted = self.params, len(self.controls)
+            self._say_on()
+            reason = self._excluded(before)
+            if reason:
+                self.params, self.controls[noted:] = before, []
+                self._note(_ENABLED, "true", "suppressed", reason)
+
     def _say_on(self) -> None:
-        """The words for it; a model that only thinks with an effort gets one, unless a person chose how much."""
+        """The words for it, or the least effort or budget with which the model reasons, unless a person chose."""
+        settings, rule = self._settings, self._target.rule
+        if settings.effort == "none":
+            return
+        least = self._least()
+        if rule.controls.on and not least:
+            self._say(_ENABLED, "true", rule.controls.on)
+        elif settings.effort is None and settings.max_tokens is None and (least or not thinks(rule, self.params)):
+            self._say_effort(least or _cheapest(self._target, self.params), _ENABLED, "true")
+
+    def _least(self) -> str:
+        """The least effort, where the words for "on" are those of an effort."""
+        on = self._target.rule.controls.on
+        table = self._target.rule.controls.effort
+        same = (word for word in efforts(self._target) if word != "none" and [*_leaves(table.get(word, {}))] == [*_leaves(on)])
+        return next(same, "") if on else ""
+
+    def _excluded(self, before: dict[str, Any]) -> str:
+        """Why the request leaves reasoning no place that was not asked for ``before``: a parameter of its own that
+        excludes it, or too small a limit of output.
+        """
+        row = _forbidden(merge(self.params, self._native), self._target)
+        if row is not None and _forbidden(merge(before, self._native), self._target) is None:
+            return f"the request has {row.path} = {lookup(self._native, row.path)!r}, and {row.reason}"
+        for path in _LIMITS:
+            limit = lookup(self._given, _fold(path))
+            if isinstance(limit, int) and limit < LEAST_ROOM:
+                return f"the request has {path} = {limit}, which leaves no room for it"
+        return ""
+
+    def _say_on_as_before(self) -> None:
+        """In sessions of older defaults: a model that only thinks with an effort gets a medium one."""
         settings, rule = self._settings, self._target.rule
         if rule.controls.on:
-            self._say("reasoning.enabled", "true", rule.controls.on)
+            self._say(_ENABLED, "true", rule.controls.on)
         elif settings.effort is None and settings.max_tokens is None and not thinks(rule, self.params):
-            self._say_effort("medium", "reasoning.enabled", "true")
+            self._say_effort("medium", _ENABLED, "true")
 
     def _say_off(self) -> None:
         controls = self._target.rule.controls
@@ -281,17 +340,25 @@ def _united(base: dict[str, Any], native: dict[str, Any]) -> dict[str, Any]:
 
 def _check_forbidden(params: dict[str, Any], target: Target) -> None:
     """Refuse what the endpoint would refuse, before it costs anything."""
-    is_thinking = thinks(target.rule, params)
-    for row in target.rule.forbids:
+    row = _forbidden(params, target)
+    if row is not None:
         value = lookup(params, row.path)
-        refused = value not in row.allowed and (not row.values or value in row.values)
-        if value is None or not refused or not _holds(row, is_thinking, params):
-            continue
         raise SettingError(
             f"{target.endpoint.id} refuses {row.path} = {value!r} for {target.model}: {row.reason}",
             details={"key": row.path, "value": value, "rule": target.rule.id},
             next_actions=(f"leave {row.path} out", "or change the rule in a rule file of your own"),
         )
+
+
+def _forbidden(params: dict[str, Any], target: Target) -> Forbidden | None:
+    """What of ``params`` the endpoint refuses, if anything."""
+    is_thinking = thinks(target.rule, params)
+    for row in target.rule.forbids:
+        value = lookup(params, row.path)
+        refused = value not in row.allowed and (not row.values or value in row.values)
+        if value is not None and refused and _holds(row, is_thinking, params):
+            return row
+    return None
 
 
 def _holds(row: Forbidden, is_thinking: bool, params: dict[str, Any]) -> bool:
@@ -309,6 +376,16 @@ def efforts(target: Target) -> list[str]:
         if word in controls.effort_budgets or (table and all(controls.effort.get(known) != table for known in found)):
             found.append(word)
     return found
+
+
+def _cheapest(target: Target, params: dict[str, Any]) -> str:
+    """The lowest effort with which the model reasons; ``medium`` where no effort is known to."""
+    controls = target.rule.controls
+    for word in efforts(target):
+        sent = merge(params, controls.effort.get(word, {}))
+        if word != "none" and (word in controls.effort_budgets or thinks(target.rule, sent)):
+            return word
+    return "medium"
 
 
 def effort_sent(target: Target, params: dict[str, Any]) -> str | None:

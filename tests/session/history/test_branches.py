@@ -274,7 +274,8 @@ def test_fork(store: SessionStore, session: Session) -> None:
     assert (["q", "a", "in the child"], before) == (said(child), session.log())
     info = store.find("child")
     assert (session.id, session.id, "to try") == (info.family, info.parent, info.purpose)
-    assert {"reasoning.effort": "low"} == store.find("chat").settings == info.settings
+    expected = {"reasoning.effort": "low", "session.defaults": "1"}
+    assert expected == store.find("chat").settings == info.settings
     other = session.branches.fork(at="HEAD^3")
     assert (["q"], True) == (said(other), other.name.startswith("chat-"))
     with pytest.raises(BranchError, match="'child' already"):

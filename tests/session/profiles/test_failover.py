@@ -377,7 +377,7 @@ def test_a_thought_without_an_answer_is_continued_where_it_was_thought(store: Se
     for step in (Step(reasoning="I keep it to myself."), Step(reasoning="Well then.", text="Forty-two.")):
         houses.one.push(step)
     session = store.session("chat", profile="all")
-    assert "Forty-two." == continuing.chat(session, FIRST).text
+    assert "Forty-two." == continuing.chat(session, FIRST).text.strip()
     assert ["anthropic", "anthropic"] == went(session)
     assert "deepseek" == session.target.endpoint.id
 
