@@ -342,3 +342,31 @@ def test_an_interrupt_keeps_what_arrived(command: Command, referee: Referee) -> 
     assert 130 == process.returncode
     assert isinstance(ended, TurnEnded)
     assert "interrupted" == ended.state
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "model", "said"),
+    [
+        ("anthropic", "claude-sonnet-4-5", '"budget_tokens":1024'),
+        ("openai", "gpt-5.4", '"effort":"low"'),
+        ("mistral", "magistral-medium-latest", '"prompt_mode":"reasoning"'),
+        ("openrouter", "anthropic/claude-sonnet-4.5", '"reasoning":{"enabled":true}'),
+    ],
+)
+def test_a_dry_run_shows_that_a_model_is_asked_to_reason(
+    command: Command, endpoint: str, model: str, said: str
+) -> None:
+    """What ``thinkback settings`` displays as built in is in the body."""
+    done = command("run", "x", "--dry-run", "--endpoint", endpoint, "--model", model)
+
+    assert (0, True) == (done.code, said in done.out)
+
+
+def test_a_setting_that_cannot_be_sent_is_reported_once(command: Command, referee: Referee) -> None:
+    """``run`` says so on standard error, and not again for the next question of the session."""
+    line = ("--session", "s", "--set", "reasoning.maxTokens=500", *place(referee))
+
+    first, second = command("run", "One?", *line), command("run", "Two?", *line)
+
+    said = "reasoning.maxTokens = 500 is not sent: deepseek has no way to say it"
+    assert (True, False) == (said in first.err, said in second.err)

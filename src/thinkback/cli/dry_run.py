@@ -75,7 +75,7 @@ def _copy(store: SessionStore, place: Place, names: Names, known: SessionInfo | 
         store.log.write_settings(info.id, known.settings)
         if commits:
             store.log.append(info.id, "copy", commits, Head())
-    return store.session(
+    session = store.session(
         _NAME,
         endpoint=place.endpoint,
         model=place.model,
@@ -84,6 +84,8 @@ def _copy(store: SessionStore, place: Place, names: Names, known: SessionInfo | 
         app=names.app,
         profile=names.profile,
     )
+    session.on("notice", lambda _: None)  # what is not sent is printed with the request
+    return session
 
 
 def _key(rulebook: Rulebook, place: Place) -> str:

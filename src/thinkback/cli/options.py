@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from thinkback.cli import terminal
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.wire.registry import PACKAGES
 
@@ -247,7 +248,7 @@ def check_place(place: Place) -> None:
 
 def opened(store: SessionStore, name: str, place: Place, app: str = "", profile: str = "") -> Session:
     """The session called ``name``, made if it is not there, with its requests going to ``place``; a new one's app."""
-    return store.session(
+    session = store.session(
         name,
         endpoint=place.endpoint,
         model=place.model,
@@ -256,6 +257,12 @@ def opened(store: SessionStore, name: str, place: Place, app: str = "", profile:
         app=app,
         profile=profile,
     )
+    session.on("notice", _notify)
+    return session
+
+
+def _notify(text: str) -> None:
+    terminal.complain(f"note: {text}")
 
 
 @contextmanager

@@ -25,6 +25,7 @@ EVENTS: dict[str, str] = {
     "pre_tool": "a call (ToolCall) before its function runs",
     "post_tool": "a call and what it gave: (ToolCall, text, whether it failed)",
     "pre_compact": "a checkpoint (Compaction) before it is stored",
+    "notice": "a sentence for people (str), such as that a setting cannot be sent; without a hook it is a warning",
     "pre_merge": "the result of a merge (MergeResult) before it is stored",
 }
 
@@ -45,6 +46,13 @@ class Hooks:
         """Take one away; nothing happens where it is not there."""
         if hook in self._hooks.get(event, []):
             self._hooks[event].remove(hook)
+
+    def notify(self, text: str, stacklevel: int) -> None:
+        """Report ``text`` to people: to the hooks on ``notice``, without any as a warning."""
+        if self._hooks.get("notice"):
+            self.run("notice", text)
+        else:
+            warnings.warn(text, stacklevel=stacklevel + 1)
 
     def run(self, event: str, value: object) -> None:
         """Call the hooks of ``event`` with ``value``. What a ``pre_`` hook raises is raised."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from thinkback.compile.prefix_binding import OTHER_SYSTEM, OTHER_TOOLS
+from thinkback.model import canonical
+from thinkback.model.commits import Request
+from thinkback.model.plan import Control
 from thinkback.model.target import Settings, Target, merge_headers
 from thinkback.session import requests
 from thinkback.session.fresh import outside
@@ -42,8 +45,10 @@ def plan_of(
         base_headers=merge_headers(configuration.headers(streams=streams), plan.added_headers),
         authenticator=configuration.authenticator() if with_key else None,
     )
-    if with_key and target.rule.prefix_bound:
-        _warn_of_changes(conversation, plan)
+    if with_key:
+        _warn_of_unsent(conversation, plan, controls)
+        if target.rule.prefix_bound:
+            _warn_of_changes(conversation, plan)
     return plan
 
 
@@ -61,8 +66,37 @@ def _warn_of_changes(conversation: Conversation, plan: Plan) -> None:
                 f"{what}, and earlier reasoning is bound to what it was before: {len(blocks)} blocks are not sent"
             )
     for text in (text for cause, text in told.items() if cause not in conversation.warned):
-        warnings.warn(f"{text}; a fork from before the change sends them", stacklevel=outside())
+        conversation.line.hooks.notify(f"{text}; a fork from before the change sends them", outside())
     conversation.warned = conversation.warned.difference(_CHANGED).union(told)
+
+
+_UNSENT = frozenset({"absent", "suppressed", "unrepresentable"})
+
+
+def _warn_of_unsent(conversation: Conversation, plan: Plan, reported: Sequence[Control]) -> None:
+    """Report each control that is not sent, once: at the first request of the session that it concerns.
+
+    Those of the budget are ``reported`` with it.
+    """
+    at = f"{plan.target.endpoint.id}/{plan.target.model}"
+    unsent = {f"{at}: {c.key} = {c.value}": c for c in plan.controls if c.state in _UNSENT and c not in reported}
+    new = {what: control for what, control in unsent.items() if what not in conversation.warned}
+    conversation.warned |= new.keys()
+    if not new or _is_like_the_last(conversation, plan):
+        return
+    for control in new.values():
+        conversation.line.hooks.notify(f"{control.key} = {control.value} is not sent: {control.reason}", outside())
+
+
+def _is_like_the_last(conversation: Conversation, plan: Plan) -> bool:
+    """Whether the last request went to the same place, with the same settings and parameters: it was reported then."""
+    commits = conversation.history.commits
+    last = next((commit.value for commit in reversed(commits) if isinstance(commit.value, Request)), None)
+    if last is None:
+        return False
+    target = plan.target
+    there = (last.target["endpoint"], last.target["model"], last.settings, last.params)
+    return there == (target.endpoint.id, target.model, plan.settings, canonical.source(plan.native))
 
 
 def within_budget(conversation: Conversation, settings: Settings, target: Target, params: dict[str, Any]) -> Bounded:

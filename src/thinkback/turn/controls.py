@@ -140,7 +140,11 @@ class Resolver:
         """The least effort, where the words for "on" are those of an effort."""
         on = self._target.rule.controls.on
         table = self._target.rule.controls.effort
-        same = (word for word in efforts(self._target) if word != "none" and [*_leaves(table.get(word, {}))] == [*_leaves(on)])
+        same = (
+            word
+            for word in efforts(self._target)
+            if word != "none" and [*_leaves(table.get(word, {}))] == [*_leaves(on)]
+        )
         return next(same, "") if on else ""
 
     def _excluded(self, before: dict[str, Any]) -> str:

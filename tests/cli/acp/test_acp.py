@@ -94,6 +94,21 @@ def test_thoughts_that_are_not_to_be_shown_are_not(command: Command, referee: Re
         assert "reasoning" in [commit.kind for commit in store.commits(store.sessions()[0].name)]
 
 
+def test_a_setting_that_cannot_be_sent_is_reported_once(command: Command, referee: Referee, workspace: Path) -> None:
+    """The editor shows it among the thoughts of the first turn, and not in the next one."""
+    command("settings", "set", "reasoning.maxTokens", "500")
+
+    async def work() -> Editor:
+        async with edited(command, Editor(), *place(referee)) as editor:
+            id = await editor.begin(workspace)
+            await editor.say(id, "One?")
+            await editor.say(id, "Two?")
+            return editor
+
+    said = "reasoning.maxTokens = 500 is not sent: deepseek has no way to say it"
+    assert 1 == run(work()).text("agent_thought_chunk").count(said)
+
+
 def test_loading_shows_what_was_said_and_thought(command: Command, referee: Referee, workspace: Path) -> None:
     """Another process tells the whole conversation: messages, thoughts, calls with their results; and goes on."""
     (workspace / "a.txt").write_text("one\n")
@@ -467,7 +482,7 @@ def test_a_session_of_another_program_asks_too(command: Command, referee: Refere
     assert ("ask", 1) == (loaded.modes.current_mode_id, len(editor.asked))
     assert [] == list(workspace.iterdir())
     with thinkback.open(command.db) as store:
-        assert {} == store.find("talk").settings
+        assert {"session.defaults": "1"} == store.find("talk").settings
 
 
 def test_effort_is_an_option_that_sticks_and_one_turn_may_differ(

@@ -242,3 +242,10 @@ def test_ctrl_c_keeps_what_arrived(command: Command, referee: Referee) -> None:
     assert ["Hi"] == asked(referee)
     with thinkback.open(command.db, rules={}, settings={}) as store:
         assert "Thinking." in str(store.session("talk").log(kinds=("reasoning",))[0].value)
+
+
+def test_a_setting_that_cannot_be_sent_is_reported_once(command: Command, referee: Referee) -> None:
+    """In a chat, at the first question that it concerns."""
+    done = command("chat", *place(referee), stdin=b"/set reasoning.maxTokens 500\nOne?\nTwo?\n")
+
+    assert 1 == done.err.count("reasoning.maxTokens = 500 is not sent: deepseek has no way to say it")

@@ -69,6 +69,7 @@ class Conversation:
         self._needed = ExitStack()
         self._tools: list[PythonTool] = []
         session.on("post_commit", self._telling.stored)
+        session.on("notice", self._telling.notice)
 
     @property
     def is_running(self) -> bool:

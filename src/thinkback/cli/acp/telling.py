@@ -61,6 +61,10 @@ class Telling:
         """Tell something that is neither thought nor said, as a thought of its own line."""
         self._outbox.put_nowait(acp.update_agent_thought_text(f"({text})\n"))
 
+    def notice(self, text: str) -> None:
+        """The same for what the session reports; may come from any thread."""
+        self._loop.call_soon_threadsafe(self.note, text)
+
     def context(self, used: int, size: int) -> None:
         """Tell how many tokens of the context are used, and how many it has."""
         self._outbox.put_nowait(acp.schema.UsageUpdate(session_update="usage_update", used=used, size=size))
