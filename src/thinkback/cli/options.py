@@ -107,28 +107,29 @@ def is_log_there(path: str) -> bool:
     return "://" in path or os.path.exists(path)
 
 
-def open_log(path: str, *, asks: bool = False) -> SessionStore:
+def open_log(path: str, *, asks: bool = False, settings: Mapping[str, object] | None = None) -> SessionStore:
     """The log at ``path``, made if it is not there; of an address, that of the tenant in ``THINKBACK_TENANT``.
 
-    ``asks``: models will be asked, so that the usage log is kept.
+    ``asks``: models will be asked, so that the usage log is kept. ``settings`` stand in place of the user's file.
     """
     import thinkback
     from thinkback.session import config
 
     usage_log = config.usage_file() if asks else None
-    return thinkback.open(path, tenant=os.environ.get("THINKBACK_TENANT") or "default", usage_log=usage_log)
+    tenant = os.environ.get("THINKBACK_TENANT") or "default"
+    return thinkback.open(path, tenant=tenant, usage_log=usage_log, settings=settings)
 
 
 @contextmanager
-def existing_log(db: str) -> Iterator[SessionStore]:
-    """The log, which must be there: looking never makes one."""
+def existing_log(db: str, settings: Mapping[str, object] | None = None) -> Iterator[SessionStore]:
+    """The log, which must be there: looking never makes one. ``settings`` as ``open_log``."""
     path = log_path(db)
     if not is_log_there(path):
         raise NotFoundError(
             f"there is no log at {path}",
             next_actions=("`thinkback chat` or `thinkback run` begins one", "or give --db"),
         )
-    with open_log(path) as store:
+    with open_log(path, settings=settings) as store:
         yield store
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from thinkback.session.usage import SessionUsage
     from thinkback.session.wire import Wire
     from thinkback.settings.apps import App
+    from thinkback.turn.effects import Effect
 
 
 class Session:
@@ -76,6 +77,15 @@ class Session:
         """Who set what, from the user's file to this session, read now."""
         self.conversation.read_layer()
         return self.conversation.configure().layers
+
+    @property
+    def effects(self) -> Mapping[str, Effect]:
+        """What each setting does to the next request: the value in force, who decides it, by scope, and what other
+        values would change.
+        """
+        from thinkback.session.effects import effects_of
+
+        return effects_of(self.conversation)
 
     @property
     def app(self) -> App | None:

@@ -6,60 +6,83 @@ The file is changed where it is asked for, and nowhere else: its comments stay.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import db_option, existing_log, json_option
+from thinkback.cli.options import Place, db_option, existing_log, json_option, opened, place_of
 
 if TYPE_CHECKING:
     from thinkback.errors import RuleFileError
-    from thinkback.settings import Found, Value
+    from thinkback.settings import Value
+    from thinkback.turn.effects import Effect
 
 
 @click.group("settings", invoke_without_command=True, short_help="List, read and write settings.")
 @click.option("--endpoint", metavar="ID", default="", help="With what this endpoint sets.")
+@click.option(
+    "--model", metavar="NAME", default="", help="With what the endpoint's rule row makes of it for this model."
+)
 @click.option("--session", metavar="NAME", default="", help="With what this session sets.")
 @db_option
 @json_option
 @click.pass_context
-def settings_command(ctx: click.Context, endpoint: str, session: str, db: str, as_json: bool) -> None:
-    """List the settings: value in force, the layer it comes from, and what it does."""
+def settings_command(ctx: click.Context, endpoint: str, model: str, session: str, db: str, as_json: bool) -> None:
+    """List the settings: value in force, who decides it, and what it does.
+
+    With an endpoint and a model, those of a session or of the default profile too, it is what the next request does.
+    """
     if ctx.invoked_subcommand is not None:
         return
-    from thinkback.settings import find
-
-    found = _found(endpoint, session, db)
+    found = _found(endpoint, model, session, db)
     if as_json:
+        from thinkback.settings import find
+
+        keys = map(find, found)
         terminal.print_json(
-            [
-                {
-                    "key": key.name,
-                    "value": found[key.name].value,
-                    "layer": found[key.name].layer,
-                    "allowed": list(key.allowed),
-                    "help": key.help,
-                }
-                for key in map(find, found)
-            ]
+            [{**_as_json(found[key.name]), "allowed": list(key.allowed), "help": key.help} for key in keys]
         )
         return
     print_settings(found)
 
 
-def print_settings(found: Mapping[str, Found]) -> None:
-    """Each setting with its value in force, the layer it comes from, and what it does."""
+def _as_json(effect: Effect) -> dict[str, object]:
+    scopes = [{"scope": scope.name, "effect": scope.effect, "by": scope.by} for scope in effect.scopes]
+    return {
+        "key": effect.key,
+        "value": effect.value,
+        "layer": effect.layer,
+        "by": effect.by,
+        "effect": scopes,
+        "changes": dict(effect.changes),
+    }
+
+
+def print_settings(found: Mapping[str, Effect]) -> None:
+    """Each setting with its value in force, who decides it, and what it does."""
     from thinkback.settings import find
 
     pen = terminal.pen(sys.stdout)
-    rows = [(key, terminal.clean(shown(value)), layer) for key, (value, layer) in found.items()]
-    heading, *lines = terminal.table([("setting", "value", "set by"), *rows])
+    rows = [(key, terminal.clean(shown(effect.value)), effect.by) for key, effect in found.items()]
+    heading, *lines = terminal.table([("setting", "value", "decided by"), *rows])
     terminal.out(pen(heading, "dim"))
-    for line, key in zip(lines, map(find, found), strict=True):
-        terminal.out(pen(line, "bold") if found[key.name].layer != "built-in" else line)
+    for line, effect in zip(lines, found.values(), strict=True):
+        key = find(effect.key)
+        terminal.out(pen(line, "bold") if effect.layer != "built-in" else line)
+        for told in effect_lines(effect):
+            terminal.out(told)
         terminal.out(pen(terminal.wrap(f"{key.help} Allowed: {', '.join(key.allowed)}.", 2), "dim"))
+
+
+def effect_lines(effect: Effect) -> Iterator[str]:
+    """What happens, where it differs by scope; of an unset setting also what each value would change."""
+    if effect.scopes:
+        yield terminal.wrap(terminal.clean(str(effect)), 2)
+    if effect.value is None:
+        for value, what in effect.changes.items():
+            yield terminal.wrap(terminal.clean(f"{value}: {what}"), 4)
 
 
 @settings_command.command("get")
@@ -69,14 +92,16 @@ def print_settings(found: Mapping[str, Found]) -> None:
 def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
     """Print the value of KEY in force."""
     from thinkback.settings import find
+    from thinkback.turn.effects import Effect
 
     outer = ctx.parent.params if ctx.parent else {}
     name = find(key).name
-    value, layer = _found(outer["endpoint"], outer["session"], outer["db"]).get(name, (None, "built-in"))
+    found = _found(*(outer[option] for option in ("endpoint", "model", "session", "db")))
+    effect = found.get(name) or Effect(name, None, "built-in", "built-in")
     if as_json:
-        terminal.print_json({"key": name, "value": value, "layer": layer})
+        terminal.print_json(_as_json(effect))
     else:
-        terminal.out(shown(value))
+        terminal.out(shown(effect.value))
 
 
 @settings_command.command("set")
@@ -111,23 +136,32 @@ def _tell_faults(faults: Sequence[RuleFileError]) -> None:
         terminal.complain(f"{fault.message}\n  - `thinkback settings unset {fault.details['key']}` takes it out")
 
 
-def _found(endpoint: str, session: str, db: str) -> dict[str, Found]:
-    """Per key the value in force and its layer."""
-    from thinkback.rules import load_rulebook
-    from thinkback.session import config
+def _found(endpoint: str, model: str, session: str, db: str) -> dict[str, Effect]:
+    """Per key the value in force and who decides it: of a session, or of the one that ``run`` would make."""
+    import thinkback
+    from thinkback.errors import ThinkbackError
     from thinkback.session.config import user_settings
-    from thinkback.settings import Layers
+    from thinkback.session.profiles.files import SETTING
 
     values, faults = user_settings.read()
     _tell_faults(faults)
-    layers = Layers().replace("user", values)
+    given = Place(endpoint, model)
     if session:
-        with existing_log(db) as store:
-            layers = store.session(store.find(session).name).layers
-    data: Mapping[str, Any] = {}
-    if endpoint:
-        data = load_rulebook(config.user_rule_files()).endpoint(endpoint).settings
-    return {key: layers.origin(key, data) for key in layers.keys}
+        with existing_log(db, values) as store:
+            info = store.find(session)
+            return dict(opened(store, info.name, place_of(store, info, store.commits(info.id), given)).effects)
+    with thinkback.open(":memory:", settings=values) as store:
+        try:
+            return dict(opened(store, "settings", place_of(store, None, (), given)).effects)
+        except ThinkbackError as error:
+            if SETTING not in values:
+                raise
+            terminal.complain(
+                f"{error.message}\n  - `thinkback settings unset {SETTING}` takes the default profile out"
+            )
+    left = {key: value for key, value in values.items() if key != SETTING}
+    with thinkback.open(":memory:", settings=left) as store:
+        return dict(opened(store, "settings", given).effects)
 
 
 def shown(value: Value | None) -> str:

@@ -13,10 +13,10 @@ from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.cli.config import settings
 from thinkback.settings import KEYS, complete, find, to_text
 from thinkback.settings.registry import DEFAULT, PARAMS
+from thinkback.turn.effects import Effect
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
-    from thinkback.settings import Found
 
 USAGE = "set [KEY [VALUE | default]] | set unset KEY | set modelparam NAME VALUE"
 
@@ -25,7 +25,7 @@ def set_(chat: Chat, rest: str) -> None:
     """List, explain, set, or unset."""
     match _words(rest):
         case []:
-            settings.print_settings({key: _found(chat, key) for key in chat.session.layers.keys})
+            settings.print_settings(chat.session.effects)
         case ["unset"] | ["unset", "modelparam"] | ["modelparam"] | ["modelparam", _]:
             raise click.UsageError(f"usage: /{USAGE}")
         case ["unset", "modelparam", name]:
@@ -59,11 +59,6 @@ def _change(chat: Chat, key: str, value: str) -> None:
     _tell(chat, key)
 
 
-def _found(chat: Chat, key: str) -> Found:
-    session = chat.session
-    return session.layers.origin(key, session.conversation.configure().place.endpoint_settings(chat.store.rulebook))
-
-
 def _explain(chat: Chat, name: str) -> None:
     key = find(name)
     terminal.out(terminal.pen(sys.stdout)(name, "bold"))
@@ -75,9 +70,11 @@ def _explain(chat: Chat, name: str) -> None:
 def _tell(chat: Chat, name: str) -> None:
     """The value in force and who said it; another program's name for a setting is shown by ours."""
     name = find(name).name
-    value, layer = _found(chat, name)
-    said = "set by" if layer != "built-in" else "from"
-    terminal.out(f"{name} = {settings.shown(value)} ({said} {layer})")
+    effect = chat.session.effects.get(name) or Effect(name, None, "built-in", "built-in")
+    said = "" if effect.by != effect.layer else "from " if effect.layer == "built-in" else "set by "
+    terminal.out(f"{name} = {terminal.clean(settings.shown(effect.value))} ({said}{effect.by})")
+    for line in settings.effect_lines(effect):
+        terminal.out(line)
 
 
 def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
@@ -89,7 +86,7 @@ def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
         case [key] if key in _NAMES:
             return (*_NAMES[key](chat), DEFAULT)
         case [key] if key in KEYS:
-            now = _found(chat, key).value
+            now = chat.session.effects[key].value
             said = complete(f"{key} ") or (() if now is None else (to_text(now),))
             return (*said, DEFAULT)
     return ()
