@@ -91,9 +91,10 @@ def test_a_token_budget_is_said_or_its_absence_reported(store: SessionStore, ref
 
 @every_dialect
 def test_without_a_setting_no_effort_is_sent(store: SessionStore, referee: Referee, place: Place) -> None:
-    """Unset leaves it to the provider: no word of effort and no budget is in the request."""
+    """Unset leaves it to the provider: no word of effort and no budget is in the request, where none has to ask."""
     session = talk(store, referee, place)
     session.unset("reasoning.effort")
+    session.unset("session.defaults")
     assert "completed" == session.chat("Hello?").state
     sent = json.dumps({key: value for key, value in body(referee).items() if key not in ("messages", "input")})
     assert not any(word in sent for word in ("effort", "budget", "thinkingLevel", "thinking_level", '"think"'))
@@ -113,15 +114,15 @@ def test_an_effort_that_is_none_never_reaches_the_wire(store: SessionStore, refe
 
 
 def test_a_session_s_word_holds_and_a_call_s_word_counts_once(store: SessionStore, referee: Referee) -> None:
-    """Call over session over the user's own, for one request; taken back, what is below shows through."""
+    """Call over session over the user's own, for one request; taken back, the default asks again."""
     session = at(store, referee, "openai", "gpt-5.4")
     session.set("reasoning.effort", "high")
-    session.chat("One?", settings={"reasoning.effort": "low"})
+    session.chat("One?", settings={"reasoning.effort": "medium"})
     session.chat("Two?")
     session.unset("reasoning.effort")
     session.chat("Three?")
     sent = [lookup(dict(exchange.body), "reasoning.effort") for exchange in referee.requests]
-    assert ["low", "high", None] == sent
+    assert ["medium", "high", "low"] == sent
 
 
 @pytest.mark.parametrize(("key", "value"), [("effort", "high"), ("maxTokens", 2000), ("keepLast", 1)])
@@ -230,6 +231,7 @@ def test_the_highest_words_are_the_deepest_budget(store: SessionStore) -> None:
 def test_a_summary_is_asked_for_with_reasoning_only(store: SessionStore) -> None:
     """Responses: by default when the model reasons, in detail on request, natively as one likes."""
     session = store.session("talk", endpoint="openai", model="gpt-5.4", api_key=KEY)
+    session.unset("session.defaults")
     assert "reasoning" not in params(session)
     session.set("reasoning.effort", "low")
     assert "auto" == params(session)["reasoning"]["summary"]
@@ -382,13 +384,17 @@ def test_display_never_changes_the_wire(store: SessionStore, referee: Referee) -
     assert any(isinstance(delta, ReasoningDelta) for delta in session.stream("And?"))
 
 
+# Keys that are called as providers call their parameter.
+_WORDS = ("reasoning.effort", "reasoning.summary")
+
+
 def test_behaviour_settings_never_leak_into_the_body(store: SessionStore) -> None:
     """None of the keys, nor a name derived from one, is in a request."""
     session = store.session("talk", endpoint="openai", model="gpt-5.4", api_key=KEY)
     for key, value in (("reasoning.keepLast", 2), ("reasoning.foreign", "text"), ("reasoning.includeInContext", True)):
         session.set(key, value)
     sent = json.dumps(next_body(session))
-    names = [key.partition(".")[2] for key in KEYS if key.startswith("reasoning.") and key != "reasoning.effort"]
+    names = [key.partition(".")[2] for key in KEYS if key.startswith("reasoning.") and key not in _WORDS]
     assert not any(name in sent for name in (*KEYS, *names))
 
 

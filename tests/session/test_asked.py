@@ -90,3 +90,20 @@ def test_a_caller_s_temperature_beats_the_default(store: SessionStore) -> None:
         plan = session.wire.plan("Hi", params={"temperature": 0.5})
     assert "thinking" not in json.loads(bytes(plan))
     assert ["reasoning.enabled"] == [control.key for control in plan.dropped]
+
+
+def test_a_program_sees_what_each_setting_does(store: SessionStore) -> None:
+    """``session.effects``: by key, with who decides; without a model, what was set."""
+    session = sonnet(store)
+    found = session.effects["reasoning.enabled"]
+    assert (True, "built-in") == (found.value, found.by)
+    assert "request: thinking.type = enabled, thinking.budget_tokens = 1024, rule claude-manual" in str(found)
+    session.set("params.temperature", 0.5)
+    found = session.effects["reasoning.enabled"]
+    assert None is found.value or "not sent" in str(found)
+    assert 0.5 == session.effects["params.temperature"].value
+    bare = store.session("bare")
+    bare.set("reasoning.effort", "low")
+    assert ("low", "session", ()) == tuple(
+        getattr(bare.effects["reasoning.effort"], f) for f in ("value", "by", "scopes")
+    )

@@ -95,7 +95,10 @@ class Resolver:
                 if key in ("reasoning.effort", "reasoning.maxTokens"):
                     self._note(key, value, "suppressed", "reasoning.enabled is false")
             return
-        self._ask()
+        begun = (settings.defaults or 0) >= ASKS
+        if not begun and _ENABLED in settings.explicit:
+            self._say_on_as_before()
+        before = self.params
         exclude = settings.max_tokens is not None and (controls.either or controls.effort_budgets)
         if settings.effort is not None and exclude:
             self._note("reasoning.effort", settings.effort, "suppressed", "the endpoint takes it or a budget, not both")
@@ -103,21 +106,23 @@ class Resolver:
             self._say_effort(settings.effort)
         if settings.max_tokens is not None:
             self._say_budget(settings.max_tokens)
+        if begun:
+            self._ask(is_said=self.params is not before and thinks(self._target.rule, self.params))
 
-    def _ask(self) -> None:
-        """Ask for reasoning, where a person does or the defaults that the session began with do.
+    def _ask(self, *, is_said: bool) -> None:
+        """Ask for reasoning, where a person does or the defaults that the session began with do; ``is_said``: an effort
+        or a budget asks for it already.
 
         Both say the same words, so that setting what holds by default changes no byte. What the request says itself
         beats the default.
         """
-        settings, controls = self._settings, self._target.rule.controls
-        begun = (settings.defaults or 0) >= ASKS
-        if _ENABLED in settings.explicit:
-            if begun:
-                self._say_on()
-            else:
-                self._say_on_as_before()
-        elif begun and not (self._target.guessed or controls.mixed):
+        is_asked = _ENABLED in self._settings.explicit
+        if is_said:
+            if is_asked:
+                self._note(_ENABLED, "true", "represented", "said by how much to reason")
+        elif is_asked:
+            self._say_on()
+        elif not (self._target.guessed or self._target.rule.controls.mixed):
             before, noted = self.params, len(self.controls)
             self._say_on()
             reason = self._excluded(before)

@@ -91,7 +91,7 @@ def test_set_with_a_key_alone_explains_it(chat: Chat, capsys: Caught) -> None:
 
     shown = capsys.readouterr().out
     assert "Allowed: all, allButLast, none." in shown
-    assert "reasoning.stripFromContext = none (from built-in)" in shown
+    assert "reasoning.stripFromContext = none (required by rule deepseek-v4)" in shown
 
 
 def test_default_hides_what_weaker_layers_say(referee: Referee, capsys: Caught) -> None:
@@ -124,7 +124,7 @@ def test_keys_and_values_are_completed(chat: Chat) -> None:
     assert ["reasoning.effort"] == words(chat, "/set reasoning.eff")
     assert ["minimal", "medium", "max"] == words(chat, "/set reasoning.effort m")
     assert ["default"] == words(chat, "/set reasoning.effort d")
-    assert ["reasoning.effort"] == words(chat, "/set unset ")
+    assert ["reasoning.effort", "session.defaults"] == words(chat, "/set unset ")
     assert ["tutor"] == words(chat, "/set session.app tu")
     assert ["default"] == words(chat, "/set session.profile ")
     assert [] == words(chat, "/set nonsense ")
@@ -485,3 +485,14 @@ def test_a_request_field_is_set_shown_and_unset(chat: Chat, referee: Referee, ca
 
     assert "temperature" not in referee.requests[-1].body
     assert "usage: /set" in capsys.readouterr().err
+
+
+def test_a_setting_shows_what_happens_by_scope(chat: Chat, capsys: Caught) -> None:
+    """``/set KEY`` names who decides; a change shows what becomes of it at once."""
+    say(chat, "/set reasoning.includeInContext", "/set reasoning.maxTokens 500", "/set reasoning.enabled")
+
+    out = " ".join(capsys.readouterr().out.split())
+    assert "open turn: yes, required by rule deepseek-v4" in out
+    assert "finished turns: yes, of turns that used tools, required by rule deepseek-v4" in out
+    assert "request: not sent: deepseek has no way to say it for deepseek-v4-pro, rule deepseek-v4" in out
+    assert "request: thinking.type = enabled, rule deepseek-v4" in out

@@ -154,3 +154,30 @@ def test_a_setting_takes_the_place_of_its_other_name_in_the_file(command: Comman
 
     assert (0, True) == (done.code, done.out.startswith("reasoning.maxTokens = 2048"))
     assert "[reasoning]\nmaxTokens = 2048\n" == (command.config / "settings.toml").read_text()
+
+
+def test_the_effect_at_an_endpoint_is_shown_by_scope(command: Command) -> None:
+    """Where the rule row decides, the value is what happens, with who decides it; unset, what each value would change."""
+    kimi = ("settings", "--endpoint", "kimi", "--model", "kimi-k2-thinking")
+    rows = {row["key"]: row for row in command(*kimi, "--json").json}
+    row, rule = rows["reasoning.includeInContext"], "required by rule kimi-k2-thinking"
+    assert (True, rule, "built-in") == (row["value"], row["by"], row["layer"])
+    assert [("open turn", "yes", rule), ("finished turns", "yes", rule)] == [
+        (scope["scope"], scope["effect"], scope["by"]) for scope in row["effect"]
+    ]
+    shown = " ".join(command(*kimi).out.split())
+    assert f"open turn: yes, {rule}; finished turns: yes, {rule}" in shown
+    assert "true\n" == command(*kimi, "get", "reasoning.includeInContext").out
+    unset = " ".join(command("settings", "--endpoint", "stepfun", "--model", "step-3").out.split())
+    assert "reasoning.includeInContext (unset) rule stepfun" in unset
+    assert "true: finished turns: yes" in unset
+
+
+def test_a_default_profile_that_is_gone_stops_no_listing(command: Command) -> None:
+    """The command that takes it out of the file is named, and the other settings are listed."""
+    command.config.mkdir()
+    (command.config / "settings.toml").write_text('[session]\nprofile = "gone"\n[reasoning]\neffort = "low"\n')
+    done = command("settings", "get", "reasoning.effort")
+    assert (0, "low\n") == (done.code, done.out)
+    assert "`thinkback settings unset session.profile`" in done.err
+    assert 2 == command("settings", "--endpoint", "nowhere").code
