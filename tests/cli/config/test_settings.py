@@ -157,7 +157,7 @@ def test_a_setting_takes_the_place_of_its_other_name_in_the_file(command: Comman
 
 
 def test_the_effect_at_an_endpoint_is_shown_by_scope(command: Command) -> None:
-    """Where the rule row decides, the value is what happens, with who decides it; unset, what each value would change."""
+    """Where the rule row decides, the value is what happens, with who decides it; unset, what each would change."""
     kimi = ("settings", "--endpoint", "kimi", "--model", "kimi-k2-thinking")
     rows = {row["key"]: row for row in command(*kimi, "--json").json}
     row, rule = rows["reasoning.includeInContext"], "required by rule kimi-k2-thinking"
