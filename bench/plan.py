@@ -187,7 +187,7 @@ def _session(quick: bool) -> Figure:
     cases: dict[str, Case] = {}
     for size in sizes:
         store = thinkback.open(":memory:", rules={}, settings={})
-        _fill(store.log, light_commits(conversation.place(*KEEPS), size)[:-1])
+        _fill(store.log, conversation.commits(conversation.place(*KEEPS), size)[:-1])
         session = store.session(SESSION, endpoint=KEEPS[0], model=KEEPS[1], api_key="none", account="bench")
 
         def case(session: thinkback.Session = session) -> float:
