@@ -106,9 +106,9 @@ class SessionStore:
         return Keyring()
 
     def user_settings(self) -> Mapping[str, object]:
-        """The user layer of the settings, read now."""
+        """The user layer of the settings, read now; a program's own mapping may change, so that it is copied."""
         if self._settings is not None:
-            return self._settings
+            return dict(self._settings)
         file = config.user_settings_file()
         if file is None:
             return {}

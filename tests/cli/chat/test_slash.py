@@ -496,3 +496,22 @@ def test_a_setting_shows_what_happens_by_scope(chat: Chat, capsys: Caught) -> No
     assert "finished turns: yes, of turns that used tools, required by rule deepseek-v4" in out
     assert "request: not sent: deepseek has no way to say it for deepseek-v4-pro, rule deepseek-v4" in out
     assert "request: thinking.type = enabled, rule deepseek-v4" in out
+
+
+def test_a_profile_of_profiles_is_made(
+    chat: Chat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Caught
+) -> None:
+    """``/profile save NAME failover A B``; what cannot be a target is refused, and nothing is written."""
+    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path))
+    say(chat, "/profile save one", "/profile save two", "/profile save both round-robin one two")
+
+    text = (tmp_path / "profiles" / "both.toml").read_text()
+    assert 'kind = "round-robin"\ntargets = ["one", "two"]\n' == text
+    assert ["failover", "round-robin"] == words(chat, "/profile save x ")
+    assert ["both", "one", "two"] == words(chat, "/profile save x failover ")
+
+    say(chat, "/profile save x failover nobody", "/profile save x failover")
+
+    assert not (tmp_path / "profiles" / "x.toml").exists()
+    err = capsys.readouterr().err
+    assert ("there is no profile nobody" in err, "usage: /profile" in err) == (True, True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from thinkback.errors import SettingError
 from thinkback.session.configuration import checked
-from thinkback.session.profiles import files
+from thinkback.session.profiles import files, rotation
 from thinkback.session.profiles.files import SETTING
 from thinkback.settings import find
 from thinkback.settings.profiles import Profile
@@ -31,6 +32,16 @@ class Profiles:
         ``SettingError`` for a name that cannot be one, ``RuleFileError`` for a file that cannot be read.
         """
         return files.write(name, saved(self._session))
+
+    def save_rotating(self, name: str, kind: Literal["failover", "round-robin"], targets: Sequence[str]) -> Path:
+        """Write the profile ``name``, whose requests go to the profiles ``targets`` in turn, or to the next where one
+        fails.
+
+        Raises as ``save``, and ``NotFoundError`` or ``SettingError`` for a profile that cannot be a target.
+        """
+        profile = Profile(kind, targets=tuple(targets))
+        rotation.targets(profile)
+        return files.write(name, profile)
 
     def load(self, *names: str) -> None:
         """Go by these profiles from the next request on, the later one first. Raises what is wrong, changing nothing:

@@ -11,12 +11,12 @@ import click
 from thinkback.cli import terminal
 from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.session.profiles.files import SETTING
-from thinkback.settings.profiles import names_in
+from thinkback.settings.profiles import KINDS, names_in
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
-PROFILE = "profile [list] | save NAME | load NAME... | delete NAME | default [NAME...]"
+PROFILE = "profile [list] | save NAME [failover | round-robin NAME...] | load NAME... | delete NAME | default [NAME...]"
 _VERBS = ("save", "load", "list", "delete", "default")
 
 
@@ -28,6 +28,8 @@ def profile(chat: Chat, rest: str) -> None:
             _list(chat)
         case ["save", name]:
             terminal.out(f"saved in {terminal.clean(str(profiles.save(name)))}")
+        case ["save", name, ("failover" | "round-robin") as kind, *targets] if targets:
+            terminal.out(f"saved in {terminal.clean(str(profiles.save_rotating(name, kind, targets)))}")
         case ["load", *names] if names:
             profiles.load(*names)
             terminal.out(f"from the next request on: {', '.join(names)}")
@@ -60,7 +62,9 @@ def _complete(chat: Chat, before: Sequence[str]) -> Iterable[str]:
     match before:
         case []:
             return _VERBS
-        case ["save" | "delete"] | ["load" | "default", *_]:
+        case ["save", _]:
+            return KINDS[1:]
+        case ["save" | "delete"] | ["load" | "default", *_] | ["save", _, "failover" | "round-robin", *_]:
             return chat.session.profiles.list()
     return ()
 
