@@ -15,10 +15,10 @@ from tests.exchanges import Exchange
 from tests.wire import recorded
 from tests.wire.feeding import cuts
 from tests.wire.fronts import read_back, reader_of, written
-from thinkback.gateway.engine.client_state import PREFIX, Keeper, opened
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ToolCall, Unknown, carriers_of
 from thinkback.model.commits import Draft, block_draft
-from thinkback.wire.registry import FRONTS, dialect, front
+from thinkback.proxy.client_state import PREFIX, Keeper, opened
+from thinkback.wire.registry import FRONTS, dialect
 
 # Several texts of one response, of which chat completions make one; and the same text again and again.
 MERGED = (
@@ -29,14 +29,19 @@ MERGED = (
 _TIES = ("item_id", "phase")
 
 
-def seal(data: bytes) -> str:
-    """A token that anybody can open."""
-    return PREFIX + base64.urlsafe_b64encode(data).decode()
+class Open:
+    """Makes tokens that anybody can open."""
+
+    def seal(self, data: bytes, scope: bytes) -> str:
+        """``data`` in letters."""
+        return PREFIX + base64.urlsafe_b64encode(data).decode()
+
+    def open(self, token: str, scope: bytes) -> bytes:
+        """What such a token holds."""
+        return base64.urlsafe_b64decode(token.removeprefix(PREFIX))
 
 
-def unseal(token: str) -> bytes:
-    """What such a token holds."""
-    return base64.urlsafe_b64decode(token.removeprefix(PREFIX))
+OPEN = Open()
 
 
 def echo(name: str, response: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +67,7 @@ def reopened(name: str, response: dict[str, Any]) -> list[Block]:
     """The blocks that the gateway has of a response that comes back."""
     ids = map(str, itertools.count()).__next__
     read = dialect(name).read_request(echo(name, response), ids, Origin(name, "", ""))
-    drafts = opened(read.drafts, unseal, front(name).bare)
+    drafts = opened(read.drafts, OPEN, b"", name)
     return [draft.value for draft in drafts if isinstance(draft.value, Block)]
 
 
@@ -73,7 +78,7 @@ def test_what_a_client_sends_back_has_every_opaque_value(name: str, recorded_exc
     source, framing = recorded_exchange.data["dialect"], recorded.framing_of(recorded_exchange)
     if source == name or recorded.is_refused(recorded_exchange) or recorded_exchange.id in MERGED:
         return
-    keeper = Keeper(seal, Origin(source, "https://api.example.org", "m"), "r", None)
+    keeper = Keeper(OPEN, b"", Origin(source, "https://api.example.org", "m"), "r", None)
     seed = random.randrange(2**32)
     print(f"cuts of seed {seed}")
     made = written(
@@ -97,7 +102,7 @@ CALLS = [ToolCall("", "f", "{}", carriers=SIGNED), ToolCall("", "f", '{"a":1}', 
 
 def test_a_call_that_its_provider_gave_no_id_is_known_by_what_it_says() -> None:
     """Each takes the place of its own echo, also where two say the same; one that is not there is not said again."""
-    keeper = Keeper(seal, Origin("gemini", "https://api.example.org", "m"), "r", None)
+    keeper = Keeper(OPEN, b"", Origin("gemini", "https://api.example.org", "m"), "r", None)
     token = Unknown(
         "{}", (Carrier("encrypted", keeper.blocks([CALLS[1], CALLS[0], CALLS[0], Text("gone", carriers=SIGNED)])),)
     )
@@ -112,6 +117,6 @@ def test_a_call_that_its_provider_gave_no_id_is_known_by_what_it_says() -> None:
     header = dialect("anthropic").read_request(
         {"messages": [{"role": "assistant", "content": "a"}]}, str, Origin("", "", "")
     )
-    found = opened([Draft("response", header.drafts[0].value, "r"), *drafts], unseal, str)
+    found = opened([Draft("response", header.drafts[0].value, "r"), *drafts], OPEN, b"", "anthropic")
 
     assert [CALLS[0], CALLS[1], CALLS[0], echoed[3]] == [draft.value for draft in found[2:]]

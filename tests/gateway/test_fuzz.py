@@ -27,16 +27,15 @@ from tests.gateway.harness.running import Reply, Running, read_all, running
 from tests.gateway.harness.unreliable import SECRET, WAYS, unreliable
 from thinkback.errors import ThinkbackError
 from thinkback.gateway.access.keys import Terms, new_key
-from thinkback.gateway.engine import client_state
-from thinkback.gateway.engine.facts import read_body, read_facts
-from thinkback.gateway.engine.spelling import spelled
 from thinkback.gateway.http.openapi import DESCRIPTION
-from thinkback.gateway.recognition import attach
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.log.visible import said
 from thinkback.model.blocks import Origin
+from thinkback.proxy import client_state, resume
+from thinkback.proxy.preserve_json import preserved
+from thinkback.proxy.request_view import read_body, read_facts
 from thinkback.stores.gateway_state import open_gateway_state
-from thinkback.wire.registry import dialect, front
+from thinkback.wire.registry import dialect
 
 PLACES = {"chat": "deepseek", "anthropic": "anthropic", "gemini": "gemini", "responses": "openai"}
 ENDPOINTS = ("deepseek", "anthropic", "openai", "gemini", "mistral", "cohere", "ollama", "openrouter")
@@ -331,13 +330,13 @@ def test_what_reads_requests_refuses_in_its_own_words(seed: int, value: str) -> 
         body = read_body(data)
         read_facts(spoken, body, model="m")
         drafts = dialect(spoken).read_request(body, lambda: "id", Origin(spoken, "", "")).drafts
-        drafts = tuple(client_state.opened(drafts, lambda token: sealer.open(token, b"scope"), front(spoken).bare))
+        drafts = tuple(client_state.opened(drafts, sealer, b"scope", spoken))
     except ThinkbackError:
         return
     visible = said(drafts)
     assert len(drafts) >= len(visible)
-    attach.added((), drafts, visible, -1, {})
-    json.loads(spelled(data, json.dumps(FRONTS[spoken]).encode()))
+    resume.added((), drafts, visible, -1, {})
+    json.loads(preserved(data, json.dumps(FRONTS[spoken]).encode()))
 
 
 def _calls(count: int, names: Callable[[int], str], order: Callable[[list[int]], list[int]]) -> list[Any]:
@@ -395,7 +394,7 @@ def test_a_plan_that_matches_nothing_is_compared_in_no_time() -> None:
         return json.dumps({"messages": [*long, *short, {"role": role, "content": "z"}]}).encode()
 
     began = time.process_time()
-    assert json.loads(body("system")) == json.loads(spelled(body("developer"), body("system")))
+    assert json.loads(body("system")) == json.loads(preserved(body("developer"), body("system")))
     assert time.process_time() - began < 3
 
 

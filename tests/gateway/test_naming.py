@@ -13,7 +13,7 @@ from tests.drive.servers import Asked, Server, head
 from tests.gateway.harness.engines import chat
 from tests.gateway.harness.running import Running, running
 from thinkback.gateway.access.keys import Terms, new_key
-from thinkback.gateway.engine.naming import named
+from thinkback.proxy.request_view import named
 from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.wire import registry
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import msgspec
 
-Recording: TypeAlias = Literal["full", "reasoning", "metadata", "off"]
-"""What of a request is kept: all, reasoning without what was said, no content at all, or nothing."""
+from thinkback.proxy.recording import Recording
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -42,21 +40,6 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
     budget: Budget = Budget()
     limits: Limits = Limits()
     expires: int | None = None
-
-    @property
-    def records(self) -> bool:
-        """Whether anything of a request is recorded."""
-        return self.recording != "off"
-
-    @property
-    def withholds(self) -> bool:
-        """Whether something of what is said is not to be recorded, and something is."""
-        return self.recording not in ("full", "off")
-
-    def scope(self, end_user: str) -> bytes:
-        """What neither a look-up nor a sealed value may leave: this tenant, key and end user, as 16 bytes."""
-        named = f"{self.tenant}\n{self.key}\n{end_user}"
-        return hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 OPEN = Grant("open", name="no key is asked for")

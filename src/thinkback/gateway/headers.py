@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-
-from thinkback.wire import registry
+from collections.abc import Iterable
 
 HOP_BY_HOP = frozenset(
     {
@@ -57,11 +55,6 @@ def is_name(text: str) -> bool:
 def is_value(text: str) -> bool:
     """Whether ``text`` can be the value of a header: no line break, no control character."""
     return _VALUE.fullmatch(text) is not None
-
-
-def of_dialect(front: str, headers: Mapping[str, str]) -> dict[str, str]:
-    """Those of a client's headers (in lower case) that are part of its request in the dialect ``front``."""
-    return {header: headers[header] for header in registry.front(front).headers if header in headers}
 
 
 def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -16,8 +16,8 @@ from thinkback.gateway.access import idempotency
 from thinkback.gateway.access.idempotency import LEASE, Idempotency
 from thinkback.gateway.grant import Grant
 from thinkback.gateway.incoming import ClientGone, Incoming, Notes, Sink
-from thinkback.gateway.refusals import Refused
 from thinkback.gateway.secrets.sealing import Sealer
+from thinkback.proxy.problems import Refused
 from thinkback.wire.writing import Problem
 
 

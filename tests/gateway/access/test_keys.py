@@ -17,7 +17,7 @@ from thinkback.errors import SettingError
 from thinkback.gateway.access.audit import Audit
 from thinkback.gateway.access.keys import Access, Terms, digest_of, grant_of, new_key, new_secret, presented
 from thinkback.gateway.grant import OPEN, Budget, Grant, Limits
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 
 TERMS = Terms(("gpt-*",), "reasoning", {"reasoning.effort": "high"}, Budget("day", 10, 5))
 

@@ -12,7 +12,7 @@ from tests.gateway.harness.offices import Clock
 from thinkback.gateway.access import limits
 from thinkback.gateway.access.limits import Limiter
 from thinkback.gateway.grant import Grant, Limits
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 
 
 def refusal(limiter: Limiter, grant: Grant) -> tuple[str, float | None]:

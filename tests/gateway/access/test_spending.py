@@ -13,7 +13,7 @@ from tests.gateway.harness.offices import Clock, Troubled
 from thinkback.errors import StoreError
 from thinkback.gateway.access.spending import Spending, period_of, resets
 from thinkback.gateway.grant import Budget, Grant
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 from thinkback.stores.gateway_state.records import Use
 
 USED = Use(1, 60, 40, 30)

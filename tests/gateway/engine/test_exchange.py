@@ -28,11 +28,12 @@ from tests.gateway.harness.engines import (
     question,
 )
 from thinkback.gateway.config.schema import Config, Records
+from thinkback.gateway.engine.driver import respond
 from thinkback.gateway.engine.engine import Engine
-from thinkback.gateway.engine.exchange import respond
-from thinkback.gateway.grant import Grant, Recording
+from thinkback.gateway.grant import Grant
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Head, Request
+from thinkback.proxy.recording import Recording
 from thinkback_referee import Referee
 
 

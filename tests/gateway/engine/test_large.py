@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.gateway.harness.engines import GRANT, PLACES, SSE, Kept, Plays, chunks, engine, question
-from thinkback.gateway.engine import relay
 from thinkback.gateway.engine.apart import LARGE, Apart
-from thinkback.gateway.engine.driver import LARGEST
-from thinkback.gateway.engine.exchange import respond
-from thinkback.gateway.engine.relay import Rest
+from thinkback.gateway.engine.driver import respond
 from thinkback.gateway.incoming import Incoming
+from thinkback.proxy import relay
+from thinkback.proxy.exchange import LARGEST
+from thinkback.proxy.relay import Rest
 
 MIB = 2**20
 LINE = b'data: {"id":"c1","choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n'

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tests.gateway.harness.engines import Kept
 from thinkback.drive.http import HttpResponse, Timeouts
+from thinkback.gateway.engine.driver import respond
 from thinkback.gateway.engine.engine import Engine
-from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant
 from thinkback.gateway.incoming import Incoming
 

@@ -13,8 +13,8 @@ import msgspec
 
 from thinkback.drive.http import AsyncHttpx2Transport, AsyncTransport, HttpResponse, Timeouts
 from thinkback.gateway.config.schema import Alias, Config, To, Upstream
+from thinkback.gateway.engine.driver import respond
 from thinkback.gateway.engine.engine import Engine
-from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant
 from thinkback.gateway.incoming import ClientGone, Incoming, Notes
 from thinkback.gateway.secrets.sealing import Sealer

@@ -15,9 +15,9 @@ from thinkback.gateway.config.schema import Config
 from thinkback.gateway.grant import OPEN, Grant
 from thinkback.gateway.http.behind import Health
 from thinkback.gateway.incoming import ClientGone, Incoming, Sink
-from thinkback.gateway.refusals import Refused
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import Metrics
+from thinkback.proxy.problems import Refused
 from thinkback.wire.front import Listed
 from thinkback.wire.registry import front
 

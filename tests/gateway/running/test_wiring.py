@@ -15,11 +15,11 @@ from thinkback.gateway.config.schema import Config, Logs, Records, Server, Store
 from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.grant import OPEN, Budget, Grant
 from thinkback.gateway.incoming import Incoming, Notes, Sink
-from thinkback.gateway.refusals import Refused
 from thinkback.gateway.running import wiring
 from thinkback.gateway.running.wiring import Wired, open_behind
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import Metrics
+from thinkback.proxy.problems import Refused
 from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.wire.writing import Problem
 

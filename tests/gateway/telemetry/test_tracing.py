@@ -15,11 +15,11 @@ from thinkback.gateway.config.schema import Telemetry
 from thinkback.gateway.grant import Grant
 from thinkback.gateway.http.sink import ResponseSink
 from thinkback.gateway.incoming import Incoming
-from thinkback.gateway.refusals import Refused
 from thinkback.gateway.telemetry.tracing import spans_of, traced
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.commits import Draft, Message
 from thinkback.observe.spans import Spans
+from thinkback.proxy.problems import Refused
 
 
 async def _send(message: MutableMapping[str, Any]) -> None:

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from thinkback.errors import CredentialError, NetworkError, NotFoundError
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.grant import OPEN, Grant
-from thinkback.gateway.problems import told
-from thinkback.gateway.upstreams.routing import Choice, Route, Router
+from thinkback.gateway.upstreams.routing import Choice, Router
 from thinkback.model.blocks import Origin
+from thinkback.proxy.events import Route
+from thinkback.proxy.problems import problem_of
 from thinkback.rules import load_rulebook
 from thinkback.session.place import Place
 
@@ -160,7 +161,7 @@ def test_client_is_told_when_to_come_back() -> None:
         routes.choose("openai/m", OPEN).failed()
     with pytest.raises(NetworkError) as caught:
         routes.choose("openai/m", OPEN)
-    problem, retry_after = told(caught.value)
+    problem, retry_after = problem_of(caught.value)
     assert (503, "upstream_resting") == (problem.status, problem.code)
     assert retry_after is not None
     assert 29 < retry_after <= 30

@@ -20,8 +20,8 @@ import msgspec
 
 from thinkback.errors import StoreError
 from thinkback.gateway.incoming import Incoming, Notes, Sink
-from thinkback.gateway.refusals import Refused
 from thinkback.gateway.secrets.sealing import Sealer
+from thinkback.proxy.problems import Refused
 from thinkback.stores.gateway_state.records import (
     Answered,
     Claimed,

@@ -20,9 +20,10 @@ import msgspec
 
 from thinkback.errors import SettingError, StoreError
 from thinkback.gateway.access.audit import NO_AUDIT, Audit
-from thinkback.gateway.grant import OPEN, Budget, Grant, Limits, Recording
-from thinkback.gateway.refusals import Refused
+from thinkback.gateway.grant import OPEN, Budget, Grant, Limits
 from thinkback.model import canonical
+from thinkback.proxy.problems import Refused
+from thinkback.proxy.recording import Recording
 from thinkback.stores.gateway_state.records import KeyRow
 from thinkback.stores.gateway_state.state import GatewayState
 

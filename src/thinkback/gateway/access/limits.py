@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import msgspec
 
 from thinkback.gateway.grant import Grant, Limits
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 
 NO_LIMITS = Limits()
 REMEMBERED = 20_000

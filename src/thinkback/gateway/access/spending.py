@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from thinkback.errors import StoreError
 from thinkback.gateway.grant import Budget, Grant
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 from thinkback.stores.gateway_state.records import Spent, Use
 from thinkback.stores.gateway_state.state import GatewayState
 

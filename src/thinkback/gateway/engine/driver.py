@@ -1,184 +1,320 @@
-"""The gateway's driver of the turn machine: one response, its bytes passed on before they are read.
+"""The gateway's driver of an exchange: its commands performed with the log, the upstreams and the client there are.
 
-A third small driver beside those of ``drive``: it runs no tools and asks nobody, and what it shows goes to a ``Relay``
-that may wait for its client, so that a slow client slows its upstream.
+Promises: a command that was begun is answered, or its exchange is interrupted; a step is stored to its end, also where
+the request is cancelled meanwhile; what is read in one go is bounded, and what is large is read on a thread. Must not:
+decide what is sent or shown.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Protocol, assert_never
+from typing import Any, assert_never
 
-from thinkback.drive.agenda import Agenda, TurnHost, answer
 from thinkback.drive.asynchronous import to_the_end
-from thinkback.drive.http import AsyncTransport, Timeouts
-from thinkback.drive.sync import net_error, now
-from thinkback.errors import NetworkError, StoreError
-from thinkback.gateway.engine.apart import Apart
-from thinkback.model.commits import Commit, Step
-from thinkback.model.deltas import Delta
-from thinkback.turn import events
-from thinkback.turn.machine import Turn
-from thinkback.turn.plan import Plan
+from thinkback.drive.http import HttpResponse, Timeouts
+from thinkback.drive.sync import now
+from thinkback.gateway.access.estimating import estimate
+from thinkback.gateway.config import naming
+from thinkback.gateway.engine.engine import Engine
+from thinkback.gateway.grant import OPEN, Grant
+from thinkback.gateway.incoming import ClientGone, Incoming, Sink
+from thinkback.gateway.upstreams.breakers import is_of_the_place
+from thinkback.gateway.upstreams.routing import Choice
+from thinkback.proxy.events import (
+    Answered,
+    Choose,
+    Command,
+    End,
+    Event,
+    Failed,
+    Head,
+    Interrupt,
+    Judged,
+    KeepHistory,
+    LookUp,
+    NextPlace,
+    OpenKept,
+    Question,
+    ReadHistory,
+    ReadLines,
+    Receive,
+    Route,
+    Send,
+    Settle,
+    Sleep,
+    Start,
+    Store,
+    Unavailable,
+    Write,
+)
+from thinkback.proxy.exchange import Exchange
+from thinkback.proxy.request_view import Client, Received
+from thinkback.stores.gateway_state.records import Use
+from thinkback.turn.plan import History
 
-LARGEST = 64 * 2**20
-"""Bytes that one response may have, so also one line of it: it is held in memory until it is stored."""
 PIECE = 64 * 1024
 """Bytes that are read in one go; then whoever else waits for the loop has a turn."""
 
 
-class Relay(Protocol):
-    """Where a response goes while it arrives."""
-
-    def head(self, plan: Plan, status: int, content_type: str) -> None:
-        """A response that is none of refusal begins."""
-        ...
-
-    async def piece(self, data: bytes) -> None:
-        """A piece of its body, before it is read."""
-        ...
-
-    async def deltas(self, deltas: Sequence[Delta], size: int = 0) -> None:
-        """What was read of it, out of ``size`` bytes."""
-        ...
+async def respond(engine: Engine, incoming: Incoming, sink: Sink) -> None:
+    """Answer one request. Whatever goes wrong, the client reads it; cancelled, what arrived is stored."""
+    await _Driver(engine, incoming, sink).run()
 
 
-class Driver:
-    """One exchange. Cancelling ``run`` ends it as interrupted; what arrived is stored.
+def client_of(grant: Grant) -> Client:
+    """``grant`` as far as an exchange depends on it."""
+    is_open = grant.key == OPEN.key
+    return Client(grant.tenant, grant.key, grant.recording, limited=naming.STAR not in grant.models, alone=is_open)
 
-    ``phases`` gets the seconds to the first byte of the last attempt, and from there to its end. ``received`` counts
-    the bytes of its body; ``refused`` says why no more of them are taken.
-    """
 
-    def __init__(
-        self,
-        turn: Turn,
-        host: TurnHost,
-        relay: Relay,
-        transport: Callable[[Plan], AsyncTransport],
-        timeouts: Timeouts,
-        append: Callable[[Step], Awaitable[Sequence[Commit]]],
-        executor: Executor,
-        body_of: Callable[[Plan], bytes],
-        phases: dict[str, float],
-        apart: Apart,
-    ) -> None:
-        self._agenda = Agenda(turn)
-        self._host = host
-        self._relay = relay
-        self._transport = transport
-        self._timeouts = timeouts
-        self._append = append
-        self._executor = executor
-        self._body_of = body_of
-        self._phases = phases
-        self._apart = apart
-        self.received = 0
-        self.refused: NetworkError | None = None
-        # Bytes that were read since something came of them.
-        self._unread = 0
-        # Nobody reads any more; what is left is to be stored.
-        self._is_over = False
+class _Driver:
+    """Of one request. ``received`` counts the bytes of the last response."""
 
-    async def run(self) -> events.Outcome:
-        """Perform the turn; returns how it ended. Raises ``StoreError`` where it cannot be stored."""
-        agenda = self._agenda
+    def __init__(self, engine: Engine, incoming: Incoming, sink: Sink) -> None:
+        self._engine = engine
+        self._incoming = incoming
+        self._sink = sink
+        self._config = config = engine.config
+        front, body, headers = incoming.front, incoming.body, incoming.headers
+        asked = Received(
+            front, body, headers, client_of(incoming.grant), incoming.model, incoming.streams, incoming.counts_only
+        )
+        degraded, rests = bool(sink.notes.degraded), engine.storing.rests
+        most = config.limits.max_messages
+        self._exchange = Exchange(asked, engine.sealer, most, now(), random.random(), degraded=degraded, rests=rests)
+        self._choice: Choice
+        self._cancelled: asyncio.CancelledError | None = None
+        self._interrupt: Interrupt | None = None
+        # The response of the upstream: its connection, its body, the piece of it that is being read.
+        self._post: AbstractAsyncContextManager[HttpResponse] | None = None
+        self._body: AsyncIterator[bytes]
+        self._piece, self._at = b"", 0
+        self._received = 0
+        # For the notes.
+        self._is_noted = False
+        self._guessed: Use | None = None
+        self._phases: dict[str, float] = {}
+        self._began = self._first = 0.0
+
+    async def run(self) -> None:
+        """Perform what the exchange wants, up to its end."""
+        command = self._exchange.begin()
         try:
-            agenda.tell(events.Began(now()))
-            await self._perform_all()
-        except BaseException as cause:  # the client left, or a fault of ours: what arrived is stored
-            if not isinstance(cause, StoreError) and agenda.outcome is None:
-                self._is_over = True
-                await self._apart(self.received, partial(agenda.interrupt, now()))
-                await self._perform_all()
-            raise
-        assert agenda.outcome is not None
-        return agenda.outcome
+            while command is not None:
+                try:
+                    event = await self._performed(command)
+                    command = await self._told(command, event)
+                except asyncio.CancelledError as error:
+                    self._cut(error)
+        finally:
+            await self._hang_up()
+            self._note()
+        if self._cancelled is not None:
+            raise self._cancelled
 
-    async def _perform_all(self) -> None:
-        agenda = self._agenda
-        while agenda.outcome is None:
-            command = agenda.first()
-            match command:
-                case None:
-                    raise RuntimeError("the turn is not over and waits for nothing: a command or its answer was lost")
-                case events.BuildRequest() | events.Review() | events.Permit() | events.NextPlace():
-                    agenda.done()
-                    agenda.tell(answer(self._host, command, now()))
-                case events.Append():
-                    await to_the_end(self._store(command))
-                case events.Emit():
-                    agenda.done()
-                    if not self._is_over:
-                        await self._relay.deltas((command.delta,))
-                case events.Send():
-                    agenda.done()
-                    await self._send(command)
-                case events.Timer():
-                    agenda.done()
-                    await asyncio.sleep(command.seconds)
-                    agenda.tell(events.Fired(command.id, now()))
-                case events.Cancel() | events.Done():
-                    agenda.done()
-                case events.RunTool() | events.AskPerson():
-                    raise RuntimeError("the gateway runs no tools: they are the client's")
-                case _:
-                    assert_never(command)
+    def _cut(self, error: asyncio.CancelledError) -> None:
+        """The task was cancelled: the exchange is interrupted before anything else is performed."""
+        self._cancelled, self._interrupt = error, Interrupt("cancelled", self._sink.stop)
 
-    async def _store(self, command: events.Append) -> None:
-        commits = await self._append(command.step)
-        await self._tell(events.Appended(command.id, tuple(commits), now()))
-        self._agenda.done()
+    async def _told(self, command: Command, event: Event) -> Command | None:
+        """The command that follows ``event``: what is read of much is read on a thread."""
+        size = 0
+        if isinstance(event, Interrupt | Failed) or isinstance(command, Store):
+            size = self._received
+        elif isinstance(command, Receive):
+            size = self._exchange.unread + len(event.value) if event.value else self._received
+        return await self._engine.apart(size, partial(self._exchange.on, event, now()))
 
-    async def _tell(self, event: events.Event) -> None:
-        await self._apart(self.received, partial(self._agenda.tell, event))
-
-    async def _send(self, command: events.Send) -> None:
-        agenda, relay, plan = self._agenda, self._relay, command.plan
-        self.received = self._unread = 0
-        body = self._body_of(plan)
-        began, first = time.monotonic(), 0.0
+    async def _performed(self, command: Command) -> Event:
+        """What became of ``command``."""
+        if self._interrupt is not None:
+            interrupt, self._interrupt = self._interrupt, None
+            await self._hang_up()
+            return interrupt
         try:
-            if plan.waits:
-                await asyncio.get_running_loop().run_in_executor(self._executor, plan.authenticate, body)
-            else:
-                plan.authenticate(body)
-            async with self._transport(plan).post(plan.url, plan.headers, body, self._timeouts) as response:
-                agenda.tell(events.Head(command.id, response.status, response.headers, now()))
-                answers = 200 <= response.status < 300
-                if answers:
-                    relay.head(plan, response.status, response.headers.get("content-type", ""))
-                async for piece in response.body:
-                    first = first or time.monotonic()
-                    self._count(piece)
-                    for at in range(0, len(piece), PIECE):
-                        await self._take(command, piece[at : at + PIECE], answers)
-            await self._tell(events.Closed(command.id, now()))
-        except NetworkError as error:
-            agenda.tell(net_error(command.id, error))
-        if first:
-            self._phases["first_byte"], self._phases["stream"] = first - began, time.monotonic() - first
+            return Answered(await self._perform(command))
+        except ClientGone:
+            await self._hang_up()
+            return Interrupt("client_gone")
+        except Exception as error:  # whatever it is, it is raised in the exchange, which knows what to do
+            return Failed(error)
 
-    async def _take(self, command: events.Send, piece: bytes, answers: bool) -> None:
-        """Pass a piece on and read it; what comes without a pause leaves the loop to others in between."""
-        before, self._unread = self._unread, self._unread + len(piece)
-        if answers:
-            await self._relay.piece(piece)
-        size = self._unread
-        deltas = await self._apart(size, partial(self._agenda.feed, events.Bytes(command.id, piece, now())))
-        if deltas:
-            self._unread = 0
-            await self._relay.deltas(deltas, size)
-        if before // PIECE != size // PIECE:
+    async def _perform(self, command: Command) -> Any:
+        if self._post is not None and not isinstance(command, Receive | Write | Start):
+            self._note_stream()
+            await self._hang_up()
+        match command:
+            case Receive():
+                return await self._receive()
+            case Write(data=data):
+                return await self._sink.write(data)
+            case Start():
+                return await self._sink.start(command.status, command.headers)
+            case End(data=data):
+                self._note()
+                return await self._sink.end(data)
+            case Send():
+                return await self._send(command)
+            case Store():
+                return await self._shielded(command)
+            case LookUp() | ReadLines() | ReadHistory() | OpenKept():
+                return await self._look_up(command)
+            case KeepHistory():
+                return self._engine.histories.keep(self._incoming.grant.tenant, command.history, command.weight)
+            case Choose() | NextPlace() | Judged():
+                return self._route(command)
+            case Settle(route=route):
+                return self._settings(route)
+            case Sleep(seconds=seconds):
+                return await asyncio.sleep(seconds)
+            case _:
+                assert_never(command)
+
+    # -- where to --------------------------------------------------------------------------------------------------
+
+    def _route(self, command: Choose | NextPlace | Judged) -> Route | None:
+        match command:
+            case Choose():
+                incoming = self._incoming
+                self._phases.setdefault("recognise", 0.0)
+                self._choice = self._engine.router.choose(
+                    command.model, incoming.grant, command.origins, command.end_user, incoming.front
+                )
+                return self._choice.current
+            case NextPlace():
+                return self._choice.current if self._choice.fail_over(command.reason) else None
+            case Judged(error=None):
+                self._choice.succeeded()
+            case Judged(error=error) if error is not None and is_of_the_place(error):
+                self._choice.failed()
+        return None
+
+    def _settings(self, route: Route) -> Any:
+        grant, headers = self._incoming.grant, self._incoming.headers
+        endpoint = route.target.endpoint.settings
+        return self._engine.effective.of(self._config.settings, route.settings, grant.settings, headers, endpoint)
+
+    # -- the log ---------------------------------------------------------------------------------------------------
+
+    async def _look_up(self, question: Question) -> Any:
+        """What a log answers. Raises ``Unavailable`` where the exchange is to do without."""
+        engine, tenant = self._engine, self._incoming.grant.tenant
+        started = time.monotonic()
+        if isinstance(question, ReadHistory):
+            known = engine.histories.take(tenant, question.head)
+            if known is not None:
+                return known
+        found = await engine.storing.asked(partial(engine.in_thread, partial(_looked_up, engine, tenant, question)))
+        self._phases["recognise"] = self._phases.get("recognise", 0.0) + time.monotonic() - started
+        if found is None:
+            raise Unavailable
+        return found
+
+    async def _shielded(self, command: Store) -> bool:
+        """Store to the end; where the task is cancelled meanwhile, the exchange is interrupted behind it."""
+        task = asyncio.ensure_future(self._store(command))
+        try:
+            return await to_the_end(task)
+        except asyncio.CancelledError as error:
+            self._cut(error)
+            return task.result()
+
+    async def _store(self, command: Store) -> bool:
+        started = time.monotonic()
+        engine, tenant, size = self._engine, self._incoming.grant.tenant, len(self._incoming.body)
+        self._guessed = await engine.apart(self._received, partial(estimate, command.step, size)) or self._guessed
+        stored = True
+        if command.kept is not None:
+            keep = partial(engine.withheld.keep, *command.kept, tenant, command.scope)
+            stored = await engine.storing.asked(partial(engine.in_thread, keep)) is not None
+        if command.entry is not None:
+            stored = await engine.record(tenant, command.entry) and stored
+        self._phases["store"] = time.monotonic() - started
+        return stored
+
+    # -- the upstream ----------------------------------------------------------------------------------------------
+
+    async def _send(self, command: Send) -> Head:
+        engine, plan, limits = self._engine, command.plan, self._config.timeouts
+        self._received, self._piece, self._at = 0, b"", 0
+        self._began, self._first = time.monotonic(), 0.0
+        if plan.waits:
+            await asyncio.get_running_loop().run_in_executor(engine.executor, plan.authenticate, command.body)
+        else:
+            plan.authenticate(command.body)
+        timeouts = Timeouts(limits.connect, limits.first_byte, limits.idle, limits.total)
+        transport = engine.transport(self._choice.current.place.proxy)
+        post = transport.post(plan.url, plan.headers, command.body, timeouts)
+        response = await post.__aenter__()
+        self._post, self._body = post, aiter(response.body)
+        return Head(response.status, response.headers)
+
+    async def _receive(self) -> bytes:
+        """The next piece; what comes without a pause leaves the loop to others in between."""
+        while self._at >= len(self._piece):
+            try:
+                self._piece, self._at = await anext(self._body), 0
+            except StopAsyncIteration:
+                self._note_stream()
+                await self._hang_up()
+                return b""
+            except BaseException as error:
+                self._note_stream()
+                post, self._post = self._post, None
+                if post is not None:
+                    await post.__aexit__(type(error), error, error.__traceback__)
+                raise
+            self._first = self._first or time.monotonic()
+        piece = self._piece if len(self._piece) <= PIECE else self._piece[self._at : self._at + PIECE]
+        self._at += len(piece)
+        before, self._received = self._received, self._received + len(piece)
+        if before // PIECE != self._received // PIECE:
             await asyncio.sleep(0)
+        return piece
 
-    def _count(self, piece: bytes) -> None:
-        self.received += len(piece)
-        if self.received > LARGEST:
-            details = {"phase": "network", "permanent": True, "largest": LARGEST}
-            self.refused = NetworkError(f"the response of the upstream has more than {LARGEST} bytes", details=details)
-            raise self.refused
+    async def _hang_up(self) -> None:
+        post, self._post = self._post, None
+        if post is not None:
+            await post.__aexit__(None, None, None)
+
+    # -- the notes -------------------------------------------------------------------------------------------------
+
+    def _note_stream(self) -> None:
+        if self._first:
+            self._phases["first_byte"] = self._first - self._began
+            self._phases["stream"] = time.monotonic() - self._first
+
+    def _note(self) -> None:
+        """Note what is known: before the last byte goes out, which some wait for, and at the end."""
+        notes, report = self._sink.notes, self._exchange.report()
+        for name in ("model", "served", "upstream", "session", "response", "reattach", "failure", "reason", "attempts"):
+            setattr(notes, name, getattr(report, name))
+        notes.input_tokens, notes.output_tokens = report.input_tokens, report.output_tokens
+        notes.reasoning_tokens, notes.cached_tokens = report.reasoning_tokens, report.cached_tokens
+        notes.guessed = self._guessed
+        notes.phases.update(self._phases)
+        notes.said.asked, notes.said.answered, notes.said.finish = report.asked, report.answered, report.finish
+        if report.degraded or not self._is_noted:
+            notes.degraded = "store" if report.degraded else ""
+        self._is_noted = True
+
+
+def _looked_up(engine: Engine, tenant: str, question: Question) -> Any:
+    """What the log of ``tenant`` answers; on a thread for the store."""
+    log = engine.logs.of(tenant)
+    match question:
+        case LookUp():
+            return log.recognition.lookup(question.scope, question.digests, question.most)
+        case ReadLines(places=places):
+            return {place: log.read_to(*place) for place in places}
+        case ReadHistory():
+            return History(log.read_to(question.session, question.head))
+        case OpenKept():
+            return engine.withheld.open(tenant, question.scope, question.responses)
+        case _:
+            assert_never(question)

@@ -11,9 +11,8 @@ from typing import TypeVar
 from thinkback.drive.http import AsyncTransport
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.engine.apart import Apart
+from thinkback.gateway.engine.memory import Histories, Withheld
 from thinkback.gateway.engine.settings import Effective
-from thinkback.gateway.recognition.histories import Histories
-from thinkback.gateway.recognition.withheld import Withheld
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.gateway.storing.spool import Spool
 from thinkback.gateway.storing.storing import Storing
@@ -30,7 +29,7 @@ _THREADS = 16
 
 
 class Engine:
-    """Of one event loop; ``exchange.respond`` answers a request by it."""
+    """Of one event loop; ``driver.respond`` answers a request by it."""
 
     def __init__(
         self,

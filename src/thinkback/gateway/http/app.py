@@ -29,11 +29,10 @@ from thinkback.gateway.http.routes import GETS, Route
 from thinkback.gateway.http.scraping import check_scraper
 from thinkback.gateway.http.sink import Headers, ResponseSink
 from thinkback.gateway.incoming import ClientGone, Incoming, Sink
-from thinkback.gateway.problems import told
-from thinkback.gateway.refusals import Refused
 from thinkback.gateway.telemetry.logs import Log, Value
 from thinkback.gateway.telemetry.metrics import OPEN, STREAMS, Metrics
 from thinkback.gateway.telemetry.tracing import spans_of, traced
+from thinkback.proxy.problems import Refused, problem_of
 from thinkback.session.fresh import new_id
 from thinkback.wire.registry import front
 from thinkback.wire.writing import Problem
@@ -260,7 +259,7 @@ class App:
 
     async def _fail(self, asked: Asked, sink: ResponseSink, error: Exception, receive: Receive) -> None:
         """Tell the client of ``error``, where nothing was told yet; what is ours is logged with its place."""
-        problem, retry_after = told(error)
+        problem, retry_after = problem_of(error)
         sink.notes.failure = sink.notes.failure or problem.code or type(error).__name__
         if problem.status >= 500 and not isinstance(error, Refused):
             self._log.line("error", "failed", {"id": asked.id, "error": type(error).__name__, "at": place_of(error)})

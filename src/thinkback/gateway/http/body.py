@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from thinkback.gateway.incoming import ClientGone
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

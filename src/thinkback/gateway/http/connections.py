@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 
 from thinkback.gateway.config.schema import Server
 from thinkback.gateway.http.answers import answer_of
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 from thinkback.wire.registry import CHAT
 from thinkback.wire.writing import Problem
 

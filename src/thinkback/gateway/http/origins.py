@@ -12,7 +12,7 @@ from thinkback.gateway.config.checking import LOOPBACK_NAMES, is_loopback
 from thinkback.gateway.config.schema import Server
 from thinkback.gateway.headers import is_name
 from thinkback.gateway.http.answers import Answer
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 
 EXPOSED = (
     "idempotent-replayed, retry-after, thinkback-degraded, thinkback-left-out, thinkback-reattach, "

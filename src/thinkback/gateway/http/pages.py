@@ -9,7 +9,7 @@ import msgspec
 
 from thinkback.gateway.http.answers import Answer
 from thinkback.gateway.http.behind import Health
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 from thinkback.wire import registry
 from thinkback.wire.front import Listed
 

@@ -7,7 +7,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from thinkback.gateway.refusals import Refused
+from thinkback.proxy.problems import Refused
 
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 """Headers that a proxy sets: behind one, every client seems to be on this machine."""

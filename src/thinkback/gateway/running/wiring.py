@@ -18,8 +18,8 @@ from thinkback.gateway.access.keys import Access
 from thinkback.gateway.access.limits import Limiter
 from thinkback.gateway.access.spending import Spending
 from thinkback.gateway.config.schema import Config
+from thinkback.gateway.engine.driver import respond
 from thinkback.gateway.engine.engine import Engine
-from thinkback.gateway.engine.exchange import respond
 from thinkback.gateway.grant import Grant, Limits
 from thinkback.gateway.http.behind import Health
 from thinkback.gateway.incoming import Incoming, Sink

@@ -12,7 +12,7 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -26,10 +26,10 @@ from thinkback.gateway.grant import Grant
 from thinkback.gateway.secrets.secret import text_of
 from thinkback.gateway.upstreams.breakers import Breakers
 from thinkback.model.blocks import Origin
-from thinkback.model.target import Target, model_matches
+from thinkback.model.target import model_matches
+from thinkback.proxy.events import Route
 from thinkback.session.config import today
 from thinkback.session.place import Place, Rulebook
-from thinkback.turn.credentials import Authenticator
 
 _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""
@@ -40,37 +40,6 @@ class Catalogue(Rulebook, Protocol):
     """What a router needs of the rules: places, and the models that are known by name."""
 
     def served(self, endpoint: str) -> Sequence[str]: ...
-
-
-class Route(msgspec.Struct, frozen=True):
-    """One place that a request may go to. ``settings`` are those of the alias; ``name`` is shown to clients.
-
-    ``upstream`` is its name in the configuration, or the endpoint's. ``streaming`` and ``whole`` are the headers of a
-    request for either kind of response, without credentials.
-    """
-
-    upstream: str
-    place: Place
-    target: Target
-    authenticator: Authenticator
-    settings: Mapping[str, object]
-    streaming: dict[str, str]
-    whole: dict[str, str]
-    leaked_calls: Literal["text", "pass"] = "text"
-    passes_stored: bool = False
-
-    @property
-    def name(self) -> str:
-        """``endpoint/model``."""
-        return f"{self.target.endpoint.id}/{self.target.model}"
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What fails or answers as one."""
-        return self.upstream, self.target.model
-
-    def __repr__(self) -> str:
-        return f"<Route {self.upstream}/{self.target.model}>"
 
 
 class Choice:

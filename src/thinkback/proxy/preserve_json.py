@@ -33,7 +33,7 @@ _space = re.compile(r"[ \t\r\n]*")
 _stdlib = json.JSONDecoder()
 
 
-def spelled(client: bytes, planned: bytes) -> bytes:
+def preserved(client: bytes, planned: bytes) -> bytes:
     """What ``planned`` says, in the bytes of ``client`` wherever they say the same; both are JSON."""
     theirs, ours = Raw(client.strip(_SPACE)), Raw(planned.strip(_SPACE))
     try:

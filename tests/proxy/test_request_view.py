@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.counting import calls
 from thinkback.errors import WireError
-from thinkback.gateway.engine.facts import Facts, read_body, read_facts
-from thinkback.gateway.engine.repeated import check_keys
+from thinkback.proxy.request_view import Facts, check_keys, read_body, read_facts
 
 ASKED: dict[str, dict[str, Any]] = {
     "anthropic": {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.gateway.engine.spelling import spelled
+from thinkback.proxy.preserve_json import preserved
 
 SCALARS = (
     st.none()
@@ -62,13 +62,13 @@ def _same(one: Any, other: Any) -> bool:
 @given(BODIES, BODIES, WRITTEN, WRITTEN)
 def test_the_result_says_what_the_plan_says(client: Any, plan: Any, one: Any, other: Any) -> None:
     """Whatever the two are, nothing but bytes comes from the client."""
-    assert _same(plan, json.loads(spelled(one(client), other(plan))))
+    assert _same(plan, json.loads(preserved(one(client), other(plan))))
 
 
 @given(BODIES, WRITTEN, WRITTEN)
 def test_with_nothing_to_change_it_is_what_the_client_sent(body: Any, one: Any, other: Any) -> None:
     """A plan that says the same in another way is no reason to touch a byte."""
-    assert one(body) == spelled(one(body), other(body))
+    assert one(body) == preserved(one(body), other(body))
 
 
 @given(st.integers(1, 6), st.data(), st.sampled_from([compact, spaced]), WRITTEN)
@@ -78,7 +78,7 @@ def test_what_is_put_in_leaves_the_others_as_they_came(count: int, data: st.Data
     at = data.draw(st.integers(0, count))
     new = {"type": "reasoning", "id": "rs_1", "summary": []}
 
-    done = spelled(one({"input": said}), other({"input": [*said[:at], new, *said[at:]]}))
+    done = preserved(one({"input": said}), other({"input": [*said[:at], new, *said[at:]]}))
 
     assert all(one(message) in done for message in said)
 
@@ -107,7 +107,7 @@ def test_what_is_put_in_leaves_the_others_as_they_came(count: int, data: st.Data
 )
 def test_numbers_escapes_and_doubled_keys_survive(client: bytes, planned: bytes, result: bytes | None) -> None:
     """The client's order and spelling, the plan's values."""
-    done = spelled(client, planned)
+    done = preserved(client, planned)
 
     assert result in (None, done)
     assert json.loads(planned) == json.loads(done)
@@ -124,7 +124,7 @@ def test_only_the_block_that_changed_changes() -> None:
     assert (
         b'{"messages":[{"content":[{"type":"thinking","thinking":"t","signature":"s"},'
         b'{"type": "text", "text": "caf\\u00e9"}],"role":"assistant"}],"model":"m"}'
-    ) == spelled(client, planned)
+    ) == preserved(client, planned)
 
 
 def test_what_the_plan_left_out_is_skipped() -> None:
@@ -134,7 +134,7 @@ def test_what_the_plan_left_out_is_skipped() -> None:
 
     kept = [said[0], said[2], said[3]]
 
-    done = spelled(spaced({"input": [*items, *said]}), compact({"input": kept, "store": False}))
+    done = preserved(spaced({"input": [*items, *said]}), compact({"input": kept, "store": False}))
 
     assert b'{"input":[%b],"store":false}' % b",".join(map(spaced, kept)) == done
 
@@ -144,7 +144,7 @@ def test_a_message_of_the_same_role_put_in_takes_nobody_s_place() -> None:
     said = [{"role": "user", "content": f"q{at}"} for at in range(3)]
     new = {"role": "user", "content": "new"}
 
-    done = spelled(spaced({"messages": said}), compact({"messages": [said[0], new, *said[1:], new]}))
+    done = preserved(spaced({"messages": said}), compact({"messages": [said[0], new, *said[1:], new]}))
 
     assert (
         b'{"messages":[%b]}'
@@ -172,8 +172,8 @@ def test_cache_marks_are_those_of_the_client() -> None:
     client = body({}, [{**said, **mark}], mark)
     planned = body(mark, [thought, said], {})
 
-    assert compact(body({}, [thought, {**said, **mark}], mark)) == spelled(compact(client), compact(planned))
-    assert spaced(client) == spelled(spaced(client), compact(body(mark, [said], {})))
+    assert compact(body({}, [thought, {**said, **mark}], mark)) == preserved(compact(client), compact(planned))
+    assert spaced(client) == preserved(spaced(client), compact(body(mark, [said], {})))
 
 
 def test_a_mark_stays_on_a_result_whose_call_has_another_id() -> None:
@@ -184,4 +184,4 @@ def test_a_mark_stays_on_a_result_whose_call_has_another_id() -> None:
         return compact({"messages": [{"role": "user", "content": [result]}]})
 
     marked = {"cache_control": {"type": "ephemeral"}}
-    assert body("call_1", **marked) == spelled(body("mine", **marked), body("call_1"))
+    assert body("call_1", **marked) == preserved(body("mine", **marked), body("call_1"))

@@ -13,9 +13,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from thinkback.gateway.recognition import conversation
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
 from thinkback.model.commits import Commit, Draft, Request, Response, surviving
+from thinkback.proxy import recognition
 
 REMARK = "lost"
 """Under this name the record of a request has those of the answers it brought that are a model's."""
@@ -48,9 +48,7 @@ class _Answer(NamedTuple):
     is_last: bool
 
 
-def lost(
-    missing: Iterable[tuple[int, str]], request: conversation.Request, asked: Collection[Draft]
-) -> tuple[str, ...]:
+def lost(missing: Iterable[tuple[int, str]], request: recognition.Request, asked: Collection[Draft]) -> tuple[str, ...]:
     """Those responses of ``missing`` messages that are a model's wherever they stand.
 
     They have reasoning, an opaque value, or a call under an id that was generated; or they were recorded, and it is not
@@ -58,7 +56,7 @@ def lost(
     """
     genuine = {draft.response for draft in asked if _is_a_models(draft)}
     found = [(why, request.said[at].responses) for at, why in missing]
-    return tuple(id for why, ids in found if why not in conversation.NOTHING or genuine.intersection(ids) for id in ids)
+    return tuple(id for why, ids in found if why not in recognition.NOTHING or genuine.intersection(ids) for id in ids)
 
 
 def _is_a_models(draft: Draft) -> bool:

@@ -6,8 +6,8 @@ another tenant, key or end user) takes the value it stands for away. Must not: s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
-from typing import NamedTuple, cast
+from collections.abc import Iterator, Sequence, Set
+from typing import NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -15,6 +15,8 @@ from thinkback.errors import WireError
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall, carriers_of
 from thinkback.model.commits import Draft, Request, Response, block_draft
+from thinkback.wire.front import Front
+from thinkback.wire.registry import front
 
 PREFIX = "tb1."
 """How every token begins."""
@@ -28,8 +30,17 @@ MOST_COMPARED = 500_000
 # The same in base64.
 _ARMOURED = "dGIx"
 
-Seal = Callable[[bytes], str]
-Open = Callable[[str], bytes | None]
+
+class Sealing(Protocol):
+    """Seals what leaves our hands. A token opens in the ``scope`` it was made for alone."""
+
+    def seal(self, data: bytes, scope: bytes) -> str:
+        """``data`` as a token."""
+        ...
+
+    def open(self, token: str, scope: bytes) -> bytes | None:
+        """What was sealed; ``None`` for anything else."""
+        ...
 
 
 class Minted(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -62,8 +73,8 @@ class _Kept(NamedTuple):
 class Keeper:
     """Seals what one response brings. ``minted`` is given where the provider binds its reasoning to the request."""
 
-    def __init__(self, seal: Seal, origin: Origin, response: str, minted: Minted | None) -> None:
-        self._seal = seal
+    def __init__(self, sealing: Sealing, scope: bytes, origin: Origin, response: str, minted: Minted | None) -> None:
+        self._sealing, self._scope = sealing, scope
         self._origin = origin
         self._response = response
         self._minted = minted
@@ -93,7 +104,7 @@ class Keeper:
         return self._token(State(self._origin, self._response, blocks=kept, minted=self._minted))
 
     def _token(self, state: State) -> str:
-        return self._seal(canonical.encode(state))
+        return self._sealing.seal(canonical.encode(state), self._scope)
 
 
 def holds_tokens(body: bytes) -> bool:
@@ -101,35 +112,35 @@ def holds_tokens(body: bytes) -> bool:
     return PREFIX.encode() in body or _ARMOURED.encode() in body
 
 
-def opened(drafts: Sequence[Draft], open: Open, bare: Callable[[str], str]) -> list[Draft]:
-    """``drafts`` of a request with every token opened: values and blocks as they were minted, with their origin.
+class _Opener:
+    """Opens the tokens of one request, ``MOST_OPENED`` bytes together: a token may hold a hundred times its length."""
 
-    A token that does not open is taken away with what it stood for. ``bare`` undoes the form that the dialect gives it.
-    Raises ``WireError`` for more than ``MOST_OPENED`` bytes: a token may hold a hundred times its length.
-    """
-    result: list[Draft] = []
-    open = _within(MOST_OPENED, open)
-    for group in _responses(drafts):
-        result += _opened_response(group, open, bare) if group[0].kind == "response" else group
-    return result
+    def __init__(self, sealing: Sealing, scope: bytes) -> None:
+        self._sealing, self._scope, self._left = sealing, scope, MOST_OPENED
 
-
-def _within(most: int, open: Open) -> Open:
-    """``open`` for tokens that hold ``most`` bytes together."""
-    left = most
-
-    def opened(token: str) -> bytes | None:
-        nonlocal left
-        data = open(token)
-        left -= len(data or b"")
-        if left < 0:
+    def state(self, token: str) -> State | None:
+        """What ``token`` holds. Raises ``WireError`` for more than may be opened."""
+        data = self._sealing.open(token, self._scope)
+        self._left -= len(data or b"")
+        if self._left < 0:
             raise WireError(
-                f"what the request carries for the gateway has more than {most} bytes",
+                f"what the request carries for the gateway has more than {MOST_OPENED} bytes",
                 next_actions=("leave earlier messages out, or what stands in them of the gateway's",),
             )
-        return data
+        return _read(data)
 
-    return opened
+
+def opened(drafts: Sequence[Draft], sealing: Sealing, scope: bytes, name: str) -> list[Draft]:
+    """``drafts`` of a request with every token opened: values and blocks as they were minted, with their origin.
+
+    A token that does not open is taken away with what it stood for. ``name`` is the dialect of the request, which gives
+    tokens a form of its own. Raises ``WireError`` for more than ``MOST_OPENED`` bytes.
+    """
+    result: list[Draft] = []
+    opener, shape = _Opener(sealing, scope), front(name)
+    for group in _responses(drafts):
+        result += _opened_response(group, opener, shape) if group[0].kind == "response" else group
+    return result
 
 
 def _responses(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
@@ -147,7 +158,7 @@ def _responses(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
         yield group
 
 
-def _opened_response(group: list[Draft], open: Open, bare: Callable[[str], str]) -> list[Draft]:
+def _opened_response(group: list[Draft], opener: _Opener, shape: Front) -> list[Draft]:
     header, *rest = group
     blocks: list[Block] = []
     found: list[State] = []
@@ -155,9 +166,9 @@ def _opened_response(group: list[Draft], open: Open, bare: Callable[[str], str])
     for draft in rest:
         block: Block | None = cast(Block, draft.value)
         for carrier in carriers_of(cast(Block, draft.value)):
-            token = bare(carrier.value)
+            token = shape.bare(carrier.value)
             if token.startswith(PREFIX) and block is not None:
-                state = _read(open(token))
+                state = opener.state(token)
                 if state is not None:
                     found.append(state)
                     kept += [_Kept(len(blocks), state.blocks)] if state.blocks else []

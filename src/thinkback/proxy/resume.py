@@ -1,25 +1,173 @@
-"""The history that a client's request stands for: what was recognised of it from the log, and what it adds.
+"""Where a request goes on: the history that it stands for, and the line that it is recorded on.
 
 Promises: nothing the client said is lost or said twice; a response that was recognised stands in its place whole, with
-its reasoning; system and tools are those of the request. Pure. Must not: look anything up.
+its reasoning; system and tools are those of the request. While the log cannot be asked, a request is taken for the
+first of its conversation, and that is said. Must not: decide what is sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from thinkback.errors import WireError
 from thinkback.log import visible
+from thinkback.log.protocol import MAIN
+from thinkback.log.seal import seal
 from thinkback.log.visible import Said
 from thinkback.model import canonical
-from thinkback.model.blocks import Text, ToolCall, ToolResult
-from thinkback.model.commits import Annotation, Commit, Draft, Message, Priority, Tool, Tools
+from thinkback.model.blocks import Origin, Text, ToolCall, ToolResult
+from thinkback.model.commits import (
+    Annotation,
+    Commit,
+    Draft,
+    Head,
+    Message,
+    Priority,
+    Response,
+    Step,
+    Tool,
+    Tools,
+)
 from thinkback.model.curation import Curation
 from thinkback.model.waiting import Waiting
+from thinkback.proxy import losses, recognition
+from thinkback.proxy.events import Lookups, Unavailable
+from thinkback.proxy.recognition import OF_A_RESPONSE, Found, Request
+from thinkback.proxy.recording import Line
+from thinkback.proxy.request_view import View
 from thinkback.turn import orphans
+from thinkback.turn.plan import History
 
-OF_A_RESPONSE = frozenset({"response", "reasoning", "assistant", "tool_call", "other", "media"})
+
+class Resumed(NamedTuple):
+    """``known`` is the whole conversation as its client sees it, ``history`` the same with what was recognised.
+
+    ``goes_on`` says whether it was found in the log. ``missing`` are (message, why) of answers whose reasoning is not
+    there, ``lost`` the responses among them that are a model's for sure; ``reattach`` says as much to the client.
+    ``degraded``: the log could not be asked. ``line`` is where it is recorded, with what the client brought.
+    ``unknown``: it names a response to go on from that nothing is known of, so that it cannot be answered.
+    """
+
+    known: Request
+    history: History
+    goes_on: bool
+    missing: Sequence[tuple[int, str]]
+    lost: Sequence[str]
+    reattach: str
+    degraded: bool
+    line: Line
+    unknown: bool
+
+
+def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> Lookups[Resumed]:
+    """The conversation of ``view``. ``session`` is its id if it is a new one, ``step`` that of what its client brings.
+
+    ``began`` is microseconds UTC. ``rests``: the log is in trouble.
+    """
+    client = view.received.client
+    echoes = any(message.speaker == "assistant" for message in view.known.said)
+    wants = bool(view.known.previous or echoes or recognition.has_names(view.known.drafts))
+    known, found, degraded = view.known, _unknown(view.known), client.records and rests
+    if client.records and wants:
+        try:
+            known, found = yield from _looked_up(view)
+            degraded = False
+        except Unavailable:
+            degraded = True
+    whole = _whole(found, known)
+    missing = still_missing(found, known)
+    lost = losses.lost(missing, known, view.request.drafts)
+    base = found.base
+    at, commits = _brought(found, known, Step(step, (), began), withholds=client.withholds)
+    # where it was seen there is no branch any more
+    branch = (base.branch or f"{MAIN}-{step[:8]}") if base is not None else MAIN
+    name = base.session if base is not None else session
+    line = Line(name, f"{client.key}/{name}", began, branch, at, client.recording, commits)
+    can_know = client.records and not (wants and degraded)
+    reattach = str(losses.answers(found.history.commits, lost)) if can_know else "unavailable"
+    # below full recording the questions of what it names are nowhere
+    unknown = can_know and known.previous != "" and (base is None or client.withholds)
+    if unknown:
+        reattach = "none; missing=1"
+    return Resumed(whole, found.history, base is not None, missing, lost, reattach, degraded, line, unknown)
+
+
+def not_found(previous: str) -> WireError:
+    """The error for a response that nothing is known of. A provider is not asked: all keys share its account."""
+    return WireError(
+        f"Previous response with id '{previous}' not found.",
+        details={"response": previous},
+        next_actions=("send the conversation itself",),
+    )
+
+
+def _looked_up(view: View) -> Lookups[tuple[Request, Found]]:
+    """What the client says with what it names put in, and what is known of it."""
+    known, scope = view.known, view.scope
+    if recognition.has_names(known.drafts):
+        drafts = yield from recognition.resolved(known.drafts, scope)
+        known = recognition.request_of(drafts, known.previous)
+    find = recognition.find_withheld if view.received.client.withholds else recognition.find
+    return known, (yield from find(known, scope))
+
+
+def _unknown(request: Request) -> Found:
+    """Nothing is known."""
+    missing = tuple(
+        (at, recognition.NOTHING_RECORDED) for at, message in enumerate(request.said) if message.speaker == "assistant"
+    )
+    return Found(None, History(), -1, {}, missing)
+
+
+def _whole(found: Found, request: Request) -> Request:
+    """``request`` with what stands before it where it only named that."""
+    if not request.previous or found.base is None:
+        return request
+    return recognition.request_of([*visible.drafts_of(found.history.commits), *request.drafts], request.previous)
+
+
+def _brought(found: Found, known: Request, step: Step, *, withholds: bool) -> tuple[Head, list[Commit]]:
+    """Where the log goes on, and what the client brings behind it. The history that is sent takes up its own."""
+    at = found.history.head
+    drafts = added(found.history.commits, known.drafts, known.said, found.through, found.copies)
+    commits = seal(Step(step.id, tuple(drafts), step.time), at)
+    found.history.take(commits)
+    if withholds:  # the log has another history: without what was said
+        at = found.base.head if found.base is not None else Head()
+        commits = seal(Step(step.id, tuple(_unrecorded(found, known)), step.time), at)
+    return at, commits
+
+
+def _unrecorded(found: Found, request: Request) -> list[Draft]:
+    """What of the request the log has not: all of it behind what is recorded."""
+    start = request.said[found.recorded].at[-1] + 1 if found.recorded >= 0 else 0
+    return [draft for draft in request.drafts[start:] if start == 0 or draft.kind != "tools"]
+
+
+def still_missing(found: Found, request: Request) -> list[tuple[int, str]]:
+    """Answers whose reasoning was neither found nor sent along by the client with an origin that can be trusted.
+
+    To be asked before the history goes on.
+    """
+    if not found.missing:
+        return []
+    genuine = {draft.response for draft in request.drafts if _is_genuine(draft)}
+    told = split_off(found.history.commits, request.drafts, request.said, found.through, found.copies)
+    left = [(at, why) for at, why in found.missing if at not in told]
+    return [(at, why) for at, why in left if not genuine.intersection(request.said[at].responses)]
+
+
+def _is_genuine(draft: Draft) -> bool:
+    return isinstance(draft.value, Response) and draft.value.origin.endpoint != ""
+
+
+def last_origins(history: History) -> list[Origin]:
+    """Who minted the responses of ``history``, oldest first."""
+    headers = [commit.value for commit in history.commits if commit.kind == "response"]
+    return [value.origin for value in headers if isinstance(value, Response) and value.origin.endpoint]
 
 
 def added(

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from thinkback.errors import WireError
-from thinkback.gateway.engine import client_state
-from thinkback.gateway.engine.client_state import Keeper, Minted, holds_tokens, opened
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Message, Request, Response, block_draft
+from thinkback.proxy import client_state
+from thinkback.proxy.client_state import Keeper, Minted, holds_tokens, opened
 
 ORIGIN = Origin("openai-responses", "https://api.openai.com/v1", "gpt-6", "gpt-6", "acct", True)
 SCOPE, OTHER = b"a" * 16, b"b" * 16
@@ -21,7 +21,7 @@ HIDDEN = ThinkingBlock("why", kind="summary", carriers=(Carrier("encrypted", "gA
 
 
 def keeper(minted: Minted | None = None) -> Keeper:
-    return Keeper(lambda data: SEALER.seal(data, SCOPE), ORIGIN, "r1", minted)
+    return Keeper(SEALER, SCOPE, ORIGIN, "r1", minted)
 
 
 def echo(*blocks: Block) -> list[Draft]:
@@ -36,7 +36,7 @@ def echo(*blocks: Block) -> list[Draft]:
 
 
 def reopened(drafts: Sequence[Draft], scope: bytes = SCOPE) -> list[Draft]:
-    return opened(drafts, lambda token: SEALER.open(token, scope), str)
+    return opened(drafts, SEALER, scope, "anthropic")
 
 
 def test_a_providers_own_value_comes_back_with_its_origin() -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from thinkback.gateway.grant import Recording
-from thinkback.gateway.storing.recording import kept, pack, unpack
 from thinkback.log.seal import head_of, seal
 from thinkback.model.blocks import Carrier, Origin, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Erased, Head, Message, Response, Step, Tool, Tools, TurnEnded, Usage
+from thinkback.proxy.recording import Recording, kept, pack, unpack
 from thinkback.stores import open_store
 
 SECRET = "what nobody may read"

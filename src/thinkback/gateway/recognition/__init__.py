@@ -1,1 +1,0 @@
-"""Which conversation a request goes on with, found by what its client sends back."""

@@ -1,0 +1,520 @@
+"""One request and its response: read, recognised, resumed, planned, sent, relayed and recorded; a machine without I/O.
+
+Promises: what goes upstream is what compile decided on the history that the client's messages stand for; the dialect's
+last event follows the record; whatever goes wrong, the client reads an error of its own dialect, and what arrived is
+stored. Must not: know a provider, or a server.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+
+from thinkback.errors import (
+    CredentialError,
+    HeadMovedError,
+    NetworkError,
+    ProviderError,
+    StoreError,
+    ThinkbackError,
+)
+from thinkback.model import canonical
+from thinkback.model.blocks import Block, Origin
+from thinkback.model.commits import Commit, Draft, Response, Step
+from thinkback.model.deltas import Delta
+from thinkback.proxy import planning, presentation, recognition, recording, request_view, resume
+from thinkback.proxy.client_state import Sealing
+from thinkback.proxy.events import (
+    Answered,
+    Choose,
+    Command,
+    End,
+    Event,
+    Failed,
+    Flow,
+    Head,
+    Interrupt,
+    Interrupted,
+    Judged,
+    KeepHistory,
+    NextPlace,
+    Receive,
+    Route,
+    Send,
+    Settle,
+    Sleep,
+    Start,
+    Store,
+    Write,
+)
+from thinkback.proxy.presentation import Clock
+from thinkback.proxy.problems import problem_of
+from thinkback.proxy.recording import Line
+from thinkback.proxy.relay import STREAM, Relay
+from thinkback.proxy.request_view import Facts, Received, View
+from thinkback.proxy.resume import Resumed
+from thinkback.session.fresh import new_id
+from thinkback.turn import events as turn_events
+from thinkback.turn import exchange as turn_exchange
+from thinkback.turn.ask import Ask
+from thinkback.turn.machine import Turn
+from thinkback.turn.permissions import Verdict
+from thinkback.turn.plan import History, Plan
+from thinkback.wire.registry import front
+from thinkback.wire.result import ReadResult
+from thinkback.wire.writing import Problem, counted_as, counts
+
+LARGEST = 64 * 2**20
+"""Bytes that one response may have, so also one line of it: it is held in memory until it is stored."""
+# How often a place that is busy is asked again where there is no other: clients ask again themselves.
+_RETRIES = 2
+_DOCUMENT = "application/json"
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What is known of an exchange, for a log, measures and spans. But for the last three, names and numbers alone.
+
+    ``failure`` is a kind of error, no text; ``reason`` says why an upstream was not asked, or did not answer. Tokens
+    are ``None`` where nobody counted them. ``asked``, ``answered`` and ``finish`` are what was said, by reference.
+    """
+
+    model: str = ""
+    served: str = ""
+    upstream: str = ""
+    session: str = ""
+    response: str = ""
+    reattach: str = ""
+    degraded: bool = False
+    failure: str = ""
+    reason: str = ""
+    attempts: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    asked: Sequence[Draft] = ()
+    answered: Sequence[Block] = ()
+    finish: str = ""
+
+
+class Exchange:
+    """``begin`` gives the first command, ``on`` the one that follows an event; ``None``: it is over.
+
+    ``most`` is how many messages a request may have; ``jitter`` is a number in [0, 1). ``degraded``: something was not stored before; ``rests``: the log
+    is in trouble. ``unread`` counts the bytes of
+    the response since something came of them, which the next piece may make to be read together.
+    """
+
+    def __init__(
+        self, received: Received, sealing: Sealing, most: int, now: int, jitter: float, *, degraded: bool, rests: bool
+    ) -> None:
+        self.unread = 0
+        self._received = received
+        self._sealing = sealing
+        self._most = most
+        self._rests = rests
+        self._began = now
+        self._jitter = jitter
+        self._clock = Clock(now)
+        self._flow = self._run()
+        # What was reached, for headers and report: each is set where it becomes known.
+        self._facts: Facts | None = None
+        self._view: View | None = None
+        self._resumed: Resumed | None = None
+        self._route: Route | None = None
+        self._served: Route | None = None
+        self._left: tuple[str, ...] = ()
+        self._attempts = 0
+        self._degraded = degraded
+        self._failure = self._reason = ""
+        # Our id of the response: of the one that was sent for last, and as the client was told it.
+        self._sent = self._response = ""
+        self._result: ReadResult | None = None
+        self._is_whole = False
+        # The response to the client: whether it has begun, and how it goes on.
+        self._started = False
+        self._relay: Relay | None = None
+
+    def begin(self) -> Command | None:
+        """The first command."""
+        return self._next(Answered())
+
+    def on(self, event: Event, now: int) -> Command | None:
+        """Take the answer to the open command, or an interrupt; ``now`` is microseconds UTC.
+
+        Raises what is no failure of a request but a fault, once its client was answered.
+        """
+        self._clock.now = now
+        return self._next(event)
+
+    def _next(self, event: Event) -> Command | None:
+        try:
+            match event:
+                case Answered():
+                    return self._flow.send(event.value)
+                case Failed():
+                    return self._flow.throw(event.error)
+                case Interrupt():
+                    return self._flow.throw(Interrupted(event))
+                case _:
+                    assert_never(event)
+        except (StopIteration, Interrupted):
+            return None
+
+    def report(self) -> Report:
+        """What is known by now."""
+        facts, view, resumed, result = self._facts, self._view, self._resumed, self._result
+        report = Report(
+            model=facts.model if facts is not None else "",
+            served=self._served.target.model if self._served is not None else "",
+            upstream=self._served.name if self._served is not None else "",
+            session=self._session,
+            response=self._response,
+            reattach=resumed.reattach if resumed is not None else "",
+            degraded=self._degraded,
+            failure=self._failure,
+            reason=self._reason,
+            attempts=self._attempts,
+            asked=view.request.drafts if view is not None else (),
+        )
+        if result is not None and result.usage is not None and self._route is not None:
+            usage = counted_as(result, self._route.target.rule.reasoning_tokens).usage or result.usage
+            used = counts(usage)
+            report = msgspec.structs.replace(
+                report,
+                input_tokens=used.input,
+                output_tokens=used.output,
+                reasoning_tokens=usage.reasoning,
+                cached_tokens=usage.cached,
+            )
+        if result is not None and self._is_whole:
+            report = msgspec.structs.replace(report, answered=result.blocks, finish=result.response.outcome)
+        return report
+
+    @property
+    def _session(self) -> str:
+        """The session that is recorded, once it is known; empty where nothing is."""
+        recorded = self._resumed is not None and self._received.client.records
+        return self._resumed.line.session if recorded and self._resumed is not None else ""
+
+    # -- the flow --------------------------------------------------------------------------------------------------
+
+    def _run(self) -> Flow[None]:
+        """Answer; every failure but the client's leaving becomes an error in its dialect."""
+        try:
+            view = self._read()
+            resumed = yield from resume.resume(view, new_id(), new_id(), self._began, rests=self._rests)
+            self._resumed, self._degraded = resumed, resumed.degraded
+            if resumed.unknown:
+                raise resume.not_found(resumed.known.previous)
+            if self._received.counts_only:
+                yield from self._count(view, resumed)
+            else:
+                yield from self._respond(view, resumed)
+        except Interrupted as cut:
+            self._failure = self._failure or cut.interrupt.why
+            if cut.interrupt.stop is not None:
+                yield from self._tell(cut.interrupt.stop)
+        except Exception as error:  # the outermost place where a request may fail: its client reads why
+            yield from self._fail(error)
+            if not isinstance(error, ThinkbackError):
+                raise
+
+    def _read(self) -> View:
+        received = self._received
+        body = request_view.read_body(received.body)
+        facts = request_view.read_facts(received.front, body, model=received.model, streams=received.streams)
+        request_view.check_length(facts, self._most)
+        self._facts = facts
+        self._view = request_view.view_of(received, body, facts, self._sealing)
+        return self._view
+
+    def _count(self, view: View, resumed: Resumed) -> Flow[None]:
+        """The tokens that the request would have, estimated."""
+        self._route = yield Choose(view.facts.model, (), "")
+        plan = yield from self._build(view, resumed)
+        yield from self._document(200, canonical.encode({"input_tokens": plan.counts.effective}))
+
+    def _respond(self, view: View, resumed: Resumed) -> Flow[None]:
+        self._route = yield Choose(view.facts.model, _last_origins(resumed.history), view.facts.end_user)
+        turn = _Turn(resumed, self._jitter, self._clock.now)
+        try:
+            outcome = yield from self._perform(view, resumed, turn)
+        except StoreError:
+            raise
+        except BaseException:  # interrupted, or a fault: what arrived is stored
+            turn.interrupt(self._clock.now)
+            yield from self._perform(view, resumed, turn)
+            raise
+        yield from self._finish(view, resumed, turn, outcome)
+
+    def _finish(self, view: View, resumed: Resumed, turn: _Turn, outcome: turn_events.Outcome) -> Flow[None]:
+        result = outcome.responses[-1][0] if outcome.responses else None
+        if outcome.error is not None or result is None:
+            error = turn.refused or outcome.error or RuntimeError("the turn brought no response")
+            yield Judged(error)
+            self._result = result
+            yield from self._fail(error)
+            return
+        yield Judged(None)
+        self._result, self._is_whole = result, True
+        assert self._relay is not None
+        data = self._relay.end(result)
+        if view.facts.streams:
+            yield from self._start(STREAM)
+            yield End(data)
+        else:
+            yield from self._document(200, data)
+        if not self._received.client.withholds:  # memory, too, forgets what may not be recorded
+            weight = 4 * len(self._received.body) + 2 * turn.brought + 4096
+            yield KeepHistory(resumed.history, weight)
+
+    # -- the turn --------------------------------------------------------------------------------------------------
+
+    def _perform(self, view: View, resumed: Resumed, turn: _Turn) -> Flow[turn_events.Outcome]:
+        """Perform the turn's commands, in order, up to its end. One that is cut short is performed again."""
+        while True:
+            command = turn.first()
+            match command:
+                case turn_events.BuildRequest():
+                    turn.done()
+                    try:
+                        plan = yield from self._build(view, resumed)
+                    except Exception as error:  # planning: whatever it raises is the turn's to end with
+                        turn.on(turn_events.Failed(command.id, error, self._clock.now))
+                    else:
+                        turn.on(turn_events.Built(command.id, plan, self._clock.now))
+                case turn_events.Review(subject=subject):
+                    turn.done()
+                    # no hook sees a request, and no checkpoint is made
+                    refusal = "" if isinstance(subject, Plan) else "the client says what its context is"
+                    turn.on(turn_events.Reviewed(command.id, refusal, self._clock.now))
+                case turn_events.Permit():
+                    turn.done()
+                    turn.on(turn_events.Permitted(command.id, Verdict("allow"), self._clock.now))
+                case turn_events.NextPlace():
+                    turn.done()
+                    following: Route | None = yield NextPlace(command.reason)
+                    self._route = following or self._route
+                    place = "/".join(following.key) if following is not None else ""
+                    turn.on(turn_events.PlaceChosen(command.id, place, self._clock.now))
+                case turn_events.Append():
+                    commits = yield from self._record(view, resumed, turn, command.step)
+                    turn.done()
+                    turn.on(turn_events.Appended(command.id, tuple(commits), self._clock.now))
+                case turn_events.Emit():
+                    turn.done()
+                    if not turn.is_over:
+                        yield from self._show((command.delta,))
+                case turn_events.Send():
+                    turn.done()
+                    yield from self._send(view, turn, command)
+                case turn_events.Timer():
+                    turn.done()
+                    yield Sleep(command.seconds)
+                    turn.on(turn_events.Fired(command.id, self._clock.now))
+                case turn_events.Cancel():
+                    turn.done()
+                case turn_events.Done():
+                    return command.outcome
+                case turn_events.RunTool() | turn_events.AskPerson():
+                    raise RuntimeError("the gateway runs no tools: they are the client's")
+                case _:
+                    assert_never(command)
+
+    def _build(self, view: View, resumed: Resumed) -> Flow[Plan]:
+        """The next request, to where it goes now."""
+        route = self._route
+        assert route is not None
+        if not route.passes_stored and not self._received.client.alone:
+            request_view.check_stored(view.stored, route.upstream)
+            recognition.check_names(resumed.known.drafts)
+        settings = yield Settle(route)
+        plan, left = planning.planned(view, resumed, route, settings)
+        self._left = (*left, *presentation.withheld_from(view, plan))
+        self._served = route
+        self._attempts += 1
+        return plan
+
+    def _send(self, view: View, turn: _Turn, command: turn_events.Send) -> Flow[None]:
+        """Send the request, and pass on what comes of it before it is read."""
+        plan, received = command.plan, 0
+        self.unread, self._sent = 0, command.id
+        body = planning.body_of(plan, self._received)
+        try:
+            head: Head = yield Send(plan, body)
+            turn.on(turn_events.Head(command.id, head.status, head.headers, self._clock.now))
+            relay = self._relayed(view, turn, plan, head) if 200 <= head.status < 300 else None
+            del body
+            while piece := (yield Receive()):
+                received += len(piece)
+                if received > LARGEST:
+                    turn.refused = _too_large()
+                    turn.on(self._net_error(command.id, turn.refused))
+                    return
+                self.unread += len(piece)
+                data = relay.piece(piece) if relay is not None else b""
+                if data:
+                    yield from self._write(data)
+                deltas = turn.feed(turn_events.Bytes(command.id, piece, self._clock.now))
+                if deltas:
+                    self.unread = 0
+                    yield from self._show(deltas)
+            turn.on(turn_events.Closed(command.id, self._clock.now))
+        except NetworkError as error:
+            turn.on(self._net_error(command.id, error))
+
+    def _net_error(self, id: str, error: NetworkError) -> turn_events.NetError:
+        phase, permanent = error.details.get("phase", "network"), bool(error.details.get("permanent"))
+        return turn_events.NetError(id, error.message, phase, self._clock.now, permanent)  # type: ignore[arg-type]
+
+    def _relayed(self, view: View, turn: _Turn, plan: Plan, head: Head) -> Relay:
+        """The way of a response that begins."""
+        exchange = turn.exchange
+        keeper = presentation.keeper_of(view, self._sealing, exchange)
+        shown = presentation.shown(view, exchange, keeper, self._began, self._clock)
+        self._relay = Relay(view, plan, head.headers.get("content-type", ""), keeper, shown)
+        return self._relay
+
+    def _record(self, view: View, resumed: Resumed, turn: _Turn, step: Step) -> Flow[list[Commit]]:
+        """Store a step of the turn, with that by which its response is found again."""
+        shape, client = front(self._received.front), self._received.client
+        prefix = shape.id_prefix if shape.body.previous else None
+        sightings = recording.sightings(resumed.known, step, view.scope, prefix)
+        commits, entry = turn.line.sealed(step, sightings)
+        kept = recording.packed(step) if client.withholds else None
+        try:
+            stored = yield Store(step, entry if client.records else None, kept, view.scope)
+        except HeadMovedError:
+            entry = recording.branched(entry)
+            stored = yield Store(step, entry, None, view.scope)
+        self._degraded = self._degraded or not stored
+        turn.line = turn.line.behind(commits, entry.branch)
+        turn.brought += sum(len(commit.payload) for commit in commits)
+        return commits
+
+    # -- the client ------------------------------------------------------------------------------------------------
+
+    def _show(self, deltas: Sequence[Delta]) -> Flow[None]:
+        data = self._relay.show(deltas) if self._relay is not None else b""
+        if data:
+            yield from self._write(data)
+
+    def _write(self, data: bytes) -> Flow[None]:
+        yield from self._start(STREAM)
+        yield Write(data)
+
+    def _document(self, status: int, body: bytes, more: dict[str, str] | None = None) -> Flow[None]:
+        """A whole response of this status."""
+        yield from self._start(_DOCUMENT, status, more)
+        yield End(body)
+
+    def _start(self, kind: str, status: int = 200, more: dict[str, str] | None = None) -> Flow[None]:
+        if self._started:
+            return
+        self._started = True
+        kind = f"{kind}; charset=utf-8" if kind == STREAM else kind
+        yield Start(status, {"content-type": kind, **(more or {}), **self._headers()})
+
+    def _headers(self) -> dict[str, str]:
+        """What the headers of a response say of it."""
+        self._response = self._sent
+        resumed, served = self._resumed, self._served
+        values = {
+            "thinkback-session": self._session,
+            "thinkback-response": self._response,
+            "thinkback-upstream": served.name if served is not None else "",
+            "thinkback-reattach": resumed.reattach if resumed is not None else "",
+            "thinkback-degraded": "store" if self._degraded else "",
+            "thinkback-left-out": "; ".join(self._left),
+        }
+        return {name: presentation.header(value) for name, value in values.items() if value}
+
+    def _fail(self, error: Exception) -> Flow[None]:
+        self._failure = error.kind if isinstance(error, ThinkbackError) else type(error).__name__
+        self._reason = error.message if isinstance(error, CredentialError | NetworkError) else ""
+        problem, retry_after = problem_of(error)
+        if isinstance(error, CredentialError) and self._received.client.alone:
+            # who asks without a key, on loopback, is who has to set it
+            remedy = "; ".join((error.message, *error.next_actions))
+            problem = msgspec.structs.replace(problem, message=f"{problem.message}: {remedy}")
+        yield from self._tell(problem, retry_after, by_provider=isinstance(error, ProviderError))
+
+    def _tell(self, problem: Problem, retry_after: float | None = None, *, by_provider: bool = False) -> Flow[None]:
+        """No response, or not all of one: the client reads why in its dialect.
+
+        ``by_provider``: the provider failed, so that its own last event may say so.
+        """
+        if self._started:
+            assert self._relay is not None
+            yield End(self._relay.fail(problem, by_provider=by_provider))
+            return
+        more = {"retry-after": str(max(1, round(retry_after)))} if retry_after is not None else {}
+        yield from self._document(problem.status, front(self._received.front).write_error(problem), more)
+
+
+class _Turn:
+    """The inner turn with what it still wants done, in order, and the line that it is recorded on.
+
+    ``refused`` is why no more of its response is taken; ``brought`` counts the bytes that it has in the log. It
+    ``is_over`` once nobody reads any more and only what is left is to be stored.
+    """
+
+    def __init__(self, resumed: Resumed, jitter: float, now: int) -> None:
+        self.line: Line = resumed.line
+        self.refused: NetworkError | None = None
+        self.brought = 0
+        self.is_over = False
+        self._turn = Turn(resumed.history, Ask(max_steps=1, max_retries=_RETRIES), new_id, jitter)
+        self._waiting = deque(self._turn.on(turn_events.Began(now)))
+
+    @property
+    def exchange(self) -> turn_exchange.Exchange:
+        """The request that went out last."""
+        assert self._turn.exchange is not None
+        return self._turn.exchange
+
+    def first(self) -> turn_events.Command:
+        """The command to perform now."""
+        if not self._waiting:
+            raise RuntimeError("the turn is not over and waits for nothing: a command or its answer was lost")
+        return self._waiting[0]
+
+    def done(self) -> None:
+        """The first command was performed."""
+        self._waiting.popleft()
+
+    def on(self, event: turn_events.Event) -> None:
+        """Pass ``event`` on."""
+        self._waiting.extend(self._turn.on(event))
+
+    def feed(self, event: turn_events.Bytes) -> list[Delta]:
+        """Pass a piece of the body on; what there is to show of it."""
+        deltas: list[Delta] = []
+        for command in self._turn.on(event):
+            if isinstance(command, turn_events.Emit):
+                deltas.append(command.delta)
+            else:
+                self._waiting.append(command)
+        return deltas
+
+    def interrupt(self, now: int) -> None:
+        """End the turn: of what was not begun only appends remain."""
+        self.is_over = True
+        owed = (turn_events.Append, turn_events.Done)
+        self._waiting = deque(command for command in self._waiting if isinstance(command, owed))
+        self.on(turn_events.Interrupt(now))
+
+
+def _last_origins(history: History) -> list[Origin]:
+    """Who minted the responses of ``history``, oldest first."""
+    headers = [commit.value for commit in history.commits if commit.kind == "response"]
+    return [value.origin for value in headers if isinstance(value, Response) and value.origin.endpoint]
+
+
+def _too_large() -> NetworkError:
+    details = {"phase": "network", "permanent": True, "largest": LARGEST}
+    return NetworkError(f"the response of the upstream has more than {LARGEST} bytes", details=details)

@@ -1,0 +1,112 @@
+"""What goes upstream: the history and the client's parameters as a plan for one place, in the client's own bytes.
+
+Promises: reasoning is decided by compile on the history, as for any session; what is left out is named. Must not: send
+anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from thinkback.log.erasing import END_USER
+from thinkback.model.target import Settings, Target, merge, merge_headers
+from thinkback.proxy import losses, preserve_json, recognition
+from thinkback.proxy.events import Route
+from thinkback.proxy.request_view import Received, View
+from thinkback.proxy.resume import Resumed
+from thinkback.settings import snapshot
+from thinkback.turn.plan import Plan
+from thinkback.turn.translation import plan_without_refused, translate, without_own
+from thinkback.wire.registry import dialect, front
+from thinkback.wire.result import WantedOptions
+
+_INCLUDE = "reasoning.includeInContext"
+
+
+class Planned(NamedTuple):
+    """``left`` names what the client asked for and this place cannot be, each once, in the order of the alphabet."""
+
+    plan: Plan
+    left: tuple[str, ...]
+
+
+def planned(view: View, resumed: Resumed, route: Route, settings: Settings) -> Planned:
+    """The request to ``route``; ``settings`` are those in force there. Raises what ``translate`` raises."""
+    target, received = route.target, view.received
+    settings = _settings(view, settings)
+    own = [path for path in view.facts.own if path not in target.endpoint.takes]
+    params = {key: value for key, value in _params(view, resumed).items() if key not in own}
+    translated = translate(received.front, target, params, settings, view.request.amid)
+    if received.front != target.endpoint.dialect:
+        recognition.check_names(resumed.known.drafts)
+    params = _with_options(view, target, translated.params)
+    plan, refused = plan_without_refused(resumed.history, target, translated.settings, params)
+    remarks: dict[str, str] = {}
+    if view.facts.end_user:
+        remarks[END_USER] = view.facts.end_user
+    if resumed.missing:
+        remarks["not_found"] = "; ".join(f"{at}: {why}" for at, why in resumed.missing)
+    if resumed.lost:
+        remarks[losses.REMARK] = " ".join(resumed.lost)
+    streams = view.facts.streams if target.endpoint.stream_path else plan.streams
+    plan = msgspec.structs.replace(
+        plan,
+        settings=snapshot(translated.settings),
+        remarks=remarks,
+        streams=streams,
+        base_headers=_headers(plan.added_headers, route, received, streams=streams),
+        authenticator=route.authenticator,
+        leaked_calls=route.leaked_calls,
+    )
+    tools = (f"tool {control.value}: {control.reason}" for control in plan.controls if control.key == "tools")
+    theirs = (f"{path}: it is for one provider, and {target.endpoint.id} may not know it" for path in own)
+    return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *theirs})))
+
+
+def body_of(plan: Plan, received: Received) -> bytes:
+    """What is sent: the plan's request, in the client's own bytes where both speak one dialect."""
+    written = bytes(plan)
+    if plan.target.endpoint.dialect != received.front:
+        return written
+    as_asked = front(received.front).as_asked
+    if as_asked is not None:
+        written = as_asked(received.body, written)
+    written = without_own(received.front, plan.target.endpoint, written)
+    return preserve_json.preserved(received.body, written)
+
+
+def _settings(view: View, settings: Settings) -> Settings:
+    if _INCLUDE in settings.explicit or all(draft.kind != "reasoning" for draft in view.request.drafts):
+        return settings
+    # A client that sends reasoning back wants it to go along, wherever it may.
+    return msgspec.structs.replace(settings, include_in_context=True, explicit=settings.explicit | {_INCLUDE})
+
+
+def _params(view: View, resumed: Resumed) -> dict[str, Any]:
+    """The client's parameters; the conversation that it only names goes along whole."""
+    params = view.request.params
+    if not (resumed.known.previous and resumed.goes_on):
+        return params
+    return {key: value for key, value in params.items() if key != "previous_response_id"}
+
+
+def _with_options(view: View, target: Target, params: dict[str, Any]) -> dict[str, Any]:
+    """``params`` with what asks for a stream in the upstream's words, or in the client's own for its counts."""
+    endpoint, facts = target.endpoint, view.facts
+    if view.received.front != endpoint.dialect:
+        wanted = WantedOptions(facts.streams and not endpoint.stream_path, endpoint.stream_usage)
+        rest = {key: value for key, value in params.items() if key != "stream"}
+        return {**rest, **dialect(endpoint.dialect).options(wanted)}
+    if facts.hides_counts and endpoint.stream_usage:
+        return merge(params, dialect(endpoint.dialect).options(WantedOptions(facts.streams, usage=True)))
+    return params
+
+
+def _headers(added: dict[str, str], route: Route, received: Received, *, streams: bool) -> dict[str, str]:
+    headers = merge_headers(route.streaming if streams else route.whole, added)
+    if received.front == route.target.endpoint.dialect:
+        given, theirs = received.headers, front(received.front).headers
+        headers = merge_headers(headers, {header: given[header] for header in theirs if header in given})
+    return headers

@@ -1,0 +1,106 @@
+"""Failures as a client reads them: a status, and words without keys, file names and what is behind the server.
+
+``Refused`` is a failure that the server decides on its own account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
+
+from thinkback.errors import (
+    BudgetSpent,
+    ContextRefused,
+    CredentialError,
+    NetworkError,
+    NotFoundError,
+    PhaseTimeout,
+    ProviderError,
+    ReplayRefused,
+    SettingError,
+    StoreError,
+    ThinkbackError,
+    UnsupportedContent,
+    WireError,
+)
+from thinkback.wire.writing import Problem
+
+_OF_THE_CLIENT = (WireError, UnsupportedContent, SettingError, ReplayRefused, ContextRefused)
+# What an upstream says of the gateway's own credentials is nothing that a client could mend.
+_CREDENTIALS = frozenset({401, 402, 403, 407})
+RETRY = 5.0
+
+
+class Refused(ThinkbackError):
+    """A request that the server does not serve. The message is for clients: no key, no content, no name of a file.
+
+    ``code`` is a stable word for programs; ``retry_after`` is in seconds, ``None`` where to try again is of no use.
+    """
+
+    kind: ClassVar[str] = "refused"
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(message, details=details)
+        self.status, self.code, self.retry_after = status, code, retry_after
+
+
+class Answer(NamedTuple):
+    """A problem, and after how many seconds it may be gone (``None``: to ask again does not help)."""
+
+    problem: Problem
+    retry_after: float | None = None
+
+
+def problem_of(error: BaseException) -> Answer:
+    """``error`` as its client reads it."""
+    match error:
+        case Refused():
+            param = str(error.details.get("param", ""))
+            return Answer(Problem(error.status, error.message, code=error.code, param=param), error.retry_after)
+        case ProviderError():
+            return _of_provider(error)
+        case PhaseTimeout():
+            return Answer(
+                Problem(504, f"the upstream did not answer in time: {error.message}", code="upstream_timeout")
+            )
+        case NetworkError() if "retry_after" in error.details:
+            wait = float(str(error.details["retry_after"]))
+            return Answer(Problem(503, error.message, code="upstream_resting"), wait)
+        case NetworkError() if "largest" in error.details:
+            return Answer(Problem(502, error.message, code="upstream_too_large"))
+        case NetworkError():
+            return Answer(Problem(502, "the upstream cannot be reached, or broke off", code="upstream_unreachable"))
+        case CredentialError():
+            return Answer(Problem(502, "the gateway has no credentials for this upstream", code="upstream_credentials"))
+        case BudgetSpent():
+            return Answer(Problem(429, error.message, code="reasoning_budget_spent"))
+        case NotFoundError():
+            return Answer(Problem(404, error.message, code="not_found"))
+        case StoreError():
+            return Answer(Problem(503, "the gateway cannot store this request at the moment", code="store"), RETRY)
+        case _ if isinstance(error, _OF_THE_CLIENT):
+            assert isinstance(error, ThinkbackError)
+            param = str(error.details.get("key", "") or error.details.get("param", ""))
+            return Answer(Problem(400, error.message, code=error.kind, param=param))
+        case _:
+            return Answer(Problem(500, "the gateway failed", code="internal"))
+
+
+def _of_provider(error: ProviderError) -> Answer:
+    status = int(str(error.details.get("status") or 0))
+    words = str(error.details.get("provider_message") or error.message)
+    kind, code = str(error.details.get("type") or ""), str(error.details.get("code") or "")
+    if status in _CREDENTIALS:
+        return Answer(Problem(502, "the upstream refused the gateway's credentials", code="upstream_credentials"))
+    if not 400 <= status < 600:
+        return Answer(Problem(502, words, code=code or "upstream_error"))
+    wait = RETRY if status in (429, 503, 529) else None
+    return Answer(Problem(status, words, kind, code), wait)

@@ -1,0 +1,278 @@
+"""The conversation that a request belongs to, found again by what its client sends back or names.
+
+Promises: a look-up stays inside the scope of the request; what is not found is named, never guessed. What must be
+looked up is asked for, as ``Lookups``. Must not: open a log, or decide what is sent of a conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from thinkback.errors import WireError
+from thinkback.log import visible
+from thinkback.log.protocol import Seen
+from thinkback.log.recognising import CANDIDATES, Recognised, Search
+from thinkback.log.visible import Said
+from thinkback.model import canonical
+from thinkback.model.blocks import Carrier, Text, Unknown
+from thinkback.model.commits import Commit, Draft
+from thinkback.proxy.events import LookUp, Lookups, OpenKept, ReadHistory, ReadLines
+from thinkback.turn.plan import History
+
+OF_A_RESPONSE = frozenset({"response", "reasoning", "assistant", "tool_call", "other", "media"})
+NOTHING_RECORDED = "nothing is recorded"
+NOTHING = frozenset({"unknown", NOTHING_RECORDED})
+"""The reasons for which an answer is missing that say nothing of whether there ever was one."""
+_EXPIRED = "it is not kept any more"
+# The id that the gateway gives an item, and how the ids of reasoning begin.
+_OURS = re.compile(r"[a-z]+_(resp_[0-9A-Za-z]+)_(\d+)")
+_REASONING = "rs_"
+
+
+class Request(NamedTuple):
+    """A client's request as values: its drafts, the messages in them as it sees them, and their chain of digests."""
+
+    drafts: Sequence[Draft]
+    said: Sequence[Said]
+    links: Sequence[bytes]
+    previous: str = ""
+
+
+def request_of(drafts: Sequence[Draft], previous: str = "") -> Request:
+    """``drafts`` of a request; ``previous`` is the id of the response that it goes on from, where it names one."""
+    said = visible.said(drafts)
+    return Request(drafts, said, visible.chain(message.value for message in said), previous)
+
+
+class Found(NamedTuple):
+    """What is known of a conversation.
+
+    ``history`` ends where the conversation was seen last, ``through`` is the last message of the request in it (-1:
+    none). ``copies`` are the drafts of stored responses for messages behind it. ``missing`` are (message, why) of
+    answers that nothing is known of. ``recorded`` is the last message that the log has, with its content or without.
+    """
+
+    base: Seen | None
+    history: History
+    through: int
+    copies: dict[int, list[Draft]]
+    missing: tuple[tuple[int, str], ...]
+    recorded: int = -1
+
+
+def find(request: Request, scope: bytes) -> Lookups[Found]:
+    """``request`` in a log that has its content."""
+    seen = yield from _found_in(request, scope)
+    lines = yield from _lines(seen)
+    seen = _on_one_line(seen, request.said, lines)
+    history = History()
+    if seen.base is not None:
+        history = yield ReadHistory(seen.base.session, seen.base.head.hash)
+    return Found(seen.base, history, seen.through, _copies(seen, lines), seen.missing, seen.through)
+
+
+def find_withheld(request: Request, scope: bytes) -> Lookups[Found]:
+    """``request`` in a log that does not have its content: responses are kept apart, everything else it brings."""
+    seen = yield from _found_in(request, scope)
+    places = {**seen.restored}
+    if seen.base is not None:
+        places |= yield from _on_the_line(request, scope, seen.base, seen.through)
+    kept: dict[str, list[Draft]] = yield OpenKept(frozenset(place.response for place in places.values()), scope)
+    copies = {at: kept[place.response] for at, place in places.items() if place.response in kept}
+    behind = dict(seen.missing)
+    missing = [
+        (at, behind.get(at, _EXPIRED if at in places else "unknown"))
+        for at, message in enumerate(request.said)
+        if message.speaker == "assistant" and at not in copies
+    ]
+    return Found(seen.base, History(), -1, copies, tuple(missing), seen.through)
+
+
+def _on_the_line(request: Request, scope: bytes, base: Seen, through: int) -> Lookups[dict[int, Seen]]:
+    """The responses of the messages up to ``through``: those of the line that ends with ``base``."""
+    place = base.session, base.head.hash
+    lines: _Lines = yield ReadLines(frozenset([place]))
+    line = {commit.response for commit in lines[place] if commit.kind == "response"}
+    answers = [at for at, message in enumerate(request.said[: through + 1]) if message.speaker == "assistant"]
+    rows: Sequence[Seen] = yield LookUp([request.links[at] for at in answers], scope, CANDIDATES)
+    found: dict[int, Seen] = {}
+    for at in answers:
+        there = {row.response: row for row in rows if row.digest == request.links[at] and row.response in line}
+        if len(there) == 1:
+            (found[at],) = there.values()
+    return found
+
+
+def _found_in(request: Request, scope: bytes) -> Lookups[Recognised]:
+    """What the request echoes; of one that only names a response, that one."""
+    if request.previous:
+        rows: Sequence[Seen] = yield LookUp([visible.of_response(request.previous)], scope, CANDIDATES)
+        found = {seen.response: seen for seen in rows}
+        base = next(iter(found.values())) if len(found) == 1 else None
+        return Recognised(base, -1, {}, ())
+    search = Search(request.said, request.links)
+    while wanted := search.wanted():
+        search.take((yield LookUp(wanted, scope, CANDIDATES)))
+    return search.result()
+
+
+_Lines = dict[tuple[str, str], list[Commit]]
+
+
+def _lines(found: Recognised) -> Lookups[_Lines]:
+    """What stands in the log up to each response that was found one by one."""
+    places = frozenset((seen.session, seen.head.hash) for seen in found.restored.values())
+    lines: _Lines = {}
+    if places:
+        lines = yield ReadLines(places)
+    return lines
+
+
+def _on_one_line(found: Recognised, said: Sequence[Said], lines: _Lines) -> Recognised:
+    """``found`` on the line of its last response, where that has the request's messages and nothing else.
+
+    A client that puts words into an answer (a filler for an empty text, say) is recognised answer by answer, and its
+    conversation is one all the same: reasoning that is bound to what stands before it stays where it is.
+    """
+    if not found.restored:
+        return found
+    last = max(found.restored)
+    seen = found.restored[last]
+    commits = lines[seen.session, seen.head.hash]
+    line = visible.said(visible.drafts_of(commits))
+    goes_on = found.base is None or any(commit.hash == found.base.head.hash for commit in commits)
+    if len(line) != last + 1 or not goes_on:
+        return found
+    for at in range(found.through + 1, last + 1):
+        there, restored = line[at], found.restored.get(at)
+        if there.value != said[at].value and (restored is None or restored.response not in there.responses):
+            return found
+    missing = tuple((at, why) for at, why in found.missing if at > last)
+    return Recognised(seen, last, {}, missing)
+
+
+def _copies(found: Recognised, lines: _Lines) -> dict[int, list[Draft]]:
+    return {
+        number: [
+            Draft(commit.kind, commit.value, commit.response, commit.index)
+            for commit in lines[seen.session, seen.head.hash]
+            if commit.response == seen.response and commit.kind in OF_A_RESPONSE
+        ]
+        for number, seen in found.restored.items()
+    }
+
+
+class _Name(NamedTuple):
+    """What a draft names: an item, and the id under which its response may be known."""
+
+    item: str
+    response: str
+
+
+def has_names(drafts: Sequence[Draft]) -> bool:
+    """Whether anything is named by its id alone."""
+    return any(_named(draft) for draft in drafts)
+
+
+def check_names(drafts: Sequence[Draft]) -> None:
+    """Raise ``WireError`` for a name of something that was said, which nobody but its maker understands."""
+    for draft in drafts:
+        name = _named(draft)
+        if name is not None and not name.item.startswith(_REASONING):
+            raise WireError(
+                f"Item with id '{name.item}' not found.",
+                details={"item": name.item},
+                next_actions=("send the item itself", "ask the model that made it"),
+            )
+
+
+def resolved(drafts: Sequence[Draft], scope: bytes) -> Lookups[list[Draft]]:
+    """``drafts`` with messages in the place of their names.
+
+    A message of a response that is known in the scope is meant, whoever made its id, the gateway or an upstream; the
+    name of reasoning needs nothing, since the response brings it. What is not known stays, for an upstream that may
+    know it.
+    """
+    wanted = {name for name in map(_named, drafts) if name is not None and not name.item.startswith(_REASONING)}
+    said: dict[str, list[list[Text]]] = {}
+    for response in sorted({name.response for name in wanted}):
+        said[response] = _messages((yield from _response(scope, response)))
+    places = {response: _places(response, wanted) for response in said}
+    result: list[Draft] = []
+    for draft in drafts:
+        name = _named(draft)
+        texts = _meant(name, said[name.response], places[name.response]) if name in wanted and name else []
+        result += [Draft("assistant", text, draft.response, draft.index) for text in texts] or [draft]
+    return [msgspec.structs.replace(draft, index=at) for draft, at in zip(result, _indexes(result), strict=True)]
+
+
+def _named(draft: Draft) -> _Name | None:
+    if draft.kind != "other" or not isinstance(draft.value, Unknown) or '"id"' not in draft.value.wire:
+        return None
+    entry = canonical.decode(draft.value.wire)
+    if not isinstance(entry, dict) or entry.get("type", "item_reference") != "item_reference":
+        return None
+    item = str(entry.get("id"))
+    ours = _OURS.fullmatch(item)
+    return _Name(item, ours[1] if ours else item)
+
+
+def _response(scope: bytes, response: str) -> Lookups[list[Commit]]:
+    """The commits of the response that is known under an id; none where there is none or more than one."""
+    rows: Sequence[Seen] = yield LookUp([visible.of_response(response)], scope, 2)
+    found = {seen.response: seen for seen in rows}
+    if len(found) != 1:
+        return []
+    seen = next(iter(found.values()))
+    place = seen.session, seen.head.hash
+    lines: _Lines = yield ReadLines(frozenset([place]))
+    return [commit for commit in lines[place] if commit.response == seen.response]
+
+
+def _messages(commits: Sequence[Commit]) -> list[list[Text]]:
+    """The messages of a response: what stands between its calls and its reasoning."""
+    messages: list[list[Text]] = []
+    last = ""
+    for commit in commits:
+        if isinstance(commit.value, Text) and commit.kind == "assistant":
+            if last != "assistant":
+                messages.append([])
+            messages[-1].append(commit.value)
+        last = commit.kind
+    return messages
+
+
+def _places(response: str, wanted: set[_Name]) -> list[int]:
+    """The places of the items that are named of a response, in their order."""
+    return sorted(_place(name) for name in wanted if name.response == response)
+
+
+def _place(name: _Name) -> int:
+    ours = _OURS.fullmatch(name.item)
+    return int(ours[2]) if ours else -1
+
+
+def _meant(name: _Name, messages: Sequence[list[Text]], places: Sequence[int]) -> list[Text]:
+    """The texts of the message that is meant, without what is opaque in them."""
+    own = [text for message in messages for text in message if Carrier("item_id", name.item) in text.carriers]
+    if not own and _OURS.fullmatch(name.item):
+        at = places.index(_place(name))
+        own = messages[at] if at < len(messages) else []
+    return [Text(text.text, text.source_field) for text in own]
+
+
+def _indexes(drafts: Sequence[Draft]) -> list[int]:
+    """The places of drafts in their responses, which are more where a message has several texts."""
+    counted: dict[str, int] = {}
+    places: list[int] = []
+    for draft in drafts:
+        at = draft.index
+        if at >= 0:
+            at = counted.get(draft.response, 0)
+            counted[draft.response] = at + 1
+        places.append(at)
+    return places

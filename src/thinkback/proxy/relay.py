@@ -1,0 +1,190 @@
+"""From the upstream to the client, bytes in and bytes out: the same where both speak one dialect, else written anew.
+
+Promises: a stream is passed on event by event, never a part of one; the last event of the dialect is held back until
+the response is stored; a key that the upstream repeats is blotted out. Must not: read what a response says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from thinkback.model.deltas import Delta
+from thinkback.proxy import presentation
+from thinkback.proxy.client_state import Keeper
+from thinkback.proxy.request_view import View
+from thinkback.turn.plan import Plan
+from thinkback.wire.registry import front
+from thinkback.wire.result import ReadResult
+from thinkback.wire.writing import Problem, Shown, counted_as
+
+STREAM = "text/event-stream"
+
+
+class Relay:
+    """The way of one response to ``plan``, whose head has come with ``content_type``.
+
+    ``keeper`` seals the opaque values of a response that is passed on; ``shown`` is how one is written that is not.
+    """
+
+    def __init__(self, view: View, plan: Plan, content_type: str, keeper: Keeper, shown: Shown) -> None:
+        shape = front(view.received.front)
+        is_stream = content_type.partition(";")[0].strip().lower() == STREAM
+        self._front = shape
+        self._plan = plan
+        self._keeper = keeper
+        self._shown = shown
+        self._streams = view.facts.streams
+        self._hides_counts = view.facts.hides_counts
+        self._hides_report = bool(shape.reports) and shape.reports not in view.request.params
+        # A stream can be passed on as it is only where the client expects one.
+        self._passes = presentation.is_native(view, plan) and is_stream == self._streams
+        self._secrets = [secret.encode() for secret in plan.secrets()]
+        signs = self._passes and shape.signing is not None
+        self._signing = shape.signing(keeper.unsigned) if signs and shape.signing is not None else None
+        self._writer = shape.writer(shown) if self._streams and not self._passes else None
+        # A writer numbers its events as it writes them; what it begins with goes out with the first of them.
+        self._opening = self._writer.begin() if self._writer is not None else b""
+        self._rest = Rest()
+        self._held: list[bytes] = []
+
+    def piece(self, data: bytes) -> bytes:
+        """What goes out for a piece of the body: whole events. What is no event yet, and everything of a document,
+        waits.
+        """
+        if not self._passes:
+            return b""
+        if not self._streams or self._held:
+            self._held.append(data)
+            return b""
+        whole = self._rest.take(data)
+        return self._ready(whole) if whole else b""
+
+    def _ready(self, whole: bytes) -> bytes:
+        """What of whole events may go out; the last one of the dialect is held back."""
+        whole = self._clean(whole)
+        if self._hides_counts and self._front.without_counts is not None:
+            whole = self._front.without_counts(whole)
+        at = self._front.ends(whole)
+        if at >= 0:
+            self._held.append(whole[at:])
+            whole = whole[:at]
+        return self._sealed(whole) if whole else b""
+
+    def show(self, deltas: Sequence[Delta]) -> bytes:
+        """What goes out for what was read of the body, in the client's dialect."""
+        data = self._writer.show(deltas) if self._writer is not None else b""
+        return self._behind_opening(data) if data else b""
+
+    def _behind_opening(self, data: bytes) -> bytes:
+        opening, self._opening = self._opening, b""
+        return opening + data
+
+    def end(self, result: ReadResult) -> bytes:
+        """The rest of a response that is stored; all of it, of a document."""
+        if self._passes and not self._streams:
+            document = self._front.rewrite(self._asked_for(self._clean(b"".join(self._held))), self._keeper.value)
+            return document if self._signing is None else self._signing.document(document)
+        if self._passes:
+            return self._sealed(self._closed(self._clean(b"".join((*self._held, self._rest.left)))))
+        counted = counted_as(result, self._plan.target.rule.reasoning_tokens)
+        if self._writer is not None:
+            return self._behind_opening(self._writer.end(counted))
+        return self._front.write_response(counted, self._shown)
+
+    def fail(self, problem: Problem, *, by_provider: bool) -> bytes:
+        """An error in the client's dialect, behind what went out; of a provider that failed its own last event, where
+        there is one.
+        """
+        own = self._sealed(_whole_events(self._clean(b"".join(self._held)))[0]) if self._passes and by_provider else b""
+        return own or (self._writer or self._front.writer(self._shown)).fail(problem)
+
+    def _closed(self, events: bytes) -> bytes:
+        """``events``, the last of a response that is whole, as the dialect ends: an upstream may have left it out."""
+        whole, rest = _whole_events(events)
+        if _is_event(rest):
+            whole += rest.rstrip(b"\r\n") + b"\n\n"
+        return whole if self._front.ends(whole) >= 0 else whole + self._front.closing
+
+    def _clean(self, data: bytes) -> bytes:
+        """``data`` without the upstream's key, should it repeat it."""
+        for secret in self._secrets:
+            data = data.replace(secret, b"***")
+        return data
+
+    def _sealed(self, events: bytes) -> bytes:
+        """``events`` with their opaque values sealed and their reasoning signed, without what nobody asked for."""
+        events = self._rewritten(events)
+        return events if self._signing is None else self._signing.events(events)
+
+    def _rewritten(self, events: bytes) -> bytes:
+        """Mostly there is nothing to change."""
+        front = self._front
+        if front.marked.search(events) is None and not self._has_report(events):
+            return events
+        lines = events.split(b"\n")
+        for at, line in enumerate(lines):
+            if line.startswith(b"data:"):
+                start = 6 if line.startswith(b"data: ") else 5
+                lines[at] = line[:start] + front.rewrite(self._asked_for(line[start:]), self._keeper.value)
+        return b"\n".join(lines)
+
+    def _has_report(self, data: bytes) -> bool:
+        return self._hides_report and b'"%b"' % self._front.reports.encode() in data
+
+    def _asked_for(self, document: bytes) -> bytes:
+        """``document`` without the report on a parameter that the gateway set, and the client did not."""
+        if not self._has_report(document):
+            return document
+        try:
+            members = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return document
+        members.pop(self._front.reports, None)
+        return msgspec.json.encode(members)
+
+
+class Rest:
+    """Bytes of a stream from where its last whole event ended. Each is looked at once, however long an event is."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._seen = b""
+
+    def take(self, data: bytes) -> bytes:
+        """The events that ``data`` makes whole."""
+        at = _end(self._seen + data) - len(self._seen)
+        if at <= 0:
+            self._parts.append(data)
+            self._seen = (self._seen + data)[-3:]
+            return b""
+        whole, rest = b"".join((*self._parts, data[:at])), data[at:]
+        self._parts, self._seen = [rest] if rest else [], rest[-3:]
+        return whole
+
+    @property
+    def left(self) -> bytes:
+        """The beginning of an event that is not whole."""
+        return b"".join(self._parts)
+
+
+def _end(data: bytes) -> int:
+    """Where the last event that is whole ends, 0 where none is."""
+    ends = [data.rfind(mark) + len(mark) for mark in (b"\n\n", b"\r\n\r\n") if mark in data]
+    return max(ends, default=0)
+
+
+def _whole_events(data: bytes) -> tuple[bytes, bytes]:
+    """(events that are whole, the beginning of the next one)."""
+    at = _end(data)
+    return data[:at], data[at:]
+
+
+def _is_event(rest: bytes) -> bool:
+    """Whether what stands behind the last blank line is an event that lacks its own alone."""
+    said = [line[5:].strip() for line in rest.splitlines() if line.startswith(b"data:")]
+    try:
+        return bool(said) and all(line == b"[DONE]" or msgspec.json.decode(line) is not None for line in said)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
