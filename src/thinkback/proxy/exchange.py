@@ -103,9 +103,9 @@ class Report(msgspec.Struct, frozen=True):
 class Exchange:
     """``begin`` gives the first command, ``on`` the one that follows an event; ``None``: it is over.
 
-    ``most`` is how many messages a request may have; ``jitter`` is a number in [0, 1). ``degraded``: something was not stored before; ``rests``: the log
-    is in trouble. ``unread`` counts the bytes of
-    the response since something came of them, which the next piece may make to be read together.
+    ``most`` is how many messages a request may have; ``jitter`` is a number in [0, 1). ``degraded``: something of this
+    request was not stored before; ``rests``: the log is in trouble. ``unread`` counts the bytes of the response since
+    something came of them, which the next piece may make to be read together.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class Exchange:
             outcome = yield from self._perform(view, resumed, turn)
         except StoreError:
             raise
-        except BaseException:  # interrupted, or a fault: what arrived is stored
+        except (Interrupted, Exception):  # also a fault of ours: what arrived is stored
             turn.interrupt(self._clock.now)
             yield from self._perform(view, resumed, turn)
             raise

@@ -1,0 +1,236 @@
+"""Exchanges as playbooks: no server, no socket, no thread, and a log in memory where one is asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.proxy.playbook import ANSWER, SSE, Playbook, chunk, question, route
+from tests.turn.playbook import rule
+from thinkback.errors import HeadMovedError, NetworkError, ProviderError, SettingError, StoreError
+from thinkback.model.target import Settings
+from thinkback.proxy import exchange
+from thinkback.proxy.events import (
+    Choose,
+    End,
+    Interrupt,
+    LookUp,
+    NextPlace,
+    Receive,
+    Send,
+    Settle,
+    Sleep,
+    Store,
+    Unavailable,
+    Write,
+)
+from thinkback.proxy.request_view import Client
+from thinkback.wire.writing import Problem
+
+MISSING = "The reasoning_content in the thinking mode must be passed back to the API."
+WHOLE = "request response reasoning assistant turn_ended"
+GONE = NetworkError("gone", details={"phase": "network"})
+
+
+def first() -> Playbook:
+    """A question that was answered and stored."""
+    return Playbook(question()).routes(route()).answers(*ANSWER).keeps(WHOLE).ends()
+
+
+def test_what_came_goes_out_and_the_end_follows_the_record() -> None:
+    """The bytes of the upstream, its last event behind the step."""
+    play = Playbook(question()).routes(route()).answers(*ANSWER)
+
+    assert b"".join(ANSWER[:2]) in play.body
+    assert b"[DONE]" not in play.body
+    play.keeps(WHOLE).ends()
+    assert b"".join(ANSWER) == play.body
+    assert (200, "not-needed") == (play.status, play.headers["thinkback-reattach"])
+
+
+def test_a_conversation_is_recognised_and_its_reasoning_goes_back() -> None:
+    """By what a client echoes, which forgot the reasoning; the answer continues the same session."""
+    before = first()
+    play = Playbook(question("Why?", "42.", "And?"), log=before.log) << LookUp
+    play.asks().routes(route()).answers(*ANSWER).keeps(WHOLE).ends()
+
+    assert "Hm." == play.sent[0]["messages"][1]["reasoning_content"]
+    assert "complete" == play.headers["thinkback-reattach"]
+    assert before.headers["thinkback-session"] == play.headers["thinkback-session"]
+
+
+def test_a_refusal_about_reasoning_is_repaired() -> None:
+    """Stored as what it was, planned again, sent again; the client reads one answer."""
+    forgetful = route(rule(open_turn="may", later="may", missing=("placeholder",)))
+    play = Playbook(question("Why?", "42.", "And?")).asks().routes(forgetful)
+    play.refuses(400, MISSING).keeps("request repair") << Settle >> Settings() << Send
+    play.answers(*ANSWER).keeps(WHOLE).ends()
+
+    assert [False, True] == ["reasoning_content" in sent["messages"][1] for sent in play.sent]
+    assert (200, 2, b"".join(ANSWER)) == (play.status, play.exchange.report().attempts, play.body)
+
+
+def test_a_stream_that_breaks_off_ends_in_an_error_of_the_dialect() -> None:
+    """What arrived is stored as incomplete first."""
+    play = Playbook(question()).routes(route()) >> SSE
+    play << Receive >> ANSWER[0] << Receive >> GONE
+    play.keeps("request response reasoning turn_ended").ends()
+
+    assert ANSWER[0] in play.body
+    assert b'"error"' in play.body
+    assert "network" == play.exchange.report().failure
+
+
+def test_a_client_that_leaves_ends_the_turn_and_what_came_is_stored() -> None:
+    """Nothing more is written."""
+    play = Playbook(question()).routes(route()) >> SSE
+    play.stops_at = b"42."
+    play << Receive >> ANSWER[0] << Receive >> ANSWER[1] << Write >> Interrupt("client_gone")
+    play.keeps("request response reasoning turn_ended")
+
+    assert play.open is None
+    assert "client_gone" == play.exchange.report().failure
+
+
+def test_a_server_that_ends_says_so_behind_what_was_sent() -> None:
+    """The step is stored, then the client reads why."""
+    play = Playbook(question()).routes(route()) >> SSE
+    play << Receive >> ANSWER[0] << Receive >> Interrupt("cancelled", Problem(503, "restarting"))
+    play.keeps("request response reasoning turn_ended").ends()
+
+    assert b"restarting" in play.body
+    assert "cancelled" == play.exchange.report().failure
+
+
+def test_a_client_that_left_twice_is_left_alone() -> None:
+    """An interrupt while the end is stored, and one behind the end, lead nowhere."""
+    play = Playbook(question()).routes(route()) >> SSE
+    play << Receive >> ANSWER[0] << Receive >> Interrupt("cancelled") << Store >> Interrupt("cancelled")
+    assert play.open is None
+    play >> Interrupt("cancelled")
+    assert play.open is None
+
+
+def test_a_place_that_does_not_answer_is_followed_by_the_next() -> None:
+    """And where there is none, it is asked again in a while."""
+    play = Playbook(question()).routes(route()) >> GONE << NextPlace >> route(name="cousin")
+    play.keeps("request") << Settle >> Settings() << Send >> GONE << NextPlace >> None << Sleep >> None
+    play << Settle >> Settings() << Send
+    play.answers(*ANSWER).keeps(WHOLE).ends()
+
+    assert (3, 200) == (play.exchange.report().attempts, play.status)
+
+
+def test_another_writer_makes_it_a_branch() -> None:
+    """The same step, on a branch of its own, from the same place."""
+    play = Playbook(question()).routes(route()).answers(*ANSWER) << Store
+    once = play.command
+    play >> HeadMovedError("moved") << Store
+    again = play.command
+    assert isinstance(once, Store)
+    assert isinstance(again, Store)
+    assert once.entry is not None
+    assert again.entry is not None
+    assert (f"main-{once.entry.step[:8]}", "main") == (again.entry.branch, again.entry.via)
+    (play >> True).ends()
+
+
+def test_a_log_in_trouble_is_done_without() -> None:
+    """The request is taken for the first of its conversation, and its client reads that."""
+    play = Playbook(question("Why?", "42.", "And?")) << LookUp >> Unavailable()
+    play.routes(route()).answers(*ANSWER) << Store >> False
+    play.ends()
+
+    told = play.headers["thinkback-reattach"], play.headers["thinkback-degraded"]
+    assert ("unavailable", "store") == told
+    assert play.exchange.report().degraded
+
+
+@pytest.mark.parametrize("at", ["before", "behind"])
+def test_a_log_that_fails_is_an_error_of_the_dialect(at: str) -> None:
+    """Instead of a response, or behind the part that went out."""
+    broken = StoreError("disk")
+    if at == "before":
+        play = Playbook(question("Why?", "42.", "And?")) << LookUp >> broken
+    else:
+        play = Playbook(question()).routes(route()).answers(*ANSWER) << Store >> broken
+    play.ends()
+
+    assert (503 if at == "before" else 200) == play.status
+    assert b"cannot store" in play.body
+    assert "store" == play.exchange.report().failure
+
+
+def test_what_is_wrong_with_a_request_is_an_error_before_anything_is_looked_up() -> None:
+    """What is no request, too much of one, and what nobody can answer."""
+    assert b"missing" in (Playbook({"messages": []}) << End).ends().body
+    assert b"1000 are allowed" in (Playbook(question(*["a"] * 1001)) << End).ends().body
+    limited = Client("default", "k1", limited=True)
+    play = Playbook(question(models=["other"]), client=limited).ends()
+    assert (403, "refused") == (play.status, play.exchange.report().failure)
+
+
+def test_settings_that_are_refused_end_the_turn() -> None:
+    """The question is stored with how it ended."""
+    play = Playbook(question()) << Choose >> route() << Settle >> SettingError("no such setting")
+    play.keeps("turn_ended").ends()
+
+    assert (400, b"no such setting") == (play.status, json.loads(play.body)["error"]["message"].encode())
+
+
+def test_a_refusal_that_stands_is_what_the_client_reads() -> None:
+    """In the provider's words."""
+    play = Playbook(question()).routes(route()).refuses(400, "bad temperature").keeps("request turn_ended").ends()
+
+    assert (400, ProviderError.kind) == (play.status, play.exchange.report().failure)
+    assert b"bad temperature" in play.body
+
+
+def test_a_response_that_is_too_large_is_not_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came is stored, and the client reads that it was too much."""
+    monkeypatch.setattr(exchange, "LARGEST", 100)
+    play = Playbook(question()).routes(route()) >> SSE
+    play << Receive >> ANSWER[0] << Receive >> chunk(content="a" * 100)
+    play.keeps("request response reasoning turn_ended").ends()
+
+    assert b"more than 100 bytes" in play.body
+
+
+def test_a_fault_of_ours_is_told_and_raised() -> None:
+    """Whoever drives the exchange hears of it, once its client was answered."""
+    play = Playbook(question()) << Choose >> LookupError("a fault") << End
+    with pytest.raises(LookupError):
+        play >> None
+    assert 500 == play.status
+
+
+def test_names_of_what_an_account_keeps_are_refused_where_all_keys_share_it() -> None:
+    """Unless the place passes them, or nobody else uses it."""
+    body = question(prompt={"id": "p1"}, previous_response_id="r", container="c", store=True)
+    shared = Playbook(body) << Choose >> route()
+    assert isinstance(shared.open, Settle | Store)
+    own = Playbook(body, client=Client("default", "open", alone=True)) << Choose >> route()
+    assert isinstance(own.open, Settle)
+
+
+def test_what_may_not_be_recorded_is_kept_apart() -> None:
+    """The entry has no content; the response is packed for whoever may keep it."""
+    play = Playbook(question(), client=Client("default", "k1", "metadata")).routes(route()).answers(*ANSWER) << Store
+    store = play.command
+    assert isinstance(store, Store)
+    assert store.entry is not None
+    assert store.kept is not None
+    assert b"Hm." in store.kept[1]
+    assert all(b"Hm." not in commit.payload for commit in store.entry.commits)
+    (play >> True).ends()
+
+
+def test_nothing_is_recorded_where_recording_is_off() -> None:
+    """The step is there for whoever counts."""
+    play = Playbook(question(), client=Client("default", "k1", "off")).routes(route()).answers(*ANSWER) << Store
+    store = play.command
+    assert isinstance(store, Store)
+    assert (None, None) == (store.entry, store.kept)
+    (play >> True).ends()
+    assert "" == play.exchange.report().session
