@@ -124,7 +124,7 @@ def test_a_summary_costs_what_its_writer_does() -> None:
 
 def test_every_price_of_ours_is_dated_sourced_and_of_an_endpoint_that_there_is() -> None:
     """Prices are facts about others."""
-    known = {endpoint.id for endpoint in rules.endpoints().endpoint}
+    known = {endpoint.id for endpoint in rules.endpoints()}
     for price in packaged().price:
         assert known >= set(price.endpoints)
         assert datetime.date.fromisoformat(price.since) <= datetime.date(2026, 11, 21)

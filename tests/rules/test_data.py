@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
 
 import msgspec
 import pytest
@@ -15,7 +14,7 @@ from thinkback.rules import load_rulebook, normalise_url, packaged
 from thinkback.rules.files import NEVER_TAKEN, RuleFile, check
 
 BOOK = load_rulebook()
-FAMILIES = packaged.endpoints().families
+HOSTS = [name for name in packaged.texts() if name not in ("models.toml", "telemetry.toml")]
 KEYS = {
     "reasoning", "reasoning_content", "reasoning_details", "reasoning_items", "reasoning_blocks", "summaries",
     "thinking", "thinking_blocks", "thought_parts", "think_tags", "encrypted", "signatures", "redacted", "tool_calls",
@@ -26,32 +25,34 @@ LOCAL = {"gpustack", "llamacpp", "lmstudio", "mistralrs", "ollama", "ollama-nati
 
 def test_rows_of_each_kind_make_sense() -> None:
     """Shipped rows pass the checks that a person's rows must pass, the source of each among them."""
-    endpoints = packaged.endpoints()
-    check("endpoints.toml", RuleFile(endpoint=endpoints.endpoint))
+    check("endpoints", RuleFile(endpoint=packaged.endpoints()))
     check("rules", RuleFile(rule=BOOK.rules()))
     check("models.toml", RuleFile(model=packaged.models()))
-    check("served.toml", RuleFile(served=packaged.served()))
+    check("served", RuleFile(served=packaged.served()))
 
 
-def test_every_file_is_a_family() -> None:
-    """Each file under rules/ is listed as a family and the other way round."""
-    files = {
-        file.name.removesuffix(".toml") for file in resources.files("thinkback.rules").joinpath("data/rules").iterdir()
-    }
-    assert files == set(FAMILIES)
+def test_tables_are_cut_where_they_begin() -> None:
+    """What the tables of a file say one by one is what the whole file says."""
+    whole = [tomllib.loads(text) for name, text in packaged.texts().items() if name in HOSTS]
+    for kind, tables in packaged.tables().items():
+        assert [row for file in whole for row in file.get(kind, [])] == [tomllib.loads(t)[kind][0] for t in tables]
+        assert {"endpoint", "rule", "served"} >= {key for file in whole for key in file}
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_rows_stand_in_the_file_of_their_endpoint(name: str) -> None:
-    """A row in another file than its endpoint's would never be found; every listed endpoint has a row."""
-    assert set(FAMILIES[name]) == {row.endpoint for row in packaged.family(name)}
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_host_is_one_file(name: str) -> None:
+    """All that is known of an endpoint, but facts about models, stands in the file that describes it."""
+    file = tomllib.loads(packaged.texts()[name])
+    ids = {row["id"] for row in file["endpoint"]} | ({"*"} if name == "unknown.toml" else set())
+    rows = {row.id: row.endpoint for row in BOOK.rules()}
+    assert {rows[row["id"]] for row in file.get("rule", [])} == ids
+    assert all(ids.intersection(row["endpoint"]) for row in file.get("served", []))
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_no_row_repeats_what_it_takes_over(name: str) -> None:
+def test_no_row_repeats_what_it_takes_over() -> None:
     """A shipped row that is like another one says only where it differs from it."""
-    resolved = {row.id: msgspec.to_builtins(row) for row in packaged.family(name)}
-    for row in tomllib.loads(packaged.text(f"rules/{name}.toml"))["rule"]:
+    resolved = {row.id: msgspec.to_builtins(row) for row in BOOK.rules()}
+    for row in (tomllib.loads(table)["rule"][0] for table in packaged.tables()["rule"]):
         if "like" in row:
             taken, own = resolved[row["like"]], resolved[row["id"]]
             assert [] == [key for key in row.keys() - NEVER_TAKEN - {"like"} if taken[key] == own[key]], row["id"]
@@ -124,12 +125,11 @@ def test_hosts_of_bound_claude_do_not_read_each_other(model: str) -> None:
 
 
 def test_every_endpoint_has_rows() -> None:
-    """No endpoint is left to guessing, and none belongs to two families."""
-    listed = [id for members in FAMILIES.values() for id in members]
-    assert sorted(listed) == sorted({"*", *(row.id for row in BOOK.endpoints())})
+    """No endpoint is left to guessing."""
+    assert {row.endpoint for row in BOOK.rules()} == {"*", *(row.id for row in BOOK.endpoints())}
 
 
-def test_an_endpoint_without_family_has_no_shipped_rows() -> None:
+def test_an_unknown_endpoint_has_no_shipped_rows() -> None:
     """Rows of an endpoint that the package does not know are none."""
     assert () == packaged.rules("nowhere")
 

@@ -209,7 +209,7 @@ def test_every_row_of_the_data_is_dated_and_names_features_that_there_are() -> N
     for row in data.constraint:
         assert known >= set(row.features)
         assert "" not in (row.reason, row.advice, row.since, row.source)
-    endpoints = {endpoint.id for endpoint in rules.endpoints().endpoint}
+    endpoints = {endpoint.id for endpoint in rules.endpoints()}
     for constraint in data.constraint:
         assert endpoints >= set(constraint.endpoints)
     for feature in data.feature:

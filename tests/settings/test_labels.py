@@ -112,7 +112,7 @@ def test_every_language_says_everything() -> None:
     assert {"en": 0} | dict.fromkeys(labels.language.keys() - {"en"}, len(states)) == {
         name: len(states & set(language.ended)) for name, language in labels.language.items()
     }
-    known = {endpoint.id for endpoint in rules.endpoints().endpoint}
+    known = {endpoint.id for endpoint in rules.endpoints()}
     assert all(known >= set(row.endpoints) and row.source for row in labels.wording)
     assert "thinking" == kind_of("nobody", "nothing")
 

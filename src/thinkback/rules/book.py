@@ -76,7 +76,7 @@ class Rulebook:
         """Every endpoint, a person's first."""
         if not self._endpoints:
             own = {row.id for row in self._own_endpoints}
-            shipped = (row for row in packaged.endpoints().endpoint if row.id not in own)
+            shipped = (row for row in packaged.endpoints() if row.id not in own)
             self._endpoints = (*self._own_endpoints, *shipped)
         return self._endpoints
 

@@ -188,7 +188,7 @@ def _endpoint(wanted: Wanted) -> Endpoint:
 
 def _kin(dialect: str) -> Endpoint:
     """The unknown host if it speaks ``dialect``, else the first endpoint that does."""
-    shipped = packaged.endpoints().endpoint
+    shipped = packaged.endpoints()
     speaking = [place for place in shipped if place.dialect == dialect]
     return next((place for place in speaking if place.id == UNKNOWN), speaking[0])
 
