@@ -181,6 +181,11 @@ class MissingPackageError(ThinkbackError):
     kind = "missing-package"
 
 
+def install_hint(extra: str) -> str:
+    """What to do where packages of an extra are not installed: thinkback itself is installed from a checkout."""
+    return f"run `pip install '.[{extra}]'` in a checkout of thinkback"
+
+
 class FormatVersionError(StoreError):
     """The file was written by a newer version of the format."""
 

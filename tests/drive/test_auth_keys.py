@@ -87,7 +87,7 @@ def test_missing_library_is_told_with_its_extra(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     authenticator = Keyring().authenticator(place, None)
-    with pytest.raises(CredentialError, match=rf"pip install thinkback\[{extra}\]") as caught:
+    with pytest.raises(CredentialError, match=rf"pip install '\.\[{extra}\]'") as caught:
         authenticator.prepare()
     assert extra == caught.value.details["extra"]
     assert "api_key=" in caught.value.next_actions[-1]

@@ -26,7 +26,7 @@ from thinkback.drive.bounds import bounded
 from thinkback.drive.mcp_text import named, output_of
 from thinkback.drive.stopping import STOP
 from thinkback.drive.tools import PythonTool, ToolOutput
-from thinkback.errors import MissingPackageError, ToolFailed, ToolServerError
+from thinkback.errors import MissingPackageError, ToolFailed, ToolServerError, install_hint
 from thinkback.model import canonical
 from thinkback.model.commits import Tool
 from thinkback.settings.apps import Server
@@ -282,7 +282,7 @@ def _check_package() -> None:
         raise MissingPackageError(
             "MCP servers are reached through the package mcp, which is not installed",
             details={"package": "mcp", "extra": "mcp"},
-            next_actions=("pip install 'thinkback[mcp]'",),
+            next_actions=(install_hint("mcp"),),
         ) from None
     # Without a handler its complaints would be printed over whatever is on the screen.
     logging.getLogger(mcp.__name__).addHandler(logging.NullHandler())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from thinkback.errors import MissingPackageError
+from thinkback.errors import MissingPackageError, install_hint
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Message
 from thinkback.rules import packaged
@@ -54,7 +54,7 @@ class Spans:
             raise MissingPackageError(
                 "spans need the package opentelemetry-api, which is not installed",
                 details={"package": "opentelemetry-api", "extra": "otel"},
-                next_actions=("install it with `pip install 'thinkback[otel]'`", "or leave telemetry.spans out"),
+                next_actions=(install_hint("otel"), "or leave telemetry.spans out"),
             ) from error
         self.content = content
         self._trace = trace

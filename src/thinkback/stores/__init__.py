@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from thinkback.errors import StoreError
+from thinkback.errors import StoreError, install_hint
 from thinkback.log.protocol import Durability as Durability
 
 if TYPE_CHECKING:
@@ -46,6 +46,6 @@ def _on_server(url: str, durability: Durability, tenant: str, connections: int) 
             raise
         raise StoreError(
             "a log in PostgreSQL needs psycopg, which is not installed",
-            next_actions=("install it with `pip install 'thinkback[postgres]'`",),
+            next_actions=(install_hint("postgres"),),
         ) from error
     return open_postgres(url, durability, tenant, connections)

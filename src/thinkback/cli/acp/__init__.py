@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from thinkback.cli.options import DIALECTS, db_option, log_path, open_log, place_in, place_options, profile_option
-from thinkback.errors import MissingPackageError
+from thinkback.errors import MissingPackageError, install_hint
 
 _HELP = f"""\
 Serve an editor as an agent: the Agent Client Protocol over standard input and output.
@@ -48,7 +48,7 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
         raise MissingPackageError(
             "an agent for editors needs the package agent-client-protocol, which is not installed",
             details={"package": "agent-client-protocol", "extra": "acp"},
-            next_actions=("install it with `pip install 'thinkback[acp]'`",),
+            next_actions=(install_hint("acp"),),
         ) from error
     from thinkback.cli import pipes
     from thinkback.cli.acp.agent import Start

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import click
 
 from thinkback.cli.options import db_option, existing_log, log_path, open_log
-from thinkback.errors import MissingPackageError
+from thinkback.errors import MissingPackageError, install_hint
 
 QUERIES = ("query", "parallel_query", "second_opinion")
 DEFAULT_BUDGET = 1_000_000
@@ -56,7 +56,7 @@ def mcp_command(allowed: tuple[str, ...], targets: tuple[str, ...], token_budget
         raise MissingPackageError(
             "an MCP server needs the package mcp, which is not installed",
             details={"package": "mcp", "extra": "mcp"},
-            next_actions=("install it with `pip install 'thinkback[mcp]'`",),
+            next_actions=(install_hint("mcp"),),
         ) from error
     if bool(allowed) != bool(targets):
         missing = "--target says which models" if allowed else "--allow-queries says which tools"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Protocol
 
-from thinkback.errors import CredentialError
+from thinkback.errors import CredentialError, install_hint
 from thinkback.model.rule import Endpoint
 from thinkback.turn.credentials import Authenticator
 
@@ -30,7 +30,7 @@ def package_missing(endpoint: Endpoint, package: str, extra: str) -> CredentialE
     return CredentialError(
         f"{endpoint.id} is signed in to with {package}, which is not installed",
         details={"package": package, "extra": extra},
-        next_actions=(f"pip install thinkback[{extra}]", *key_instead(endpoint)),
+        next_actions=(install_hint(extra), *key_instead(endpoint)),
     )
 
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 
-from thinkback.errors import CredentialError, ThinkbackError
+from thinkback.errors import CredentialError, ThinkbackError, install_hint
 from thinkback.gateway.config.checking import is_loopback, quoted
 from thinkback.gateway.config.schema import Config, To, Upstream
 from thinkback.gateway.running.places import state_place
@@ -42,7 +42,7 @@ def absent(config: Config, environment: Mapping[str, str] = os.environ) -> Itera
         ("store.url", bool(config.store.url), "psycopg", "postgres"),
     ):
         if asked and find_spec(package) is None:
-            yield f"{path}: needs a package that is not installed; `pip install 'thinkback[{extra}]'`"
+            yield f"{path}: needs a package that is not installed; {install_hint(extra)}"
     for path, value, read in (
         ("server.metrics_key", config.server.metrics_key, read_key),
         ("store.url", config.store.url, lambda _, environment: state_place(config.store, environment)),

@@ -53,14 +53,14 @@ gateway_command.add_command(keys_group)
 
 
 def _check_packages() -> None:
-    from thinkback.errors import MissingPackageError
+    from thinkback.errors import MissingPackageError, install_hint
 
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingPackageError(
             f"the gateway needs packages that are not installed: {', '.join(missing)}",
             details={"package": missing[0], "extra": "gateway"},
-            next_actions=("install them with `pip install 'thinkback[gateway]'`",),
+            next_actions=(install_hint("gateway"),),
         )
 
 

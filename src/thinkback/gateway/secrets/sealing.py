@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from thinkback.errors import CredentialError, MissingPackageError, StoreError
+from thinkback.errors import CredentialError, MissingPackageError, StoreError, install_hint
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -120,7 +120,7 @@ def _load() -> type[AESGCM]:
         raise MissingPackageError(
             "the gateway seals what clients keep for it with the package cryptography, which is not installed",
             details={"package": "cryptography", "extra": "gateway"},
-            next_actions=("pip install 'thinkback[gateway]'",),
+            next_actions=(install_hint("gateway"),),
         ) from None
     return AESGCM
 

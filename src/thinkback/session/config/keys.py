@@ -15,7 +15,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from thinkback.errors import CredentialError, MissingPackageError, NotFoundError, RuleFileError, SettingError
+from thinkback.errors import (
+    CredentialError,
+    MissingPackageError,
+    NotFoundError,
+    RuleFileError,
+    SettingError,
+    install_hint,
+)
 from thinkback.model.rule import Endpoint
 from thinkback.session import config
 from thinkback.settings.files import read_toml
@@ -232,7 +239,7 @@ def _in_keyring(work: Callable[[ModuleType], None]) -> None:
         raise MissingPackageError(
             "the system's keyring is reached through the package keyring, which is not installed",
             details={"package": "keyring", "extra": "keyring"},
-            next_actions=("pip install 'thinkback[keyring]'", "or keep the key in the file, without --keyring"),
+            next_actions=(install_hint("keyring"), "or keep the key in the file, without --keyring"),
         ) from None
     try:
         work(keyring)

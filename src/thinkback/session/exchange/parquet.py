@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from thinkback.errors import MissingPackageError
+from thinkback.errors import MissingPackageError, install_hint
 from thinkback.log.protocol import SessionInfo
 from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Commit, Erased, Response, Usage, surviving
@@ -122,7 +122,7 @@ def write(path: str, rows: Iterable[dict[str, Any]]) -> None:
         raise MissingPackageError(
             "Parquet files are written with duckdb, which is not installed",
             details={"package": "duckdb", "extra": "parquet"},
-            next_actions=("pip install 'thinkback[parquet]'", "or export to jsonl, which needs nothing"),
+            next_actions=(install_hint("parquet"), "or export to jsonl, which needs nothing"),
         ) from None
     with tempfile.TemporaryDirectory(dir=Path(path).parent, prefix=f".{Path(path).name}.") as place:
         lines, half = os.path.join(place, "rows.jsonl"), os.path.join(place, "rows.parquet")

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkback.errors import StoreError
+from thinkback.errors import StoreError, install_hint
 from thinkback.log.protocol import Durability
 from thinkback.stores import SERVER
 
@@ -61,6 +61,6 @@ def _on_server(url: str, durability: Durability, connections: int) -> GatewaySta
             raise
         raise StoreError(
             "the gateway's tables in PostgreSQL need psycopg, which is not installed",
-            next_actions=("install it with `pip install 'thinkback[postgres]'`",),
+            next_actions=(install_hint("postgres"),),
         ) from error
     return open_postgres(url, durability, connections)
