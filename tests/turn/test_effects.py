@@ -197,3 +197,13 @@ def test_without_a_place_it_is_what_was_set() -> None:
         found["reasoning.effort"].by,
         found["reasoning.effort"].scopes,
     )
+
+
+def test_a_scope_that_no_single_word_describes_is_said_to_be_partial() -> None:
+    """A row of a person's own may demand reasoning of calls in turns that used tools, and leave the rest open."""
+    target = at("deepseek", "deepseek-v4-pro")
+    rule = msgspec.structs.replace(target.rule, scope="tool-calls", placeholder_on="never")
+    odd = msgspec.structs.replace(target, rule=rule)
+    found = shown(odd, BEGUN.set("session", "reasoning.includeInContext", False))["reasoning.includeInContext"]
+    scopes = {scope.name: scope.effect for scope in found.scopes}
+    assert "yes, in part" == scopes[FINISHED]

@@ -157,9 +157,7 @@ def _in_force(key: str, base: _Tried, target: Target, same: list[Value], default
         happens = base.policy.strict
     elif key == _EFFORT:
         happens = effort_sent(target, base.outcome.params)
-    if happens in same or (default is None and not same):
-        return happens
-    if happens is not None and not _values(key):
+    if happens in same or not _values(key):
         return happens
     return same[0] if len(same) == 1 else None
 
