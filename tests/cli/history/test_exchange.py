@@ -82,4 +82,4 @@ def test_a_file_of_somebody_else_gets_no_key_and_permits_nothing(command: Comman
 
     with thinkback.open(command.db, rules={}, settings={}) as store:
         said = store.find("theirs").settings
-    assert {"reasoning.effort": "high", "session.imported": "true"} == said
+    assert {"reasoning.effort": "high", "session.imported": "true", "session.defaults": "1"} == said
