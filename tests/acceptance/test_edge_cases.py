@@ -1,4 +1,4 @@
-"""The seed's edge cases EC-001 to EC-007 and ERR-003, in every dialect, through a session and the strict stand-in."""
+"""The seed's edge cases in every dialect, through a session and the strict stand-in."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The seed's formal requirements of blocks, parsing and settings, and ERR-001 and ERR-002, each by its number.
 
-REQ-THINK-002, 004 and 005 and the business rules are in ``compile/test_seed.py``, the edge cases in
+The functions over blocks, the policies and the business rules are in ``compile/test_seed.py``, the edge cases in
 ``test_edge_cases.py``, the display and profiles in ``test_display.py``; the table knows every number, wherever it is.
 """
 

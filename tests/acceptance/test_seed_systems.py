@@ -149,7 +149,7 @@ PIXIR = (
         "reasoning goes to standard error",
         "cli/test_run.py::test_the_answer_goes_to_standard_output_and_the_reasoning_to_standard_error",
     ),
-    row("config-1", "warnings never echo values", open="DESIGN 3.10: a refusal names the value; settings hold no keys"),
+    row("config-1", "warnings never echo values", open="a refusal names the value; settings hold no keys"),
     row(
         "subagent-1",
         "efforts of subagents, which the model cannot choose",
@@ -219,7 +219,7 @@ LLXPRT = (
     row("stream-2", "a block without deltas", f"{CAPTURE}an_opaque_value_without_readable_text_is_a_complete_block"),
     row("stream-3", "redacted blocks are hidden", f"{CAPTURE}redacted_reasoning_is_kept_unread_and_goes_back"),
     row("stream-4", "distinct ids per block", f"{BLOCKS}deltas_are_tagged_with_response_and_block"),
-    row("stream-5", "orphan thinking moved forward, a placeholder user", open="DESIGN 3.7: whole or not at all"),
+    row("stream-5", "orphan thinking moved forward, a placeholder user", open="a response goes whole or not at all"),
     row(
         "responses-1",
         "include, and encrypted content back",

@@ -64,7 +64,7 @@ def test_switched_off_it_is_not_asked_for_and_not_sent_back(
 ) -> None:
     """Off is said where the host has a word for it; where the model cannot be switched off, that is reported.
 
-    What a host demands of finished turns goes back all the same (DESIGN 3.5).
+    What a host demands of finished turns goes back all the same.
     """
     session = talk(store, referee, place)
     session.chat("Hello?")

@@ -1,4 +1,4 @@
-"""Cache-friendly by default (DESIGN 3.9), for every rule row that ships: bytes once sent are sent again."""
+"""Cache-friendly by default, for every rule row that ships: bytes once sent are sent again."""
 
 from __future__ import annotations
 

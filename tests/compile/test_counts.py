@@ -1,4 +1,4 @@
-"""Counts: raw and effective, calibrated, never raising (DESIGN 3.8)."""
+"""Counts: raw and effective, calibrated, never raising."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guard: dialect, endpoint, model and account (DESIGN 3.4)."""
+"""The guard: dialect, endpoint, model and account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stripFromContext`` and ``keepLast``: the last N responses of finished turns (DESIGN 3.6), and the cost (3.9)."""
+"""``stripFromContext`` and ``keepLast``: the last N responses of finished turns, and the cost (3.9)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_unit_is_the_response() -> None:
 
 
 def test_the_turn_under_way_is_never_stripped() -> None:
-    """The open turn keeps all of its reasoning and uses up none of N (BR-009)."""
+    """The open turn keeps all of its reasoning and uses up none of N."""
     talk = Talk().turn("a").turn("b").loop("c").reply(think("second"), say("x"))
     assert build(talk, None, settings(keep_last=1)).fields == [None, "on b", "plan", "second"]
     assert build(talk, None, settings(keep_last=0)).fields == [None, None, "plan", "second"]
@@ -146,7 +146,7 @@ def test_stripping_one_response_leaves_its_text() -> None:
     ],
 )
 def test_the_decision_reports_the_cost(row: Any, wanted: Settings, costs: list[str]) -> None:
-    """A setting that takes away what was sent before says that the cache ends there (DESIGN 3.9).
+    """A setting that takes away what was sent before says that the cache ends there.
 
     With N = 0 only the first step of a turn was sent before: its last response never was.
     """

@@ -1,4 +1,4 @@
-"""What stands in for reasoning that is demanded and cannot be sent (DESIGN 3.5), and repairs (3.11)."""
+"""What stands in for reasoning that is demanded and cannot be sent, and repairs (3.11)."""
 
 from __future__ import annotations
 

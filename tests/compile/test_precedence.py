@@ -1,4 +1,4 @@
-"""Who decides whether reasoning goes along: guard, rule, strip, include, in that order (DESIGN 3.5)."""
+"""Who decides whether reasoning goes along: guard, rule, strip, include, in that order."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_switched_off_and_not_to_be_switched_off() -> None:
     ],
 )
 def test_keep_last_is_one_number(wanted: Settings, number: int | None) -> None:
-    """``all`` is 0, ``allButLast`` 1, ``none`` no limit, and ``keepLast`` beats them (DESIGN 3.6)."""
+    """``all`` is 0, ``allButLast`` 1, ``none`` no limit, and ``keepLast`` beats them."""
     assert number == keep_last(wanted)
 
 

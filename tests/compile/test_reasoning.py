@@ -1,4 +1,4 @@
-"""Reasoning as plain functions over blocks (REQ-THINK-002)."""
+"""Reasoning as plain functions over blocks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = say("r")
     [((), []), ((R, call()), []), ((T1, R, T2), [T1, T2]), ((T1, T2), [T1, T2])],
 )
 def test_extract(blocks: Any, expected: Any) -> None:
-    """All reasoning comes out, in order, as it is (REQ-THINK-002.1)."""
+    """All reasoning comes out, in order, as it is."""
     assert expected == extract_thinking_blocks(blocks)
 
 
@@ -36,7 +36,7 @@ def test_extract(blocks: Any, expected: Any) -> None:
     ],
 )
 def test_filter(policy: Any, expected: Any) -> None:
-    """The policy strips all, all but the last response with reasoning, or none (REQ-THINK-002.2)."""
+    """The policy strips all, all but the last response with reasoning, or none."""
     contents: list[list[Block]] = [[T1, R], [T2, R], [T3, R]]
     assert expected == filter_thinking_for_context(contents, policy)
     assert contents == [[T1, R], [T2, R], [T3, R]]
@@ -61,5 +61,5 @@ def test_filter_edges(contents: Any, policy: Any, expected: Any) -> None:
     [([], None), ([think("")], None), ([T1], "1"), ([T1, think(""), T2], "1\n2"), ([think("a\nb"), T1], "a\nb\n1")],
 )
 def test_field(blocks: Any, field: str | None) -> None:
-    """Blocks are joined by one newline, and nothing is ``None`` (REQ-THINK-002.3)."""
+    """Blocks are joined by one newline, and nothing is ``None``."""
     assert field == thinking_to_reasoning_field(blocks)

@@ -1,4 +1,4 @@
-"""How commits become turns and messages: what is withheld (DESIGN 3.7), where results go, what a turn is."""
+"""How commits become turns and messages: what is withheld, where results go, what a turn is."""
 
 from __future__ import annotations
 

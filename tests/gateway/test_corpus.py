@@ -52,7 +52,7 @@ def carries_otherwise(asked: Asked) -> Iterator[str]:
 
 
 EXPLAINED = {
-    "the prefix that the block is bound to was changed: the guard (DESIGN 3.4, rule claude-bound)": {
+    "the prefix that the block is bound to was changed: the guard": {
         "anthropic--context-binding-changed-tools-with-drop-block--79bd4d#1": {"opaque lost", "text lost"},
     },
     "thoughts of Gemini without a signature are for people, and not demanded (rules of google.toml, omits)": {
@@ -74,7 +74,7 @@ EXPLAINED = {
     "a summary of xAI without an encrypted content carries nothing (rule xai, need_signature)": {
         "xai--reasoning-tool-roundtrip-streaming--759998#1": {"text lost"},
     },
-    "the response did not complete, and is not given back (DESIGN 3.7)": {
+    "the response did not complete, and is not given back": {
         **{
             f"google-vertex--multimodal-tool-return-matrix-direct-uploaded-file-video-google--75bc51#{at}": {
                 "opaque lost"
@@ -89,7 +89,7 @@ EXPLAINED = {
         "google-ai-studio--google-model-file-search-grounding-gemini-3-true--9e3263#1": {"opaque moved"},
         "google-vertex--function-calling-vertexai-gemini-2-5-flash-can-handle-multiple-t--a5f57e#1": {"opaque moved"},
     },
-    "the recorded client told another model's reasoning as text: foreign reasoning (DESIGN 3.4)": {
+    "the recorded client told another model's reasoning as text: foreign reasoning": {
         "openai--anthropic-model-thinking-part-from-other-model--ab9979#1": {"model"},
         "openai--google-model-thinking-part-from-other-model--a4a3b4#1": {"text lost"},
         "anthropic--openai-responses-thinking-part-from-other-model--842aa6#1": {"model", "text lost"},
@@ -104,7 +104,7 @@ EXPLAINED = {
         "avian--testopenaicompatiblecommon-avian-kimi-multi-tool-streaming--76a24b#1": {"model"},
         "openai--openai-native-tool-search-streaming--573b0e#1": {"model", "people"},
     },
-    "a call that got no result is answered before the next turn (DESIGN 3.7)": {
+    "a call that got no result is answered before the next turn": {
         "google-ai-studio--google-gemini-2-5-flash-preview-05-20-tool-round-trip-1--c3ac13#1": {"people"},
     },
     "a conversation that goes on from a response's id goes on from the log": {
@@ -126,7 +126,7 @@ EXPLAINED = {
 
 _LOST = {"opaque lost", "text lost"}
 ELSEWHERE = {
-    "another model's reasoning (DESIGN 3.4)": {
+    "another model's reasoning": {
         "openai--cohere-model-thinking-part--9f3954#1": {name: {"text lost"} for name in FRONTS},
         "openai--mistral-model-thinking-part--0e757a#1": {name: {"text lost"} for name in FRONTS},
     },
@@ -136,7 +136,7 @@ ELSEWHERE = {
     "the client put other words into the model's mouth": {
         "openai--openai-responses-thinking-with-modified-history--65f4e9#2": {"openai-chat": {"text lost"}},
     },
-    "the client says that thinking is off, and its dialect has a word for it: then none goes along (DESIGN 5)": {
+    "the client says that thinking is off, and its dialect has a word for it: then none goes along": {
         exchange: {"anthropic": {"text lost"}}
         for exchange in (
             "gpustack--function-calling-gpustack-qwen3-can-use-tools--0bbde1#1",
@@ -158,7 +158,7 @@ ELSEWHERE = {
 """Where clients of other dialects make a difference: reason to exchange to dialect to kinds of difference."""
 
 WITHOUT_MEMORY = {
-    "an item with a text alone has nothing sealed, so that its origin is not known (DESIGN 3.4)": {
+    "an item with a text alone has nothing sealed, so that its origin is not known": {
         "deepseek--deepseek-responses-function-tool--dcc4c5#1": {"text lost"},
         "deepseek--deepseek-responses-text-multi-turn--4bde07#1": {"text lost"},
     },

@@ -120,7 +120,7 @@ def test_what_the_caller_says_beats_the_app(store: SessionStore, referee: Refere
 
 
 def test_a_changed_file_counts_at_once_but_for_the_prompt(store: SessionStore, referee: Referee, own: Path) -> None:
-    """Settings are read live; what the conversation rests on stays as it began (DESIGN 3.4)."""
+    """Settings are read live; what the conversation rests on stays as it began."""
     session = open_session(store, referee, app="short")
     session.chat("One?")
     (own / "short.toml").write_text('system_prompt = "Another."\nreasoning_effort = "low"')

@@ -50,7 +50,7 @@ def test_the_order_of_the_layers_is_the_designed_one() -> None:
 
 
 def test_without_any_setting_the_built_in_defaults_are_in_force() -> None:
-    """REQ-THINK-006.1 to .5: nothing set means the defaults, and nothing counts as explicit."""
+    """nothing set means the defaults, and nothing counts as explicit."""
     assert Settings() == Layers().effective({})
 
 
@@ -178,7 +178,7 @@ def test_replace_swaps_one_layer_and_no_other() -> None:
 
 
 def test_settings_are_read_afresh_at_each_request() -> None:
-    """BR-008: the next look sees the change, the look before keeps what it saw."""
+    """the next look sees the change, the look before keeps what it saw."""
     layers = Layers()
     before = layers.effective({})
     after = layers.set("session", "reasoning.effort", "max").effective({})
@@ -186,7 +186,7 @@ def test_settings_are_read_afresh_at_each_request() -> None:
 
 
 def test_every_key_can_be_saved_and_loaded_with_a_profile() -> None:
-    """REQ-THINK-006.6: a profile holds all reasoning settings as text and gives them back."""
+    """a profile holds all reasoning settings as text and gives them back."""
     values = {
         "reasoning.enabled": "false",
         "reasoning.includeInContext": "true",
@@ -336,7 +336,7 @@ def test_a_snapshot_leaves_out_what_does_not_bear_on_requests() -> None:
 
 
 def test_an_app_carries_and_includes() -> None:
-    """Every app keeps the last three responses' reasoning and sends it, without saying so (DESIGN 3.6)."""
+    """Every app keeps the last three responses' reasoning and sends it, without saying so."""
     found = Layers().carrying(3).effective({})
     assert (3, True, True) == (found.keep_last, found.carry, found.include_in_context)
     assert {"reasoning.keepLast", "reasoning.includeInContext"} == found.explicit

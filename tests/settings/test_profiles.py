@@ -229,7 +229,7 @@ def test_text_that_is_no_toml_is_not_written_over() -> None:
 
 @given(profiles())
 def test_a_profile_survives_its_file(profile: Profile) -> None:
-    """REQ-THINK-006.6: what was set explicitly comes back as it was, and what was not stays unset."""
+    """what was set explicitly comes back as it was, and what was not stays unset."""
     text = render(profile)
     assert profile == parse_profile(FILE, text)
     assert text == render(profile, text)

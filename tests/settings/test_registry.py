@@ -11,11 +11,11 @@ from thinkback.settings import KEYS
 @pytest.mark.parametrize(
     ("name", "default"),
     [
-        pytest.param("reasoning.enabled", True, id="REQ-THINK-006.1"),
-        pytest.param("reasoning.includeInContext", False, id="REQ-THINK-006.2"),
-        pytest.param("reasoning.includeInResponse", True, id="REQ-THINK-006.3"),
-        pytest.param("reasoning.format", "field", id="REQ-THINK-006.4"),
-        pytest.param("reasoning.stripFromContext", "none", id="REQ-THINK-006.5"),
+        pytest.param("reasoning.enabled", True, id="enabled"),
+        pytest.param("reasoning.includeInContext", False, id="includeInContext"),
+        pytest.param("reasoning.includeInResponse", True, id="includeInResponse"),
+        pytest.param("reasoning.format", "field", id="format"),
+        pytest.param("reasoning.stripFromContext", "none", id="stripFromContext"),
         ("reasoning.foreign", "drop"),
         ("reasoning.effort", None),
         ("reasoning.maxTokens", None),

@@ -1,4 +1,4 @@
-"""The guard: may reasoning minted there be replayed here? (DESIGN 3.4)"""
+"""The guard: may reasoning minted there be replayed here?"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stance(NamedTuple):
-    """What holds for the reasoning of a response in its place (DESIGN 3.5).
+    """What holds for the reasoning of a response in its place.
 
     ``required``: the endpoint demands it. ``against`` is why it stays away, empty where it goes, and ``why`` is why it
     goes. ``fill``: something must stand in where there is nothing to send. ``tells``: foreign text may be told as prose
@@ -152,7 +152,7 @@ class Policy:
         return Stance(required, against, why, fill, self._tells(place))
 
     def _is_required(self, place: Place) -> bool:
-        """Whether the endpoint demands reasoning on this message (DESIGN 3.5, precedence 2)."""
+        """Whether the endpoint demands reasoning on this message."""
         if not self.thinking or self.strict:
             return False
         if self.restored:
@@ -215,7 +215,7 @@ class Policy:
         return opted_in and not place.stripped and not asked_not
 
     def _cost(self, place: Place) -> str:
-        """What a setting costs that takes away what was sent before (DESIGN 3.9)."""
+        """What a setting costs that takes away what was sent before."""
         asked_not = self._asked and not self.settings.include_in_context
         kept_before = place.stripped and bool(self.keep_last) and not asked_not
         sent_open = place.followed and not place.is_open
@@ -264,7 +264,7 @@ def binds(rule: Rule, settings: Settings) -> bool:
 
 
 def keep_last(settings: Settings) -> int | None:
-    """How many responses of finished turns keep their reasoning; ``None`` means all (DESIGN 3.6)."""
+    """How many responses of finished turns keep their reasoning; ``None`` means all."""
     return settings.keep_last if settings.keep_last is not None else _STRIP[settings.strip_from_context]
 
 

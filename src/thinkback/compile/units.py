@@ -180,7 +180,7 @@ class ResponseUnit:
 
     @property
     def withheld(self) -> str:
-        """Why the response is not replayed at all (DESIGN 3.7), or nothing."""
+        """Why the response is not replayed at all, or nothing."""
         changes = self.changes
         if changes is not None and changes.gone:
             return changes.gone

@@ -41,7 +41,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``path`` may have ``{model}`` in it. ``stream_path``: streams are asked for there, not by a parameter.
     ``params`` go with every request, under everything else. ``strict``: nothing about reasoning may be sent, and
-    none may come (DESIGN: portable hosts). ``developer``: it knows the role of this name; elsewhere such a message is a
+    none may come. ``developer``: it knows the role of this name; elsewhere such a message is a
     system message. ``takes`` are the paths of fields that programs add to requests for this provider alone.
     """
 

@@ -2,7 +2,7 @@
 
 Promises: the pieces, joined, are the input again; results do not depend on where the stream was cut; reasoning is
 released as it arrives, only a possible tag is held back (never more than its length); time is linear in the text.
-Rules (wire-formats 4.2):
+Rules:
 
 - an opening tag counts at the start of the content, white space aside, and anywhere after a first tagged block
   (models that think between the parts of an answer); after untagged answer text it is literal, and so is its end.
@@ -25,7 +25,7 @@ import msgspec
 
 from thinkback.model.code_spans import CodeSpans
 
-# Opening and closing delimiters seen on the wire (wire-formats 4.1).
+# Opening and closing delimiters seen on the wire.
 TAGS: tuple[tuple[str, str], ...] = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 KEY = "session.app"
 _UNKNOWN = {"permissions.mode": "read_only"}
 REASONING_CONTEXT_MAX = 3
-"""How many responses' reasoning an app carries along (DESIGN 3.6)."""
+"""How many responses' reasoning an app carries along."""
 
 
 class Listed(NamedTuple):

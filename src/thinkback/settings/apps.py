@@ -2,7 +2,7 @@
 
 Owns the shape of the file and what its errors say: all faults of a file are told at once, each with its key and the
 reason. Finding files, starting servers and asking models is others' work. The carry of reasoning is no setting of an
-app: every app has it (DESIGN 3.6).
+app: every app has it.
 """
 
 from __future__ import annotations

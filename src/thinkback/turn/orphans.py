@@ -19,7 +19,7 @@ def interrupted(open_call: OpenCall) -> Draft:
 
 
 def closing_drafts(commits: Sequence[Commit]) -> list[Draft]:
-    """Results for calls that have none, and the end of a turn that never got one (DESIGN 3.7)."""
+    """Results for calls that have none, and the end of a turn that never got one."""
     drafts = [interrupted(call) for call in open_calls(commits)]
     under_way = commits[turn_start(commits) :]
     if any(commit.kind in ("user", "response") and not commit.edit for commit in under_way):

@@ -1,4 +1,4 @@
-"""Repair of a refused request: which reasoning to touch next, strictly further down each time (DESIGN 3.11).
+"""Repair of a refused request: which reasoning to touch next, strictly further down each time.
 
 Promise: the last attempt is a request that any endpoint takes, as far as reasoning goes: every response of the history
 as text in the user's words.

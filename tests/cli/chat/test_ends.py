@@ -67,7 +67,7 @@ def test_hidden_reasoning_is_not_told_where_reasoning_is_not_to_be_shown() -> No
 
 @pytest.mark.parametrize("mode", ["full", "collapsed", "hidden"])
 def test_the_mode_is_what_is_set_where_reasoning_may_be_shown(mode: str) -> None:
-    """REQ-THINK-006.3: it is shown by default, in the mode of ``display.reasoning``."""
+    """it is shown by default, in the mode of ``display.reasoning``."""
     assert mode == look_of(Settings(display_reasoning=mode)).mode  # type: ignore[arg-type]
     assert "full" == look_of(Settings()).mode
 

@@ -52,7 +52,7 @@ def brightness(colour: tuple[int, int, int]) -> float:
 
 
 def test_modes_act_at_the_next_turn_and_change_nothing_else(talk: Open, command: Command, referee: Referee) -> None:
-    """REQ-THINK-007.4: hidden by mode or by ``reasoning.includeInResponse``; stored and sent all the same."""
+    """hidden by mode or by ``reasoning.includeInResponse``; stored and sent all the same."""
     thoughts = ("A full thought.", "A collapsed thought.", "A hidden thought.", "A silent thought.")
     answers = ("One.", "Two.", "Three.", "Four.")
     referee.push(*(Step(reasoning=thought, text=answer) for thought, answer in zip(thoughts, answers, strict=True)))

@@ -53,7 +53,7 @@ def where(session: Session) -> tuple[str, str]:
 
 
 def test_what_was_set_is_saved_and_comes_back(store: SessionStore, referee: Referee) -> None:
-    """EC-005, REQ-THINK-006.6: place and every explicit reasoning setting; what was not set stays unset."""
+    """place and every explicit reasoning setting; what was not set stays unset."""
     session = open_session(store, referee, api_key=None)
     for key, value in REASONING.items():
         session.set(key, value)

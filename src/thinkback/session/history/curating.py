@@ -123,7 +123,7 @@ class Curator:
             )
 
     def _refuse_change(self, target: Commit, done: str) -> None:
-        """Refuse to change the turn under way; say which carriers go before they do (DESIGN 3.5)."""
+        """Refuse to change the turn under way; say which carriers go before they do."""
         commits = self._conversation.history.commits
         waiting = open_calls(commits)
         if waiting:

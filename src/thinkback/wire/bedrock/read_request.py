@@ -2,7 +2,7 @@
 
 Promises: what the writer would not write again as it was is kept verbatim; binary data that boto3 holds as bytes
 is kept in base64; assistant messages become responses of unknown origin, so that their readable reasoning may go
-back and their opaque values may not (DESIGN 3.4).
+back and their opaque values may not.
 """
 
 from __future__ import annotations

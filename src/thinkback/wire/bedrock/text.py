@@ -1,6 +1,6 @@
 """The text of a message: content blocks of visible text, and reasoning that stands in them as tags.
 
-Amazon's Nova and imported models put ``<thinking>`` into the text (wire-formats 4). Such a content block becomes
+Amazon's Nova and imported models put ``<thinking>`` into the text. Such a content block becomes
 several blocks whose slices, joined, are its text again.
 """
 

@@ -1,7 +1,7 @@
 """Request reader of the ``cohere`` dialect: a history of messages to drafts of the log.
 
 Promises: what the writer would not write again as it was is kept verbatim, citations aside (they are output);
-assistant messages become responses of unknown origin, so that their readable reasoning may go back (DESIGN 3.4).
+assistant messages become responses of unknown origin, so that their readable reasoning may go back.
 """
 
 from __future__ import annotations

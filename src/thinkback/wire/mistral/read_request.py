@@ -1,7 +1,7 @@
 """Request reader of the ``mistral`` dialect: a history of messages to drafts of the log.
 
 Promises: what the writer would not rebuild is kept verbatim; assistant messages become responses of unknown origin
-unless the caller knows better, so that their readable reasoning may go back and signatures may not (DESIGN 3.4).
+unless the caller knows better, so that their readable reasoning may go back and signatures may not.
 """
 
 from __future__ import annotations

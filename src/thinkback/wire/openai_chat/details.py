@@ -1,4 +1,4 @@
-"""``reasoning_details``: entries merged from their fragments by type, index and id (wire-formats 3.6).
+"""``reasoning_details``: entries merged from their fragments by type, index and id.
 
 Opaque values are never cut, joined with strangers or re-encoded: what cannot be a further piece of an entry begins
 a new one.

@@ -1,7 +1,7 @@
 """Request reader of the ``openai-chat`` dialect: a history of messages to drafts of the log.
 
 Promises: each message is kept verbatim beside what was understood; assistant messages become responses of unknown
-origin, so that their readable reasoning may go back and their opaque values may not (DESIGN 3.4).
+origin, so that their readable reasoning may go back and their opaque values may not.
 """
 
 from __future__ import annotations

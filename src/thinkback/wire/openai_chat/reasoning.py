@@ -2,7 +2,7 @@
 
 Hosts say the same thought under several names. What speaks first leads; where a string and the details say the
 same, piece by piece, the details lead, because they carry the opaque values. What only repeats is named, what
-differs is kept hidden (wire-formats 3, rules 1-4).
+differs is kept hidden.
 """
 
 from __future__ import annotations

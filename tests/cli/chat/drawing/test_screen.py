@@ -22,7 +22,7 @@ def brightness(colour: Rgb) -> float:
 @pytest.mark.parametrize("depth", ["truecolor", ""])
 @pytest.mark.parametrize("background", [DARK, LIGHT, (0, 0, 0), (255, 255, 255), (0, 43, 54), (253, 246, 227)])
 def test_thinking_is_italic_on_a_shade_that_follows_the_terminal(tmp_path: Path, background: Rgb, depth: str) -> None:
-    """REQ-THINK-007: inline, in italics, lighter than a dark background and darker than a light one, row by row."""
+    """inline, in italics, lighter than a dark background and darker than a light one, row by row."""
     with Play(tmp_path, background=background, environment={"COLORTERM": depth}) as play:
         play.do("begin")
         play.think("A thought that takes more than one row of this terminal, and a second one.")
