@@ -404,7 +404,8 @@ class Exchange:
             yield from self._write(data)
 
     def _write(self, data: bytes) -> Flow[None]:
-        yield from self._start(STREAM)
+        if not self._started:
+            yield from self._start(STREAM)
         yield Write(data)
 
     def _document(self, status: int, body: bytes, more: dict[str, str] | None = None) -> Flow[None]:

@@ -20,6 +20,7 @@ from thinkback.drive.http import HttpResponse, Timeouts
 from thinkback.drive.sync import now
 from thinkback.gateway.access.estimating import estimate
 from thinkback.gateway.config import naming
+from thinkback.gateway.engine.apart import LARGE
 from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.grant import OPEN, Grant
 from thinkback.gateway.incoming import ClientGone, Incoming, Sink
@@ -123,11 +124,13 @@ class _Driver:
 
     async def _told(self, command: Command, event: Event) -> Command | None:
         """The command that follows ``event``: what is read of much is read on a thread."""
-        size = 0
-        if isinstance(event, Interrupt | Failed) or isinstance(command, Store):
-            size = self._received
-        elif isinstance(command, Receive):
-            size = self._exchange.unread + len(event.value) if event.value else self._received
+        size = self._received
+        if isinstance(command, Receive) and isinstance(event, Answered) and event.value:
+            size = self._exchange.unread + len(event.value)
+        elif isinstance(command, Write | Start) and isinstance(event, Answered):
+            size = 0
+        if size < LARGE:
+            return self._exchange.on(event, now())
         return await self._engine.apart(size, partial(self._exchange.on, event, now()))
 
     async def _performed(self, command: Command) -> Event:
@@ -292,8 +295,9 @@ class _Driver:
     def _note(self) -> None:
         """Note what is known: before the last byte goes out, which some wait for, and at the end."""
         notes, report = self._sink.notes, self._exchange.report()
-        for name in ("model", "served", "upstream", "session", "response", "reattach", "failure", "reason", "attempts"):
-            setattr(notes, name, getattr(report, name))
+        notes.model, notes.served, notes.upstream = report.model, report.served, report.upstream
+        notes.session, notes.response, notes.reattach = report.session, report.response, report.reattach
+        notes.failure, notes.reason, notes.attempts = report.failure, report.reason, report.attempts
         notes.input_tokens, notes.output_tokens = report.input_tokens, report.output_tokens
         notes.reasoning_tokens, notes.cached_tokens = report.reasoning_tokens, report.cached_tokens
         notes.guessed = self._guessed
