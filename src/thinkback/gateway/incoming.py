@@ -44,10 +44,10 @@ class Notes(msgspec.Struct):
     """What is known of a request, for its line in the log, its measures and its span. But for ``said``, names and
     numbers alone.
 
-    Whoever learns something writes it here. ``phases`` are seconds by name (``body``, ``recognise``, ``first_byte``,
-    ``stream``, ``store``); tokens are ``None`` while nobody has said them: ``guessed`` counts for budgets then.
-    ``failure`` is a kind of error, no text; ``reason`` says of an upstream that was not asked, or did not
-    answer, why: for the operator, who knows its address.
+    The driver of its exchange writes them, before the last byte goes out and at the end. ``phases`` are seconds by name
+    (``body``, ``recognise``, ``first_byte``, ``stream``, ``store``); tokens are ``None`` while nobody has said them:
+    ``guessed`` counts for budgets then. ``failure`` is a kind of error, no text; ``reason`` says of an upstream that
+    was not asked, or did not answer, why: for the operator, who knows its address.
     """
 
     model: str = ""

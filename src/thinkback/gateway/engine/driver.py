@@ -74,7 +74,7 @@ def client_of(grant: Grant) -> Client:
 
 
 class _Driver:
-    """Of one request. ``received`` counts the bytes of the last response."""
+    """Of one request, in one task."""
 
     def __init__(self, engine: Engine, incoming: Incoming, sink: Sink) -> None:
         self._engine = engine
