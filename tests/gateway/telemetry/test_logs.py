@@ -159,7 +159,7 @@ def test_what_is_wrong_with_an_upstream_is_for_the_operator(
     assert [] == [answer for answer in answers if b"127.0.0.1" in answer.body]
     logged = capfd.readouterr().err
     assert 'reason="there is no key KEY_OF_THE_HOUSE"' in logged
-    assert 'reason="no connection to 127.0.0.1' in logged
+    assert "at http://127.0.0.1:1: no connection to 127.0.0.1" in logged
 
 
 @pytest.mark.parametrize("format", ["json", "text"])
