@@ -202,6 +202,13 @@ def test_switches_and_controls_do_not_contradict() -> None:
             assert rule.thinks_unless or rule.thinks_when, rule.id
 
 
+def test_names_for_telemetry_are_of_providers() -> None:
+    """Places of one provider share its name; an endpoint without one goes by its own id."""
+    providers = packaged.providers()
+    assert providers["azure-openai"] == providers["azure-openai-chat"] != providers["openai"]
+    assert "vllm" not in providers
+
+
 def test_rows_name_endpoints_that_exist() -> None:
     """Model rows are about endpoints of the package, or about any."""
     ids = {row.id for row in BOOK.endpoints()} | {"*"}

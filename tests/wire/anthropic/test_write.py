@@ -260,6 +260,12 @@ def test_what_is_no_content_block_has_no_object() -> None:
     assert "null" == wire_object(Media("image/png"))
 
 
+def test_a_value_of_another_dialect_is_no_part_of_a_thinking_block() -> None:
+    """The object that is made anew has the words of the Messages API alone."""
+    block = ThinkingBlock("Hm.", source_field="thinking", carriers=(Carrier("encrypted", "b3BhcXVl"),))
+    assert {"type": "thinking", "thinking": "Hm.", "signature": ""} == json.loads(wire_object(block))
+
+
 FAILURES: list[tuple[Any, Failure]] = [
     (
         {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}, "request_id": "r"},
