@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -59,29 +60,32 @@ def _change(database: str, *statements: str) -> None:
             db.execute(statement)
 
 
-def _wait_for(database: str, event: str) -> int:
-    """The process id of the server's side of a store's connection, once it waits for something."""
+def _wait_for(database: str, event: str, thread: _Thread) -> int:
+    """The process id of the server's side of a store's connection, once it waits for something; 0 where ``thread``
+    ended before it did.
+    """
     sql = "SELECT pid FROM pg_stat_activity WHERE application_name = 'thinkback' AND wait_event_type || wait_event ~ %s"
     with _admin(database) as db:
-        while True:
+        while thread.is_alive():
             row = db.execute(sql, (event,)).fetchone()
             if row is not None:
                 return int(row[0])
+    return 0
 
 
 class _Thread(threading.Thread):
     """Runs an append and keeps what became of it."""
 
-    def __init__(self, store: LogStore, commits: list[Commit]) -> None:
+    def __init__(self, store: LogStore, commits: list[Commit], head: Head = EMPTY, step: str = "step") -> None:
         super().__init__()
-        self._append = (store, commits)
+        self._append = (store, commits, head, step)
         self.failure: BaseException | None = None
         self.start()
 
     def run(self) -> None:
-        store, commits = self._append
+        store, commits, head, step = self._append
         try:
-            store.append("s", "step", commits, EMPTY)
+            store.append("s", step, commits, head)
         except BaseException as error:
             self.failure = error
 
@@ -179,7 +183,7 @@ def test_a_connection_lost_in_an_append_is_named(store: LogStore, database: str)
         holder.execute("BEGIN")
         holder.execute("LOCK TABLE thinkback.steps IN EXCLUSIVE MODE")
         thread = _Thread(store, commits)
-        db.execute("SELECT pg_terminate_backend(%s)", (_wait_for(database, "^Lock"),))
+        db.execute("SELECT pg_terminate_backend(%s)", (_wait_for(database, "^Lock", thread),))
         thread.join()
     assert isinstance(thread.failure, StoreError)
     assert "lost its connection" in str(thread.failure)
@@ -192,23 +196,30 @@ def test_a_connection_lost_in_an_append_is_named(store: LogStore, database: str)
 def test_an_append_whose_answer_is_lost_may_be_repeated(store: LogStore, database: str) -> None:
     """After it was stored, before the server said so: the step is there once."""
     store.create_session("s", "s", 1)
-    commits = seal(response_step("step"), EMPTY)
+    stored: list[Commit] = []
     with _admin(database) as db:
         try:
-            # Commits now wait, done but unanswered, for a copy of the server that does not come.
+            # Commits now wait, done but unanswered, for a copy of the server that does not come. The processes of the
+            # server learn of it one after the other: what is appended before is just stored.
             db.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
             db.execute("SELECT pg_reload_conf()")
-            while db.execute("SHOW synchronous_standby_names").fetchone() != ("nobody",):
-                pass
-            thread = _Thread(store, commits)
-            db.execute("SELECT pg_terminate_backend(%s)", (_wait_for(database, "SyncRep"),))
+            waits = 0
+            for number in count():
+                head = head_of(stored)
+                commits = seal(response_step(f"step {number}"), head)
+                thread = _Thread(store, commits, head, f"step {number}")
+                stored += commits
+                waits = _wait_for(database, "SyncRep", thread)
+                if waits:
+                    break
+            db.execute("SELECT pg_terminate_backend(%s)", (waits,))
             thread.join()
         finally:
             db.execute("ALTER SYSTEM RESET synchronous_standby_names")
             db.execute("SELECT pg_reload_conf()")
     assert isinstance(thread.failure, StoreError)
-    assert not store.append("s", "step", commits, EMPTY)
-    assert commits == store.read("s")
+    assert not store.append("s", f"step {number}", commits, head)
+    assert stored == store.read("s")
 
 
 def test_connections_that_ended_while_idle_are_not_used(store: LogStore, database: str) -> None:
