@@ -10,7 +10,6 @@ import threading
 import traceback
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -203,11 +202,10 @@ def test_an_append_whose_answer_is_lost_may_be_repeated(store: LogStore, databas
             # server learn of it one after the other: what is appended before is just stored.
             db.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
             db.execute("SELECT pg_reload_conf()")
-            waits = 0
-            for number in count():
-                head = head_of(stored)
-                commits = seal(response_step(f"step {number}"), head)
-                thread = _Thread(store, commits, head, f"step {number}")
+            while True:
+                head, step = head_of(stored), f"step {len(stored)}"
+                commits = seal(response_step(step), head)
+                thread = _Thread(store, commits, head, step)
                 stored += commits
                 waits = _wait_for(database, "SyncRep", thread)
                 if waits:
@@ -218,7 +216,7 @@ def test_an_append_whose_answer_is_lost_may_be_repeated(store: LogStore, databas
             db.execute("ALTER SYSTEM RESET synchronous_standby_names")
             db.execute("SELECT pg_reload_conf()")
     assert isinstance(thread.failure, StoreError)
-    assert not store.append("s", f"step {number}", commits, head)
+    assert not store.append("s", step, commits, head)
     assert stored == store.read("s")
 
 
