@@ -182,7 +182,7 @@ def test_a_closed_server_is_told() -> None:
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With what installs it."""
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(MissingPackageError, match=r"thinkback\[mcp\]"), McpServers({"test": LOCAL}, 1000):
+    with pytest.raises(MissingPackageError, match=r"'\.\[mcp\]'"), McpServers({"test": LOCAL}, 1000):
         pass
 
 

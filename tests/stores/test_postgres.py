@@ -160,7 +160,7 @@ def test_without_psycopg_an_error_says_what_to_install() -> None:
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment, check=True)
-    assert "thinkback[postgres]" in done.stdout
+    assert "'.[postgres]'" in done.stdout
 
 
 def test_a_database_that_cannot_hold_any_text_is_refused(postgres: Server) -> None:

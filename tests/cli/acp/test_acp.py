@@ -736,4 +736,4 @@ def test_a_missing_package_is_said(command: Command) -> None:
     )
 
     assert 2 == done.returncode
-    assert b"thinkback[acp]" in done.stderr
+    assert b"'.[acp]'" in done.stderr

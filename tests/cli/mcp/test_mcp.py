@@ -494,4 +494,4 @@ def test_a_missing_package_is_said(command: Command) -> None:
     )
 
     assert 2 == done.returncode
-    assert b"thinkback[mcp]" in done.stderr
+    assert b"'.[mcp]'" in done.stderr

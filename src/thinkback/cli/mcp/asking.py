@@ -183,8 +183,10 @@ class Asker:
         reserved = asked + most
         self._budget.reserve(reserved)
         used = 0
+        notices: list[str] = []
         try:
             session = self._store.session(name, endpoint=target.endpoint, model=target.model)
+            session.on("notice", notices.append)
             _keep_to(target, session)
             stream = _stream(session, question)
             used = reserved  # from here on something may have been used, whatever becomes of it
@@ -197,7 +199,9 @@ class Asker:
             used = _charge(reply, asked, most)
         finally:
             self._budget.settle(reserved, used)
-        return _told(name, target, question, reply, longest) | {"charged": used, "budget_left": self._budget.left}
+        reported = {"notices": notices} if notices else {}
+        told = _told(name, target, question, reply, longest)
+        return told | reported | {"charged": used, "budget_left": self._budget.left}
 
 
 def _keep_to(target: Asked, session: Session) -> None:
