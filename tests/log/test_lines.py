@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.log.build import Line
-from thinkback.log.lines import OpenCall, common, end_of, holds, is_torn, open_calls, subjects, turn_start
+from thinkback.log.lines import OpenCall, UnderWay, common, end_of, holds, is_torn, open_calls, subjects, turn_start
 from thinkback.log.protocol import TASK_PURPOSE, SessionInfo
 from thinkback.model.blocks import Text, ToolCall
-from thinkback.model.commits import Commit, Head, Priority
+from thinkback.model.commits import Commit, Draft, Head, Priority, TurnEnded
 from thinkback.model.curation import curate, matching
 
 
@@ -81,6 +81,35 @@ def test_open_calls() -> None:
     line.result("look")
     assert [] == open_calls(line.commits)
     assert 0 == turn_start([])
+
+
+@given(st.lists(st.sampled_from(["ask", "call", "cut", "result", "end", "edit", "say"]), max_size=14))
+def test_open_calls_are_followed_commit_by_commit(moves: list[str]) -> None:
+    """Whatever comes, they are those of the whole history."""
+    line = Line()
+    first = line.user("Why?")
+    for number, move in enumerate(moves):
+        match move:
+            case "ask":
+                line.user("And?")
+            case "call":
+                line.call(f"call {number}", f"other {number}")
+            case "cut":
+                line.respond(ToolCall(f"cut {number}", "cut", "{}"), complete=False)
+            case "result":
+                for waiting in open_calls(line.commits)[:1]:
+                    line.result(waiting.call.id)
+            case "end":
+                line.add(Draft("turn_ended", TurnEnded("completed")))
+            case "edit":
+                line.edit(first, f"How? {number}")
+            case _:
+                line.respond(Text("So."))
+    under_way = UnderWay()
+    for at, commit in enumerate(line.commits, 1):
+        under_way.take([commit])
+        assert open_calls(line.commits[:at]) == under_way.calls()
+    assert len(line.commits) == under_way.count
 
 
 def test_an_edit_opens_no_turn() -> None:

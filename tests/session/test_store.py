@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import thinkback
 from thinkback.errors import NotFoundError, RuleFileError, StoreError
 from thinkback.session import config
 from thinkback.session.store import SessionStore
+from thinkback.stores.sqlite import open_sqlite
+from thinkback.stores.sqlite_open import connect
 
 
 def test_session_is_made_once(store: SessionStore) -> None:
@@ -22,6 +25,22 @@ def test_session_is_made_once(store: SessionStore) -> None:
     assert "<Session 'chat': 0 commits, >" == repr(one)
     with pytest.raises(NotFoundError, match="no session 'other'"):
         store.find("other")
+
+
+def test_new_session_is_one_transaction(tmp_path: Path) -> None:
+    """With the settings that it begins with; one that is there is found without any."""
+    writers: list[sqlite3.Connection] = []
+
+    def remembered(path: str) -> sqlite3.Connection:
+        writers.append(connect(path))
+        return writers[-1]
+
+    with SessionStore(open_sqlite(str(tmp_path / "chats.db"), "full", remembered), True, {}, {}) as store:
+        statements: list[str] = []
+        writers[0].set_trace_callback(statements.append)
+        assert {"session.defaults": "1"} == dict(store.session("chat").conversation.info.settings)
+        store.session("chat")
+    assert 1 == statements.count("COMMIT")
 
 
 def test_closed_store_is_closed(tmp_path: Path) -> None:

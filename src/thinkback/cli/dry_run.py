@@ -71,8 +71,7 @@ def _copy(store: SessionStore, place: Place, names: Names, known: SessionInfo | 
     from thinkback.model.commits import Head
 
     if known is not None:
-        info = store.log.create_session(_NAME, _NAME, now())
-        store.log.write_settings(info.id, known.settings)
+        info = store.log.create_session(_NAME, _NAME, now(), settings=known.settings)
         if commits:
             store.log.append(info.id, "copy", commits, Head())
     session = store.session(

@@ -68,19 +68,45 @@ def is_torn(history: Sequence[Commit]) -> bool:
 def open_calls(commits: Sequence[Commit]) -> list[OpenCall]:
     """Calls of the turn under way that have no result, in the order they were made; those of a response that did
     not complete are never run, so they do not count."""
-    waiting = Waiting[OpenCall]()
-    complete: set[str] = set()
-    for commit in commits[turn_start(commits) :]:
+    under_way = UnderWay()
+    under_way.take(commits[turn_start(commits) :])
+    return under_way.calls()
+
+
+class UnderWay:
+    """The calls of the turn under way, followed commit by commit; ``count`` is how many commits were taken."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._waiting = Waiting[OpenCall]()
+        self._complete: set[str] = set()
+        self._is_asked = False
+
+    def take(self, commits: Sequence[Commit]) -> None:
+        """More commits of the history, in order."""
+        for commit in commits:
+            self._take(commit)
+        self.count += len(commits)
+
+    def calls(self) -> list[OpenCall]:
+        """Those without a result, as ``open_calls``."""
+        return self._waiting.all()
+
+    def _take(self, commit: Commit) -> None:
         value = commit.value
+        # A question begins a turn once it is answered: until then the calls before it are open.
+        if isinstance(value, TurnEnded) or (commit.kind == "response" and self._is_asked):
+            self._waiting, self._complete, self._is_asked = Waiting[OpenCall](), set(), False
         if commit.edit:
-            continue
-        if isinstance(value, Response) and value.complete:
-            complete.add(commit.response)
-        elif isinstance(value, ToolCall) and commit.response in complete:
-            waiting.add(OpenCall(value, commit.response), value.id)
+            return
+        if commit.kind == "user":
+            self._is_asked = True
+        elif isinstance(value, Response) and value.complete:
+            self._complete.add(commit.response)
+        elif isinstance(value, ToolCall) and commit.response in self._complete:
+            self._waiting.add(OpenCall(value, commit.response), value.id)
         elif isinstance(value, ToolResult):
-            waiting.take(value.id)
-    return waiting.all()
+            self._waiting.take(value.id)
 
 
 def turn_start(commits: Sequence[Commit]) -> int:

@@ -275,8 +275,10 @@ class Store(Protocol):
         """Responses by what a client echoes of them."""
         ...
 
-    def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
-        """Make the session ``name``; an existing one of that name is returned as it is."""
+    def create_session(
+        self, id: str, name: str, time: int, origin: Origin | None = None, settings: Mapping[str, str] | None = None
+    ) -> SessionInfo:
+        """Make the session ``name`` with ``settings``; an existing one of that name is returned as it is."""
         ...
 
     def find_session(self, name: str) -> SessionInfo | None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from thinkback.session.exchange.importing import Imported
     from thinkback.session.history.erasing import StoreCare
     from thinkback.session.history.search import Filters, Found
+    from thinkback.session.place import Place
     from thinkback.session.session import Session
     from thinkback.session.usage import StoreUsage
 
@@ -144,16 +145,7 @@ class SessionStore:
         session, and says what neither the caller nor a profile does.
         """
         from thinkback.drive.http import Timeouts
-        from thinkback.drive.sync import now
-        from thinkback.session import apps
-        from thinkback.session.configuration import checked
-        from thinkback.session.conversation import Conversation
-        from thinkback.session.fresh import new_id
         from thinkback.session.place import Place
-        from thinkback.session.profiles.files import SETTING
-        from thinkback.session.session import Session
-        from thinkback.settings.profiles import names_in
-        from thinkback.settings.registry import BEGUN_WITH, DEFAULT, NEWEST
 
         if client is not None:
             from thinkback.drive.client import ADDRESS, ClientTransport
@@ -174,21 +166,31 @@ class SessionStore:
             account=account,
             keyring=self._keyring,
         )
+        return self._open(name, place, profile, app)
+
+    def _open(self, name: str, place: Place, profile: str, app: str) -> Session:
+        """The session ``name``, made if it is not there, for requests to ``place``."""
+        from thinkback.drive.sync import now
+        from thinkback.session import apps
+        from thinkback.session.configuration import checked
+        from thinkback.session.conversation import Conversation
+        from thinkback.session.fresh import new_id
+        from thinkback.session.profiles.files import SETTING
+        from thinkback.session.session import Session
+        from thinkback.settings.profiles import names_in
+        from thinkback.settings.registry import BEGUN_WITH, DEFAULT, NEWEST
+
         if app:
             apps.find(app)
         if profile not in ("", DEFAULT):
             checked(self.rulebook, place, names_in(profile), fill=True)
-        id = new_id()
-        info = self.log.create_session(id, name, now())
-        if info.id == id:
-            self.log.write_settings(id, {BEGUN_WITH: str(NEWEST)})
-            info = self.find(id)
+        info = self.log.create_session(new_id(), name, now(), settings={BEGUN_WITH: str(NEWEST)})
         conversation = Conversation(self, info, place)
         if profile:
             conversation.write_layer(conversation.layers.set("session", SETTING, ",".join(names_in(profile))))
         if app:
             conversation.set(apps.KEY, app)
-        apps.warn_of(conversation.layers, model, conversation.followed.place.endpoint)
+        apps.warn_of(conversation.layers, place.model, conversation.followed.place.endpoint)
         return Session(conversation)
 
     @property

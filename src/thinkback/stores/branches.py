@@ -23,6 +23,8 @@ from thinkback.stores.errors import (
 )
 from thinkback.stores.history import find, key, pointer
 
+NO_SETTINGS = "{}"
+
 
 class LogRefs:
     """The branches in a log; each call is one transaction."""
@@ -107,18 +109,20 @@ def list_sessions(rows: Rows) -> list[SessionInfo]:
     return rows.infos()
 
 
-def create_session(rows: Rows, id: str, name: str, time: int, origin: Origin | None) -> SessionInfo:
-    """The session of that name, made if there is none."""
+def create_session(
+    rows: Rows, id: str, name: str, time: int, origin: Origin | None, settings: str = NO_SETTINGS
+) -> SessionInfo:
+    """The session of that name, made with ``settings`` (a JSON object) if there is none."""
     found = rows.info(name)
     if found is None or found.name != name:
-        _begin(rows, id, name, time, origin)
+        _begin(rows, id, name, time, origin, settings)
         found = rows.info(name)
     if found is None:  # deleted in between
         raise RepeatError(f"the name {name!r} leads to no session")
     return found
 
 
-def _begin(rows: Rows, id: str, name: str, time: int, origin: Origin | None) -> Key:
+def _begin(rows: Rows, id: str, name: str, time: int, origin: Origin | None = None, settings: str = NO_SETTINGS) -> Key:
     """A session with its branch, on a new segment or on what it forks from."""
     parent = place = None
     if origin is not None:
@@ -126,7 +130,7 @@ def _begin(rows: Rows, id: str, name: str, time: int, origin: Origin | None) -> 
             raise id_taken(id)
         parent, _, _ = held(rows, origin.session)
         place = None if origin.at is None else find(rows, parent, origin.at, origin.branch)
-    of = rows.add_session(id, name, time, parent, origin.purpose if origin else "")
+    of = rows.add_session(id, name, time, parent, origin.purpose if origin else "", settings)
     add_branch(rows, of, MAIN, place, time)
     return of
 
@@ -163,7 +167,7 @@ def _begin_for(rows: Rows, entry: Entry) -> Key:
     try:
         if rows.has_name(entry.name):
             raise name_taken(entry.name)
-        return _begin(rows, entry.session, entry.name, entry.created, None)
+        return _begin(rows, entry.session, entry.name, entry.created)
     except StoreError:
         found = rows.key(entry.session)
         if found is not None and rows.hold(found) is not None:

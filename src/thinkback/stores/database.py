@@ -148,7 +148,7 @@ class Rows(Protocol):
     def has_step(self, of: Key, id: str) -> bool:
         """Whether a step of that id was stored in the session."""
 
-    def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str) -> Key:
+    def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str, settings: str) -> Key:
         """A session without branches. Raises ``IdTakenError``, and ``RepeatError`` for a name that was just taken."""
 
     def write_settings(self, of: Key, text: str) -> bool:

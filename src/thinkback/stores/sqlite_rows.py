@@ -57,7 +57,7 @@ CASE WHEN s.name IS NOT NULL THEN s.id ELSE (
 # The number is the next one, so that sessions stand in the order they were made in.
 _ADD_SESSION = """
 INSERT INTO sessions (session, id, name, family, created, settings, branch, parent, purpose)
-SELECT n, ?, ?, coalesce(?, n), ?, '{}', 'main', ?, ? FROM (SELECT coalesce(max(session), 0) + 1 AS n FROM sessions)
+SELECT n, ?, ?, coalesce(?, n), ?, ?, 'main', ?, ? FROM (SELECT coalesce(max(session), 0) + 1 AS n FROM sessions)
 RETURNING '', family, session, id
 """
 _BRANCHES = """
@@ -259,11 +259,12 @@ class SqliteRows:
     def has_step(self, of: Key, id: str) -> bool:
         return self._is_there("SELECT 1 FROM steps WHERE session = ? AND id = ?", of.session, id)
 
-    def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str) -> Key:
+    def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str, settings: str) -> Key:
         if self.has_id(id):
             raise id_taken(id)
         above = (None, None) if parent is None else (parent.family, parent.session)
-        return Key(*self.db.execute(_ADD_SESSION, (id, name, above[0], time, above[1], purpose)).fetchall()[0])
+        values = (id, name, above[0], time, settings, above[1], purpose)
+        return Key(*self.db.execute(_ADD_SESSION, values).fetchall()[0])
 
     def write_settings(self, of: Key, text: str) -> bool:
         self.db.execute("UPDATE sessions SET settings = ? WHERE session = ?", (text, of.session))

@@ -32,13 +32,16 @@ class LogStore:
         self.search = search
         self.recognition: Recognition = appends
 
-    def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
-        """Make the session ``name``; an existing one of that name is returned as it is."""
+    def create_session(
+        self, id: str, name: str, time: int, origin: Origin | None = None, settings: Mapping[str, str] | None = None
+    ) -> SessionInfo:
+        """Make the session ``name`` with ``settings``; an existing one of that name is returned as it is."""
         check_text("session id", id)
         known = self.find_session(name)
         if known is not None and known.name == name:
             return known
-        return self.database.write(branches.create_session, id, name, time, origin)
+        layer = canonical.encode(dict(settings or {})).decode()
+        return self.database.write(branches.create_session, id, name, time, origin, layer)
 
     def find_session(self, name: str) -> SessionInfo | None:
         """The session of that name or id; a name wins."""

@@ -10,6 +10,7 @@ import msgspec
 
 from thinkback.compile import fold, translate
 from thinkback.compile.policy import Inputs, binds
+from thinkback.log.lines import OpenCall, UnderWay
 from thinkback.log.seal import head_of
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, ToolCall
@@ -274,6 +275,7 @@ class History:
         self._state: fold.State | None = None
         self._waiting: list[Commit] = []
         self._held: dict[tuple[str, int], Block] = {}
+        self._under_way = UnderWay()
         self._before: tuple[int, fold.State | None, list[Commit]] = (0, None, [])
         self.take(commits)
 
@@ -321,6 +323,12 @@ class History:
         self.commits[at:] = [self._stored(commit) for commit in self.commits[at:]]
         self._waiting = [*waiting, *self.commits[at:]]
         self._held = {}
+        self._under_way = UnderWay()
+
+    def open_calls(self) -> list[OpenCall]:
+        """Calls of the turn under way that have no result, in order. Reads only what came since it was asked last."""
+        self._under_way.take(self.commits[self._under_way.count :])
+        return self._under_way.calls()
 
     def _whole(self, commit: Commit) -> Commit:
         block = self._held.get((commit.response, commit.index))

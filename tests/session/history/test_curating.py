@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.session.chats import get_weather, kinds, open_session
 from thinkback import Priority
 from thinkback.errors import NotFoundError, ThinkbackError, UnsupportedContent, Veto
 from thinkback.model.blocks import Text, ThinkingBlock
-from thinkback.model.commits import Annotation, Content, Draft, Message
+from thinkback.model.commits import Annotation, Commit, Content, Draft, Message
 from thinkback.model.curation import curate
 from thinkback.model.texts import text_of
 from thinkback.session.session import Session
@@ -34,6 +35,31 @@ def test_messages_by_hand(session: Session) -> None:
     ]
     assert [Message("Be brief."), Message("Hi"), Text("Ho")] == [commit.value for commit in said]
     assert ["system", "user", "response", "assistant", "completed"] == kinds(session)
+
+
+class Counted(list[Commit]):
+    """Counts the commits that are read."""
+
+    reads = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        self.reads += len(found) if isinstance(at, slice) else 1
+        return found
+
+    def __iter__(self) -> Iterator[Commit]:
+        self.reads += len(self)
+        return super().__iter__()
+
+
+def test_a_message_by_hand_reads_no_earlier_one(session: Session) -> None:
+    """However many of them stand in a turn that has no end."""
+    session.commit("first")
+    counted = session.conversation.history.commits = Counted(session.conversation.history.commits)
+    for number in range(100):
+        session.commit(f"q {number}")
+    assert 101 == len(counted) == len(session.log())
+    assert counted.reads < 1_000
 
 
 @pytest.mark.parametrize(

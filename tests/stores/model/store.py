@@ -33,8 +33,10 @@ class MemoryStore:
         self.search = MemorySearch(self._log)
         self.recognition = MemoryRecognition(self._log)
 
-    def create_session(self, id: str, name: str, time: int, origin: Origin | None = None) -> SessionInfo:
-        """Make the session ``name``; an existing one of that name is returned as it is."""
+    def create_session(
+        self, id: str, name: str, time: int, origin: Origin | None = None, settings: Mapping[str, str] | None = None
+    ) -> SessionInfo:
+        """Make the session ``name`` with ``settings``; an existing one of that name is returned as it is."""
         check_text("session id", id)
         check_text("session name", name)
         with self._log.lock:
@@ -44,6 +46,7 @@ class MemoryStore:
                 if id in self._log.sessions or id in self._log.gone:
                     raise id_taken(id)
                 session = self._made(id, name, time, origin)
+                session.settings = dict(settings or {})
                 self._log.sessions[id] = self._log.names[name] = session
             return session.info()
 

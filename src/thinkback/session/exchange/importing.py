@@ -208,13 +208,11 @@ def _open(log: Store, header: Header, ids: dict[str, str]) -> _Arriving:
     for id in _numbered(header.id):
         info = _with_id(log, id)
         made = info is None
+        own = _holding(header.settings) if made else {}
         if info is None:
-            info = _make(log, id, header, origin)
+            info = _make(log, id, header, origin, {**own, IMPORTED: "true"})
         if info is not None:
             ids[header.id] = info.id
-            own = _holding(header.settings) if made else {}
-            if made:
-                log.write_settings(info.id, {**own, IMPORTED: "true"})
             unknown = (key for key in header.settings if made and key not in own and not key.startswith(_PERMITTING))
             return _Arriving(log, info, header, made, tuple(unknown))
     raise AssertionError("numbers do not end")
@@ -242,14 +240,16 @@ def _with_id(log: Store, id: str) -> SessionInfo | None:
     return next((info for info in log.list_sessions() if info.id == id), None)
 
 
-def _make(log: Store, id: str, header: Header, origin: Origin | None) -> SessionInfo | None:
+def _make(
+    log: Store, id: str, header: Header, origin: Origin | None, settings: Mapping[str, str]
+) -> SessionInfo | None:
     """The new session; ``None`` where the id is remembered for one that was deleted."""
     for name in _numbered(header.name):
         taken = log.find_session(name)
         if taken is not None and taken.name == name:
             continue
         try:
-            info = log.create_session(id, name, header.created, origin)
+            info = log.create_session(id, name, header.created, origin, settings)
         except IdTakenError:
             return None
         if info.id == id:

@@ -47,16 +47,15 @@ def descend(parent: Session, name: str | None, origin: Origin) -> Session:
 
     log, id = parent.conversation.store.log, new_id()
     wanted = name or f"{parent.name}-{id[:6]}"
-    info = log.create_session(id, wanted, now(), origin)
+    parent.conversation.read_layer()
+    info = log.create_session(id, wanted, now(), origin, parent.conversation.info.settings)
     if info.id != id:
         raise BranchError(
             f"there is a session {wanted!r} already", details={"session": wanted}, next_actions=("take another name",)
         )
-    parent.conversation.read_layer()
-    log.write_settings(id, dict(parent.conversation.info.settings))
     configuration = parent.conversation.configure()
     place = parent.conversation.followed.given if configuration.rotating is not None else configuration.place
-    child = Conversation(parent.conversation.store, log.find_session(id) or info, place)
+    child = Conversation(parent.conversation.store, info, place)
     child.functions = dict(parent.conversation.functions)
     return Session(child)
 

@@ -14,7 +14,6 @@ from thinkback.log.drafting import ContentType, Void
 from thinkback.model.commits import Commit, Draft, Payload, Priority, surviving
 from thinkback.model.curation import Curation, curate
 from thinkback.session.fresh import new_id, outside
-from thinkback.turn.orphans import open_calls
 
 if TYPE_CHECKING:
     from thinkback.session.conversation import Conversation
@@ -116,7 +115,7 @@ class Curator:
         return types[name]
 
     def _refuse_open(self, kind: str) -> None:
-        if kind != "system" and open_calls(self._conversation.history.commits):
+        if kind != "system" and self._conversation.history.open_calls():
             raise ThinkbackError(
                 "a turn is under way: its calls have no results yet",
                 next_actions=("answer them with generate(tool_results=...), or ask something new with chat",),
@@ -125,7 +124,7 @@ class Curator:
     def _refuse_change(self, target: Commit, done: str) -> None:
         """Refuse to change the turn under way; say which carriers go before they do."""
         commits = self._conversation.history.commits
-        waiting = open_calls(commits)
+        waiting = self._conversation.history.open_calls()
         if waiting:
             responses = [commit.response for commit in commits if commit.kind == "response"]
             open_ones = set(responses[responses.index(waiting[0].response) :])

@@ -68,7 +68,7 @@ UPDATE thinkback.families SET sessions = sessions + 1 WHERE tenant = %s AND fami
 _ROOT = f"SELECT root FROM thinkback.sessions WHERE {_OF} AND name IS NOT NULL"
 _ADD_SESSION = """
 INSERT INTO thinkback.sessions (tenant, family, session, id, name, root, parent, purpose, branch, created, settings)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '{}')
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 _SETTINGS = f"UPDATE thinkback.sessions SET settings = %s WHERE {_OF} AND name IS NOT NULL"
 _IS_KNOWN = f"SELECT 1 FROM thinkback.steps WHERE {_OF} AND id = %s"
@@ -291,7 +291,7 @@ class PostgresRows:
     def has_step(self, of: Key, id: str) -> bool:
         return self._is_there(_IS_KNOWN, *of[:3], stored(id))
 
-    def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str) -> Key:
+    def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str, settings: str) -> Key:
         of, root, above = self._numbered(id, parent), id, ""
         if parent is not None:
             row = self.db.execute(_ROOT, parent[:3]).fetchone()
@@ -302,7 +302,7 @@ class PostgresRows:
             raise RepeatError(f"the name {name!r} leads to no session")
         if not self.db.execute(_CLAIM, (self.tenant, stored(id), False, *of[1:3])).rowcount:
             raise id_taken(id)
-        self.db.execute(_ADD_SESSION, (*of[:3], *map(stored, (id, name, root, above, purpose, MAIN)), time))
+        self.db.execute(_ADD_SESSION, (*of[:3], *map(stored, (id, name, root, above, purpose, MAIN)), time, settings))
         return of
 
     def _numbered(self, id: str, parent: Key | None) -> Key:
