@@ -10,8 +10,9 @@ import pytest
 from tests.turn.rows import ADDRESS, BOOK, DAY, reachable
 from thinkback.compile.policy import thinks
 from thinkback.errors import SettingError
-from thinkback.model.target import Settings, Target, lookup
+from thinkback.model.target import Settings, Target, lookup, nested
 from thinkback.turn.controls import LEAST_ROOM, Resolver, efforts
+from thinkback.wire.registry import PACKAGES, dialect
 
 ROWS = reachable()
 NOW = Settings(defaults=1)
@@ -121,6 +122,16 @@ def test_what_the_request_says_itself_beats_the_default(model: str, native: dict
     if "max_tokens" not in native:
         with pytest.raises(SettingError, match="anthropic refuses"):
             Resolver(EXPLICIT, target, native)
+
+
+@pytest.mark.parametrize("name", sorted(PACKAGES))
+def test_a_small_limit_beats_the_default_in_each_dialect(name: str) -> None:
+    """The limit stands where the vocabulary of the dialect has it: such a request says what it said without one."""
+    for path in dialect(name).parameters.names["max_tokens"]:
+        small = nested(path, LEAST_ROOM - 1)
+        for row in (row for row in ROWS.values() if row.endpoint.dialect == name):
+            if path not in [refused.path for refused in row.rule.forbids]:
+                assert body(row, Settings(), **small) == body(row, NOW, **small)
 
 
 def test_words_of_the_request_s_own_stand_alone() -> None:

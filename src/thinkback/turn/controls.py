@@ -15,6 +15,7 @@ from thinkback.model.plan import Control, ControlState
 from thinkback.model.rule import Budget, Controls, Forbidden
 from thinkback.model.target import Settings, Target, lookup, merge
 from thinkback.model.target import nested as nested
+from thinkback.wire.registry import dialect
 
 UNKNOWN = "unknown"
 _ORDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -23,10 +24,6 @@ ASKS = 1
 """The defaults (``session.defaults``) from which on a model that can reason is asked to."""
 LEAST_ROOM = 1024
 """The output limit, in tokens, below which nothing is asked for by default: the smallest budget of any provider."""
-_LIMITS = (
-    *("max_tokens", "max_completion_tokens", "max_output_tokens", "inferenceConfig.maxTokens"),
-    *("generationConfig.maxOutputTokens", "generation_config.max_output_tokens", "options.num_predict"),
-)
 _NO_WAY = "{} has no way to say it for {}"
 
 
@@ -159,7 +156,7 @@ class Resolver:
         row = _forbidden(merge(self.params, self._native), self._target)
         if row is not None and _forbidden(merge(before, self._native), self._target) is None:
             return f"the request has {row.path} = {lookup(self._native, row.path)!r}, and {row.reason}"
-        for path in _LIMITS:
+        for path in dialect(self._target.endpoint.dialect).parameters.names["max_tokens"]:
             limit = lookup(self._given, _fold(path))
             if isinstance(limit, int) and limit < LEAST_ROOM:
                 return f"the request has {path} = {limit}, which leaves no room for it"
