@@ -8,7 +8,7 @@ open turn alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -61,6 +61,11 @@ class Conversation:
 
     messages: tuple[Message, ...]
 
+    @classmethod
+    def read(cls, raws: object, message: Callable[[int, Mapping[str, object]], Message]) -> Conversation:
+        """The conversation in ``raws``, each of which its format's ``message`` reads."""
+        return cls(tuple(message(index, raw) for index, raw in enumerate(as_objects(raws))))
+
     @cached_property
     def opening(self) -> int:
         """The index of the last user message; -1 when there is none."""
@@ -75,6 +80,11 @@ class Conversation:
     def assistants(self) -> list[Message]:
         """The assistant messages."""
         return [message for message in self.messages if message.role == "assistant"]
+
+    @property
+    def last_assistant(self) -> int:
+        """The index of the last assistant message; 0 when there is none."""
+        return max((message.index for message in self.assistants), default=0)
 
     def view(self, tools: object, *, thinks: bool, names: Sequence[str], choice: str = "") -> View:
         """The conversation for the house model; ``names``: the tools whose answers stand in the open turn."""

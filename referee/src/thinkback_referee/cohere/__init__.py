@@ -54,12 +54,6 @@ def _render(request: Request, thoughts: Thoughts, step: Step, digest: str, promp
     return Rendered(compact(response(answer)).encode(), events(answer), DONE)
 
 
-def _reject(request: Request) -> Verdict:
-    """The refusal of the last assistant message's thinking."""
-    index = max((message.index for message in request.said.assistants), default=0)
-    return refuse(say.CHANGED.format(index=index), "rejected as scripted")
-
-
 def _broken(message: str, code: str) -> bytes:
     """A message-end that names an error."""
     delta: JsonObject = {"finish_reason": "ERROR", "error": message}
@@ -75,7 +69,7 @@ COHERE = Provider(
     judge=judge,
     view=lambda request, thoughts: request.view(),
     render=_render,
-    reject=_reject,
+    reject=lambda request: refuse(say.CHANGED.format(index=request.said.last_assistant), "rejected as scripted"),
     broken=_broken,
     own=say.OWN,
 )

@@ -62,12 +62,6 @@ def note(thoughts: Thoughts, raw: Mapping[str, object]) -> None:
         thoughts.add(message.keys, message.thinking or "")
 
 
-def _reject(request: Request) -> Verdict:
-    """The refusal of the last assistant message's thinking."""
-    index = max((message.index for message in request.said.assistants), default=0)
-    return refuse(say.CHANGED.format(index=index), "rejected as scripted")
-
-
 def _broken(message: str, code: str) -> bytes:
     """A line with an error."""
     return compact({"error": message}).encode() + b"\n"
@@ -82,7 +76,7 @@ OLLAMA = Provider(
     judge=judge,
     view=lambda request, thoughts: request.view(),
     render=_render,
-    reject=_reject,
+    reject=lambda request: refuse(say.CHANGED.format(index=request.said.last_assistant), "rejected as scripted"),
     broken=_broken,
     own=say.OWN,
 )

@@ -35,8 +35,7 @@ class Request:
     @cached_property
     def said(self) -> Conversation:
         """The conversation."""
-        raws = enumerate(as_objects(self.body.get("messages")))
-        return Conversation(tuple(read_message(index, raw) for index, raw in raws))
+        return Conversation.read(self.body.get("messages"), read_message)
 
     @property
     def thinks(self) -> bool:
