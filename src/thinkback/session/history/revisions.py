@@ -40,12 +40,13 @@ def find(conversation: Conversation, name: str) -> Found:
     A branch wins over the beginning of a hash; ``SESSION:BRANCH`` is one of another session of the family.
     Raises ``NotFoundError``, with the candidates where several hashes begin so.
     """
-    return _find(conversation, name, None)
+    return _find(conversation, name, parse(name), None)
 
 
-def _find(conversation: Conversation, name: str, known: Sequence[Commit] | None) -> Found:
-    """``known``: the session's own line as of now, where places are enough: then it is not read again."""
-    wanted = parse(name)
+def _find(conversation: Conversation, name: str, wanted: Name, known: Sequence[Commit] | None) -> Found:
+    """What ``name``, parsed as ``wanted``, means. ``known``: the session's own line as of now, where places are enough:
+    then it is not read again.
+    """
     line, branch = _base(conversation, wanted, known)
     if wanted.steps or wanted.time is not None:
         if any(step.sign == "~" for step in wanted.steps):
@@ -60,15 +61,18 @@ def find_whole(conversation: Conversation, name: str) -> Found:
     The session is as of now, and only the places of the commits are to be used: of those that the session has, values
     may be ones that the log must not get. Raises ``BranchError`` where no line has that response whole.
     """
-    known = conversation.history.commits
-    found = _find(conversation, name, known)
+    known, wanted = conversation.history.commits, parse(name)
+    found = _find(conversation, name, wanted, known)
     if found.branch or not found.commits:
         return found
     own = [known] if holds(known, found.head) else []
     for line in chain(own, lines_with(conversation, found.head)):
         commits = line[: end_of(line, found.head.seq) + 1]
         if not is_torn(commits):
-            _report_rounding(name, commits[len(found.commits) :])
+            more = commits[len(found.commits) :]
+            # Silent where the last block of the response was named by its hash.
+            if more and (wanted.steps or any(commit.kind in _BLOCKS for commit in more)):
+                _report_rounding(name, more[-1])
             return Found(commits)
     raise BranchError(
         f"commit {found.head.hash[:12]} stands inside a response that is nowhere whole",
@@ -87,11 +91,10 @@ def _explain(name: str) -> None:
 _BLOCKS = frozenset({"reasoning", "assistant", "tool_call", "media", "other"})
 
 
-def _report_rounding(name: str, more: Sequence[Commit]) -> None:
-    """Say that the place is ``more`` commits behind the named one, unless a block was named that is the last there."""
-    if more and (parse(name).steps or any(commit.kind in _BLOCKS for commit in more)):
-        text = f"{name} is inside a response; using the end of that response, {more[-1].hash[:12]}"
-        warnings.warn(text, stacklevel=outside())
+def _report_rounding(name: str, end: Commit) -> None:
+    """Say that the place is ``end``, behind the commit that was named."""
+    text = f"{name} is inside a response; using the end of that response, {end.hash[:12]}"
+    warnings.warn(text, stacklevel=outside())
 
 
 def lines_with(conversation: Conversation, head: Head) -> Iterator[Sequence[Commit]]:
