@@ -37,7 +37,7 @@ venv: .venv/.ready ## the environment for work on thinkback, in .venv
 	@touch $@
 
 demo: .venv-demo/.ready ## thinkback at work, with nothing installed but what it needs at run time
-	@PYTHONPATH=src:referee/src .venv-demo/bin/python -c 'from thinkback.cli import main; main()' demo
+	@PYTHONPATH=src:referee/src .venv-demo/bin/python -m thinkback demo
 
 # What runs side by side prints one after the other, each when it is done.
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -28,18 +31,36 @@ def test_the_demo_shows_a_conversation_the_table_and_the_refusal(demo: str) -> N
 
 
 def test_the_demo_fits_eighty_columns(demo: str) -> None:
-    """No line is longer than 80 columns, but for the path of the log."""
-    assert [] == [line for line in demo.splitlines() if len(line) > 80 and "thinkback log --db" not in line]
+    """No line is longer than 80 columns, but for the commands to go on with."""
+    assert [] == [line for line in demo.splitlines() if len(line) > 80 and " -m thinkback " not in line]
 
 
 def test_the_demo_leaves_a_log_to_look_at(command: Command, demo: str) -> None:
-    """The last lines name the log, and it holds what was shown."""
-    path = next(line for line in demo.splitlines() if "thinkback log --db" in line).rpartition(" ")[2]
+    """The command to look at the log works when pasted, in a shell that knows nothing of this process."""
+    line = next(line for line in demo.splitlines() if "log --db" in line)
+    shell = {"PATH": os.environ["PATH"], "HOME": str(command.place)}
 
-    done = command("log", "demo", "--db", path)
+    done = subprocess.run(["sh", "-c", line], env=shell, capture_output=True, text=True, timeout=60)
 
-    assert 0 == done.code
-    assert 4 == done.out.count("[reasoning]")
+    assert (0, "") == (done.returncode, done.stderr)
+    assert 4 == done.stdout.count("[reasoning]")
+
+
+def test_an_installed_thinkback_is_called_by_its_name(command: Command) -> None:
+    """A script on the PATH is named; one that is elsewhere is called by its path."""
+    script = command.place / "bin" / "thinkback"
+    script.parent.mkdir()
+    script.write_text(f"#!{sys.executable}\nfrom thinkback.cli import main\nmain()\n")
+    script.chmod(0o700)
+    environment = {**command.environment, "TMPDIR": str(command.place)}
+
+    def last(path: str) -> str:
+        demo = [str(script), "demo", "--pace", "0"]
+        done = subprocess.run(demo, env={**environment, "PATH": path}, capture_output=True, text=True, timeout=60)
+        return done.stdout.splitlines()[-1].strip()
+
+    assert last(f"{script.parent}{os.pathsep}{os.environ['PATH']}").startswith("thinkback run ")
+    assert last("/nowhere").startswith(f"{script} run ")
 
 
 def test_the_demo_is_plain_without_a_terminal(command: Command, demo: str) -> None:

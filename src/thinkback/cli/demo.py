@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -255,13 +257,25 @@ def _check_turns(referee: Referee, store: SessionStore, session: Session, replie
 
 
 def _close(pen: terminal.Pen, path: Path) -> None:
+    thinkback = _program()
     terminal.out(pen("Go on", "bold"))
     for what, command in (
-        ("look around in this log", f"thinkback log --db {path}"),
-        ("talk to a model of your own", 'thinkback run "..." --endpoint ID --model NAME'),
+        ("look around in this log", f"{thinkback} log --db {shlex.quote(str(path))}"),
+        ("talk to a model of your own", f'{thinkback} run "..." --endpoint ID --model NAME'),
     ):
         terminal.out(f"  {what}:")
         terminal.out(f"    {pen(command, 'cyan')}")
+
+
+def _program() -> str:
+    """This program as the shell finds it that the demo was started from: by name only where that is installed."""
+    found, called = shutil.which("thinkback"), sys.argv[0]
+    if os.path.isfile(called) and not called.endswith(".py"):
+        return "thinkback" if found is not None and os.path.samefile(found, called) else shlex.quote(called)
+    # a checkout's sources may be on the path of this process alone
+    path = os.environ.get("PYTHONPATH")
+    place = f"PYTHONPATH={shlex.quote(path)} " if path else ""
+    return f"{place}{shlex.quote(sys.executable)} -m thinkback"
 
 
 def _heading(pen: terminal.Pen, title: str, text: str) -> None:
