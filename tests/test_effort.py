@@ -62,6 +62,35 @@ def test_plain():
     raise AssertionError
 """
 
+SLOW = """
+import time
+from pathlib import Path
+
+from hypothesis import given, strategies as st
+from hypothesis.internal.conjecture import engine
+
+
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+    def __getattr__(self, name):
+        return getattr(time, name)
+
+
+engine.time = Clock()
+
+
+@given(st.lists(st.integers(), min_size=20))
+def test_slow(numbers):
+    engine.time.now += 1
+    with (Path(__file__).parent / "drawn").open("a", encoding="utf-8") as file:
+        print(sum(map(abs, numbers)) > 10**6, file=file)
+    assert sum(map(abs, numbers)) <= 10**6
+"""
+
 
 def ran(
     place: Path, laws: str, *arguments: str, every_plugin: bool = False, **environment: str
@@ -113,6 +142,15 @@ def test_a_failing_example_is_printed(tmp_path: Path) -> None:
     printed, _ = ran(tmp_path, FALSE, every_plugin=True)
 
     assert "number=1000" in printed
+
+
+def test_shrinking_has_its_time(tmp_path: Path) -> None:
+    """Half a minute by the clock, where each example takes a second: not the hundreds that Hypothesis would try."""
+    printed, tried = ran(tmp_path, SLOW)
+
+    assert "numbers=" in printed
+    assert 20 < tried.count("True") < 40
+    assert len(tried) < 50 + 40
 
 
 def test_a_soak_keeps_what_it_finds(tmp_path: Path) -> None:

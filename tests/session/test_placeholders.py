@@ -33,3 +33,16 @@ def test_a_placeholder_is_neither_shown_nor_told(
     session.chat("Two?")
     assert [200, 200] == statuses(referee)
     assert (said.strip() in str(referee.requests[-1].body)) == (host == "xai" or thought != "")
+
+
+def test_a_placeholder_between_tags_is_neither_shown_nor_told(store: SessionStore, referee: Referee) -> None:
+    """At a host whose reasoning has a place of its own, and came in the text all the same."""
+    referee.push(Step(text="<think>\nThinking... </think>Hi"))
+    session = store.session(
+        "chat", endpoint="mistral", model="magistral-medium-latest", base_url=referee.base_url("mistral"), api_key=KEY
+    )
+    session.set("reasoning.tags", "start")
+    stream = session.stream("One?")
+
+    assert [] == [delta.text for delta in stream if isinstance(delta, ReasoningDelta)]
+    assert ("", "Hi") == (stream.reply.reasoning or "", stream.reply.text)

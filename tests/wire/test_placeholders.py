@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from tests.wire import feeding
 from tests.wire.openai_responses import feeding as items
+from tests.wire.test_tags import DIALECTS, read, stream
 from thinkback.model import canonical
 from thinkback.model.blocks import ThinkingBlock, wire_object
-from thinkback.model.deltas import Delta, ReasoningDelta
+from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta
 from thinkback.model.plan import NOTHING
 from thinkback.wire.openai_chat import write
 from thinkback.wire.openai_chat.read import raw_response
 from thinkback.wire.openai_responses import write as write_items
+from thinkback.wire.registry import dialect
 from thinkback.wire.result import ReadResult
 
 PLACEHOLDERS = ("Thinking...", "Thinking…", "[REDACTED]", "[Some reasoning content is encrypted]")
@@ -62,13 +64,17 @@ def cut(text: str, at: Sequence[int]) -> list[str]:
 
 
 @given(
+    st.sampled_from(["", " ", "\n\n"]),
     st.lists(st.sampled_from([f"{text}{space}" for text in PLACEHOLDERS for space in ("", " ", "\n\n")]), max_size=3),
     st.sampled_from(["", "So", "T", "Thinking", "Thinks. Thinking...", "[RED", "a [REDACTED]"]),
     st.lists(st.integers(0, 200), max_size=6),
 )
-def test_placeholders_are_not_shown_at_any_cut(placeholders: list[str], thought: str, at: list[int]) -> None:
-    """What follows them is, whatever pieces it all came in."""
-    text = "".join(placeholders) + thought
+def test_placeholders_are_not_shown_at_any_cut(
+    space: str, placeholders: list[str], thought: str, at: list[int]
+) -> None:
+    """What follows them is, whatever pieces it all came in; white space in front of them is theirs."""
+    text = space + "".join(placeholders) + thought
+    thought = thought if placeholders else text
     if not text:
         return
     for read in (chat, responses, lambda pieces: chat(pieces, "content")):
@@ -88,6 +94,31 @@ def test_an_item_goes_back_as_it_came(text: str) -> None:
 
     assert not feeding.thoughts(result)[0].marker
     assert said == canonical.decode(item)
+
+
+@pytest.mark.parametrize("thought", ["", "so"])
+@pytest.mark.parametrize("space", ["", "\n"])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_placeholders_between_tags_are_marked_in_every_dialect(name: str, space: str, thought: str) -> None:
+    """Whole and letter by letter; the provider's own document has them as they came."""
+    text = f"<think>{space}Thinking... Thinking...{thought}</think>Hi"
+    for pieces in ([text], list(text)):
+        body = stream(name, pieces)
+        deltas, result = read(name, [body])
+        (block,) = feeding.thoughts(result)
+
+        assert thought == "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
+        assert (not thought, thought or block.thought) == (block.marker, block.thought)
+        assert dialect(name).raw_response(read(name, [body], "off")[1]) == dialect(name).raw_response(result)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_what_began_like_a_placeholder_is_shown_before_what_follows(name: str) -> None:
+    """A thought that ends there was one."""
+    deltas, result = read(name, [stream(name, ["<think>Think", "</think>Hi"])])
+
+    assert ["Think", "Hi"] == [delta.text for delta in deltas if isinstance(delta, ReasoningDelta | TextDelta)]
+    assert ["Think"] == [block.thought for block in feeding.thoughts(result)]
 
 
 def test_an_item_that_carries_nothing_is_a_marker() -> None:

@@ -76,16 +76,14 @@ class Placeholders:
     def _begin(self, delta: ReasoningDelta) -> list[Delta]:
         index, held = delta.index, self._held.pop(delta.index, None)
         text = delta.text if held is None else held.text + delta.text
-        said = text.lstrip()
-        # White space in front of a thought is its own.
-        space = "" if index in self._led else text[: len(text) - len(said)]
-        found = _again.match(said)
-        if found:
+        placeholders, said = parted(text)
+        if placeholders or index in self._led:
             self._led.add(index)
-            said = said[found.end() :]
-        if not any(known.startswith(said) for known in _TEXTS):
+            said = said.lstrip()
+        # White space is a thought's own where no placeholder follows.
+        if not any(known.startswith(said.lstrip()) for known in _TEXTS):
             self._past.add(index)
-            space += said
-        elif said:
+            return [msgspec.structs.replace(delta, text=said)]
+        if said:
             self._held[index] = msgspec.structs.replace(delta, text=said)
-        return [msgspec.structs.replace(delta, text=space)] if space else []
+        return []

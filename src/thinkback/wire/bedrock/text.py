@@ -14,6 +14,7 @@ from thinkback.model.deltas import ReasoningDelta, Reclassified, TextDelta
 from thinkback.model.think_tags import Piece, TagSplitter, Where
 from thinkback.wire.arrival import Arrival, join
 from thinkback.wire.bedrock.blocks import TEXT_BEGINS, TEXT_ENDS, TEXT_WITHIN
+from thinkback.wire.placeholders import Placeholders, marked
 
 
 class TextContent:
@@ -28,15 +29,19 @@ class TextContent:
 
 
 class Slice:
-    """Visible text, or reasoning if a tag stands before or behind it (``closing`` is then no longer ``None``)."""
+    """Visible text, or reasoning if a tag stands before or behind it (``closing`` is then no longer ``None``).
 
-    __slots__ = ("at", "citations", "closing", "content", "opening", "pieces", "wire")
+    ``shown``: it was shown as text before.
+    """
+
+    __slots__ = ("at", "citations", "closing", "content", "opening", "pieces", "shown", "wire")
 
     def __init__(self, content: TextContent) -> None:
         self.at = -1
         self.content = content
         self.opening = ""
         self.closing: str | None = None
+        self.shown = False
         self.pieces: list[str] = []
         self.citations: list[Any] = []
         self.wire = ""
@@ -44,7 +49,8 @@ class Slice:
     def block(self) -> Text | ThinkingBlock:
         text = join(self.pieces)
         if self.closing is not None:
-            return ThinkingBlock(text, source_field="content", opening=self.opening, closing=self.closing)
+            block = ThinkingBlock(text, source_field="content", opening=self.opening, closing=self.closing)
+            return block if self.shown else marked(block)
         if self.citations:
             cited = {"citationsContent": {"content": [{"text": text}], "citations": self.citations}}
             return Text(text, source_field="citationsContent", wire=canonical.source(cited))
@@ -58,11 +64,12 @@ class Slice:
 class TextChannel:
     """All text of a message: tags are looked for in it as a whole, as a model wrote it."""
 
-    __slots__ = ("_arrival", "_content", "_tags")
+    __slots__ = ("_arrival", "_content", "_placeholders", "_tags")
 
     def __init__(self, arrival: Arrival, tags: Where = "start") -> None:
         self._arrival = arrival
         self._tags = TagSplitter(tags)
+        self._placeholders = Placeholders()
         self._content: TextContent | None = None
 
     def begin(self) -> TextContent:
@@ -99,6 +106,7 @@ class TextChannel:
         if content is not None:
             for piece in self._tags.close():
                 self._take(content, piece, separates=True)
+            self._arrival.deltas += self._placeholders.rest()
 
     def _open(self, content: TextContent) -> Slice:
         slice = content.slice = content.last = Slice(content)
@@ -112,6 +120,8 @@ class TextChannel:
         return slice if slice is not None and slice.closing is None else self._open(content)
 
     def _take(self, content: TextContent, piece: Piece, separates: bool) -> None:
+        if piece.kind != "reasoning":
+            self._arrival.deltas += self._placeholders.rest()
         match piece.kind:
             case "text":
                 self._show(self._visible(content), piece.text)
@@ -136,7 +146,8 @@ class TextChannel:
     def _think(self, content: TextContent, text: str) -> None:
         slice = self._thought(content)
         slice.pieces.append(text)
-        self._arrival.deltas.append(ReasoningDelta(text, slice.at, self._arrival.response))
+        thought = ReasoningDelta(text, slice.at, self._arrival.response)
+        self._arrival.deltas += self._placeholders.without([thought])
 
     def _end_thought(self, content: TextContent, tag: str) -> None:
         self._thought(content).closing = tag
@@ -163,7 +174,7 @@ class TextChannel:
             last = self._open(content)
         for part in self._arrival.parts:
             if isinstance(part, Slice) and part.closing is None and not (part.citations or part.wire):
-                part.closing = ""
+                part.closing, part.shown = "", True
                 self._arrival.deltas.append(Reclassified("".join(part.pieces), part.at, self._arrival.response))
         last.closing = tag
         content.slice = None

@@ -13,6 +13,7 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, content_slice
 from thinkback.wire.arrival import Arrival, join
+from thinkback.wire.placeholders import marked
 from thinkback.wire.values import plain
 
 
@@ -58,7 +59,8 @@ class ThoughtPart:
         arrival.show_reasoning(self, text)
 
     def block(self) -> ThinkingBlock:
-        return ThinkingBlock(join(self.fragments), source_field=self.field, opening=self.opening, closing=self.closing)
+        thought = join(self.fragments)
+        return marked(ThinkingBlock(thought, source_field=self.field, opening=self.opening, closing=self.closing))
 
 
 class WholePart:
@@ -100,7 +102,7 @@ def wire_object(block: Block) -> Any:
         case Media():
             return {"images": [block.data]}
         case ThinkingBlock(source_field="thinking"):
-            return {"thinking": block.thought}
+            return {"thinking": content_slice(block)}
         case Text() | ThinkingBlock():
             return {"content": content_slice(block)}
         case _:

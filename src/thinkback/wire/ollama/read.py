@@ -19,6 +19,7 @@ from thinkback.wire.framing import Framing
 from thinkback.wire.ollama import lines
 from thinkback.wire.ollama.blocks import wire_object
 from thinkback.wire.ollama.message import MessageBuilder
+from thinkback.wire.placeholders import Placeholders
 from thinkback.wire.reader import BodyReader
 from thinkback.wire.result import AS_BUILT, ReadOptions, ReadResult, Stop, outcome_of
 from thinkback.wire.values import plain, source_of
@@ -39,6 +40,7 @@ class Reader(BodyReader):
         self._message = MessageBuilder(response, tags=(options or AS_BUILT).tags)
         self._take = self._message.take
         self._begun = self._message.parts
+        self._placeholders = Placeholders()
         self._first = b""
         self._model = ""
         self._fields: dict[str, Any] = {}

@@ -73,7 +73,7 @@ def _images(images: Sequence[bytes]) -> bytes:
 
 def assistant(response: Response, blocks: Sequence[Block], carry: Carry) -> tuple[bytes, ...]:
     """An assistant message: its reasoning, or that of ``carry`` in its place, its content, images and calls."""
-    thinking = "".join(b.thought for b in blocks if isinstance(b, ThinkingBlock) and b.source_field != "content")
+    thinking = "".join(content_slice(b) for b in blocks if isinstance(b, ThinkingBlock) and not _is_content(b))
     thinking = carry.text if carry.fields else thinking
     said = "".join(content_slice(block) for block in blocks if _is_content(block))
     images = [_image(block) for block in blocks if isinstance(block, Media)]
