@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import json
 import warnings
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 
 from tests.session.chats import (
@@ -24,8 +26,9 @@ from tests.session.chats import (
     statuses,
 )
 from tests.session.test_aio import _bare_log
-from thinkback.errors import CredentialError, NetworkError, ProviderError, ThinkbackError, WireError
-from thinkback.model.commits import Repair, Response
+from thinkback.errors import CorruptLogError, CredentialError, NetworkError, ProviderError, ThinkbackError, WireError
+from thinkback.model.commits import Repair, Request, Response
+from thinkback.session import requests
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
@@ -511,3 +514,49 @@ def test_reasoning_of_a_fallback_is_the_served_models(store: SessionStore) -> No
     session.use(model="claude-opus-5")
     sent = json.loads(bytes(session.wire.plan("Go on.", stream=False)))["messages"][1]["content"]
     assert [boundary, thought] == sent[:2]
+
+
+def test_fields_for_one_provider_stay_behind_in_a_session(store: SessionStore, referee: Referee) -> None:
+    """A history of Codex that goes on at Azure, which refuses them, and then at OpenAI: the digest is of what went."""
+    field = "internal_chat_message_metadata_passthrough"
+    said = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello."}], field: {}}]
+    azure = referee.base_url("azure")
+    session = store.session("chat", endpoint="azure-openai", model="gpt-5.6", base_url=azure, api_key=KEY)
+    session.wire.adopt(said, dialect="openai-responses")
+    reply = session.chat("And now?")
+    sent = referee.requests[-1]
+
+    assert (200, False) == (sent.status, field in str(sent.body))
+    assert hashlib.sha256(sent.raw).hexdigest() == digest_of_last(session)
+    assert session.why() == reply.decisions
+    session.use(endpoint="openai", model="gpt-5.6", base_url=referee.base_url("openai"), api_key=KEY)
+    session.chat("And here?")
+    assert (200, True) == (referee.requests[-1].status, field in str(referee.requests[-1].body))
+
+
+def digest_of_last(session: Session) -> str:
+    """Of the bytes that were sent, by the record of the last request."""
+    return [commit.value.sent_digest for commit in session.log() if isinstance(commit.value, Request)][-1]
+
+
+def test_a_record_of_a_version_that_took_them_out_later_verifies(store: SessionStore, referee: Referee) -> None:
+    """Its digest is of the bytes with fields for one provider."""
+    field = "internal_chat_message_metadata_passthrough"
+    azure = referee.base_url("azure")
+    session = store.session("chat", endpoint="azure-openai", model="gpt-5.6", base_url=azure, api_key=KEY)
+    session.wire.adopt([{"role": "user", "content": "Hello.", field: {}}], dialect="openai-responses")
+    session.chat("And now?")
+    commits = list(session.conversation.history.commits)
+    at = [commit.kind for commit in commits].index("request")
+    record = commits[at].value
+    assert isinstance(record, Request)
+    earlier = requests.plan_of(record, commits, takes_all=True).record()
+    assert record.sent_digest != earlier.sent_digest
+
+    commits[at] = msgspec.structs.replace(
+        commits[at], value=msgspec.structs.replace(record, sent_digest=earlier.sent_digest)
+    )
+    assert field.encode() in bytes(requests.rebuild(commits))
+    commits[at] = msgspec.structs.replace(commits[at], value=msgspec.structs.replace(record, sent_digest="0" * 64))
+    with pytest.raises(CorruptLogError):
+        requests.rebuild(commits)

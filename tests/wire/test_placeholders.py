@@ -77,8 +77,8 @@ def test_placeholders_are_not_shown_at_any_cut(
     thought = thought if placeholders else text
     if not text:
         return
-    for read in (chat, responses, lambda pieces: chat(pieces, "content")):
-        live, block = told(read(cut(text, at)))
+    for reads in (chat, responses, lambda pieces: chat(pieces, "content")):
+        live, block = told(reads(cut(text, at)))
 
         assert thought == live
         assert block.marker or thought == block.thought

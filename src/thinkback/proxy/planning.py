@@ -17,8 +17,9 @@ from thinkback.proxy.events import Route
 from thinkback.proxy.request_view import Received, View
 from thinkback.proxy.resume import Resumed
 from thinkback.settings import snapshot
+from thinkback.turn.own_fields import not_for
 from thinkback.turn.plan import Plan
-from thinkback.turn.translation import plan_without_refused, translate, without_own
+from thinkback.turn.translation import plan_without_refused, translate
 from thinkback.wire.registry import dialect, front
 from thinkback.wire.result import WantedOptions
 
@@ -36,7 +37,7 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings) -> P
     """The request to ``route``; ``settings`` are those in force there. Raises what ``translate`` raises."""
     target, received = route.target, view.received
     settings = _settings(view, settings)
-    own = [path for path in view.facts.own if path not in target.endpoint.takes]
+    own = not_for(target.endpoint, view.facts.own)
     params = {key: value for key, value in _params(view, resumed).items() if key not in own}
     translated = translate(received.front, target, params, settings, view.request.amid)
     if received.front != target.endpoint.dialect:
@@ -61,8 +62,7 @@ def planned(view: View, resumed: Resumed, route: Route, settings: Settings) -> P
         leaked_calls=route.leaked_calls,
     )
     tools = (f"tool {control.value}: {control.reason}" for control in plan.controls if control.key == "tools")
-    theirs = (f"{path}: it is for one provider, and {target.endpoint.id} may not know it" for path in own)
-    return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *theirs})))
+    return Planned(plan, tuple(sorted({*translated.left, *refused, *tools, *own.values()})))
 
 
 def body_of(plan: Plan, received: Received) -> bytes:
@@ -73,7 +73,6 @@ def body_of(plan: Plan, received: Received) -> bytes:
     as_asked = front(received.front).as_asked
     if as_asked is not None:
         written = as_asked(received.body, written)
-    written = without_own(received.front, plan.target.endpoint, written)
     return preserve_json.preserved(received.body, written)
 
 

@@ -23,7 +23,7 @@ from thinkback.proxy.client_state import Sealing
 from thinkback.proxy.problems import Refused
 from thinkback.proxy.recording import Recording
 from thinkback.session.fresh import new_id
-from thinkback.turn.translation import own_fields
+from thinkback.turn.own_fields import own_fields
 from thinkback.wire import registry
 from thinkback.wire.documents import is_too_deep
 from thinkback.wire.front import Body, Field, Kind

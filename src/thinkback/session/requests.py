@@ -33,6 +33,7 @@ from thinkback.session.place import Rulebook as Rulebook
 from thinkback.settings import restore
 from thinkback.turn import orphans
 from thinkback.turn.orphans import OpenCall
+from thinkback.turn.own_fields import taking_all
 from thinkback.turn.plan import REMARKS, History, Plan
 from thinkback.turn.reports import report_of
 from thinkback.turn.translation import parameters
@@ -372,6 +373,10 @@ def rebuild(commits: Sequence[Commit], request: str = "") -> Plan:
     try:
         plan = plan_of(record, commits)
         is_same = plan.record().sent_digest == record.sent_digest
+        if not is_same:  # earlier versions took fields for one provider out behind the digest
+            earlier = plan_of(record, commits, takes_all=True)
+            is_same = earlier.record().sent_digest == record.sent_digest
+            plan = earlier if is_same else plan
     except ThinkbackError as error:
         if not erased:
             raise
@@ -418,19 +423,22 @@ def _request_at(commits: Sequence[Commit], name: str) -> int:
     )
 
 
-def plan_of(record: Request, commits: Sequence[Commit]) -> Plan:
-    """The plan that ``record`` describes, from the commits up to its head."""
+def plan_of(record: Request, commits: Sequence[Commit], *, takes_all: bool = False) -> Plan:
+    """The plan that ``record`` describes, from the commits up to its head.
+
+    ``takes_all``: to a place that takes every field that programs add for one provider.
+    """
     head = next((at for at, commit in enumerate(commits) if commit.hash == record.head), -1)
-    plan = plan_like(record, commits, History(commits[: head + 1]))
+    plan = plan_like(record, commits, History(commits[: head + 1]), takes_all=takes_all)
     remarks = {name: said for name, said in record.target.items() if name in REMARKS}
     return msgspec.structs.replace(plan, settings=dict(record.settings), remarks=remarks)
 
 
-def plan_like(record: Request, commits: Sequence[Commit], history: History) -> Plan:
+def plan_like(record: Request, commits: Sequence[Commit], history: History, *, takes_all: bool = False) -> Plan:
     """A plan of ``history`` to where ``record`` went, with its settings and parameters; ``commits`` have its data."""
     place, basis = record.target, _basis(record, commits)
     target = Target(
-        endpoint=basis.endpoint,
+        endpoint=taking_all(basis.endpoint) if takes_all else basis.endpoint,
         base_url=place["base_url"],
         model=place["model"],
         rule=basis.rule,

@@ -19,8 +19,8 @@ from thinkback.model.plan import Control, Counts, Writer
 from thinkback.model.target import Basis, Decision, Settings, Target, merge, merge_headers, overlay, without
 from thinkback.turn.controls import Resolver
 from thinkback.turn.credentials import Authenticator, Credentials
+from thinkback.turn.own_fields import writer_for
 from thinkback.turn.reports import reported
-from thinkback.wire.registry import dialect
 from thinkback.wire.result import Report
 
 _SECRET_HEADERS = frozenset(
@@ -226,7 +226,7 @@ def _end(
 ) -> tuple[bytes, tuple[Control, ...]]:
     """What stands behind the messages, and the tools that the dialect has no words for."""
     endpoint, rule = target.endpoint, target.rule
-    writer = dialect(endpoint.dialect).writer
+    writer = writer_for(endpoint)
     offered, foreign = translate.tools(tools, endpoint.dialect)
     system = request.system
     if not system and rule.default_system and "instructions" not in params:
@@ -341,7 +341,7 @@ class History:
 
     def plan(self, target: Target, settings: Settings, tools: Sequence[Tool] | None, params: dict[str, Any]) -> Plan:
         """The next request. ``tools=None`` takes those of the log. Raises ``ReplayRefused``."""
-        writer = dialect(target.endpoint.dialect).writer
+        writer = writer_for(target.endpoint)
         offered = self.tools if tools is None else tuple(tools)
         unwanted = not offered and target.rule.needs_tools and self._answered
         if unwanted:
@@ -388,7 +388,7 @@ class History:
         )
 
     def _fold(self, inputs: Inputs) -> fold.State:
-        writer = dialect(inputs.target.endpoint.dialect).writer
+        writer = writer_for(inputs.target.endpoint)
         state = self._state
         if state is None or state.inputs != inputs:
             state = fold.fold(inputs, self.commits, writer)

@@ -155,6 +155,18 @@ def test_settings_among_the_items_are_settings_of_the_request() -> None:
     assert ["a setting of a request in openai-responses"] * 2 == [it.reason for it in done.plan.decisions]
 
 
+@pytest.mark.parametrize("endpoint", ["azure-openai", "openai"])
+def test_fields_for_one_provider_stay_behind_elsewhere(endpoint: str) -> None:
+    """At the top and in an item; each is named."""
+    field = "internal_chat_message_metadata_passthrough"
+    body = {"model": "gpt-5.6", "client_metadata": {}, "input": [{"role": "user", "content": "Hello.", field: {}}]}
+    done = converted("openai-responses", "openai-responses", body, endpoint=endpoint, model="gpt-5.6")
+    names = [left.partition(":")[0] for left in done.left]
+
+    assert ([] if endpoint == "openai" else ["client_metadata", f"input.{field}"]) == names
+    assert (endpoint == "openai") == ("client_metadata" in body_of(done)) == (field in body_of(done)["input"][0])
+
+
 def test_a_parameter_that_the_target_refuses_stays_behind() -> None:
     """A refusal that is known before the network costs the parameter, not the request."""
     done = converted("anthropic", "openai-responses")

@@ -16,6 +16,7 @@ from thinkback.model.commits import Head, Step
 from thinkback.model.rule import Endpoint
 from thinkback.model.target import Settings, Target, merge
 from thinkback.rules import Rulebook
+from thinkback.turn.own_fields import not_for, own_fields
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.translation import plan_without_refused, translate
 from thinkback.wire.registry import dialect
@@ -55,8 +56,10 @@ def convert(body: Mapping[str, Any], way: Way, book: Rulebook, on: str, settings
     target = _target(way, book, on, read.model)
     asked = settings.explicit | {"reasoning.includeInContext"}
     settings = msgspec.structs.replace(settings, include_in_context=True, explicit=asked)
-    done = translate(way.source, target, read.params, settings, read.amid)
-    params, left = done.params, done.left
+    own = not_for(target.endpoint, own_fields(way.source, body))
+    given = {key: value for key, value in read.params.items() if key not in own}
+    done = translate(way.source, target, given, settings, read.amid)
+    params, left = done.params, (*done.left, *own.values())
     if way.source != way.target and read.params.get("stream"):
         endpoint = target.endpoint
         params = merge(
