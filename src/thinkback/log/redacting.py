@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any, NamedTuple, Protocol, assert_never
 
 import msgspec
 
@@ -39,7 +39,25 @@ from thinkback.model.curation import curate
 REDACTED = "[redacted]"
 
 
-def redacted(told: Sequence[Told], target: Commit, pattern: re.Pattern[str]) -> Rests:
+class Pattern(Protocol):
+    """What finds the texts that are to go."""
+
+    def spans(self, text: str) -> Sequence[tuple[int, int]]:
+        """Where it matches, in order and without overlap."""
+        ...
+
+
+class Expression(NamedTuple):
+    """A regular expression, for as long as it takes."""
+
+    compiled: re.Pattern[str]
+
+    def spans(self, text: str) -> Sequence[tuple[int, int]]:
+        """Where it matches."""
+        return [match.span() for match in self.compiled.finditer(text)]
+
+
+def redacted(told: Sequence[Told], target: Commit, pattern: Pattern) -> Rests:
     """What is left when ``pattern`` is taken out of ``target``, of its copies and versions and what was said about it.
 
     Responses that lose something lose their carriers.
@@ -79,7 +97,7 @@ def voided(value: Payload) -> Payload | None:
             return value
 
 
-def without(value: Payload, pattern: re.Pattern[str]) -> Payload | None:
+def without(value: Payload, pattern: Pattern) -> Payload | None:
     """A payload with ``[redacted]`` for whatever ``pattern`` matches in what can be read of it.
 
     What repeats that verbatim goes with it. ``None``: nothing is left.
@@ -104,7 +122,7 @@ def without(value: Payload, pattern: re.Pattern[str]) -> Payload | None:
     return rest
 
 
-def _block_without(block: Block, pattern: re.Pattern[str]) -> Any:
+def _block_without(block: Block, pattern: Pattern) -> Any:
     gone: dict[str, Any] = {"carriers": (), "wire": ""}
     match block:
         case Text():
@@ -125,19 +143,19 @@ def _block_without(block: Block, pattern: re.Pattern[str]) -> Any:
     return _unrepeated(block, msgspec.structs.replace(block, **changes), pattern, **gone)
 
 
-def _unrepeated(before: Any, after: Any, pattern: re.Pattern[str], **gone: Any) -> Any:
+def _unrepeated(before: Any, after: Any, pattern: Pattern, **gone: Any) -> Any:
     """``after``, without what repeats the text of ``before`` verbatim, if the pattern is in any of it."""
     if after == before and _cut_source(before.wire, pattern) == before.wire:
         return before
     return msgspec.structs.replace(after, **gone)
 
 
-def _tool_without(tool: Tool, pattern: re.Pattern[str]) -> Tool:
+def _tool_without(tool: Tool, pattern: Pattern) -> Tool:
     texts = {"description": _cut(tool.description, pattern), "parameters": _cut_source(tool.parameters, pattern)}
     return msgspec.structs.replace(tool, **texts, wire=_cut_source(tool.wire, pattern))
 
 
-def _response_without(response: Response, pattern: re.Pattern[str]) -> Response:
+def _response_without(response: Response, pattern: Pattern) -> Response:
     changes: dict[str, Any] = {name: _cut_source(getattr(response, name), pattern) for name in ("message", "envelope")}
     if response.error is not None:
         texts = {name: _cut(getattr(response.error, name), pattern) for name in ("message", "upstream")}
@@ -145,11 +163,16 @@ def _response_without(response: Response, pattern: re.Pattern[str]) -> Response:
     return msgspec.structs.replace(response, **changes)
 
 
-def _cut(text: str, pattern: re.Pattern[str]) -> str:
-    return pattern.sub(lambda match: REDACTED if match[0] else "", text)
+def _cut(text: str, pattern: Pattern) -> str:
+    kept, at = [], 0
+    for start, end in pattern.spans(text):
+        if start < end:
+            kept += [text[at:start], REDACTED]
+            at = end
+    return "".join((*kept, text[at:]))
 
 
-def _cut_source(source: str, pattern: re.Pattern[str]) -> str:
+def _cut_source(source: str, pattern: Pattern) -> str:
     """JSON source text without it, however it is spelled there; what spans values takes all of them."""
     try:
         value = canonical.decode(source)
@@ -161,7 +184,7 @@ def _cut_source(source: str, pattern: re.Pattern[str]) -> str:
     return kept if _cut(rest, pattern) == rest else "{}"
 
 
-def _cut_value(value: Any, pattern: re.Pattern[str]) -> Any:
+def _cut_value(value: Any, pattern: Pattern) -> Any:
     if isinstance(value, dict):
         return {_cut(key, pattern): _cut_value(item, pattern) for key, item in value.items()}
     if isinstance(value, list):
@@ -172,11 +195,11 @@ def _cut_value(value: Any, pattern: re.Pattern[str]) -> Any:
     return value if _cut(spelled, pattern) == spelled else REDACTED
 
 
-def _cut_list(texts: tuple[str, ...], pattern: re.Pattern[str]) -> tuple[str, ...]:
+def _cut_list(texts: tuple[str, ...], pattern: Pattern) -> tuple[str, ...]:
     return tuple(_cut(text, pattern) for text in texts)
 
 
-def _cut_trimmed(trimmed: tuple[tuple[str, str], ...], pattern: re.Pattern[str]) -> tuple[tuple[str, str], ...]:
+def _cut_trimmed(trimmed: tuple[tuple[str, str], ...], pattern: Pattern) -> tuple[tuple[str, str], ...]:
     return tuple((hash, _cut(text, pattern)) for hash, text in trimmed)
 
 
@@ -190,7 +213,7 @@ _READ: Mapping[type[object], tuple[str, ...]] = {
     Request: ("params",),
     TurnEnded: ("reason",),
 }
-_FIELDS: Mapping[str, Callable[[Any, re.Pattern[str]], Any]] = {
+_FIELDS: Mapping[str, Callable[[Any, Pattern], Any]] = {
     **dict.fromkeys(("message", "note", "purpose", "reason", "refusal", "summary", "text"), _cut),
     **dict.fromkeys(("data", "metadata", "params"), _cut_source),
     **dict.fromkeys(("retain", "tags", "untag"), _cut_list),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import secrets
-import signal
+import shutil
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -26,6 +28,7 @@ from thinkback.log.seal import seal
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Compaction, Draft, Erased, Head, Merge, Message, Request, Step, surviving
 from thinkback.session.history.children import collapse, spawn
+from thinkback.session.history.erasing import Erasure
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback_referee import Referee
@@ -345,23 +348,36 @@ def _words(store: SessionStore, session: str, hash: str) -> str:
     return "\n".join(commit.payload.decode() for commit in store.log.read_to(session, hash))
 
 
-def test_a_pattern_that_would_match_for_years_is_stopped(kept: SessionStore) -> None:
-    """With an error of its own, nothing erased, and whoever waits for an alarm still has it."""
+@pytest.mark.parametrize("threads", [0, 1])
+def test_a_pattern_that_would_match_for_years_is_stopped(kept: SessionStore, threads: int) -> None:
+    """In any thread: with an error of its own, and nothing erased; a pattern that is done in time is not."""
     said = kept.session("notes").commit("a" * 40 + "!")
-    before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
-    signal.setitimer(signal.ITIMER_REAL, 3600)
-    try:
-        with pytest.raises(PatternTimeout, match=r"took longer than 0\.05 seconds") as caught:
-            kept.care.redact(said.hash, "(a+)+$", seconds=0.05)
-        assert (signal.SIG_IGN, True) == (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0] > 0)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+
+    def redact(pattern: str, seconds: float) -> Erasure:
+        if not threads:
+            return kept.care.redact(said.hash, pattern, seconds=seconds)
+        with ThreadPoolExecutor(threads) as elsewhere:
+            return elsewhere.submit(kept.care.redact, said.hash, pattern, seconds=seconds).result()
+
+    with pytest.raises(PatternTimeout, match=r"took longer than 0\.05 seconds") as caught:
+        redact("(a+)+$", 0.05)
     assert "(a+)+$" == caught.value.details["pattern"]
     assert ["a" * 40 + "!"] == [message.text for message in kept.session("notes").compile().messages]
-    with ThreadPoolExecutor(1) as elsewhere:
-        done = elsewhere.submit(kept.care.redact, said.hash, "a+", seconds=0.05).result()
-    assert 1 == len(done.commits)
+    assert 1 == len(redact("a+", 5).commits)
+    assert ["[redacted]!"] == [message.text for message in kept.session("notes").compile().messages]
+
+
+def test_a_pattern_is_matched_where_no_other_process_can_be_started(
+    kept: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a program that has Python built in."""
+    said = kept.session("notes").commit("Oslo \ud83d, twice Oslo")
+    for executable in ("", str(Path(__file__)), shutil.which("true") or ""):
+        monkeypatch.setattr(sys, "executable", executable)
+        assert 1 == len(kept.care.redact(said.hash, "Oslo|x*", dry_run=True).commits)
+    monkeypatch.undo()
+    assert 1 == len(kept.care.redact(said.hash, re.compile("OSLO|x*", re.I)).commits)
+    assert "[redacted] \ud83d, twice [redacted]" == kept.session("notes").compile().messages[0].text
 
 
 def test_what_is_left_of_words_is_still_said(kept: SessionStore) -> None:

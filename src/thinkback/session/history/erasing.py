@@ -7,23 +7,21 @@ before. A session that is open goes on with what it has read: open it again.
 from __future__ import annotations
 
 import re
-import signal
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 
 from thinkback.drive.sync import now
-from thinkback.errors import NotFoundError, PatternTimeout, ThinkbackError
+from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log import erasing
 from thinkback.log.erasing import Rests, Told
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.redacting import redacted
 from thinkback.model import canonical
 from thinkback.model.commits import Commit
+from thinkback.session.history.matching import matching
 from thinkback.session.times import Time, microseconds
 from thinkback.stores.gateway_state import state_beside
 
@@ -125,7 +123,7 @@ class StoreCare:
         was said about it; the carriers of a response that loses something go.
 
         Raises ``NotFoundError``, ``ThinkbackError`` for a pattern that is none, and ``PatternTimeout`` after
-        ``seconds`` of matching, with nothing erased. Only in the main thread, and not on Windows, can it be stopped.
+        ``seconds`` of matching, with nothing erased.
         """
         try:
             wanted = re.compile(pattern)
@@ -139,8 +137,8 @@ class StoreCare:
         owner, commit = self._log.find_commit(hash, within.id if within else "")
         family = next(each for each in _families(self._log) if any(info.id == owner for info in each))
         told = [*_told(self._log, family), Told(owner, self._log.read_to(owner, commit.hash))]
-        with _bounded(wanted.pattern, seconds):
-            rests = redacted(told, commit, wanted)
+        with matching(wanted, seconds) as found:
+            rests = redacted(told, commit, found)
         return self._erase(family, told, rests, reason or "redacted", dry_run)
 
     def _erase(
@@ -184,29 +182,6 @@ class StoreCare:
             gone = tuple(_gone(family[0], commit, True) for commit in commits.values())
             erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run))
         return _joined(erasures, dry_run)
-
-
-@contextmanager
-def _bounded(pattern: str, seconds: float) -> Iterator[None]:
-    """Raise ``PatternTimeout`` inside after ``seconds``: the one thing that stops a match under way is a signal."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def stop(*_: object) -> NoReturn:
-        raise PatternTimeout(
-            f"matching {pattern!r} took longer than {seconds:g} seconds: nothing was erased",
-            details={"pattern": pattern, "seconds": seconds},
-            next_actions=("repeat nothing that repeats itself: a+ instead of (a+)+", "name less in one pattern"),
-        )
-
-    handler = signal.signal(signal.SIGALRM, stop)
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, *timer)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL if handler is None else handler)
 
 
 def _families(log: Store) -> list[list[SessionInfo]]:
