@@ -20,8 +20,8 @@ from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import busy, reply_of
 
 if TYPE_CHECKING:
+    from thinkback.session.conversation import Conversation
     from thinkback.session.history.compacting import CompactionOptions
-    from thinkback.session.session import Session
 
 T = TypeVar("T")
 
@@ -29,8 +29,8 @@ T = TypeVar("T")
 class AsyncCalls:
     """``chat``, ``stream`` and ``generate`` as coroutines; tools may be coroutine functions. Options as there."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
 
     async def chat(self, prompt: Prompt, **options: Unpack[CallOptions]) -> Reply:
         """Ask and run the turn to its end."""
@@ -39,31 +39,33 @@ class AsyncCalls:
     async def generate(self, tool_results: Mapping[str, str] | None = None, **options: Unpack[CallOptions]) -> Reply:
         """Go on without a new message."""
         read = requests.read_options(options)
-        stream = AsyncReplyStream(self._session, None, read)
+        stream = AsyncReplyStream(self._conversation, None, read)
         await stream.check()
-        await _settle(self._session)
-        await in_store(self._session, lambda: turns.answer(self._session.conversation, tool_results or {}, read))
+        await _settle(self._conversation)
+        await in_store(self._conversation, lambda: turns.answer(self._conversation, tool_results or {}, read))
         return await _finished(stream)
 
     async def compact(
         self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]
     ) -> Commit:
         """``session.compaction.run``, for a summary that a model writes."""
-        session = self._session
-        await _settle(session)
-        await in_store(session, session.conversation.refresh)
-        compactor = session.compaction
+        from thinkback.session.history.compacting import Compactor
+
+        conversation = self._conversation
+        await _settle(conversation)
+        await in_store(conversation, conversation.refresh)
+        compactor = Compactor(conversation)
         asked = compactor.asked(strategy, tail, options)
         written = None
         if asked.wish.strategy == "model":
             from thinkback.session.history.summarising import Summarising
 
-            written = await Summarising(session, asked, compactor.outline()).run_async()
-        return await in_store(session, lambda: compactor.store(compactor.planned(asked, written)))
+            written = await Summarising(conversation, asked, compactor.outline()).run_async()
+        return await in_store(conversation, lambda: compactor.store(compactor.planned(asked, written)))
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> AsyncReplyStream:
         """Ask and yield deltas (``async for``)."""
-        return AsyncReplyStream(self._session, prompt, requests.read_options(options))
+        return AsyncReplyStream(self._conversation, prompt, requests.read_options(options))
 
 
 class AsyncReplyStream:
@@ -72,8 +74,8 @@ class AsyncReplyStream:
     ``reply`` is there once the turn is over, also after an error, with what arrived.
     """
 
-    def __init__(self, session: Session, prompt: Prompt | None, options: Options) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation, prompt: Prompt | None, options: Options) -> None:
+        self._conversation = conversation
         self._prompt = prompt
         self._options = options
         self._message: Message | None = None
@@ -98,7 +100,7 @@ class AsyncReplyStream:
         except StopAsyncIteration:
             outcome = self._driver.outcome if self._driver is not None else None
             if outcome is not None and outcome.error is not None:
-                raise turns.told(self._session.conversation, outcome.error) from None
+                raise turns.told(self._conversation, outcome.error) from None
             raise
         except asyncio.CancelledError:
             # ``aclose`` in another task cancels the one that waits here, as asyncio.timeout does, and takes it back.
@@ -113,8 +115,8 @@ class AsyncReplyStream:
         if self._is_checked:
             return
         self._is_checked = True
-        conversation = self._session.conversation
-        configuration = conversation.configure(await in_store(self._session, conversation.all_sources))
+        conversation = self._conversation
+        configuration = conversation.configure(await in_store(self._conversation, conversation.all_sources))
         if self._message is None and self._prompt is not None:
             self._message = requests.message(self._prompt, configuration.target.endpoint.dialect)
         authenticator = turns.preflight(conversation, configuration, self._options, self._message)
@@ -122,19 +124,19 @@ class AsyncReplyStream:
             await asyncio.wrap_future(in_thread(authenticator.prepare, threading.Semaphore()))
 
     async def _start(self) -> AsyncGenerator[Delta, None]:
-        session, conversation = self._session, self._session.conversation
+        conversation = self._conversation
         if self._closed:
             return _nothing()
         await self.check()
-        await _settle(session)
-        await in_store(session, conversation.refresh)
-        sources = await in_store(session, conversation.all_sources)
+        await _settle(conversation)
+        await in_store(conversation, conversation.refresh)
+        sources = await in_store(conversation, conversation.all_sources)
         configuration = conversation.configure(sources)
         told: list[Status] = []
         if self._message is not None and turns.asks_for_summaries(configuration, self._options):
             from thinkback.session.history.summarising import before_turn_async
 
-            told = await before_turn_async(session, self._options)
+            told = await before_turn_async(conversation, self._options)
         is_new = self._message is not None
         configuration = turns.begin(conversation, conversation.configure(sources), sources, is_new=is_new)
         turn, host = turns.turn_of(conversation, configuration, self._message, self._options)
@@ -153,7 +155,7 @@ class AsyncReplyStream:
             host.permitting.approval,
             turns.watch_of(conversation, configuration, self._message, self._options),
         )
-        session.conversation.last_turn.enter(self, self._driver)
+        conversation.last_turn.enter(self, self._driver)
         return _perform(self._driver, transport if place.transport is None else None, told)
 
     @property
@@ -187,16 +189,16 @@ async def _finished(stream: AsyncReplyStream) -> Reply:
     return stream.reply
 
 
-async def in_store(session: Session, work: Callable[[], T]) -> T:
+async def in_store(conversation: Conversation, work: Callable[[], T]) -> T:
     """``work`` on the store's executor: it reads or writes the log."""
-    return await asyncio.get_running_loop().run_in_executor(session.conversation.store.executor, work)
+    return await asyncio.get_running_loop().run_in_executor(conversation.store.executor, work)
 
 
-async def _settle(session: Session) -> None:
-    """End an abandoned turn of ``session``; refuse while one is under way."""
-    stream, driver = session.conversation.last_turn.stream, session.conversation.last_turn.driver
+async def _settle(conversation: Conversation) -> None:
+    """End an abandoned turn of ``conversation``; refuse while one is under way."""
+    stream, driver = conversation.last_turn.stream, conversation.last_turn.driver
     if not isinstance(driver, AsyncDriver) or not driver.is_running:
-        session.conversation.last_turn.settle()
+        conversation.last_turn.settle()
     elif stream is None:
         await driver.over.wait()  # the event loop is closing what nobody holds any more
     elif isinstance(stream, AsyncReplyStream) and stream._waiting is None:

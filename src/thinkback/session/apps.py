@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import warnings
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,9 +27,8 @@ from thinkback.turn.controls import UNKNOWN
 from thinkback.turn.orphans import last_system
 
 if TYPE_CHECKING:
+    from thinkback.model.commits import Commit
     from thinkback.model.target import Settings, Target
-    from thinkback.session.configuration import Configuration
-    from thinkback.session.conversation import Conversation
     from thinkback.session.place import Place, Rulebook
     from thinkback.session.requests import Options
     from thinkback.settings import Layers
@@ -100,17 +100,19 @@ def stacked(layers: Layers, app: App | ThinkbackError | None) -> Layers:
     return layers if app is None else layers.replace("app", app.settings).carrying(REASONING_CONTEXT_MAX)
 
 
-def check_switch(conversation: Conversation, wanted: Layers) -> None:
-    """Raise where ``wanted`` name no app of this machine, or another one than that of a conversation that has begun."""
-    id, old = _named(wanted), _named(conversation.layers)
-    if id in ("", old):
-        return
+def is_switch(had: Layers, wanted: Layers) -> bool:
+    """Whether ``wanted`` name another app than the layers ``had``."""
+    return _named(wanted) not in ("", _named(had))
+
+
+def check_switch(had: Layers, wanted: Layers, name: str, commits: Sequence[Commit]) -> None:
+    """Raise where ``wanted`` name no app of this machine, or another than the conversation ``name`` began with."""
+    id, old = _named(wanted), _named(had)
     find(id)
-    conversation.refresh()
-    if any(commit.kind == "user" for commit in conversation.history.commits):
-        had, name = f"the app {old}" if old else "no app", conversation.info.name
+    if any(commit.kind == "user" for commit in commits):
+        began = f"the app {old}" if old else "no app"
         raise SettingError(
-            f"{KEY} cannot become {id}: the conversation {name!r} began with {had}, and apps do not share one",
+            f"{KEY} cannot become {id}: the conversation {name!r} began with {began}, and apps do not share one",
             details={"key": KEY, "value": id, "session": name},
             next_actions=("begin another session with the app", f"or unset {KEY} to go on without one"),
         )
@@ -161,18 +163,17 @@ def formed(app: App | None, options: Options) -> Options:
     return msgspec.structs.replace(options, response_format=requests.JsonSchema(app.output_schema, app.id))
 
 
-def completed(configuration: Configuration, history: History, options: Options) -> Options:
-    """``options`` with all that the app says where the caller does not: form, system prompt, the provider's tools.
+def completed(app: App | None, target: Target, history: History, options: Options) -> Options:
+    """``options`` with all that the ``app`` says where the caller does not: form, system prompt, the provider's tools.
 
     The prompt is that of the first request, and stays: a conversation that changed it would lose what it rests on.
     """
-    app = configuration.app
     if app is None:
         return options
     options = formed(app, options)
     if options.system is None and app.system_prompt and last_system(history.commits) is None:
         options = msgspec.structs.replace(options, system=app.system_prompt)
-    endpoint = configuration.target.endpoint
+    endpoint = target.endpoint
     own = requests.stamped(offered(_feature_tools(app, endpoint.id))[0], endpoint.dialect) or ()
     before = history.tools if options.tools is None else options.tools
     missing = tuple(tool for tool in own if tool not in before)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,9 +24,6 @@ from thinkback.settings.apps import App
 from thinkback.settings.profiles import Profile, names_in
 from thinkback.settings.registry import DEFAULT
 from thinkback.turn.credentials import Authenticator
-
-if TYPE_CHECKING:
-    from thinkback.session.conversation import Conversation
 
 
 class Sources(msgspec.Struct, frozen=True):
@@ -147,28 +143,31 @@ def read(layers: Layers, user: Mapping[str, object]) -> Sources:
     return Sources(user, app, profile, targets(profile))
 
 
-def resolve(sources: Sources, conversation: Conversation) -> Configuration:
-    """The snapshot of ``sources`` for ``conversation``, which goes where its profiles lead."""
-    followed, rules = conversation.followed, conversation.store.rulebook
+def rotating_of(sources: Sources, given: Place, rules: Rulebook) -> Rotating | None:
+    """The targets of the profile, laid on ``given``, where it is one that has some."""
+    profile = sources.profile
+    return Rotating(profile, sources.targets, given, rules) if profile is not None and profile.targets else None
+
+
+def resolve(
+    sources: Sources, own: Layers, followed: Followed, rules: Rulebook, rotating: Rotating | None, serving: str
+) -> Configuration:
+    """The snapshot of ``sources`` with a session's ``own`` layers; ``followed`` goes where the profiles lead, which is
+    the target ``serving`` where they are ``rotating``.
+    """
     said: Mapping[str, Value] = {}
     profile = sources.profile
     if profile is None:
         followed.leave()
     else:
         said = profile.settings
-        rotating = Rotating(profile, sources.targets, followed.given, rules) if profile.targets else None
         if rotating is not None:
-            profile = sources.targets[_target(rotating, conversation)]
+            profile = sources.targets[serving]
             said = {**profile.settings, **said}
         followed.follow(spot_of(profile), rotating, rules)
-    stacked = followed.stack(conversation.layers, sources.user, said, sources.app)
+    stacked = followed.stack(own, sources.user, said, sources.app)
     place = apps.fitted(sources.app, followed.place, rules)
     return Configuration(stacked, place, rules, sources.app, followed.rotating)
-
-
-def _target(rotating: Rotating, conversation: Conversation) -> str:
-    commits, last = conversation.history.commits, conversation.last_turn.driver
-    return conversation.followed.rotation.current(rotating, commits, last)
 
 
 def checked(book: Rulebook, place: Place, names: Sequence[str], *, fill: bool = False) -> Place:

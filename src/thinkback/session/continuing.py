@@ -98,7 +98,7 @@ class ContinuedStream:
             yield from self._stream
 
     def _next(self) -> ReplyStream:
-        following = ReplyStream(self._session, None, requests.read_options(self._options))
+        following = ReplyStream(self._session.conversation, None, requests.read_options(self._options))
         self._session.commit(PROMPT, metadata=MARK)
         return following
 
@@ -146,8 +146,8 @@ class AsyncContinuedStream:
     async def _next(self) -> AsyncReplyStream:
         from thinkback.session.aio import AsyncReplyStream, in_store
 
-        following = AsyncReplyStream(self._session, None, requests.read_options(self._options))
-        await in_store(self._session, lambda: self._session.commit(PROMPT, metadata=MARK))
+        following = AsyncReplyStream(self._session.conversation, None, requests.read_options(self._options))
+        await in_store(self._session.conversation, lambda: self._session.commit(PROMPT, metadata=MARK))
         return following
 
     @property

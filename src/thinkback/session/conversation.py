@@ -19,7 +19,7 @@ from thinkback.log.protocol import SessionInfo
 from thinkback.model.commits import Commit, Draft, Step
 from thinkback.session import apps, config
 from thinkback.session.config import keys
-from thinkback.session.configuration import Configuration, Followed, Sources, read, resolve
+from thinkback.session.configuration import Configuration, Followed, Sources, read, resolve, rotating_of
 from thinkback.session.fresh import new_id
 from thinkback.session.place import Place
 from thinkback.session.requests import Options
@@ -79,7 +79,17 @@ class Conversation:
 
         This moves the conversation where its profiles lead, if they say another place than before.
         """
-        return resolve(self.sources() if sources is None else sources, self)
+        sources = self.sources() if sources is None else sources
+        followed, rules = self.followed, self.store.rulebook
+        rotating, serving = rotating_of(sources, followed.given, rules), ""
+        if rotating is not None:
+            serving = followed.rotation.current(rotating, self.history.commits, self.last_turn.driver)
+        return resolve(sources, self.layers, followed, rules, rotating, serving)
+
+    def current(self) -> Configuration:
+        """The same from the files now, with the settings that other processes gave the session."""
+        self.read_layer()
+        return self.configure()
 
     def read_layer(self) -> None:
         """The session's settings as they are in the store: another process may have set them."""
@@ -96,8 +106,10 @@ class Conversation:
     def set(self, key: str, value: object) -> None:
         """Set a setting of the session. Raises ``SettingError``; the old value stays then."""
         self.read_layer()
-        layers = self.layers.set("session", key, value)
-        apps.check_switch(self, layers)
+        had, layers = self.layers, self.layers.set("session", key, value)
+        if apps.is_switch(had, layers):
+            self.refresh()
+            apps.check_switch(had, layers, self.info.name, self.history.commits)
         self.write_layer(layers)
 
     def refresh(self) -> None:

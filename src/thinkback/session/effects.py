@@ -18,8 +18,7 @@ def effects_of(conversation: Conversation) -> dict[str, Effect]:
     Where no endpoint or model is known yet it is what was set. Raises ``NotFoundError`` for an endpoint that there is
     not, and what is wrong with a profile.
     """
-    conversation.read_layer()
-    configuration = conversation.configure()
+    configuration = conversation.current()
     data = configuration.place.endpoint_settings(configuration.rules)
     try:
         target = configuration.target

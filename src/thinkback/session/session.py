@@ -69,14 +69,12 @@ class Session:
     @property
     def settings(self) -> Settings:
         """The effective settings of the next request, read now."""
-        self.conversation.read_layer()
-        return self.conversation.configure().settings()
+        return self.conversation.current().settings()
 
     @property
     def layers(self) -> Layers:
         """Who set what, from the user's file to this session, read now."""
-        self.conversation.read_layer()
-        return self.conversation.configure().layers
+        return self.conversation.current().layers
 
     @property
     def effects(self) -> Mapping[str, Effect]:
@@ -253,14 +251,14 @@ class Session:
         has neither result nor function, ``NotFoundError`` for a result that no open call waits for.
         """
         read = requests.read_options(options)
-        stream = ReplyStream(self, None, read)
+        stream = ReplyStream(self.conversation, None, read)
         self.conversation.last_turn.settle()
         turns.answer(self.conversation, tool_results or {}, read)
         return finished(stream)
 
     def stream(self, prompt: Prompt, **options: Unpack[CallOptions]) -> ReplyStream:
         """Ask and yield deltas as they arrive; ``.reply`` is there afterwards. Closing it early interrupts."""
-        return ReplyStream(self, turns.message(self.conversation, prompt), requests.read_options(options))
+        return ReplyStream(self.conversation, turns.message(self.conversation, prompt), requests.read_options(options))
 
     @property
     def wire(self) -> Wire:
@@ -274,14 +272,14 @@ class Session:
         """Settings, endpoint and model under a name: save, load, list, delete, default."""
         from thinkback.session.profiles.profiles import Profiles
 
-        return Profiles(self)
+        return Profiles(self.conversation)
 
     @property
     def branches(self) -> Branches:
         """Branches, forks, merges, and where this session stands."""
         from thinkback.session.history.branches import Branches
 
-        return Branches(self)
+        return Branches(self.conversation)
 
     @property
     def search(self) -> Search:
@@ -295,21 +293,21 @@ class Session:
         """Tokens by step, turn and model, and what the next request will carry."""
         from thinkback.session.usage import SessionUsage
 
-        return SessionUsage(self)
+        return SessionUsage(self.conversation)
 
     @property
     def compaction(self) -> Compactor:
         """Checkpoints: say a long history in fewer words, and delete nothing."""
         from thinkback.session.history.compacting import Compactor
 
-        return Compactor(self)
+        return Compactor(self.conversation)
 
     @property
     def aio(self) -> AsyncCalls:
         """``chat``, ``stream`` and ``generate`` for asyncio."""
         from thinkback.session.aio import AsyncCalls
 
-        return AsyncCalls(self)
+        return AsyncCalls(self.conversation)
 
     @overload
     def why(self, *, next: bool = False) -> list[Decision]: ...

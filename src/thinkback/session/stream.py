@@ -20,7 +20,7 @@ from thinkback.turn.events import Outcome
 if TYPE_CHECKING:
     from thinkback.drive.asynchronous import AsyncDriver
     from thinkback.session.aio import AsyncReplyStream
-    from thinkback.session.session import Session
+    from thinkback.session.conversation import Conversation
 
 
 def busy() -> ThinkbackError:
@@ -47,10 +47,9 @@ class ReplyStream:
     ``reply`` is there once the turn is over, also after an error, with what arrived.
     """
 
-    def __init__(self, session: Session, message: Message | None, options: Options) -> None:
-        conversation = session.conversation
+    def __init__(self, conversation: Conversation, message: Message | None, options: Options) -> None:
         turns.preflight(conversation, conversation.configure(), options, message).prepare()
-        self._session = session
+        self._conversation = conversation
         self._message = message
         self._options = options
         self._driver: SyncDriver | None = None
@@ -58,18 +57,18 @@ class ReplyStream:
 
     def __iter__(self) -> Iterator[Delta]:
         if self._deltas is None:
-            conversation = self._session.conversation
+            conversation = self._conversation
             if self._message is not None and turns.asks_for_summaries(conversation.configure(), self._options):
                 from thinkback.session.history.summarising import before_turn
 
-                yield from before_turn(self._session, self._options)
+                yield from before_turn(conversation, self._options)
             self._driver = turns.driver_of(conversation, self._message, self._options)
             conversation.last_turn.enter(self, self._driver)
             self._deltas = self._driver.run()
         yield from self._deltas
         outcome = self._driver.outcome if self._driver is not None else None
         if outcome is not None and outcome.error is not None:
-            raise turns.told(self._session.conversation, outcome.error)
+            raise turns.told(self._conversation, outcome.error)
 
     @property
     def reply(self) -> Reply:

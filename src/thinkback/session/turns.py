@@ -150,7 +150,7 @@ def ask_for(
 ) -> tuple[Ask, Host]:
     """What the turn is asked to do, and its host, with the functions that it may run."""
     functions = runnable(conversation, options)
-    options = apps.completed(configuration, conversation.history, options)
+    options = apps.completed(configuration.app, configuration.target, conversation.history, options)
     permitting = Permitting(conversation, options, functions)
     ask = Ask(
         message=message,

@@ -13,6 +13,7 @@ import msgspec
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.model.commits import Commit, Head
 from thinkback.model.plan import Counts
+from thinkback.session import requests
 from thinkback.session.history.revisions import family as relatives
 from thinkback.turn.controls import efforts
 from thinkback.turn.hints import Hint, hints
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from thinkback.observe.cost import Cost
     from thinkback.session.conversation import Conversation
     from thinkback.session.requests import CallOptions
-    from thinkback.session.session import Session
 
 
 class BudgetUse(msgspec.Struct, frozen=True):
@@ -44,8 +44,8 @@ class StoreUsage(msgspec.Struct, frozen=True):
 class SessionUsage:
     """The use of one session, read when it is asked for."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
 
     def steps(self) -> tuple[StepUse, ...]:
         """Each response on the way to here, oldest first, with what it shares with a session it was forked from."""
@@ -65,14 +65,14 @@ class SessionUsage:
 
     def counted(self, *, family: bool = False) -> list[StepUse]:
         """The steps that ``total``, or ``family``, is the sum of."""
-        log, info = self._session.conversation.store.log, self._session.conversation.info
+        log, info = self._conversation.store.log, self._conversation.info
         if not family:
             return _own(log, info)
         return [step for found in _each(log, relatives(log, info.family)).values() for step in found]
 
     def delegated(self) -> list[StepUse]:
         """The steps of its sub-agents, and of those that they had in turn."""
-        log, info = self._session.conversation.store.log, self._session.conversation.info
+        log, info = self._conversation.store.log, self._conversation.info
         tasks = [other for other in relatives(log, info.family) if other.is_task]
         found = [info]
         for parent in found:
@@ -90,26 +90,30 @@ class SessionUsage:
 
     def hints(self) -> list[Hint]:
         """What is worth knowing of how the conversation goes, with what to do about it."""
-        session = self._session
-        takes = efforts(session.target) if session.conversation.configure().place.is_complete else ()
-        return hints(self.turns(), session.settings.effort, takes)
+        configuration = self._conversation.current()
+        takes = efforts(configuration.target) if configuration.place.is_complete else ()
+        return hints(self.turns(), configuration.settings().effort, takes)
 
     def context(self, **options: Unpack[CallOptions]) -> Counts:
         """Tokens of the next request, estimated: ``raw`` what is stored, ``effective`` what would be sent."""
         # A spent budget would refuse the request; its size is asked for, not the request.
         options["settings"] = {**(options.get("settings") or {}), "reasoning.budgetAction": "warn"}
-        return self._session.explain(next=True, **options).counts
+        from thinkback.session.planning import plan_of
+
+        conversation, read = self._conversation, requests.read_options(options)
+        conversation.refresh()
+        return plan_of(conversation, conversation.configure(), read).counts
 
     def budget(self) -> BudgetUse:
         """What was spent of the budget of reasoning."""
-        settings = self._session.settings
-        self._session.conversation.refresh()
-        return BudgetUse(spent(self._session.conversation), settings.budget, settings.budget_action)
+        settings = self._conversation.current().settings()
+        self._conversation.refresh()
+        return BudgetUse(spent(self._conversation), settings.budget, settings.budget_action)
 
     def _ledger(self) -> Ledger:
-        self._session.conversation.refresh()
+        self._conversation.refresh()
         ledger = Ledger()
-        ledger.take(self._session.conversation.history.commits)
+        ledger.take(self._conversation.history.commits)
         return ledger
 
 

@@ -73,7 +73,7 @@ class Wire:
             requests.check_answered(waiting, results, {})
         conversation.append(answered)
         configuration = conversation.configure()
-        read = apps.completed(configuration, conversation.history, read)
+        read = apps.completed(configuration.app, configuration.target, conversation.history, read)
         conversation.append(_opening(configuration, conversation.history, said, read))
         plan = plan_of(conversation, configuration, read, with_key=True)
         found = pressure.automatic(conversation.history, plan)

@@ -160,7 +160,7 @@ def _of_session(db: str, name: str) -> Profile:
     with existing_log(db) as store:
         info = chosen(store, name)
         place = place_of(store, info, store.commits(info.id), Place())
-        return saved(opened(store, info.name, place))
+        return saved(opened(store, info.name, place).conversation)
 
 
 def _summary(profile: Profile) -> str:

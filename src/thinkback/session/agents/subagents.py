@@ -34,6 +34,7 @@ from thinkback.turn.permissions import PermissionAnswer, PermissionRequest
 
 if TYPE_CHECKING:
     from thinkback.model.target import Settings
+    from thinkback.session.conversation import Conversation
     from thinkback.session.requests import Options
     from thinkback.session.session import Session
 
@@ -49,17 +50,17 @@ BRIEF = (
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-def task_tool(session: Session, tokens: int, depth: int | None = None) -> PythonTool:
-    """The tool ``task`` of ``session``. ``depth`` levels of sub-agents are allowed; unset, as the settings say."""
-    return python_tool(SubAgents(session, tokens, depth).task, name=TASK, effect="reads")
+def task_tool(conversation: Conversation, tokens: int, depth: int | None = None) -> PythonTool:
+    """The tool ``task`` of ``conversation``. ``depth`` levels of sub-agents are allowed; unset, as the settings say."""
+    return python_tool(SubAgents(conversation, tokens, depth).task, name=TASK, effect="reads")
 
 
 class SubAgents:
     """The sub-agents of one session. ``tokens`` bounds the answer of each."""
 
-    def __init__(self, session: Session, tokens: int, depth: int | None) -> None:
-        settings = session.settings
-        self._session = session
+    def __init__(self, conversation: Conversation, tokens: int, depth: int | None) -> None:
+        settings = conversation.current().settings()
+        self._conversation = conversation
         self._tokens = tokens
         self._depth = settings.agents_depth if depth is None else depth
         self._slots = threading.Semaphore(settings.agents_parallel)
@@ -84,20 +85,21 @@ class SubAgents:
             try:
                 return self._answer(child, _drive(child, prompt, options, stop))
             except ThinkbackError as error:
-                return ToolOutput(f"The sub-agent {child.name} failed: {error.message}", True)
+                return ToolOutput(f"The sub-agent {child.info.name} failed: {error.message}", True)
             finally:
                 with self._starting:
-                    self._spent += spent(child.conversation)
+                    self._spent += spent(child)
 
-    def _child(self, purpose: str, effort: str, stop: Stop) -> tuple[Session, dict[str, Any]]:
-        """A child session, and the options of its turn: those of the turn under way."""
-        parent, conversation = self._session, self._session.conversation
+    def _child(self, purpose: str, effort: str, stop: Stop) -> tuple[Conversation, dict[str, Any]]:
+        """A child, and the options of its turn: those of the turn under way."""
+        conversation = self._conversation
         call = conversation.call
         settings = conversation.configure().settings(call.settings)
         own = {**call.settings, **_allowed(effort, settings), **self._budget(settings)}
-        child = descend(parent, None, Origin(parent.id, conversation.line.branch, None, f"{TASK_PURPOSE}{purpose}"))
+        origin = Origin(conversation.info.id, conversation.line.branch, None, f"{TASK_PURPOSE}{purpose}")
+        child = descend(conversation, None, origin)
         # What the program refuses or watches, it does here too.
-        child.conversation.line.hooks = conversation.line.hooks
+        child.line.hooks = conversation.line.hooks
         _ = conversation.store.executor  # made once, before children in several threads want it
         prompt = last_system(conversation.history.commits)
         return child, {
@@ -110,12 +112,12 @@ class SubAgents:
             "max_retries": call.max_retries,
             "stream": call.stream,
             "timeouts": call.timeouts,
-            "approve": self._approve(child.name, call, stop),
+            "approve": self._approve(child.info.name, call, stop),
         }
 
-    def _tools(self, child: Session, call: Options) -> list[PythonTool]:
+    def _tools(self, child: Conversation, call: Options) -> list[PythonTool]:
         """The functions of the parent's turn; sub-agents of its own only where another level is allowed."""
-        tools = [tool for name, tool in runnable(self._session.conversation, call).items() if name != TASK]
+        tools = [tool for name, tool in runnable(self._conversation, call).items() if name != TASK]
         return [*tools, task_tool(child, self._tokens, self._depth - 1)] if self._depth > 1 else tools
 
     def _approve(self, name: str, call: Options, stop: Stop) -> Approve | None:
@@ -152,7 +154,7 @@ class SubAgents:
 
     def _permitting(self, call: Options) -> Permitting:
         """What is permitted in this turn of the parent, and with it to all its sub-agents."""
-        conversation = self._session.conversation
+        conversation = self._conversation
         if self._permits is None or self._permits.options is not call:
             self._permits = Permitting(conversation, call, runnable(conversation, call))
         return self._permits
@@ -161,16 +163,16 @@ class SubAgents:
         """What is left of the parent's budget of reasoning."""
         if settings.budget is None:
             return {}
-        left = settings.budget - spent(self._session.conversation) - self._spent
+        left = settings.budget - spent(self._conversation) - self._spent
         if left < 1 and settings.budget_action == "stop":
             raise ToolFailed("the budget of reasoning is spent: there is none for a sub-agent")
         return {"reasoning.budget": max(1, left)}
 
-    def _answer(self, child: Session, reply: Reply) -> ToolOutput:
+    def _answer(self, child: Conversation, reply: Reply) -> ToolOutput:
         """What the model is told."""
         used = reply.tokens
         thought = f", {used.reasoning:,} tokens of reasoning" if used is not None and used.reasoning else ""
-        note = f"[sub-agent {child.name}: {len(reply.steps)} responses{thought}; state {reply.state}]"
+        note = f"[sub-agent {child.info.name}: {len(reply.steps)} responses{thought}; state {reply.state}]"
         answer = bounded(reply.text.strip(), self._tokens) or "[it said nothing]"
         return ToolOutput(f"{answer}\n{note}", reply.state != "completed" or not reply.text.strip())
 
@@ -188,18 +190,21 @@ def _allowed(effort: str, settings: Settings) -> dict[str, object]:
     return {"reasoning.effort": effort}
 
 
-def _drive(child: Session, prompt: str, options: dict[str, Any], stop: Stop) -> Reply:
+def _drive(child: Conversation, prompt: str, options: dict[str, Any], stop: Stop) -> Reply:
     """Run the child's turn to its end, in the parent's event loop or in one of its own, which can be interrupted."""
+    from thinkback.session.session import Session
+
+    session = Session(child)
 
     def turn() -> Coroutine[Any, Any, Reply]:
-        return continuing.chat_async(child, prompt, **options)
+        return continuing.chat_async(session, prompt, **options)
 
     if stop.loop is not None:
         return _in_loop(stop.loop, turn, stop)
-    if child.conversation.configure().place.transport is None:
+    if child.configure().place.transport is None:
         return _in_own_loop(turn, stop)
     # A transport of the program's own, for threads: between two pieces of what it brings the turn can be ended.
-    with continuing.stream(child, prompt, **options) as stream:
+    with continuing.stream(session, prompt, **options) as stream:
         for _ in stream:
             if stop.is_set:
                 raise ToolFailed("the turn was interrupted")

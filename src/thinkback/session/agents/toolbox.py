@@ -17,16 +17,18 @@ import msgspec
 from thinkback.drive.bounds import OUTPUT_TOKENS
 from thinkback.drive.tools import PythonTool, python_tool
 from thinkback.drive.workspace.files import Buffers, Files
-from thinkback.drive.workspace.paths import Workspace, workspace_at
+from thinkback.drive.workspace.paths import workspace_at
 from thinkback.drive.workspace.shell import Commands, environment
 from thinkback.errors import SettingError
 from thinkback.session import config
 from thinkback.session.agents.noting import COMMIT_REASONING, commit_reasoning
 from thinkback.session.agents.subagents import TASK, task_tool
+from thinkback.session.apps import app_of
 from thinkback.settings.apps import BUILTIN_TOOLS, MCP, Server
 from thinkback.turn.permissions import Effect
 
 if TYPE_CHECKING:
+    from thinkback.session.conversation import Conversation
     from thinkback.session.session import Session
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -64,12 +66,17 @@ def toolbox(
     if isinstance(names, str):
         raise TypeError(f"names must be a list of tools, like [{names!r}]")
     wanted = list(dict.fromkeys(names))
-    app = session.app
+    conversation = session.conversation
+    app, settings = app_of(conversation.layers), conversation.current().settings()
     named = {**(app.servers if app is not None else {}), **(servers or {})}
     chosen = _servers([name for name in wanted if name.startswith(MCP)], named)
     _check([name for name in wanted if not name.startswith(MCP)])
-    place = workspace_at(workspace, _closed(session))
-    tools = [*_workspace_tools(session, wanted, place, tokens, buffers), *_own_tools(session, wanted, tokens)]
+    place = workspace_at(workspace, _closed(conversation.store.file))
+    passed = environment(os.environ, (settings.shell_environment or "").split(","))
+    tools = _workspace_tools(
+        wanted, Files(place, tokens, buffers), Commands(place, tokens, passed, os.environ.keys() - passed.keys())
+    )
+    tools += _own_tools(conversation, wanted, tokens)
     if not chosen:
         yield tools
         return
@@ -140,12 +147,7 @@ def _filled(name: str, server: Server) -> Server:
     return msgspec.structs.replace(server, env=env, headers=headers)
 
 
-def _workspace_tools(
-    session: Session, names: Sequence[str], workspace: Workspace, tokens: int, buffers: Buffers | None
-) -> list[PythonTool]:
-    files = Files(workspace, tokens, buffers)
-    passed = environment(os.environ, (session.settings.shell_environment or "").split(","))
-    commands = Commands(workspace, tokens, passed, os.environ.keys() - passed.keys())
+def _workspace_tools(names: Sequence[str], files: Files, commands: Commands) -> list[PythonTool]:
     return [
         python_tool(_WORKSPACE[name][0](files, commands), name=name, effect=_WORKSPACE[name][1])
         for name in names
@@ -153,15 +155,14 @@ def _workspace_tools(
     ]
 
 
-def _own_tools(session: Session, names: Sequence[str], tokens: int) -> list[PythonTool]:
-    """The tools that are about the session itself."""
+def _own_tools(conversation: Conversation, names: Sequence[str], tokens: int) -> list[PythonTool]:
+    """The tools that are about the conversation itself."""
     noting = [python_tool(commit_reasoning, effect="reads")] if COMMIT_REASONING in names else []
-    return [*([task_tool(session, tokens)] if TASK in names else []), *noting]
+    return [*([task_tool(conversation, tokens)] if TASK in names else []), *noting]
 
 
-def _closed(session: Session) -> list[str]:
-    """What file tools leave alone: the person's configuration, the log, and what SQLite has beside it."""
-    log = session.conversation.store.file
+def _closed(log: str) -> list[str]:
+    """What file tools leave alone: the person's configuration, the ``log``, and what SQLite has beside it."""
     logs = {log, os.path.realpath(log)} if log else set()
     beside = [f"{name}{end}" for name in sorted(logs) for end in ("", "-journal", "-wal", "-shm")]
     return [str(config.config_dir()), *beside]

@@ -27,6 +27,7 @@ from thinkback.session.history.children import descend
 from thinkback.session.history.revisions import Found, branches, family, find, find_whole, has, lines_with
 
 if TYPE_CHECKING:
+    from thinkback.session.conversation import Conversation
     from thinkback.session.session import Session
 
 T = TypeVar("T")
@@ -58,18 +59,19 @@ class SessionNode(msgspec.Struct, frozen=True):
 class Branches:
     """The branches of one session. What changes where it stands is refused while a turn is under way."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._log = session.conversation.store.log
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._log = conversation.store.log
+        self._id = conversation.info.id
 
     @property
     def current(self) -> str:
         """The branch that the session goes on with; empty while it looks at a commit."""
-        return "" if self._session.conversation.line.looks_at else self._session.conversation.line.branch
+        return "" if self._conversation.line.looks_at else self._conversation.line.branch
 
     def list(self) -> Sequence[BranchInfo]:
         """The session's branches by name."""
-        return self._log.refs.list(self._session.id)
+        return self._log.refs.list(self._id)
 
     def branch(self, name: str, at: str = "HEAD", *, switch: bool = False) -> BranchInfo:
         """Make a branch at a commit; a commit inside a response stands for the end of that response.
@@ -78,8 +80,8 @@ class Branches:
         """
         check_branch(name)
         self._ready()
-        found = find_whole(self._session.conversation, at)
-        info = self._log.refs.create(self._session.id, name, found.head, self._via(found))
+        found = find_whole(self._conversation, at)
+        info = self._log.refs.create(self._id, name, found.head, self._via(found))
         if switch:
             self.switch(name)
         return info
@@ -88,49 +90,53 @@ class Branches:
         """Make the branch ``name``, which ends before the commit ``hash`` of this line, and go on there: to say it
         again or otherwise. Raises as ``branch``, and ``NotFoundError`` for a commit that is not on this line.
         """
-        commits = self._session.log()
+        self._conversation.refresh()
+        commits = self._conversation.history.commits
         at = next((at for at, commit in enumerate(commits) if commit.hash == hash), None)
         if at is None:
             raise NotFoundError(f"commit {hash[:12]} is not on this branch", next_actions=("check it with the log",))
         if at:
             return self.branch(name, commits[at - 1].hash, switch=True)
-        info = self._log.refs.create(self._session.id, check_branch(name), Head())
+        info = self._log.refs.create(self._id, check_branch(name), Head())
         self.switch(name)
         return info
 
     def switch(self, name: str) -> None:
         """Go on with another branch (``-``: the one before), or only look at a commit: then appends are refused."""
         self._ready()
-        session, line = self._session, self._session.conversation.line
+        conversation, line = self._conversation, self._conversation.line
         wanted = line.before if name == PREVIOUS else name
         branch = wanted if wanted in {one.name for one in self.list()} else ""
-        looks_at = "" if branch else find(session.conversation, name).head.hash
+        looks_at = "" if branch else find(conversation, name).head.hash
         if not branch and not looks_at:
             raise BranchError(
                 f"there is nothing before {name}",
                 next_actions=("begin a new session, or make a branch there: branch(NAME, at)",),
             )
         if branch:
-            self._log.refs.switch(session.id, branch)
+            self._log.refs.switch(self._id, branch)
         if branch != line.branch:
             line.before = line.branch
         line.branch, line.looks_at = branch or line.branch, looks_at
-        session.conversation.reload()
+        conversation.reload()
 
     def fork(self, name: str | None = None, at: str = "HEAD", *, purpose: str = "") -> Session:
         """A new session that begins with this one's history up to ``at``, which stays as it is.
 
         Endpoint, model, HTTP options and settings are this session's. Raises ``BranchError`` for a name that is taken.
         """
+        from thinkback.session.session import Session
+
         self._ready()
-        found = find_whole(self._session.conversation, at)
-        return descend(self._session, name, Origin(self._session.id, self._via(found), found.head, purpose))
+        found = find_whole(self._conversation, at)
+        origin = Origin(self._id, self._via(found), found.head, purpose)
+        return Session(descend(self._conversation, name, origin))
 
     def reset(self, to: str) -> Head:
         """Point the current branch at another commit; what it leaves behind stays in the log until ``gc``."""
         self._ready(changes=True)
-        found = find_whole(self._session.conversation, to)
-        self._move(self._session.conversation.history.head, found)
+        found = find_whole(self._conversation, to)
+        self._move(self._conversation.history.head, found)
         return found.head
 
     def merge(self, source: str, strategy: Strategy = "auto", *, no_ff: bool = False) -> MergeResult:
@@ -142,12 +148,12 @@ class Branches:
         if strategy not in get_args(Strategy):
             raise ValueError(f"strategy must be one of {', '.join(get_args(Strategy))}, not {strategy!r}")
         self._ready(changes=True)
-        return self._merge(find(self._session.conversation, source), source, {}, strategy, no_ff)
+        return self._merge(find(self._conversation, source), source, {}, strategy, no_ff)
 
     def commit_merge(self, result: MergeResult) -> MergeResult:
         """Merge again what had conflicts, with its ``resolutions``; new conflicts come back as before."""
         self._ready(changes=True)
-        theirs = Found(self._log.read_to(self._session.id, result.theirs.hash))
+        theirs = Found(self._log.read_to(self._id, result.theirs.hash))
         return self._merge(theirs, result.branch, result.resolutions, "auto", False)
 
     def cherry_pick(self, *names: str) -> tuple[Commit, ...]:
@@ -156,18 +162,18 @@ class Branches:
         Raises ``BranchError`` for one that did not complete or that speaks of its own line.
         """
         self._ready(changes=True)
-        session = self._session
-        named = [find(session.conversation, name).head for name in names]
+        conversation = self._conversation
+        named = [find(conversation, name).head for name in names]
         picks = [(self._whole_line(head), head.hash) for head in named]
 
         def attempt() -> tuple[Commit, ...]:
-            ours = session.conversation.line.read()
+            ours = conversation.line.read()
             made = pick.cherry_pick(ours, picks, now(), new_id)
-            session.conversation.line.put(new_id(), made, head_of(ours))
+            conversation.line.put(new_id(), made, head_of(ours))
             return tuple(made)
 
         made = _repeated(attempt)
-        session.conversation.reload()
+        conversation.reload()
         return made
 
     def rebase(self, onto: str) -> tuple[Commit, ...]:
@@ -176,47 +182,47 @@ class Branches:
         Raises ``MergeConflictError`` where both sides changed the same commit.
         """
         self._ready(changes=True)
-        session, refs = self._session, self._log.refs
-        ours, base = session.conversation.line.read(), find(session.conversation, onto)
+        conversation, refs = self._conversation, self._log.refs
+        ours, base = conversation.line.read(), find(conversation, onto)
         if common(ours, base.commits) == len(base.commits):
             return ()
         made = pick.rebase(ours, base.commits, now(), new_id)
         if not made:
             self._move(head_of(ours), base)
             return ()
-        place = f"{session.conversation.line.branch}-rebase-{new_id()[:8]}"
-        refs.create(session.id, place, base.head, base.branch)
+        place = f"{conversation.line.branch}-rebase-{new_id()[:8]}"
+        refs.create(self._id, place, base.head, base.branch)
         try:
-            session.conversation.line.put(new_id(), made, base.head, place)
+            conversation.line.put(new_id(), made, base.head, place)
             self._move(head_of(ours), Found([*base.commits, *made], place))
         finally:
-            refs.delete(session.id, place, head_of(self._log.read(session.id, base.head.seq - 1, place)))
+            refs.delete(self._id, place, head_of(self._log.read(self._id, base.head.seq - 1, place)))
         return tuple(made)
 
     def delete(self, name: str, *, force: bool = False) -> None:
         """Forget a branch. Raises ``BranchError`` for the current one, and for one whose commits no other branch of
         the family reaches, unless ``force``."""
-        session = self._session
+        conversation = self._conversation
         self._ready()
-        if name == session.conversation.line.branch:
+        if name == conversation.line.branch:
             raise BranchError(f"{name} is the current branch", next_actions=("switch to another one first",))
         head = next((branch.head for branch in self.list() if branch.name == name), None)
         if head is None:
             raise NotFoundError(f"there is no branch {name!r}", next_actions=("session.branches.list() has them",))
         if not force:
-            others = (other for other in branches(self._log, session.conversation.info) if other != (session.id, name))
+            others = (other for other in branches(self._log, conversation.info) if other != (self._id, name))
             if not any(has(self._log, *other, head) for other in others):
                 raise BranchError(
                     f"no other branch has the commits of {name}: without it they are gone at the next gc",
                     details={"branch": name, "head": head.hash},
                     next_actions=("delete it with force=True", "or make another branch at its head first"),
                 )
-        self._log.refs.delete(session.id, name, head)
+        self._log.refs.delete(self._id, name, head)
 
     def tree(self) -> tuple[SessionNode, ...]:
         """The family: its sessions, their branches, and where each left another. Reads every branch."""
         seen: dict[tuple[str, str], Sequence[Commit]] = {}
-        members = family(self._log, self._session.conversation.info.family)
+        members = family(self._log, self._conversation.info.family)
         names = {info.id: info.name for info in members}
         return tuple(
             SessionNode(
@@ -243,58 +249,57 @@ class Branches:
 
     def diff(self, old: str, new: str = "HEAD") -> Diff:
         """What is said differently at ``new``; ``log.diff.render`` makes lines of it."""
-        return diff(find(self._session.conversation, old).commits, find(self._session.conversation, new).commits)
+        return diff(find(self._conversation, old).commits, find(self._conversation, new).commits)
 
     def compare(self, ours: str, theirs: str) -> Compared:
         """How far two branches are apart."""
-        return compare(find(self._session.conversation, ours).commits, find(self._session.conversation, theirs).commits)
+        return compare(find(self._conversation, ours).commits, find(self._conversation, theirs).commits)
 
     def _ready(self, *, changes: bool = False) -> None:
         """No turn is under way; where a branch ``changes``, there is one."""
         if changes:
-            self._session.conversation.line.refuse_detached()
-        self._session.conversation.last_turn.settle()
-        self._session.conversation.refresh()
+            self._conversation.line.refuse_detached()
+        self._conversation.last_turn.settle()
+        self._conversation.refresh()
 
     def _via(self, found: Found) -> str:
         """A branch that the commit stands on, where one is known: then the store need not look for it."""
-        line, commits = self._session.conversation.line, self._session.conversation.history.commits
+        line, commits = self._conversation.line, self._conversation.history.commits
         return found.branch or (line.branch if not line.looks_at and holds(commits, found.head) else "")
 
     def _whole_line(self, head: Head) -> Sequence[Commit]:
         """A history where what is picked with ``head`` is whole; else the first that holds it, for the error."""
-        lines = list(lines_with(self._session.conversation, head))
+        lines = list(lines_with(self._conversation, head))
         return next((line for line in lines if pick.is_whole(line, head.hash)), lines[0])
 
     def _move(self, expected: Head, to: Found) -> None:
         """Point the current branch at ``to``."""
-        session = self._session
-        self._log.refs.move(session.id, session.conversation.line.branch, expected, to.head, to.branch)
-        session.conversation.reload()
+        self._log.refs.move(self._id, self._conversation.line.branch, expected, to.head, to.branch)
+        self._conversation.reload()
 
     def _merge(
         self, theirs: Found, name: str, resolutions: Mapping[str, str], strategy: Strategy, no_ff: bool
     ) -> MergeResult:
         """Merge into whatever is the head."""
-        session = self._session
-        label = session.conversation.line.before if name == PREVIOUS else name
+        conversation = self._conversation
+        label = conversation.line.before if name == PREVIOUS else name
 
         def attempt() -> MergeResult:
-            ours = session.conversation.line.read()
+            ours = conversation.line.read()
             result = merge(
                 ours, theirs.commits, label, now(), new_id, resolutions=resolutions, strategy=strategy, no_ff=no_ff
             )
             if result.kind in ("fast_forward", "clean"):
-                session.conversation.line.hooks.run("pre_merge", result)
+                conversation.line.hooks.run("pre_merge", result)
                 if result.kind == "fast_forward":
                     self._move(result.ours, theirs)
                 else:
-                    session.conversation.line.put(new_id(), result.commits, result.ours)
+                    conversation.line.put(new_id(), result.commits, result.ours)
                 result.stored = True
             return result
 
         result = _repeated(attempt)
-        session.conversation.reload()
+        conversation.reload()
         return result
 
 

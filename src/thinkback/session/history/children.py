@@ -16,7 +16,8 @@ from thinkback.log.copies import is_said
 from thinkback.log.lines import common
 from thinkback.log.merge import refuse_open
 from thinkback.log.pick import Unit, copied, units
-from thinkback.log.protocol import Origin, Store
+from thinkback.log.protocol import Origin, SessionInfo, Store
+from thinkback.log.seal import head_of
 from thinkback.model.commits import BranchSummary, Commit, Draft, Head, Message
 from thinkback.model.curation import Curation, curate
 from thinkback.model.texts import text_of
@@ -24,6 +25,7 @@ from thinkback.session.fresh import new_id
 from thinkback.session.history.revisions import family
 
 if TYPE_CHECKING:
+    from thinkback.session.conversation import Conversation
     from thinkback.session.session import Session
 
 Inheritance: TypeAlias = Literal["full_clone", "head_snapshot", "selective"]
@@ -37,27 +39,26 @@ class Event(NamedTuple):
     commit: Commit
 
 
-def descend(parent: Session, name: str | None, origin: Origin) -> Session:
-    """A session made from ``parent``, with its endpoint, model, HTTP options, functions and settings.
+def descend(parent: Conversation, name: str | None, origin: Origin) -> Conversation:
+    """A conversation made from ``parent``, with its endpoint, model, HTTP options, functions and settings.
 
     Raises ``BranchError`` for a name that is taken.
     """
     from thinkback.session.conversation import Conversation
-    from thinkback.session.session import Session
 
-    log, id = parent.conversation.store.log, new_id()
-    wanted = name or f"{parent.name}-{id[:6]}"
-    parent.conversation.read_layer()
-    info = log.create_session(id, wanted, now(), origin, parent.conversation.info.settings)
+    log, id = parent.store.log, new_id()
+    wanted = name or f"{parent.info.name}-{id[:6]}"
+    info = log.create_session(id, wanted, now(), origin)
     if info.id != id:
         raise BranchError(
             f"there is a session {wanted!r} already", details={"session": wanted}, next_actions=("take another name",)
         )
-    configuration = parent.conversation.configure()
-    place = parent.conversation.followed.given if configuration.rotating is not None else configuration.place
-    child = Conversation(parent.conversation.store, info, place)
-    child.functions = dict(parent.conversation.functions)
-    return Session(child)
+    configuration = parent.current()
+    log.write_settings(id, dict(parent.info.settings))
+    place = parent.followed.given if configuration.rotating is not None else configuration.place
+    child = Conversation(parent.store, log.find_session(id) or info, place)
+    child.functions = dict(parent.functions)
+    return child
 
 
 def spawn(
@@ -84,16 +85,20 @@ def spawn(
         raise ValueError("tags, without_tags and kinds go with inheritance='selective'")
     if inheritance == "full_clone":
         return session.branches.fork(name, purpose=purpose)
-    session.conversation.last_turn.settle()
-    session.conversation.refresh()
-    line = session.conversation.line.read()
-    child = descend(session, name, Origin(session.id, session.conversation.line.branch, None, purpose))
+    from thinkback.session.session import Session
+
+    parent = session.conversation
+    parent.last_turn.settle()
+    parent.refresh()
+    line = parent.line.read()
+    source = Origin(parent.info.id, parent.line.branch, None, purpose)
+    child = descend(parent, name, source)
     if inheritance == "selective":
-        child.conversation.line.put(new_id(), _selected(line, wanted, max_tokens), Head())
-        child.conversation.reload()
+        child.line.put(new_id(), _selected(line, wanted, max_tokens), Head())
+        child.reload()
     else:
-        child.conversation.append(_snapshot(session, line, purpose, max_tokens))
-    return child
+        child.append(_snapshot(line, source, max_tokens))
+    return Session(child)
 
 
 class _Wanted(NamedTuple):
@@ -122,16 +127,16 @@ def _selected(line: Sequence[Commit], wanted: _Wanted, max_tokens: int | None) -
     return copied((), line, chosen, now(), new_id)
 
 
-def _snapshot(session: Session, line: Sequence[Commit], purpose: str, max_tokens: int | None) -> Iterator[Draft]:
+def _snapshot(line: Sequence[Commit], source: Origin, max_tokens: int | None) -> Iterator[Draft]:
+    """The system prompt of ``line``, the history of ``source``, and one message that tells what was said."""
     prompt = _prompt(line)
     if prompt is not None:
         yield Draft("system", Message(text_of(curate(line).value(prompt))))
     told = [f"{message['role']}: {message['content']}" for message in neutral(line) if message["role"] != "system"]
     text = "\n\n".join(_newest(told, [len(piece) for piece in told], max_tokens))
     if text:
-        head = session.conversation.history.head.hash
-        branch = session.conversation.line.branch
-        yield Draft("branch_summary", BranchSummary(text, session.id, branch, head, purpose))
+        summary = BranchSummary(text, source.session, source.branch, head_of(line).hash, source.purpose)
+        yield Draft("branch_summary", summary)
 
 
 def _prompt(line: Sequence[Commit]) -> Commit | None:
@@ -175,29 +180,29 @@ def collapse(
     The words are ``text``, or what ``write`` makes of the child's messages, or the purpose, counts and last answer.
     Raises ``OpenTurnError`` while a turn of either is under way, ``UnsupportedContent`` for no words.
     """
-    for session in (child, into):
-        session.conversation.last_turn.settle()
-        session.conversation.refresh()
-    line, there = child.conversation.line.read(), into.conversation.line.read()
+    source, target = child.conversation, into.conversation
+    for conversation in (source, target):
+        conversation.last_turn.settle()
+        conversation.refresh()
+    line, there = source.line.read(), target.line.read()
     refuse_open(line, there)
-    if child.conversation.info.family != into.conversation.info.family:
+    if source.info.family != target.info.family:
         raise BranchError(
             f"{child.name!r} and {into.name!r} are not of one family", next_actions=("export and import it",)
         )
-    words = text if text is not None else write(neutral(line)) if write is not None else _told(child, line, there)
+    words = text if text is not None else write(neutral(line)) if write is not None else _told(source.info, line, there)
     if not words.strip():
         raise UnsupportedContent("the summary is empty", next_actions=("give text=, or leave it to the default",))
-    source = child.conversation
-    summary = BranchSummary(words, child.id, source.line.branch, source.history.head.hash, source.info.purpose)
-    return into.conversation.append([Draft("branch_summary", summary)])[0]
+    summary = BranchSummary(words, source.info.id, source.line.branch, source.history.head.hash, source.info.purpose)
+    return target.append([Draft("branch_summary", summary)])[0]
 
 
-def _told(child: Session, line: Sequence[Commit], parent: Sequence[Commit]) -> str:
+def _told(child: SessionInfo, line: Sequence[Commit], parent: Sequence[Commit]) -> str:
     """What it was for, how much happened, and the last word."""
     own = [commit for commit in line[common(line, parent) :] if not commit.edit]
     counts = {kind: sum(commit.kind == kind for commit in own) for kind in ("user", "response", "tool_call")}
     answers = [text_of(curate(line).value(commit)) for commit in own if commit.kind == "assistant"]
-    what = child.conversation.info.purpose or child.name
+    what = child.purpose or child.name
     told = f"{what}: {counts['user']} messages, {counts['response']} responses, {counts['tool_call']} tool calls."
     return f"{told}\n\n{answers[-1]}" if answers else told
 

@@ -25,8 +25,8 @@ from thinkback.turn import room
 from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
+    from thinkback.session.conversation import Conversation
     from thinkback.session.history.summarising import Written
-    from thinkback.session.session import Session
 
 _STRATEGIES: tuple[CompactionStrategy, ...] = get_args(CompactionStrategy)
 
@@ -80,15 +80,15 @@ class CompactionPlan(msgspec.Struct, frozen=True):
 class Compactor:
     """Checkpoints of one session. They are commits: they branch, travel in time and can be looked at like any other."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
 
     def plan(
         self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]
     ) -> CompactionPlan:
         """What ``run`` would do; nothing is stored, and no model is asked. Arguments and errors as there."""
-        self._session.conversation.last_turn.settle()
-        self._session.conversation.refresh()
+        self._conversation.last_turn.settle()
+        self._conversation.refresh()
         return self.planned(self.asked(strategy, tail, options))
 
     def run(self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]) -> Commit:
@@ -105,26 +105,26 @@ class Compactor:
         where a ``pre_compact`` hook refuses; ``NotFoundError`` without an endpoint to plan for,
         ``CredentialError`` without a key for the model that is to write.
         """
-        self._session.conversation.last_turn.settle()
-        self._session.conversation.refresh()
+        self._conversation.last_turn.settle()
+        self._conversation.refresh()
         asked = self.asked(strategy, tail, options)
         written = None
         if asked.wish.strategy == "model":
             from thinkback.session.history.summarising import Summarising
 
-            written = Summarising(self._session, asked, self.outline()).run()
+            written = Summarising(self._conversation, asked, self.outline()).run()
         return self.store(self.planned(asked, written))
 
     def list(self) -> list[Commit]:
         """The checkpoints of the current branch, oldest first."""
-        self._session.conversation.refresh()
-        return [commit for commit in self._session.conversation.history.commits if isinstance(commit.value, Compaction)]
+        self._conversation.refresh()
+        return [commit for commit in self._conversation.history.commits if isinstance(commit.value, Compaction)]
 
     # -- for the session itself ------------------------------------------------------------------------------------
 
     def asked(self, strategy: str | None, tail: int | None, options: CompactionOptions) -> Asked:
         """What the arguments say. Raises ``SettingError`` for a strategy or a number that cannot be."""
-        settings = self._session.settings
+        settings = self._conversation.current().settings()
         text = options.get("text", "")
         name = strategy or ("manual" if text else settings.compaction_strategy)
         if name not in _STRATEGIES:
@@ -167,20 +167,20 @@ class Compactor:
 
     def store(self, plan: CompactionPlan) -> Commit:
         """Make the checkpoint of ``plan``, if no hook refuses."""
-        session = self._session
-        session.conversation.line.hooks.run("pre_compact", plan.checkpoint)
-        return session.conversation.append([Draft("compaction", plan.checkpoint)])[0]
+        self._conversation.line.hooks.run("pre_compact", plan.checkpoint)
+        return self._conversation.append([Draft("compaction", plan.checkpoint)])[0]
 
     def _base(self) -> Plan:
         """The next request; without an endpoint, one to where the last request went."""
-        session, last = self._session, self.last_request()
-        if session.conversation.configure().place.is_complete or last is None:
-            return plan_of(session.conversation, session.conversation.configure(), Options())
-        return requests.plan_like(last, session.conversation.history.commits, session.conversation.history)
+        conversation, last = self._conversation, self.last_request()
+        configuration = conversation.configure()
+        if configuration.place.is_complete or last is None:
+            return plan_of(conversation, configuration, Options())
+        return requests.plan_like(last, conversation.history.commits, conversation.history)
 
     def last_request(self) -> Request | None:
         """The record of the last request of this branch."""
-        commits = reversed(self._session.conversation.history.commits)
+        commits = reversed(self._conversation.history.commits)
         return next((commit.value for commit in commits if isinstance(commit.value, Request)), None)
 
     def outline(self) -> Outline:
@@ -188,7 +188,7 @@ class Compactor:
         return self._outline(self._base())
 
     def _outline(self, base: Plan) -> Outline:
-        outline = Outline(self._session.conversation.history.commits)
+        outline = Outline(self._conversation.history.commits)
         if room.is_closed(outline, base):
             raise CompactionRefused(
                 f"{base.target.model} binds its reasoning to what stands before it, and a turn is under way",
@@ -209,7 +209,7 @@ class Compactor:
             strategy: CompactionStrategy = "model" if written.text else "deterministic"
             said = {"strategy": strategy, "model": written.model, "usage": written.usage, "note": written.note}
             payload = msgspec.structs.replace(payload, **said)
-        after = room.trial(self._session.conversation.history, base, payload)
+        after = room.trial(self._conversation.history, base, payload)
         payload = msgspec.structs.replace(
             payload, before=before.effective, after=after.counts.effective, reason=asked.reason
         )

@@ -29,6 +29,7 @@ from thinkback.log.digest import survivors, transcript
 from thinkback.log.outline import Outline
 from thinkback.model.commits import Compaction, Usage
 from thinkback.model.deltas import Status
+from thinkback.session.history.compacting import Asked, Compactor
 from thinkback.session.place import Place
 from thinkback.session.planning import plan_of
 from thinkback.session.profiles.files import SETTING
@@ -37,7 +38,8 @@ from thinkback.session.requests import Options
 from thinkback.turn import pressure, room
 
 if TYPE_CHECKING:
-    from thinkback.session.history.compacting import Asked
+    from thinkback.session.configuration import Configuration
+    from thinkback.session.conversation import Conversation
     from thinkback.session.session import Session
 
 # Of the writer's context, in characters; the rest is for what it says. The size assumed where it is not known.
@@ -65,16 +67,17 @@ class Step(NamedTuple):
 class Summarising:
     """One summary in the making. ``run`` and ``run_async`` do the same; both need the history to stay as it is."""
 
-    def __init__(self, session: Session, asked: Asked, outline: Outline) -> None:
+    def __init__(self, conversation: Conversation, asked: Asked, outline: Outline) -> None:
         found = cut(outline, asked.wish)
-        self._session = session
-        self._place = _place(session, asked)
-        target = self._place.target(session.conversation.store.rulebook)
-        self._place.authenticator(session.conversation.store.rulebook)
+        configuration, book = conversation.current(), conversation.store.rulebook
+        self._store = conversation.store
+        self._place = _place(conversation, configuration, asked)
+        target = self._place.target(book)
+        self._place.authenticator(book)
         self._survivors = survivors(outline, found)
         size = int((target.info.context or _CONTEXT) * _CHARACTERS_PER_TOKEN * _SHARE)
         self._prompt = summary.request(transcript(outline, found, size), self._survivors)
-        self._is_strict = target.endpoint.strict or session.settings.strict
+        self._is_strict = target.endpoint.strict or configuration.settings().strict
         self._model = f"{target.endpoint.id}/{target.model}"
         self._usages: list[Usage] = []
         self._asked_again = False
@@ -118,7 +121,7 @@ class Summarising:
         from thinkback.session.store import SessionStore
         from thinkback.stores import open_store
 
-        store = self._session.conversation.store
+        store = self._store
         # where it goes is said already: a profile has no say in it
         settings = {key: value for key, value in store.user_settings().items() if key != SETTING}
         with SessionStore(open_store(":memory:"), True, None, settings) as scratch:
@@ -160,62 +163,62 @@ class Summarising:
         return Step("", {})
 
 
-def before_turn(session: Session, options: Options) -> Iterator[Status]:
+def before_turn(conversation: Conversation, options: Options) -> Iterator[Status]:
     """Where a model is to summarise by itself and it is time, let it, before the turn begins."""
-    session.conversation.last_turn.settle()
-    session.conversation.refresh()
-    asked = _due(session, options)
+    conversation.last_turn.settle()
+    conversation.refresh()
+    asked = _due(conversation, options)
     if asked is None:
         return
     yield Status("compacting", asked.reason)
     try:
-        written = Summarising(session, asked, session.compaction.outline()).run()
+        written = Summarising(conversation, asked, Compactor(conversation).outline()).run()
     except ThinkbackError as error:
-        written = _unwritten(session, error)
-    yield _stored(session, asked, written)
+        written = _unwritten(conversation, error)
+    yield _stored(conversation, asked, written)
 
 
-async def before_turn_async(session: Session, options: Options) -> list[Status]:
+async def before_turn_async(conversation: Conversation, options: Options) -> list[Status]:
     """The same for asyncio, told afterwards. An earlier turn must be over, and the history as it is in the log."""
-    asked = _due(session, options)
+    asked = _due(conversation, options)
     if asked is None:
         return []
     try:
-        written = await Summarising(session, asked, session.compaction.outline()).run_async()
+        written = await Summarising(conversation, asked, Compactor(conversation).outline()).run_async()
     except ThinkbackError as error:
-        written = _unwritten(session, error)
+        written = _unwritten(conversation, error)
     import asyncio
 
-    loop, executor = asyncio.get_running_loop(), session.conversation.store.executor
-    stored = await loop.run_in_executor(executor, _stored, session, asked, written)
+    loop, executor = asyncio.get_running_loop(), conversation.store.executor
+    stored = await loop.run_in_executor(executor, _stored, conversation, asked, written)
     return [Status("compacting", asked.reason), stored]
 
 
-def _due(session: Session, options: Options) -> Asked | None:
+def _due(conversation: Conversation, options: Options) -> Asked | None:
     """What a model is to summarise now; nothing where the turn itself can say that nothing is to be done."""
-    from thinkback.session.history.compacting import Asked
-
-    settings = session.conversation.configure().settings(options.settings)
+    configuration = conversation.configure()
+    settings = configuration.settings(options.settings)
     try:
-        plan = plan_of(session.conversation, session.conversation.configure(), options)
+        plan = plan_of(conversation, configuration, options)
     except (ReplayRefused, ContextRefused):  # the turn itself says so
         return None
     if pressure.level(plan.counts, settings) != "summarise":
         return None
-    wish, found = room.choice(session.conversation.history, plan) or (None, None)
+    wish, found = room.choice(conversation.history, plan) or (None, None)
     if wish is None or found is None or found.after >= USEFUL * found.before:
         return None
     reason = f"{AUTOMATIC}: {pressure.share(plan.counts)}"
     return Asked(msgspec.structs.replace(wish, strategy="model"), "", "", reason)
 
 
-def _unwritten(session: Session, error: ThinkbackError) -> Written:
-    name = session.settings.compaction_model or session.target.model
+def _unwritten(conversation: Conversation, error: ThinkbackError) -> Written:
+    configuration = conversation.current()
+    name = configuration.settings().compaction_model or configuration.target.model
     return Written("", name, note=f"{name} could not be asked for a summary: {error.message}")
 
 
-def _stored(session: Session, asked: Asked, written: Written) -> Status:
-    compactor = session.compaction
+def _stored(conversation: Conversation, asked: Asked, written: Written) -> Status:
+    compactor = Compactor(conversation)
     try:
         commit = compactor.store(compactor.planned(asked, written))
     except (CompactionRefused, Veto) as error:
@@ -224,16 +227,16 @@ def _stored(session: Session, asked: Asked, written: Written) -> Status:
     return Status("compacting", pressure.told(commit.value))
 
 
-def _place(session: Session, asked: Asked) -> Place:
+def _place(conversation: Conversation, configuration: Configuration, asked: Asked) -> Place:
     """Where the summary is written: as asked for, as ``compaction.model`` says, or where the session goes or went."""
-    place, book = session.conversation.configure().place, session.conversation.store.rulebook
-    last = session.compaction.last_request()
+    place, book = configuration.place, configuration.rules
+    last = Compactor(conversation).last_request()
     if not place.is_complete and last is not None:
         went = last.target
         place = place.changed(book, endpoint=went["endpoint"], base_url=went["base_url"], model=went["model"])
     if asked.endpoint or asked.model:
         return place.changed(book, endpoint=asked.endpoint or None, model=asked.model or None)
-    name = session.settings.compaction_model
+    name = configuration.settings().compaction_model
     if name is None:
         return place
     endpoint, _, model = name.partition("/")

@@ -16,14 +16,14 @@ from thinkback.settings import find
 from thinkback.settings.profiles import Profile
 
 if TYPE_CHECKING:
-    from thinkback.session.session import Session
+    from thinkback.session.conversation import Conversation
 
 
 class Profiles:
     """``session.profiles``: save what a session is set to under a name, and take such a name on."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
 
     def save(self, name: str) -> Path:
         """Write endpoint, model, and every setting that this session or its profiles set, into the profile ``name``.
@@ -31,7 +31,7 @@ class Profiles:
         Of a file that is there already, the comments stay. Keys are not saved, only the name of one. Raises
         ``SettingError`` for a name that cannot be one, ``RuleFileError`` for a file that cannot be read.
         """
-        return files.write(name, saved(self._session))
+        return files.write(name, saved(self._conversation))
 
     def save_rotating(self, name: str, kind: Literal["failover", "round-robin"], targets: Sequence[str]) -> Path:
         """Write the profile ``name``, whose requests go to the profiles ``targets`` in turn, or to the next where one
@@ -49,7 +49,7 @@ class Profiles:
         """
         if not names:
             raise SettingError("no profile is named", next_actions=(f"to follow none, unset {SETTING}",))
-        conversation = self._session.conversation
+        conversation = self._conversation
         conversation.read_layer()
         place = checked(conversation.store.rulebook, conversation.followed.place, names)
         conversation.write_layer(conversation.layers.set("session", SETTING, ",".join(names)))
@@ -68,7 +68,7 @@ class Profiles:
 
         It is written into the user's settings file. Raises ``SettingError`` where the program has replaced that file.
         """
-        if self._session.conversation.store.has_own_settings:
+        if self._conversation.store.has_own_settings:
             raise SettingError(
                 "the default cannot be set: this program does not read the settings file",
                 next_actions=("give session.profile in the settings of thinkback.open",),
@@ -76,10 +76,10 @@ class Profiles:
         return files.make_default(names)
 
 
-def saved(session: Session) -> Profile:
-    """What ``session`` is set to, as a profile: place or targets, and every setting that it or its profiles set."""
-    layers, configuration = session.layers, session.conversation.configure()
-    place, rotating = configuration.place, configuration.rotating
+def saved(conversation: Conversation) -> Profile:
+    """What it is set to, as a profile: place or targets, and every setting that it or its profiles set."""
+    configuration = conversation.current()
+    layers, place, rotating = configuration.layers, configuration.place, configuration.rotating
     own = {e.key: e.value for e in layers.entries if e.layer == "session" and "profile" not in find(e.key).refused_in}
     if rotating is not None:
         return msgspec.structs.replace(rotating.profile, settings={**rotating.profile.settings, **own})
