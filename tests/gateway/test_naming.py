@@ -81,6 +81,15 @@ OTHERS = [
     ("openai-chat", {"fallbacks": ["gpt-5.5"]}, "fallbacks"),
     ("openai-responses", {"prompt": {"id": "pmpt_1"}}, "prompt"),
     ("openai-responses", {"tools": [{"type": "image_generation", "model": "gpt-image-2"}]}, "tools[0].model"),
+    (
+        "openai-responses",
+        {
+            "input": [
+                {"type": "additional_tools", "role": "developer", "tools": [{"type": "image_generation", "model": "x"}]}
+            ]
+        },
+        "input[0].tools",
+    ),
     ("anthropic", {"fallbacks": ["claude-opus-4-6"]}, "fallbacks"),
     ("anthropic", {"tools": [{"type": "advisor", "name": "a", "model": "claude-opus-5-5"}]}, "tools[0].model"),
     ("gemini", {"model": "models/gemini-3-pro"}, "model"),
@@ -99,6 +108,16 @@ def test_a_key_limited_to_models_names_no_others(house: House, front: str, more:
 
 
 STORED = [
+    (
+        "openai-responses",
+        {
+            "input": [
+                {"type": "image_generation_call", "id": "ig_1", "result": None},
+                {"role": "user", "content": "Why?"},
+            ]
+        },
+        "input[0]",
+    ),
     ("openai-responses", {"conversation": "conv_1"}, "conversation"),
     ("openai-responses", {"prompt": {"id": "pmpt_1"}}, "prompt"),
     ("openai-responses", {"background": True}, "background"),
@@ -240,6 +259,19 @@ FREE = [
     (
         "openai-responses",
         {"tools": [{"type": "function", "name": "f", "parameters": {"properties": {"file_id": {"type": "string"}}}}]},
+    ),
+    (
+        "openai-responses",
+        {
+            "input": [
+                {
+                    "type": "additional_tools",
+                    "tools": [{"type": "function", "parameters": {"properties": {"file_id": {}, "model": {}}}}],
+                },
+                {"type": "image_generation_call", "id": "ig_1", "result": "AA=="},
+                {"type": "message", "role": "assistant", "model": "m", "content": []},
+            ]
+        },
     ),
     ("openai-responses", {"background": False, "conversation": None}),
     ("openai-responses", {"tools": [{"type": "mcp", "server_url": "https://mcp.example.org"}]}),

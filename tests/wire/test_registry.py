@@ -181,6 +181,12 @@ STORED = [
     ("openai-chat", "text", "fileid://1", "Hm."),
     ("gemini", "fileUri", "gs://bucket/a.png", "https://example.org/a.png"),
     ("anthropic", "container", {"id": "c"}, {"type": "auto"}),
+    (
+        "openai-responses",
+        "",
+        {"type": "image_generation_call", "id": "ig_1"},
+        {"type": "image_generation_call", "id": "ig_1", "result": "AA=="},
+    ),
 ]
 
 
@@ -192,6 +198,17 @@ def test_what_an_account_stores_is_told_from_what_everybody_has(
     names = {field.key: field.names for field in front(name).body.stored}[key]
 
     assert (True, False) == (names(stored), names(public))
+
+
+@pytest.mark.parametrize(
+    ("tools", "leads"),
+    [([{"model": "m"}], True), (["m", {"name": "f"}, {"model": ""}], False), ({"model": "m"}, False)],
+)
+def test_a_tool_of_an_item_may_name_a_model(tools: object, leads: bool) -> None:
+    """As a tool of the request may."""
+    names = {(field.under, field.key): field.names for field in front("openai-responses").body.models}
+
+    assert leads == names["input", "tools"](tools)
 
 
 def test_googles_fields_are_spelt_both_ways() -> None:

@@ -259,6 +259,7 @@ def _below(fields: Sequence[Field], value: Any, path: str) -> Iterator[str]:
         if isinstance(value, list):
             level += [(f"{path}[{at}]", each) for at, each in enumerate(value) if isinstance(each, dict | list)]
         elif isinstance(value, dict):
+            yield from (path for first, field in begins if not first and field.names(value))
             yield from (f"{path}.{field.key}" for first, field in begins if first in value and _is_in(field, value))
             level += [
                 (f"{path}.{key}", each)

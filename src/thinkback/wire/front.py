@@ -53,7 +53,8 @@ class Address(msgspec.Struct, frozen=True):
 class Field(NamedTuple):
     """A field of a body: ``key`` of the body itself where ``under`` is empty, else anywhere below that key of it.
 
-    ``key`` may be a path of keys with dots. ``names`` tells whether a value that is not empty names something.
+    ``key`` may be a path of keys with dots; an empty one below another is each object there. ``names`` tells whether a
+    value that is not empty names something.
     """
 
     key: str

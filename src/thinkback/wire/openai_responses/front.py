@@ -44,6 +44,16 @@ def _is_opaque(path: Sequence[bytes]) -> bool:
     return 1 < len(path) < 5 and path[-1] in _OPAQUE and tuple(path[:-1]) in _HOLDERS
 
 
+def _leads_on(tools: Any) -> bool:
+    """Whether one of the tools of an item names a model."""
+    return isinstance(tools, list) and any(isinstance(tool, dict) and bool(tool.get("model")) for tool in tools)
+
+
+def _is_image_by_id(item: dict[str, Any]) -> bool:
+    """An image that was made before, without the image."""
+    return item.get("type") == "image_generation_call" and bool(item.get("id")) and not item.get("result")
+
+
 _STORED = ("file_id", "file_ids", "container_id", "vector_store_ids", "skill_id", "connector_id", "tunnel_id")
 _KEY = "instructions"
 _members = msgspec.json.Decoder(dict[str, Raw])
@@ -96,7 +106,7 @@ FRONT = Front(
         },
         usage="",
         thinking="",
-        models=(*ROUTERS, Field("model", "tools"), Field("prompt")),
+        models=(*ROUTERS, Field("model", "tools"), Field("tools", "input", _leads_on), Field("prompt")),
         stored=(
             Field("background"),
             Field("conversation"),
@@ -104,6 +114,7 @@ FRONT = Front(
             # tools may also be given as an item
             *(Field(key, under) for key in _STORED for under in ("input", "tools")),
             *(Field("container", under, is_object) for under in ("input", "tools")),
+            Field("", "input", _is_image_by_id),
         ),
     ),
     writer=Writer,
