@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+import thinkback
 from tests.cli.command import Command
-from tests.gateway.harness.running import Running, running
+from tests.gateway.harness.running import Reply, Running, running
 from thinkback.gateway.config.naming import asked_for, filled, meant
 from thinkback.gateway.config.schema import Alias, To
 from thinkback.gateway.running.server import Start
@@ -82,6 +83,39 @@ def test_an_unknown_name_is_told_the_form_of_one(house: Running) -> None:
     assert "ENDPOINT/MODEL" in reply.json["error"]["message"]
 
 
+def test_a_session_is_named_where_the_log_has_one(referee: Referee, tmp_path: Path) -> None:
+    """Neither by a count of tokens nor by an error that stored nothing; by both where it goes on."""
+    path, body = BODIES["anthropic"]
+    (tmp_path / "key").write_text("sk-any")
+    (tmp_path / "key").chmod(0o600)
+    base = referee.base_url("anthropic")
+    with running(
+        Start().opens,
+        server={"no_auth": True},
+        store={"path": str(tmp_path / "store")},
+        upstreams={"anthropic": {"endpoint": "anthropic", "base_url": base, "key_file": str(tmp_path / "key")}},
+    ) as house:
+
+        def ask(said: list[Any], path: str = path, **more: Any) -> Reply:
+            asked = {**body, "model": "anthropic/claude-sonnet-4-5", "messages": said, **more}
+            return house.ask(path, asked, key=None)
+
+        said: list[Any] = [{"role": "user", "content": "Is it cold?"}]
+        nothing = [ask(said, f"{path}/count_tokens"), ask(said, tools="none"), ask(said, model="anthropic/")]
+        assert [200, 400, 404] == [reply.status for reply in nothing]
+        refused = ask(said, thinking={"type": "none"})
+        first = ask(said)
+        said += [{"role": "assistant", "content": first.json["content"]}, {"role": "user", "content": "And now?"}]
+        later = [first, ask(said, f"{path}/count_tokens"), ask(said, model="anthropic/"), ask(said, stream=True)]
+        assert [400, 200, 200, 404, 200] == [reply.status for reply in (refused, *later)]
+    (session,) = {reply.headers["thinkback-session"] for reply in later}
+    with thinkback.open(tmp_path / "store" / "default.db") as store:
+        there = [info.id for info in store.sessions()]
+        assert {refused.headers["thinkback-session"], session} == set(there)
+        assert all(store.log.read(id) for id in there)
+    assert {None} == {reply.headers.get("thinkback-session") for reply in nothing}
+
+
 LISTED = {
     "deepseek": ("deepseek", "deepseek-v4-flash"),
     "anthropic": ("anthropic", "claude-haiku-5-5"),
@@ -124,6 +158,22 @@ def test_the_catalogue_lists_what_may_be_asked(plain: Running, path: str, header
     assert {*wanted, "sea/deepseek-v4-pro"} <= set(names)
     assert len(names) == len(set(names)) > 50
     assert wanted == [name(plain.ask(f"{path}/{each}", headers=headers, key=None).json) for each in wanted]
+
+
+def test_an_endpoint_whose_key_is_set_needs_no_upstream_to_be_listed(
+    plain: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be asked as ``ENDPOINT/MODEL``; one without a key is not listed, and a local server neither."""
+
+    def of(endpoint: str) -> list[str]:
+        names = [each["id"] for each in plain.ask("/v1/models", key=None).json["data"]]
+        return [name for name in names if name.startswith(f"{endpoint}/")]
+
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    assert ([], []) == (of("mistral"), of("ollama"))
+    monkeypatch.setenv("MISTRAL_API_KEY", "sk-any")
+    assert "mistral/magistral-medium-latest" in of("mistral")
+    assert of("mistral")[0] == plain.ask(f"/v1/models/{of('mistral')[0]}", key=None).json["id"]
 
 
 def test_what_is_listed_is_answered(plain: Running) -> None:

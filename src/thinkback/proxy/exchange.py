@@ -133,7 +133,7 @@ class Exchange:
         # Our id of the response: of the one that was sent for last, and as the client was told it.
         self._sent = self._response = ""
         self._result: ReadResult | None = None
-        self._is_whole = False
+        self._is_whole = self._is_stored = False
         # The response to the client: whether it has begun, and how it goes on.
         self._started = False
         self._relay: Relay | None = None
@@ -196,9 +196,15 @@ class Exchange:
 
     @property
     def _session(self) -> str:
-        """The session that is recorded, once it is known; empty where nothing is."""
-        recorded = self._resumed is not None and self._received.client.records
-        return self._resumed.line.session if recorded and self._resumed is not None else ""
+        """The session that the log has this exchange in, or will have: a response that began is stored, whole or not.
+
+        Empty where nothing of it is recorded.
+        """
+        resumed = self._resumed
+        if resumed is None or not self._received.client.records:
+            return ""
+        is_there = resumed.goes_on or self._relay is not None or self._is_stored
+        return resumed.line.session if is_there else ""
 
     # -- the flow --------------------------------------------------------------------------------------------------
 
@@ -391,7 +397,7 @@ class Exchange:
         except HeadMovedError:
             entry = recording.branched(entry)
             stored = yield Store(step, entry, None, view.scope)
-        self._degraded = self._degraded or not stored
+        self._degraded, self._is_stored = self._degraded or not stored, True
         turn.line = turn.line.behind(commits, entry.branch)
         turn.brought += sum(len(commit.payload) for commit in commits)
         return commits

@@ -26,6 +26,7 @@ from thinkback.gateway.grant import Grant
 from thinkback.gateway.secrets.secret import text_of
 from thinkback.gateway.upstreams.breakers import Breakers
 from thinkback.model.blocks import Origin
+from thinkback.model.rule import Endpoint
 from thinkback.model.target import model_matches
 from thinkback.proxy.events import Route
 from thinkback.session.config import today
@@ -40,6 +41,8 @@ class Catalogue(Rulebook, Protocol):
     """What a router needs of the rules: places, and the models that are known by name."""
 
     def served(self, endpoint: str) -> Sequence[str]: ...
+
+    def endpoints(self) -> Sequence[Endpoint]: ...
 
 
 class Choice:
@@ -151,8 +154,15 @@ class Router:
     def _catalogue(self, front: str) -> Iterator[str]:
         routing = self._config.routing
         yield from self._models_of(routing.defaults.get(front, ""))
-        for upstream in self._config.upstreams if routing.allow_catalogue else ():
+        for upstream in (*self._config.upstreams, *self._keyed()) if routing.allow_catalogue else ():
             yield from (f"{upstream}/{model}" for model in self._models_of(upstream))
+
+    def _keyed(self) -> Iterator[str]:
+        """The endpoints that are no upstream here and whose key the environment has."""
+        for endpoint in self._rulebook.endpoints():
+            has_key = any(os.environ.get(name) for name in endpoint.auth.env)
+            if has_key and endpoint.base_url and endpoint.id not in self._config.upstreams:
+                yield endpoint.id
 
     def _models_of(self, upstream: str) -> list[str]:
         """The models of an upstream that are known by name: from aliases, and from the catalogue."""
