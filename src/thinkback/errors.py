@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+IN_A_PROGRAM = "or, in a program, give"
+"""How a next action begins that only a program can do: commands and servers leave it out."""
+
 
 class ThinkbackError(Exception):
     """Base of every error of this package."""
@@ -23,10 +26,21 @@ class ThinkbackError(Exception):
         self.details: dict[str, object] = dict(details or {})
         self.next_actions: tuple[str, ...] = tuple(next_actions)
 
+    @property
+    def actions_for_people(self) -> tuple[str, ...]:
+        """The next actions, without those that only a program can do."""
+        return tuple(action for action in self.next_actions if not action.startswith(IN_A_PROGRAM))
+
+    def for_people(self) -> str:
+        """The text of the error for the surface of a command or a server."""
+        return _with_actions(self.message, self.actions_for_people)
+
     def __str__(self) -> str:
-        if not self.next_actions:
-            return self.message
-        return f"{self.message}\n  " + "\n  ".join(f"- {action}" for action in self.next_actions)
+        return _with_actions(self.message, self.next_actions)
+
+
+def _with_actions(message: str, actions: Sequence[str]) -> str:
+    return "\n  - ".join((message, *actions))
 
 
 class WireError(ThinkbackError):

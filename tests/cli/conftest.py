@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 import thinkback
-from tests.cli.command import KEY, Command
+from tests.cli.command import KEY, Command, Outcome
 from thinkback_referee import Referee
 
 SIGNATURE = "c2lnbmF0dXJlIG9mIGEgdGVzdCwgbm90IG9mIGEgcHJvdmlkZXI="
@@ -19,6 +21,34 @@ ENCRYPTED = "ZW5jcnlwdGVkIHJlYXNvbmluZyBvZiBhIHRlc3QsIGFzIGl0IHdlcmU="
 def command(tmp_path: Path) -> Command:
     """``thinkback`` with an empty place of its own."""
     return Command(tmp_path)
+
+
+class Inside(Command):
+    """The same, run in this process: for what needs none of its own."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(place)
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: str, stdin: bytes = b"", **environment: str) -> Outcome:
+        """Run it to its end."""
+        from thinkback.cli.app import run
+
+        with self._monkeypatch.context() as patch:
+            for name, value in {**self.environment, **environment}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+            self._capsys.readouterr()
+            code = run(arguments)
+            shown = self._capsys.readouterr()
+        return Outcome(code, shown.out, shown.err)
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inside:
+    """``thinkback`` in this process, with the same place as ``command``."""
+    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
+    return Inside(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_missing_credentials_are_told(clean: pytest.MonkeyPatch) -> None:
     """The first line of what azure-identity says; the rest is in the details."""
     with pytest.raises(CredentialError, match="sign-in to Azure failed") as caught:
         AzureSignIn(AZURE).prepare()
-    assert ("run `az login`", "or give api_key=") == caught.value.next_actions
+    assert ("run `az login`", "or, in a program, give api_key=") == caught.value.next_actions
     assert "EnvironmentCredential" in str(caught.value.details["reason"])
     assert "\n" not in caught.value.message
 

@@ -49,10 +49,11 @@ def test_each_scheme_has_its_place_for_a_key(auth: Auth, headers: dict[str, str]
 def test_missing_key_is_told_with_its_variables(scheme: str) -> None:
     """Unless the place takes requests without one."""
     auth = Auth(scheme, env=("HOUSE_KEY", "OLD_HOUSE_KEY"))  # type: ignore[arg-type]
-    with pytest.raises(
-        CredentialError, match="set HOUSE_KEY or OLD_HOUSE_KEY in the environment, or in a program give api_key="
-    ):
+    with pytest.raises(CredentialError, match="set HOUSE_KEY or OLD_HOUSE_KEY in the environment") as caught:
         Keyring().authenticator(endpoint(auth), None)
+    assert "or, in a program, give api_key=" == caught.value.next_actions[-1]
+    assert "api_key" not in caught.value.for_people()
+    assert caught.value.next_actions[:-1] == caught.value.actions_for_people
     free = endpoint(Auth(scheme, optional=True))  # type: ignore[arg-type]
     assert NO_CREDENTIALS is Keyring().authenticator(free, None)
 

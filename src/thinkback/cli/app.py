@@ -148,8 +148,8 @@ def run(arguments: Sequence[str]) -> int:
         return error.exit_code
     except ThinkbackError as error:
         if as_json:
-            terminal.print_error(error.kind, error.message, error.details, error.next_actions)
-        return _failed(error, str(error), exits.code_of(error.kind))
+            terminal.print_error(error.kind, error.message, error.details, error.actions_for_people)
+        return _failed(error, error.for_people(), exits.code_of(error.kind))
     except (click.Abort, KeyboardInterrupt):
         terminal.complain("interrupted")
         if as_json:

@@ -446,7 +446,7 @@ class Exchange:
         problem, retry_after = problem_of(error)
         if isinstance(error, CredentialError) and self._received.client.alone:
             # who asks without a key, on loopback, is who has to set it
-            remedy = "; ".join((error.message, *error.next_actions))
+            remedy = "; ".join((error.message, *error.actions_for_people))
             problem = msgspec.structs.replace(problem, message=f"{problem.message}: {remedy}")
         yield from self._tell(problem, retry_after, by_provider=isinstance(error, ProviderError))
 

@@ -6,6 +6,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import Command
+from tests.cli.conftest import Inside
 from thinkback.settings import KEYS
 
 
@@ -59,6 +60,17 @@ def test_what_is_set_can_be_read_and_taken_back(command: Command) -> None:
 
     assert "(unset)\n" == command("settings", "get", "reasoning.keepLast").out
     assert '[reasoning]\neffort = "high"\n' == (command.config / "settings.toml").read_text()
+
+
+def test_what_is_taken_out_is_told_and_what_was_not_there_too(inside: Inside) -> None:
+    """One is a success, the other changes nothing."""
+    file = inside.config / "settings.toml"
+    inside("settings", "set", "reasoning.effort", "high")
+
+    assert [
+        f"removed reasoning.effort from {file}\n",
+        f"{file} does not set reasoning.effort: nothing was changed\n",
+    ] == [inside("settings", "unset", "reasoning.effort").out for _ in range(2)]
 
 
 @pytest.mark.parametrize(

@@ -48,14 +48,26 @@ def test_every_problem_is_told_at_once_with_its_key_path_kind_and_reason() -> No
     """
 
     assert [
-        ("sever", "there is no such key; did you mean server? (a whole number stands here)"),
+        ("sever", "there is no such key; did you mean server?"),
         ("server.port", "must be a whole number from 0 up to 65535 (text stands here)"),
-        ("server.hsot", "there is no such key; did you mean host? (text stands here)"),
+        ("server.hsot", "there is no such key; did you mean host?"),
         ("server.no_auth", "must be true or false (a whole number stands here)"),
         ("server.allowed_hosts[1]", "must be text (a whole number stands here)"),
         ("store.durability", 'must be "full" or "normal" (text stands here)'),
         ('models."m/x".targets[0].model', "is required"),
     ] == problems(text)
+
+
+def test_what_the_command_line_gave_is_told_as_such() -> None:
+    """The file is not searched for what does not stand in it; a plain value that is refused is repeated."""
+    text = '[server]\nhost = "0.0.0.0"\n[settings]\nreasoning.effort = "hihg"\n'
+    with pytest.raises(RuleFileError) as caught:
+        read_config("pub.toml", text, {"server": {"no_auth": True}})
+
+    shown = str(caught.value)
+    assert "(127.0.0.1 or ::1) (given on the command line)\n" in shown
+    assert "settings.\"reasoning.effort\": cannot be 'hihg' (allowed: none, " in shown
+    assert 1 == shown.count("command line")
 
 
 def test_what_is_wrong_only_together_is_told_too() -> None:

@@ -138,7 +138,7 @@ def test_a_file_of_other_letters_is_told(place: Path) -> None:
 @pytest.mark.parametrize("key", ["", " \n", "two words", "line\nline", "schlüssel"])
 def test_what_cannot_be_a_key_is_not_kept(place: Path, key: str) -> None:
     """It is refused and not repeated."""
-    with pytest.raises(SettingError, match="that cannot be a key") as caught:
+    with pytest.raises(SettingError, match=r"cannot be a key|is empty") as caught:
         keys.keep(NAME, key)
     assert not key.strip() or key not in str(caught.value)
     assert not place.exists()

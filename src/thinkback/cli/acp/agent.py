@@ -237,7 +237,7 @@ def _told() -> Iterator[None]:
     except acp.RequestError:
         raise
     except ThinkbackError as error:
-        text = terminal.without_keys(str(error))
+        text = terminal.without_keys(error.for_people())
         code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), _FAILED)
         raise acp.RequestError(code, text, {"kind": error.kind}) from None
     except Exception as error:  # the outermost place of a request: what fails here is ours, and is told as such

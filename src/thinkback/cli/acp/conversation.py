@@ -88,7 +88,7 @@ class Conversation:
         )
         for error in found:
             if isinstance(error, ThinkbackError):
-                terminal.complain(str(error))
+                terminal.complain(error.for_people())
                 self._telling.note(terminal.without_keys(error.message))
             elif error is not None:
                 raise error

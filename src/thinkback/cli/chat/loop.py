@@ -56,7 +56,7 @@ def _told(error: Exception) -> tuple[int, str]:
         case click.ClickException():
             return error.exit_code, error.format_message()
         case ThinkbackError():
-            return exits.code_of(error.kind), str(error)
+            return exits.code_of(error.kind), error.for_people()
         case OSError():
             return exits.FAILED, f"{error.strerror or error}: {error.filename or 'no file is named'}"
         case _:

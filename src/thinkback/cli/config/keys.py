@@ -94,10 +94,7 @@ def _variable(name: str) -> str:
         names = _book().endpoint(name).auth.env
     except NotFoundError:
         if not name.isupper():
-            raise NotFoundError(
-                "there is no such endpoint, and a name of your own is written in capitals",
-                next_actions=("`thinkback endpoints` lists endpoints", "or take a name like WORK_KEY"),
-            ) from None
+            raise _no_endpoint(name) from None
         keys.check_name(name)
         return name
     if not names:
@@ -106,6 +103,25 @@ def _variable(name: str) -> str:
             next_actions=("take one of your own, like WORK_KEY", "and say it with --key-env or in a profile"),
         )
     return names[0]
+
+
+def _no_endpoint(name: str) -> NotFoundError:
+    """The error for a name that is no endpoint; it is repeated only where it cannot be a key."""
+    import difflib
+
+    from thinkback.settings.values import is_plain
+
+    known = [id for endpoint in _book().endpoints() for id in (endpoint.id, *endpoint.aliases)]
+    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)
+    named = f" {name!r}" if is_plain(name) else " of this name"
+    return NotFoundError(
+        f"there is no endpoint{named}",
+        next_actions=(
+            *(f"did you mean {match}?" for match in close),
+            "`thinkback endpoints` lists endpoints",
+            "a name of your own for a key is written in capitals, like WORK_KEY",
+        ),
+    )
 
 
 def _book() -> Rulebook:

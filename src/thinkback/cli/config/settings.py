@@ -125,8 +125,8 @@ def unset_command(key: str) -> None:
     """Take KEY out of the user's settings file."""
     from thinkback.session.config import user_settings
 
-    path = user_settings.unset(key)
-    terminal.out(f"{key} is not set in {path}")
+    name, path, was_there = user_settings.unset(key)
+    terminal.out(f"removed {name} from {path}" if was_there else f"{path} does not set {name}: nothing was changed")
     _tell_faults(user_settings.read()[1])
 
 

@@ -168,7 +168,7 @@ class Asker:
         try:
             return await self._ask(target, question, tell, most)
         except ThinkbackError as error:
-            return {"target": target.name, "error": str(error)}
+            return {"target": target.name, "error": error.for_people()}
 
     def _target(self, name: str) -> Asked:
         found = self._targets.get(name) if name else next(iter(self._targets.values()))

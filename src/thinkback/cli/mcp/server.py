@@ -75,7 +75,7 @@ async def _call(store: SessionStore, tool: Tool, given: dict[str, Any], tell: Te
     except msgspec.ValidationError as error:
         return _result(f"The arguments do not fit the tool: {error}", is_error=True)
     except ThinkbackError as error:
-        return _result(str(error), is_error=True)
+        return _result(error.for_people(), is_error=True)
     return _result(json.dumps(told, ensure_ascii=False))
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import SupportsBytes
 from urllib.parse import quote
 
-from thinkback.errors import CredentialError
+from thinkback.errors import IN_A_PROGRAM, CredentialError
 from thinkback.model.rule import Endpoint
 from thinkback.turn.credentials import Credentials
 
@@ -48,8 +48,9 @@ def key_missing(endpoint: Endpoint) -> CredentialError:
     return CredentialError(
         f"{endpoint.id} needs a key",
         next_actions=(
-            f"set {names} in the environment, or in a program give api_key=",
+            f"set {names} in the environment",
             f"or keep it on this machine: thinkback keys set {endpoint.id}",
+            f"{IN_A_PROGRAM} api_key=",
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Protocol
 
-from thinkback.errors import CredentialError, install_hint
+from thinkback.errors import IN_A_PROGRAM, CredentialError, install_hint
 from thinkback.model.rule import Endpoint
 from thinkback.turn.credentials import Authenticator
 
@@ -37,4 +37,4 @@ def package_missing(endpoint: Endpoint, package: str, extra: str) -> CredentialE
 def key_instead(endpoint: Endpoint) -> tuple[str, ...]:
     """The advice to use a key."""
     names = " or ".join(endpoint.auth.env)
-    return (f"or set {names}, or give api_key=" if names else "or give api_key=",)
+    return (*((f"or set {names}",) if names else ()), f"{IN_A_PROGRAM} api_key=")

@@ -15,7 +15,7 @@ from thinkback.gateway.headers import CREDENTIALS, HOP_BY_HOP, is_name, is_value
 from thinkback.rules import Rulebook
 from thinkback.rules.urls import normalise_url
 from thinkback.settings.registry import PARAMS
-from thinkback.settings.values import flatten, parse
+from thinkback.settings.values import flatten, parse, quote
 from thinkback.wire.registry import FRONTS
 
 REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+", re.DOTALL)
@@ -211,5 +211,5 @@ def _settings(path: str, table: Mapping[str, object]) -> Iterator[Fault]:
         except SettingError as error:
             allowed = error.details.get("allowed", ())
             words = ", ".join(map(str, allowed)) if isinstance(allowed, tuple) else ""
-            told = f"allowed: {words}" if words else f"there is no such setting; {error.next_actions[0]}"
-            yield Fault(f"{path}.{quoted(key)}", kind_of(value), told)
+            told = f"there is no such setting; {'; '.join(error.next_actions)}"
+            yield Fault(f"{path}.{quoted(key)}", "", f"cannot be {quote(value)} (allowed: {words})" if words else told)

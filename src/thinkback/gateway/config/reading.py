@@ -37,7 +37,8 @@ def read_config(
         faults = [*check(config), *(check_places(config, rulebook) if rulebook else ())]
         if not faults:
             return config
-    lines = "\n".join(f"  {fault}" for fault in faults)
+    given = {f"{part}.{key}" for part, values in (changes or {}).items() for key in values}
+    lines = "\n".join(f"  {fault}{' (given on the command line)' if fault.path in given else ''}" for fault in faults)
     how_many = "one problem" if len(faults) == 1 else f"{len(faults)} problems"
     raise RuleFileError(
         f"{name}: {how_many}\n{lines}", details={"file": name, "problems": [tuple(fault) for fault in faults]}
@@ -83,7 +84,7 @@ def _table_faults(value: object, shape: type[msgspec.Struct], path: str) -> Iter
         if key in known:
             yield from _faults(each, known[key], place)
         else:
-            yield Fault(place, kind_of(each), _unknown(key, tuple(known)))
+            yield Fault(place, "", _unknown(key, tuple(known)))
     for field in msgspec.structs.fields(shape):
         if field.required and field.name not in value:
             yield Fault(f"{path}.{field.name}", "", "is required")

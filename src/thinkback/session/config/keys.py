@@ -95,9 +95,11 @@ def keep(name: str, key: str, *, in_keyring: bool = False) -> Path:
     """
     check_name(name)
     key = key.strip()
-    if not key or not key.isascii() or not key.isprintable() or " " in key:
+    if not key:
+        raise SettingError(f"the key for {name} is empty: nothing was kept", next_actions=("type or pipe in the key",))
+    if not key.isascii() or not key.isprintable() or " " in key:
         raise SettingError(
-            f"that cannot be a key for {name}",
+            f"the text given as {name} cannot be a key: it holds spaces or characters that HTTP cannot carry",
             next_actions=("check that the whole key and nothing else was copied",),
         )
     read_file()

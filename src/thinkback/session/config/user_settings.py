@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from thinkback.errors import RuleFileError, ThinkbackError
 from thinkback.session import config
@@ -27,14 +28,24 @@ def read() -> tuple[dict[str, Value], list[RuleFileError]]:
     return split_settings(file[0], read_toml(*file)) if file else ({}, [])
 
 
-def unset(key: str) -> Path:
+class Unset(NamedTuple):
+    """What was taken out: ``key``, as the file names it, ``was_there`` in the file at ``path``."""
+
+    key: str
+    path: Path
+    was_there: bool
+
+
+def unset(key: str) -> Unset:
     """Take ``key`` out, whatever the file says for it; a name that is no setting must stand in the file.
 
     Raises as ``change``, and ``SettingError`` for a name that is neither a setting nor in the file.
     """
     file = config.user_settings_file()
     written = [name for name, _ in flatten(read_toml(*file))] if file else []
-    return change({key if key in written else find(key).name: None})
+    name = key if key in written else find(key).name
+    names = (name, *(alias for alias, of in ALIASES.items() if of == name))
+    return Unset(name, change({name: None}), any(name in written for name in names))
 
 
 def change(changes: Mapping[str, Value | None]) -> Path:

@@ -49,7 +49,7 @@ def _find(conversation: Conversation, name: str, wanted: Name, known: Sequence[C
     """
     line, branch = _base(conversation, wanted, known)
     if wanted.steps or wanted.time is not None:
-        if any(step.sign == "~" for step in wanted.steps):
+        if any(step.sign == "~" and step.number > 1 for step in wanted.steps):
             _explain(name)
         return Found(walk(line, wanted))
     return Found(line, branch)
@@ -82,8 +82,11 @@ def find_whole(conversation: Conversation, name: str) -> Found:
 
 
 def _explain(name: str) -> None:
-    """Say what ``~`` means now, and what it meant: for one release."""
-    text = f"in {name}, ~N goes back over N questions; it used to count commits, which is now {name.replace('~', '^')}"
+    """Say what ``~`` means, and what it meant: until the first release.
+
+    Not of ``~1``: one commit before the end is inside the last answer, where nobody goes on from.
+    """
+    text = f"{name} counts questions; {name.replace('~', '^')} counts commits, as ~ did before"
     warnings.warn(text, stacklevel=outside())
 
 

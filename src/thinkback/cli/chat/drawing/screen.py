@@ -20,6 +20,7 @@ from thinkback.cli.chat.drawing.calls import Calls
 from thinkback.cli.chat.drawing.look import Look, words_for
 from thinkback.cli.chat.drawing.surface import Surface
 from thinkback.cli.chat.drawing.thinking import Thinking
+from thinkback.errors import ThinkbackError
 from thinkback.model.deltas import ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ class Screen:
             if reply is not None:
                 self._sum_up(reply)
             if error is not None and str(error):
-                self._line(terminal.without_keys(str(error)), "red")
+                text = error.for_people() if isinstance(error, ThinkbackError) else str(error)
+                self._line(terminal.without_keys(text), "red")
             if self._last and self._surface.is_terminal:
                 self._surface.write(self._surface.line_end)
 
