@@ -190,6 +190,18 @@ def test_a_result_of_several_parts_is_told_in_words(content: list[Any], told: st
     assert told == next(m["content"] for m in to("openai-chat", talk).sent["messages"] if m["role"] == "tool")
 
 
+def test_the_object_around_a_result_is_not_told() -> None:
+    """Another dialect is told what is inside; its own gets the object."""
+    content = '{"output":{"x":1}}'
+    wire = f'{{"functionResponse":{{"id":"c1","name":"f","response":{content}}}}}'
+    result = ToolResult("c1", content, "f", wire=wire, dialect="gemini", source_field="output")
+    talk = Talk(origin(ANTHROPIC)).user().reply(call("c1"))
+    talk.note("tool_result", result, "resp1")
+
+    assert '{"x":1}' == next(m["content"] for m in to("openai-chat", talk).sent["messages"] if m["role"] == "tool")
+    assert '"response":{"output":{"x":1}}' in json.dumps(to("gemini", talk).sent, separators=(",", ":"))
+
+
 @pytest.mark.parametrize("content", ["[1, 2", '[{"text": "x"}]', "rain"])
 def test_a_text_that_looks_like_a_list_is_told_as_it_is(content: str) -> None:
     """Only what stood as a list on the wire is one."""

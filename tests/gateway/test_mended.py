@@ -127,9 +127,15 @@ def test_a_field_of_claude_codes_own_stays_behind(house: Running, referee: Refer
     assert left.startswith("diagnostics: ")
 
 
-def test_the_output_of_a_tool_is_its_text_in_another_dialect(house: Running, referee: Referee) -> None:
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [("It rains.", "It rains."), ({"rain": 1.5}, '{"rain":1.5}'), ("[1, 2]", "[1, 2]"), ([1], "[1]")],
+)
+def test_the_output_of_a_tool_is_its_text_in_another_dialect(
+    house: Running, referee: Referee, output: object, told: str
+) -> None:
     """Gemini's clients put it into an object, which says nothing elsewhere; in their own dialect it stays."""
-    result = {"name": "f", "response": {"output": "It rains."}}
+    result = {"name": "f", "response": {"output": output}}
     contents = [
         {"role": "user", "parts": [{"text": "Look."}]},
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
@@ -142,7 +148,7 @@ def test_the_output_of_a_tool_is_its_text_in_another_dialect(house: Running, ref
         assert 200 == house.ask(path, {"contents": contents, "tools": tools}, key=None).status
         got[model.partition("/")[0]] = referee.requests[-1].body
 
-    assert "It rains." == got["deepseek"]["messages"][-1]["content"]
-    assert "It rains." == got["openai"]["input"][-1]["output"]
-    assert "It rains." == got["deepseek-anthropic"]["messages"][-1]["content"][0]["content"]
+    assert told == got["deepseek"]["messages"][-1]["content"]
+    assert told == got["openai"]["input"][-1]["output"]
+    assert told == got["deepseek-anthropic"]["messages"][-1]["content"][0]["content"]
     assert contents == got["gemini"]["contents"]

@@ -21,6 +21,7 @@ from thinkback.model.blocks import (
     carriers_of,
     content_slice,
     wire_object,
+    within,
 )
 from thinkback.model.commits import (
     KIND_OF,
@@ -52,6 +53,22 @@ def test_a_carrier_never_shows_its_value() -> None:
     """Opaque values do not end up in logs by way of ``repr``."""
     assert "Carrier(encrypted, 6 characters)" == repr(ENCRYPTED)
     assert "secret" not in repr(ThinkingBlock("a", carriers=(ENCRYPTED,)))
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "told"),
+    [
+        ('{"output":[1]}', "output", "[1]"),
+        ('{"output":"[1]"}', "output", "[1]"),
+        ('{"output":[1]}', "", None),
+        ('{"result":1}', "output", None),
+        ("{no json", "output", None),
+        ("Rain.", "output", None),
+    ],
+)
+def test_an_object_around_a_result_is_part_of_its_content(content: str, field: str, told: str | None) -> None:
+    """Where it has nothing but the member that it came in."""
+    assert told == within(ToolResult("c", content, source_field=field))
 
 
 def test_the_slice_of_content() -> None:

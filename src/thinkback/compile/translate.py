@@ -11,7 +11,7 @@ import msgspec
 from thinkback.compile.units import ResponseUnit
 from thinkback.errors import UnsupportedContent
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, within
 from thinkback.model.commits import Message, Tool
 from thinkback.model.plan import Writer
 from thinkback.model.rule import SystemPlace
@@ -167,7 +167,12 @@ def _answer(result: ToolResult, call: ToolCall, id: str, dialect: str) -> ToolRe
 
 
 def _told(result: ToolResult) -> str:
-    """The content of a result in words: of a list of parts the texts, and what each other part was."""
+    """The content of a result in words: without an object around it, and of a list of parts the texts, and what each
+    other part was.
+    """
+    inner = within(result)
+    if inner is not None:
+        return inner
     if not (result.wire and result.content.startswith("[")):
         return result.content
     try:

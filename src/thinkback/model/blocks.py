@@ -114,7 +114,8 @@ class ToolResult(_Part, frozen=True, tag="tool_result"):
     """What a tool gave back for the call ``id``; ``status`` says when it is not the tool's own word.
 
     ``dialect`` is the one that ``wire`` is written in, ``call_field`` the ``source_field`` of the call.
-    ``source_field`` is the member of an object that ``content`` came in, where a dialect has several names for it.
+    ``source_field`` is the member of an object that ``content`` came in, where a dialect has several names for it;
+    the object is part of ``content`` where that has no other member (``within``).
     """
 
     id: str
@@ -196,6 +197,22 @@ def opaque_values(carriers: Iterable[Carrier]) -> list[str]:
     """
     values = [carrier.value for carrier in carriers if carrier.kind not in _NAMES]
     return values or [carrier.value for carrier in carriers if carrier.kind == "item_id"]
+
+
+def within(result: ToolResult) -> str | None:
+    """What stands in the object that ``content`` is, where that is nothing but the member it came in: a text as it is,
+    anything else as JSON. ``None`` where ``content`` is what the tool said.
+    """
+    if not (result.source_field and result.content.startswith("{")):
+        return None
+    try:
+        value = canonical.decode(result.content)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(value, dict) or value.keys() != {result.source_field}:
+        return None
+    inner = value[result.source_field]
+    return inner if isinstance(inner, str) else canonical.source(inner)
 
 
 def content_slice(block: Text | ThinkingBlock) -> str:

@@ -361,6 +361,7 @@ def test_a_result_gets_the_id_that_its_client_forgot(more: dict[str, Any]) -> No
         ({"error": "no"}, "no", True),
         ({"output": "4", "unit": "C"}, '{"output":"4","unit":"C"}', False),
         ({"output": {"x": 1}}, '{"output":{"x":1}}', False),
+        ({"output": "[1, 2]"}, '{"output":"[1, 2]"}', False),
     ],
 )
 def test_the_object_around_a_text_is_no_part_of_a_result(
@@ -373,6 +374,7 @@ def test_the_object_around_a_text_is_no_part_of_a_result(
     assert isinstance(draft.value, ToolResult)
     assert (content, is_error) == (draft.value.content, draft.value.is_error)
     assert part == json.loads(wire_object(draft.value))
+    assert part == json.loads(wire_object(msgspec.structs.replace(draft.value, wire="")))
 
 
 def test_a_result_without_any_call_is_kept() -> None:

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 import msgspec
 
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown, within
 from thinkback.wire.arguments import as_object
 from thinkback.wire.gemini import media
 
@@ -91,6 +91,8 @@ def _id(id: str) -> bytes:
 
 def _response(result: ToolResult) -> bytes:
     """What a tool gave back: its own object, or its text in one, in the field that says whether it failed."""
+    if within(result) is not None:
+        return canonical.raw(result.content)
     field = "error" if result.is_error else result.source_field
     if field:
         return b'{"%b":%b}' % (field.encode(), canonical.string(result.content))

@@ -13,7 +13,7 @@ import msgspec
 
 from thinkback.errors import WireError
 from thinkback.model import canonical
-from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown
+from thinkback.model.blocks import Media, Origin, Text, ToolCall, ToolResult, Unknown, within
 from thinkback.model.commits import Draft, Message, Response, Tools, block_draft
 from thinkback.model.waiting import Waiting
 from thinkback.wire.gemini import write
@@ -153,7 +153,8 @@ def _result(part: Mapping[str, Any], calls: Waiting[ToolCall]) -> ToolResult:
         id, name = call.id, name or call.name
     content, is_error, field = _outcome(answer.get("response"))
     result = ToolResult(id, content, name, is_error, source_field=field)
-    if canonical.decode(wire_object(result)) == part:
+    is_around = field and within(result) is not None  # another dialect is told what is inside
+    if not is_around and canonical.decode(wire_object(result)) == part:
         return result
     return msgspec.structs.replace(result, wire=canonical.source(dict(part)), dialect=NAME)
 
@@ -168,14 +169,18 @@ def _answered(id: str, name: str, calls: Waiting[ToolCall]) -> ToolCall | None:
 
 
 def _outcome(response: Any) -> tuple[str, bool, str]:
-    """(text, whether it is an error, the field it came in if that is not the one we write) of what a tool gave back."""
+    """(text, whether it is an error, the field it came in if that is not the one we write) of what a tool gave back.
+
+    The text has the object around it where a conversation would not be known again without.
+    """
     if isinstance(response, Mapping) and len(response) == 1:
         for name in ("result", "error"):
             if isinstance(response.get(name), str):
                 return response[name], name == "error", ""
-        text = response.get("output")
-        if isinstance(text, str) and not _holds_another(text):
-            return text, False, "output"
+        if "output" in response:
+            text = response["output"]
+            is_known = isinstance(text, str) and not _holds_another(text)
+            return (text if is_known else canonical.source(response)), False, "output"
     return canonical.source({} if response is None else response), False, ""
 
 
