@@ -8,10 +8,10 @@ import thinkback
 from tests.conformance.moves import PLACES, TOOLS, Place, answered, options
 from tests.referee.talk import Body, body, post, user
 from thinkback.model.commits import Repair
-from thinkback_referee import Referee, RejectCarrier, Step
+from thinkback_referee import BAD_KEY, Referee, RejectCarrier, Step
 from thinkback_referee.jsons import as_object
 from thinkback_referee.verdict import Verdict
-from thinkback_referee.wording import is_own
+from thinkback_referee.wording import is_own, wording
 
 OWN = {"gemini-interactions", "mistral", "ollama", "cohere"}
 
@@ -64,3 +64,39 @@ def test_the_header_stands_on_a_refusal_inside_that_of_a_router(referee: Referee
         assert (400, "Provider returned error") == (got.status, as_object(got.json["error"])["message"])
         found[model] = got.headers.get("x-referee-wording")
     assert {"x-ai/grok-4.1-fast": "own", "openai/gpt-5.2": None} == found
+
+
+@pytest.mark.parametrize("host", ["deepseek", "mistral", "groq", "kimi"])
+def test_refusals_of_form_and_of_keys_say_so(referee: Referee, host: str) -> None:
+    """Nobody has compared each of them with a provider's: no client is to take them for the provider's words."""
+    for content, key in (({}, "any"), ({"model": "m"}, BAD_KEY)):
+        got = post(referee, host, content, key=key)
+        assert (True, "form") == (got.status >= 400, got.headers.get("x-referee-wording"))
+
+
+@pytest.mark.parametrize(
+    ("reason", "whose"),
+    [
+        ("unauthorized", "form"),
+        ("invalid JSON", "form"),
+        ("body is not an object", "form"),
+        ("tools is not an array", "form"),
+        ("no model", "form"),
+        ("missing messages.0.content", "form"),
+        ("bad max_tokens", "form"),
+        ("unknown field tone at messages[0]", "form"),
+        ("unexpected messages.0.tone", "form"),
+        ("missing at messages.1", ""),
+        ("bad reasoning_effort", ""),
+        ("unexpected reasoning_content at messages[1]", ""),
+        ("unknown model x", ""),
+        ("unknown response", ""),
+        ("changed at messages[3]", ""),
+        ("", ""),
+    ],
+)
+def test_a_refusal_over_reasoning_is_none_of_form(reason: str, whose: str) -> None:
+    """Its words have a source, or are listed as the referee's own."""
+    assert whose == wording(Verdict(400, {"error": {"message": "No."}}, reason))
+    assert "own" == wording(Verdict(400, {"error": {"message": "A thought step is missing at step 4."}}, reason))
+    assert "" == wording(Verdict(200, {}, reason))

@@ -26,7 +26,7 @@ from .script import HttpError, RejectCarrier, Script, Step
 from .transmission import Action, Write, transmit_stream, transmit_whole
 from .transport import Connections, Incoming, Reply
 from .verdict import Verdict
-from .wording import is_own
+from .wording import wording
 
 # A server that runs for days must not keep everything it ever saw.
 _KEPT_REQUESTS = 10_000
@@ -265,8 +265,8 @@ def _at_once(verdict: Verdict) -> Reply:
     # a header has no line breaks and no control characters
     reason = "".join(letter if letter.isprintable() else " " for letter in said)
     named = {"x-referee": reason} if reason else {}
-    if not verdict.ok and is_own(verdict):
-        named["x-referee-wording"] = "own"
+    if whose := wording(verdict):
+        named["x-referee-wording"] = whose
     return Reply.json(verdict.status, {} if verdict.body is None else verdict.body, {**verdict.headers, **named})
 
 
