@@ -147,6 +147,12 @@ class IdTakenError(StoreError):
     kind = "id-taken"
 
 
+class FileTakenError(StoreError):
+    """A copy was to be made in the place of a file that is there. ``details``: path."""
+
+    kind = "file-taken"
+
+
 class HeadMovedError(StoreError):
     """Another writer appended to this branch first; read again and append on top."""
 
@@ -184,7 +190,9 @@ class PatternTimeout(ThinkbackError):
 
 
 class ExportFileError(ThinkbackError):
-    """A file of exported sessions that was changed, cut off, or never was one. ``details``: line."""
+    """A file of exported sessions that was changed, cut off, or never was one (``details``: line), or cannot be written
+    (``details``: file).
+    """
 
     kind = "export-file"
 

@@ -39,7 +39,10 @@ class Inside(Command):
                 patch.setenv(name, value)
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
             self._capsys.readouterr()
-            code = run(arguments)
+            try:
+                code = run(arguments)
+            except SystemExit as left:
+                code = int(left.code or 0)
             shown = self._capsys.readouterr()
         return Outcome(code, shown.out, shown.err)
 
@@ -49,6 +52,16 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     """``thinkback`` in this process, with the same place as ``command``."""
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
     return Inside(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def line(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> Inside:
+    """The same where nothing says which log is meant, with its place as the working directory."""
+    del inside.environment["THINKBACK_DB"]
+    inside.environment["XDG_DATA_HOME"] = str(inside.place / "data")
+    inside.config.mkdir()
+    monkeypatch.chdir(inside.place)
+    return inside
 
 
 @pytest.fixture

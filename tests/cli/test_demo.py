@@ -45,6 +45,10 @@ def test_the_demo_leaves_a_log_to_look_at(command: Command, demo: str) -> None:
     assert (0, "") == (done.returncode, done.stderr)
     assert 4 == done.stdout.count("[reasoning]")
 
+    removal = next(line for line in demo.splitlines() if "rm -r" in line)
+    subprocess.run(["sh", "-c", removal], env=shell, check=True, timeout=60)
+    assert [] == list(command.place.glob("thinkback-demo-*"))
+
 
 def test_an_installed_thinkback_is_called_by_its_name(command: Command) -> None:
     """A script on the PATH is named; one that is elsewhere is called by its path."""

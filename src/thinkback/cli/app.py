@@ -156,12 +156,13 @@ def run(arguments: Sequence[str]) -> int:
             terminal.print_error("interrupted", "interrupted")
         return exits.INTERRUPTED
     except BrokenPipeError:
-        # whoever read our output has seen enough; what is still buffered goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go()  # whoever read our output has seen enough
         return exits.FAILED
     except OSError as error:
         text = f"{error.strerror or error}: {error.filename or 'no file is named'}"
-        if as_json:
+        if _is_output_lost():
+            text = f"standard output cannot be written: {error.strerror or error}"
+        elif as_json:
             terminal.print_error("error", text)
         return _failed(error, text, exits.FAILED)
     except Exception as error:  # the outermost loop of a shell: a failure here is ours, and is told as such
@@ -170,6 +171,21 @@ def run(arguments: Sequence[str]) -> int:
             terminal.print_error("error", text, next_actions=(action,))
         return _failed(error, f"{text}\n  - {action}", exits.FAILED)
     return code if isinstance(code, int) else 0
+
+
+def _is_output_lost() -> bool:
+    """Whether standard output takes nothing any more; then it is let go of."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _let_go()
+        return True
+    return False
+
+
+def _let_go() -> None:
+    """What is still buffered for standard output goes nowhere; the interpreter would fail over it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(error: Exception, text: str, code: int) -> int:

@@ -261,6 +261,7 @@ def _close(pen: terminal.Pen, path: Path) -> None:
     terminal.out(pen("Go on", "bold"))
     for what, command in (
         ("look around in this log", f"{thinkback} log --db {shlex.quote(str(path))}"),
+        ("remove it, which nothing else does", f"rm -r {shlex.quote(str(path.parent))}"),
         ("talk to a model of your own", f'{thinkback} run "..." --endpoint ID --model NAME'),
     ):
         terminal.out(f"  {what}:")

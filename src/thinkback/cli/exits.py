@@ -38,7 +38,7 @@ EXITS = (
                 "credential",
                 "missing-package",
             ),
-            *("branch", "open-turn", "conflict", "detached", "compaction", "id-taken", "veto", "refused"),
+            *("branch", "open-turn", "conflict", "detached", "compaction", "id-taken", "file-taken", "veto", "refused"),
         ),
         "wrong use; something not found; a setting, file, branch or key",
     ),

@@ -123,14 +123,22 @@ def open_log(path: str, *, asks: bool = False, settings: Mapping[str, object] | 
 @contextmanager
 def existing_log(db: str, settings: Mapping[str, object] | None = None) -> Iterator[SessionStore]:
     """The log, which must be there: looking never makes one. ``settings`` as ``open_log``."""
+    with open_log(existing_path(db), settings=settings) as store:
+        yield store
+
+
+def existing_path(db: str) -> str:
+    """Where the log is. Raises ``NotFoundError`` where there is none."""
     path = log_path(db)
     if not is_log_there(path):
         raise NotFoundError(
             f"there is no log at {path}",
-            next_actions=("`thinkback chat` or `thinkback run` begins one", "or give --db"),
+            next_actions=(
+                "`thinkback chat` or `thinkback run` begins one",
+                f"or give --db{' another file' if db else ''}",
+            ),
         )
-    with open_log(path, settings=settings) as store:
-        yield store
+    return path
 
 
 def chosen(store: SessionStore, name: str | None) -> SessionInfo:

@@ -274,4 +274,6 @@ def translate(error: Exception, reading: Literal["first_byte", "idle"], deadline
             f"the server's certificate is not trusted: {text}; name its authority in SSL_CERT_FILE or verify=",
             details=permanent,
         )
+    if "WRONG_VERSION_NUMBER" in text:
+        return NetworkError(f"the server does not speak TLS: is its address http://? ({text})", details=permanent)
     return NetworkError(f"the request failed: {text}", details={"phase": "network"})

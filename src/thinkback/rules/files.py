@@ -73,7 +73,11 @@ def read(name: str, text: str, shape: type[Shape], elsewhere: Elsewhere = lambda
     except (ValueError, RecursionError) as error:
         line = _line(str(error), text)
         where = f"line {line}: " if line else ""
-        raise RuleFileError(f"{name}: {where}not valid TOML: {error}", details={"file": name, "line": line}) from error
+        raise RuleFileError(
+            f"{name}: {where}not valid TOML: {error}",
+            details={"file": name, "line": line},
+            next_actions=(_correct(name),),
+        ) from error
     try:
         links = msgspec.convert(table, _Links).rule
         if links:
@@ -94,7 +98,15 @@ def check(name: str, file: RuleFile) -> None:
 def malformed(name: str, key: str, reason: str) -> RuleFileError:
     """The error for a file that is refused because of what stands at ``key``."""
     where = f"{key}: " if key else ""
-    return RuleFileError(f"{name}: {where}{reason}", details={"file": name, "key": key, "reason": reason})
+    return RuleFileError(
+        f"{name}: {where}{reason}",
+        details={"file": name, "key": key, "reason": reason},
+        next_actions=(_correct(name),),
+    )
+
+
+def _correct(name: str) -> str:
+    return f"correct {name}, or move it away; docs/rules.md says what a row may hold"
 
 
 def is_date(text: str) -> bool:

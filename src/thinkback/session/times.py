@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
 
-from thinkback.errors import ThinkbackError
+from thinkback.errors import SettingError
 
 Time: TypeAlias = datetime | date | str | int
 
@@ -16,14 +16,14 @@ _MICROSECOND = timedelta(microseconds=1)
 def microseconds(time: Time | None) -> int | None:
     """Microseconds UTC of a ``datetime`` or ``date``, ISO 8601 text (UTC where neither names a zone), or as given.
 
-    Raises ``ThinkbackError`` for text that is no time.
+    Raises ``SettingError`` for text that is no time.
     """
     if time is None or isinstance(time, int):
         return time
     try:
         moment = datetime.fromisoformat(time) if isinstance(time, str) else time
     except ValueError:
-        raise ThinkbackError(
+        raise SettingError(
             f"{time!r} is no time",
             details={"time": time},
             next_actions=("say it as 2026-07-01 or 2026-07-01T12:30:00Z",),

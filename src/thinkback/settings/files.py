@@ -72,7 +72,11 @@ def read_toml(name: str, text: str) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         line = _line(str(error), text)
         where = f", line {line}" if line else ""
-        raise RuleFileError(f"{name}{where}: not valid TOML: {error}", details={"file": name, "line": line}) from error
+        raise RuleFileError(
+            f"{name}{where}: not valid TOML: {error}",
+            details={"file": name, "line": line},
+            next_actions=(f"correct {name}, or move it away",),
+        ) from error
 
 
 def _line(reason: str, text: str) -> int:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from thinkback.errors import CorruptLogError, StoreError
+from thinkback.errors import CorruptLogError, FileTakenError, StoreError
 from thinkback.log.protocol import Durability
 
 BUSY_SECONDS = 10.0
@@ -64,9 +64,11 @@ def is_read_only(path: str) -> bool:
     """Whether there is a file at ``path`` that this user may not write, or beside which no other file can be made."""
     if not os.path.exists(path):
         return False
-    effective = os.access in os.supports_effective_ids
-    places = (path, os.path.dirname(os.path.abspath(path)))
-    return not all(os.access(place, os.W_OK, effective_ids=effective) for place in places)
+    return not all(_may(place, os.W_OK) for place in (path, os.path.dirname(os.path.abspath(path))))
+
+
+def _may(place: str, mode: int) -> bool:
+    return os.access(place, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def connect_read_only(path: str) -> sqlite3.Connection:
@@ -119,6 +121,9 @@ def named(error: sqlite3.Error, path: str, code: int = 0) -> StoreError:
     """The ``StoreError`` for ``error``, whose own code counts unless one is given."""
     code = code or _code(error)
     cls, what, action = _NAMES.get(code, _UNNAMED)
+    if code == sqlite3.SQLITE_CANTOPEN and os.path.exists(path) and not _may(path, os.R_OK):
+        what, action = _UNREADABLE
+        error = sqlite3.OperationalError("Permission denied")  # SQLite does not say why
     return cls(f"the log {path} {what} ({error})", details={"path": path, "code": code}, next_actions=(action,))
 
 
@@ -127,6 +132,7 @@ _UNNAMED: tuple[type[StoreError], str, str] = (
     "could not be used",
     "nothing was stored; see the cause",
 )
+_UNREADABLE = "may not be read", "give this user read permission for the file, or name another (--db)"
 _NAMES: dict[int, tuple[type[StoreError], str, str]] = {
     sqlite3.SQLITE_BUSY: (
         StoreError,
@@ -184,11 +190,11 @@ def _code(error: sqlite3.Error) -> int:
 
 @contextmanager
 def new_file(path: str) -> Iterator[None]:
-    """An empty, private file to copy a log into, removed again if that fails. Raises ``StoreError`` if it is there."""
+    """An empty, private file to copy a log into, removed again if that fails. Raises ``FileTakenError``."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
-        raise StoreError(
+        raise FileTakenError(
             f"{path} exists already", details={"path": path}, next_actions=("name a file that is not there yet",)
         ) from None
     except OSError as error:

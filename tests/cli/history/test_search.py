@@ -24,6 +24,6 @@ def test_nothing_found_and_bad_filters(talked: Command) -> None:
     assert (0, "", True) == (empty.code, empty.out, "nothing was found" in empty.err)
     assert [] == talked("search", "xylophone", "--json").json
     assert 1 == talked("search", "x", "--kind", "thought").code
-    assert 1 == talked("search", "x", "--since", "soon").code
+    assert 2 == talked("search", "x", "--since", "soon").code
     assert 2 == talked("search", "x", "-s", "gone").code
     assert 0 == talked("search", '"unbalanced AND ( NEAR * ^').code

@@ -18,6 +18,7 @@ from thinkback.cli.options import (
     check_place,
     chosen,
     db_option,
+    existing_path,
     log_path,
     open_log,
     opened,
@@ -67,7 +68,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
         raise click.UsageError("--continue goes on in the last session; --session names another")
     place = place_in(given)
     wanted = _wanted(given["settings"], given["params"])
-    with open_log(log_path(db), asks=True) as store:
+    with open_log(existing_path(db) if go_on else log_path(db), asks=True) as store:
         known = _last(store) if go_on else store.log.find_session(session) if session else None
         place = place_of(store, known, store.commits(known.id) if known else (), place, profile)
         reader = _reader()

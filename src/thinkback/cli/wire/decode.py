@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import exits, terminal
 from thinkback.cli.options import DIALECTS, json_option
 from thinkback.errors import NotFoundError
 
@@ -54,6 +54,9 @@ def decode_command(dialect: str, file: str, status: int | None, as_json: bool) -
         terminal.print_json(decoded)
     else:
         _print(decoded)
+    error = decoded["error"]
+    if error and error["type"] == "malformed" and not decoded["blocks"]:
+        sys.exit(exits.code_of("wire"))
 
 
 def decode_body(dialect: str, data: bytes, status: int | None = None) -> Json:

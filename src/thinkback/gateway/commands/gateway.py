@@ -90,10 +90,11 @@ def _check(start: Start, config: Config) -> int:
     from thinkback.rules import load_rulebook
     from thinkback.session.config import config_dir, user_rule_files
 
-    click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults hold'}: nothing is wrong")
+    missing = list(absent(config))
+    found = "something that it names is not there" if missing else "nothing is wrong"
+    click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults hold'}: {found}")
     for line in told(config, load_rulebook(user_rule_files())):
         click.echo(f"  {line}")
-    missing = list(absent(config))
     for line in missing:
         click.echo(f"it would not start: {line}", err=True)
     return 2 if missing else 0

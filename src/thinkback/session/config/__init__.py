@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from thinkback.errors import RuleFileError
+
 _MOST_FILES = 256
 # A file whose clock stood still while it was read may have been written again with the same times: so long a file must
 # have been left alone to be taken from memory, the longer one where times are whole seconds.
@@ -81,7 +83,7 @@ def user_rule_files() -> dict[str, str]:
     """Name to text of the user's rule files: ``rules.toml`` and ``rules/*.toml``."""
     place = config_dir()
     files = [place / "rules.toml", *sorted((place / "rules").glob("*.toml"))]
-    return {str(file): file.read_text(encoding="utf-8") for file in files if file.is_file()}
+    return {str(file): _whole(file) for file in files if file.is_file()}
 
 
 def user_settings_file() -> tuple[str, str] | None:
@@ -111,13 +113,13 @@ def write_file(path: Path, text: str, mode: int | None = None) -> None:
 
 
 def user_servers() -> dict[str, Any]:
-    """The tables of ``mcp.toml``: MCP servers by name. Raises ``RuleFileError`` for a file that is no TOML."""
+    """The tables of ``mcp.toml``: MCP servers by name. Raises ``RuleFileError`` for a file that cannot be used."""
     file = config_dir() / "mcp.toml"
     if not file.is_file():
         return {}
     from thinkback.settings.files import read_toml
 
-    return read_toml(str(file), file.read_text(encoding="utf-8"))
+    return read_toml(str(file), _whole(file))
 
 
 def data_file() -> Path:
@@ -152,8 +154,20 @@ def price_file() -> tuple[str, str] | None:
 
 
 def _named(path: Path) -> tuple[str, str] | None:
-    text = text_of(path)
-    return (str(path), text) if text is not None else None
+    return (str(path), _whole(path)) if path.is_file() else None
+
+
+def _whole(path: Path) -> str:
+    """The text of a file of the configuration, empty where it has just gone. Raises ``RuleFileError``."""
+    try:
+        return text_of(path) or ""
+    except OSError as error:
+        reason, action = error.strerror, "give this user read permission for it"
+    except UnicodeDecodeError as error:
+        reason, action = f"it is not UTF-8 ({error.reason})", f"correct {path}"
+    raise RuleFileError(
+        f"{path} cannot be read: {reason}", details={"file": str(path)}, next_actions=(f"{action}, or move it away",)
+    )
 
 
 def today() -> str:

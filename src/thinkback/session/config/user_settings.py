@@ -63,10 +63,19 @@ def change(changes: Mapping[str, Value | None]) -> Path:
     try:
         config.write_file(path, changed, path.stat().st_mode & 0o777 if path.exists() else None)
     except OSError as error:
-        wanted = ", ".join(f"{key} = {value}" for key, value in changes.items())
         raise ThinkbackError(
             f"{path} cannot be written: {error.strerror}",
             details={"path": str(path)},
-            next_actions=(f"change it yourself: {wanted}",),
+            next_actions=tuple(_by_hand(key, value) for key, value in changes.items()),
         ) from error
     return path
+
+
+def _by_hand(key: str, value: Value | None) -> str:
+    """How a person makes a change in the file."""
+    if value is None:
+        return f"take {key} out yourself"
+    import tomlkit
+
+    table, _, name = key.rpartition(".")
+    return f"change it yourself: under [{table}] write: {name} = {tomlkit.item(value).as_string()}"

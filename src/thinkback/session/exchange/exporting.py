@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.errors import ExportFileError, NotFoundError, ThinkbackError
 from thinkback.log import exchange
 from thinkback.log.exchange import Header, Tip
 from thinkback.log.leaving import Leaving, Sharing
@@ -175,7 +175,8 @@ def export(
     if wanted == "parquet":
         from thinkback.session.exchange import parquet
 
-        parquet.write(_path(to), _rows(log, whole, leaving, history, sharing.complete, done))
+        with _named(_path(to)):
+            parquet.write(_path(to), _rows(log, whole, leaving, history, sharing.complete, done))
     else:
         pages = {"markdown": _markdown, "html": _page}[wanted]
         title = whole[0].info.name if len(whole) == 1 else "thinkback"
@@ -267,12 +268,26 @@ def write(to: Target, pieces: Iterable[bytes]) -> None:
             to.write(piece)
         return
     place = Path(to)
-    handle, half = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    with _named(place):
+        handle, half = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+        try:
+            with open(handle, "wb") as file:
+                file.writelines(pieces)
+            os.replace(half, place)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(half)
+            raise
+
+
+@contextlib.contextmanager
+def _named(place: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise what the system says as an ``ExportFileError`` of ``place``, whatever the file was called meanwhile."""
     try:
-        with open(handle, "wb") as file:
-            file.writelines(pieces)
-        os.replace(half, place)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(half)
-        raise
+        yield
+    except OSError as error:
+        raise ExportFileError(
+            f"{place} cannot be written: {error.strerror}",
+            details={"file": str(place)},
+            next_actions=("check that its directory is there and has room, and that this user may write there",),
+        ) from error

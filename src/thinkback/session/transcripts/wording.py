@@ -29,16 +29,18 @@ def first_words(payload: Payload) -> str:
         case commits.Tools():
             return ", ".join(tool.name for tool in payload.tools)
         case commits.Usage():
-            return f"input {payload.input}, output {payload.output}, reasoning {payload.reasoning}"
+            counts = (("input", payload.input), ("output", payload.output), ("reasoning", payload.reasoning))
+            return ", ".join(f"{name} {count}" for name, count in counts if count is not None) or "(not reported)"
         case commits.Response():
-            failed = f", {payload.error.message}" if payload.error else ""
-            return f"{payload.origin.served_model or payload.origin.requested_model}, {payload.finish}{failed}"
+            model = payload.origin.served_model or payload.origin.requested_model
+            failed = payload.error.message if payload.error else ""
+            return ", ".join(word for word in (model, payload.finish, failed) if word)
         case commits.Request():
             if "endpoint" not in payload.target:
                 return "(asked elsewhere)"  # a client kept what it said of the response that follows
             return f"{payload.target['endpoint']} {payload.target['model']}, rule {', '.join(payload.rules)}"
         case commits.TurnEnded():
-            return f"{payload.state} {payload.reason}".rstrip()
+            return payload.state if payload.reason == payload.state else f"{payload.state} {payload.reason}".rstrip()
         case commits.PermissionDecision():
             return f"{payload.tool} {payload.decision} by {payload.by}: {payload.note or payload.reason}".rstrip(": ")
         case commits.Repair():
