@@ -52,6 +52,17 @@ def postgres() -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
+    """How the line of a command begins that need not import everything anew."""
+    from tests.cli.command import Command
+    from tests.cli.warm import warm
+
+    place = tmp_path_factory.mktemp("warm")
+    with warm(place, Command(place).environment) as line:
+        yield line
+
+
 @pytest.fixture
 def database(postgres: Server) -> str:
     """The address of a new, empty database."""

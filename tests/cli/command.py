@@ -32,9 +32,14 @@ class Outcome(NamedTuple):
 
 
 class Command:
-    """Runs ``thinkback`` with its log, configuration and home under ``place``."""
+    """Runs ``thinkback`` with its log, configuration and home under ``place``.
 
-    def __init__(self, place: Path) -> None:
+    ``warm`` is how the line of a command begins that runs in a fork of a server that has imported everything; without
+    it each command starts a Python of its own, which signals reach.
+    """
+
+    def __init__(self, place: Path, warm: tuple[str, ...] = ()) -> None:
+        self.warm = warm
         self.place = place
         self.db = place / "log.db"
         self.config = place / "config"
@@ -53,9 +58,8 @@ class Command:
 
     def __call__(self, *arguments: str, stdin: bytes = b"", **environment: str) -> Outcome:
         """Run it to its end, with pipes for its streams."""
-        done = subprocess.run(
-            self.line(*arguments), input=stdin, capture_output=True, env={**self.environment, **environment}, timeout=60
-        )
+        line, given = self.quick_line(*arguments, **environment), {**self.environment, **environment}
+        done = subprocess.run(line, input=stdin, capture_output=True, env=given, timeout=60)
         return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def on_terminal(self, *arguments: str, **environment: str) -> Outcome:
@@ -87,7 +91,14 @@ class Command:
 
     @staticmethod
     def line(*arguments: str) -> list[str]:
+        """With a Python of its own."""
         return [sys.executable, "-m", "thinkback", *arguments]
+
+    def quick_line(self, *arguments: str, **environment: str) -> list[str]:
+        """Where it only matters what the command does: not for signals, and not for what is imported when."""
+        if not self.warm or any(name.startswith("PYTHON") for name in environment):  # it reads these when it starts
+            return self.line(*arguments)
+        return [*self.warm, *arguments]
 
 
 def _read(descriptor: int) -> bytes:

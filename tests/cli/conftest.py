@@ -18,9 +18,9 @@ ENCRYPTED = "ZW5jcnlwdGVkIHJlYXNvbmluZyBvZiBhIHRlc3QsIGFzIGl0IHdlcmU="
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Command:
+def command(tmp_path: Path, warm: tuple[str, ...]) -> Command:
     """``thinkback`` with an empty place of its own."""
-    return Command(tmp_path)
+    return Command(tmp_path, warm)
 
 
 class Inside(Command):

@@ -86,7 +86,7 @@ class Editor:
 @asynccontextmanager
 async def edited(command: Command, editor: Editor, *options: str, **environment: str) -> AsyncIterator[Editor]:
     """``editor`` with ``thinkback acp`` behind it, initialized."""
-    line = command.line("acp", *options)
+    line = command.quick_line("acp", *options, **environment)
     client: Any = editor
     # An agent may take its time to end on a busy machine: the library would kill one that is just gone, and fail.
     transport = {"limit": 10_000_000, "shutdown_timeout": 30.0}

@@ -93,6 +93,26 @@ def test_what_few_commands_need_is_imported_by_them_alone(command: Command, line
     assert set() == loaded & {"mcp", "acp", "pydantic", "anyio", "keyring", "prompt_toolkit", "rich", "asyncio.runners"}
 
 
+FIRST = """
+import importlib, os
+from thinkback.cli.app import COMMANDS
+for name in sorted(set(COMMANDS.values())):
+    if os.fork() == 0:
+        importlib.import_module(name if name.startswith("thinkback.") else f"thinkback.cli.{name}")
+        os._exit(0)
+    if os.wait()[1]:
+        print(name)
+"""
+
+
+def test_every_command_may_be_the_first_that_is_imported(command: Command) -> None:
+    """None works only because another has imported what it needs, as it would in a fork of the warm server."""
+    line = [sys.executable, "-c", FIRST]
+    done = subprocess.run(line, env=command.environment, check=True, capture_output=True)
+
+    assert (b"", b"") == (done.stdout, done.stderr)
+
+
 def test_an_unknown_command_is_wrong_use(command: Command) -> None:
     """A mistyped command ends with exit code 2 and a message."""
     done = command("wyh")

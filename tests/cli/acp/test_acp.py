@@ -242,7 +242,7 @@ def test_an_editor_that_goes_away_ends_the_turn(command: Command, referee: Refer
     referee.push(Step(reasoning="I think and think.", fault=Stall(30, after=3)))
 
     async def work() -> int:
-        async with edited(command, Editor(), *place(referee)) as editor:
+        async with edited(Command(command.place), Editor(), *place(referee)) as editor:
             turn = asyncio.ensure_future(editor.say(await editor.begin(workspace), "Think"))
             await editor.until(lambda: bool(editor.updates))
             if how == "SIGTERM":
@@ -265,7 +265,7 @@ def test_an_agent_that_was_killed_is_gone_on_with(command: Command, referee: Ref
     referee.push(Step(reasoning="I run it.", tool_calls=[call]), Step(text="Well."))
 
     async def first() -> str:
-        async with edited(command, Editor(), *place(referee)) as editor:
+        async with edited(Command(command.place), Editor(), *place(referee)) as editor:
             id = await editor.begin(workspace)
             turn = asyncio.ensure_future(editor.say(id, "Run it"))
             await editor.until((workspace / "begun").exists)

@@ -27,7 +27,7 @@ DEEPSEEK, CLAUDE = "deepseek/deepseek-v4-pro", "anthropic/claude-sonnet-4-5"
 @asynccontextmanager
 async def served(command: Command, *options: str, **environment: str) -> AsyncIterator[Client]:
     """A client of ``thinkback mcp``."""
-    line = command.line("mcp", *options)
+    line = command.quick_line("mcp", *options, **environment)
     server = StdioServerParameters(command=line[0], args=line[1:], env={**command.environment, **environment})
     async with Client(server) as client:
         yield client
@@ -439,7 +439,7 @@ def request(id: int, method: str, params: dict[str, Any]) -> bytes:
 def talk(command: Command, lines: list[bytes], wanted: list[int], **environment: str) -> list[Any]:
     """What the server answers to ``lines``, read until all ``wanted`` ids were; standard input ends then."""
     with subprocess.Popen(
-        command.line("mcp"),
+        command.quick_line("mcp", **environment),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

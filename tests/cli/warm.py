@@ -1,0 +1,121 @@
+"""Commands that need not import the command line anew: a server that has done so, and forks for each.
+
+Each command is still a process, with the arguments, directory, environment and streams of whoever started
+``launch.py``, and its exit code is the launcher's. The server runs none itself: it holds modules, and nothing else that
+forks could share. Signals do not reach a fork, and it ends without taking its modules apart: what is interrupted or
+killed, and what is about starting and ending, starts a Python of its own (``Command.line``).
+"""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import contextlib
+import gc
+import importlib
+import os
+import pkgutil
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import thinkback
+
+LAUNCH = Path(__file__).with_name("launch.py")
+LIBRARIES = ("acp", "httpx2", "mcp.server.stdio", "prompt_toolkit", "rich.console", "sqlite3")
+"""What commands import when they come to need it."""
+
+
+@contextmanager
+def warm(place: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """The beginning of a command's line, while the server runs. Modules are imported in ``environment``."""
+    at = str(place / "warm")
+    given = {**environment, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    line = [sys.executable, "-m", "tests.cli.warm", at]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=given) as server:
+        assert server.stdout is not None
+        assert b"ready\n" == server.stdout.readline()
+        yield (sys.executable, "-I", "-S", str(LAUNCH), at)
+        server.communicate()
+    assert 0 == server.returncode
+
+
+def serve(place: str) -> None:
+    """Fork for each launcher, until standard input ends."""
+    with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as waits:
+        listener.bind(place)
+        listener.listen(64)
+        waits.register(0, selectors.EVENT_READ)
+        waits.register(listener, selectors.EVENT_READ)
+        os.write(1, b"ready\n")
+        while True:
+            for key, _ in waits.select():
+                if key.fileobj == 0:
+                    for left in waits.get_map().values():
+                        if left.data:
+                            os.kill(left.data[0], signal.SIGKILL)
+                    return
+                if key.fileobj is listener:
+                    launcher, _ = listener.accept()
+                    length, streams, _, _ = socket.recv_fds(launcher, 8, 3)
+                    job = launcher.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
+                    process = os.fork()
+                    if process == 0:
+                        become(job, streams)
+                    for stream in streams:
+                        os.close(stream)
+                    waits.register(os.pidfd_open(process), selectors.EVENT_READ, (process, launcher))
+                else:
+                    process, launcher = key.data
+                    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+                    waits.unregister(key.fileobj)
+                    os.close(key.fd)
+                    with contextlib.suppress(OSError), launcher:
+                        launcher.sendall(code.to_bytes(4, "big", signed=True))
+
+
+def become(job: bytes, streams: list[int]) -> NoReturn:
+    """Be what the launcher stands for."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(3, 256)
+    sys.stdin = open(0, errors="surrogateescape", closefd=False)  # noqa: SIM115 - they last as long as the process
+    sys.stdout = open(1, "w", errors="surrogateescape", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.argv[1:], directory, environment = ast.literal_eval(job.decode())
+    os.chdir(directory)
+    os.environ.clear()
+    os.environb.update(environment)
+    code = 1
+    try:
+        runpy.run_module("thinkback", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    for module in pkgutil.walk_packages(thinkback.__path__, "thinkback."):
+        if not module.name.startswith(("thinkback.__main__", "thinkback.gateway")):
+            importlib.import_module(module.name)
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    serve(sys.argv[1])
