@@ -112,12 +112,20 @@ def test_the_middle_goes_out() -> None:
     assert (12, 16) == run_of(talk, strategy="middle_out", tail=1, head=2)
 
 
-@pytest.mark.parametrize("tail", [5, 6])
-def test_nothing_to_cover_is_refused(tail: int) -> None:
-    """The error says how many turns there are and how many were to stay."""
-    with pytest.raises(CompactionRefused, match="nothing new to summarise") as caught:
-        run_of(turns(5), tail=tail)
-    assert {"strategy": "deterministic", "turns": 5, "tail": tail} == caught.value.details
+@pytest.mark.parametrize(
+    ("count", "tail", "said", "fewer"),
+    [
+        (5, 5, "the session has 5 turns, and the last 5 stay", "--tail 4 (in a program tail=4)"),
+        (5, 6, "the session has 5 turns, and the last 6 stay", "--tail 4"),
+        (1, 4, "the session has 1 turn, and the last 4 stay", "--tail 0"),
+    ],
+)
+def test_nothing_to_cover_is_refused(count: int, tail: int, said: str, fewer: str) -> None:
+    """The error says how many turns there are and how many were to stay, and by which option fewer do."""
+    with pytest.raises(CompactionRefused, match=f"nothing new to summarise: {said}") as caught:
+        run_of(turns(count), tail=tail)
+    assert {"strategy": "deterministic", "turns": count, "tail": tail} == caught.value.details
+    assert fewer in caught.value.next_actions[0]
 
 
 @pytest.mark.parametrize("talk", [Talk(), Talk().system(), Talk().system().user()])
@@ -125,6 +133,13 @@ def test_an_empty_history_is_refused(talk: Talk) -> None:
     """Where nothing was said there is nothing to summarise."""
     with pytest.raises(CompactionRefused):
         run_of(talk, tail=1)
+
+
+def test_fewer_turns_than_none_are_not_proposed() -> None:
+    """A summary is not to be had by keeping less."""
+    with pytest.raises(CompactionRefused) as caught:
+        run_of(Talk(), tail=1)
+    assert ("or go on: there is nothing to gain yet",) == caught.value.next_actions
 
 
 def test_only_what_is_pinned_is_nothing_to_cover() -> None:

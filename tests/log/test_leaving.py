@@ -8,11 +8,12 @@ import msgspec
 import pytest
 
 from thinkback.log.erasing import tombstone
-from thinkback.log.leaving import REASON, Leaving, Sharing
+from thinkback.log.leaving import Leaving, Sharing
 from thinkback.log.seal import seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
+    LEFT_OUT,
     Annotation,
     BranchSummary,
     Commit,
@@ -131,7 +132,7 @@ def test_a_payload_that_loses_something_becomes_a_tombstone() -> None:
     """It says why and when, and what is left; hash and digest stay."""
     before = commit(Text("hi", carriers=HELD))
     after = Leaving(Sharing(), 9).commit(before)
-    assert Erased(REASON, 9, '{"type":"text","text":"hi"}') == after.value == decode_payload(after.payload)
+    assert Erased(LEFT_OUT, 9, '{"type":"text","text":"hi"}') == after.value == decode_payload(after.payload)
     assert (before.hash, before.digest) == (after.hash, after.digest)
     assert after is Leaving(Sharing(), 10).commit(after)
 
@@ -139,8 +140,8 @@ def test_a_payload_that_loses_something_becomes_a_tombstone() -> None:
 def test_of_what_nobody_can_read_nothing_is_left() -> None:
     """An object without its source, a thought without its text: they are gone, not empty."""
     for value in (ThinkingBlock("deep", signature="OPAQUE", carriers=HELD), ThinkingBlock("deep", kind="summary")):
-        assert Erased(REASON, 9) == Leaving(NOTHING, 9).commit(commit(value)).value
-    assert Erased(REASON, 9) == Leaving(Sharing(carriers=True), 9).commit(commit(Unknown(WIRE, HELD))).value
+        assert Erased(LEFT_OUT, 9) == Leaving(NOTHING, 9).commit(commit(value)).value
+    assert Erased(LEFT_OUT, 9) == Leaving(Sharing(carriers=True), 9).commit(commit(Unknown(WIRE, HELD))).value
     whole = commit(Unknown(WIRE, HELD))
     assert whole is Leaving(EVERYTHING, 9).commit(whole)
 

@@ -6,6 +6,7 @@ import pytest
 
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
+    LEFT_OUT,
     Annotation,
     BranchSummary,
     Compaction,
@@ -39,6 +40,8 @@ from thinkback.model.texts import text_of, thoughts_of
         (Compaction("manual", "in short"), "in short"),
         (Compaction("tool_results", trimmed=(("h", "..."),)), "[1 results trimmed]"),
         (Erased("a secret", 1), "[erased: a secret]"),
+        (Erased("", 1), "[erased]"),
+        (Erased(LEFT_OUT, 1), "[left out of the export]"),
         (Erased("a secret", 1, '{"type":"text","text":"the [..] rest"}'), "the [..] rest"),
         (Unknown('{"type":"new"}'), ""),
         (TurnEnded("completed"), ""),

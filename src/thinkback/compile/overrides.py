@@ -91,8 +91,7 @@ def contents(commits: Sequence[Commit], curation: Curation) -> dict[str, Now]:
 def _erased(tomb: Erased, erased: Commit, commits: Sequence[Commit]) -> Now:
     # A tombstone has no place in the history; what was made before its time was made with what it covers.
     at = next((commit.seq for commit in commits if commit.time > tomb.time), commits[-1].seq + 1)
-    why = f"erased: {tomb.reason}" if tomb.reason else "erased"
-    return Now(_remainder(tomb, erased), why, at, erased=True)
+    return Now(_remainder(tomb, erased), tomb.said, at, erased=True)
 
 
 def _remainder(tomb: Erased, erased: Commit) -> Payload | None:

@@ -63,12 +63,22 @@ def cut(outline: Outline, wish: Wish) -> Cut:
     kept = tuple(compress(pieces, stays))
     covered = tuple(piece for piece, is_kept in zip(pieces, stays, strict=True) if not is_kept)
     if all(outline.is_inside(piece) for piece in covered):
-        raise CompactionRefused(
-            f"there is nothing new to summarise before the last {wish.tail} of {outline.turns} turns",
-            details={"strategy": wish.strategy, "turns": outline.turns, "tail": wish.tail},
-            next_actions=("keep fewer turns (tail)", "or go on: there is nothing to gain yet"),
-        )
+        raise _nothing_new(outline, wish)
     return Cut(pieces[0].at[0], outline.end_of(pieces), covered, kept)
+
+
+def _nothing_new(outline: Outline, wish: Wish) -> CompactionRefused:
+    """The error for a run without anything to summarise; fewer turns are proposed only where fewer can be kept."""
+    fewer = min(wish.tail, outline.turns) - 1
+    has = "has 1 turn" if outline.turns == 1 else f"has {outline.turns} turns"
+    return CompactionRefused(
+        f"there is nothing new to summarise: the session {has}, and the last {wish.tail} stay as they are",
+        details={"strategy": wish.strategy, "turns": outline.turns, "tail": wish.tail},
+        next_actions=(
+            *((f"keep fewer turns: --tail {fewer} (in a program tail={fewer})",) if fewer >= outline.begun else ()),
+            "or go on: there is nothing to gain yet",
+        ),
+    )
 
 
 def trims(outline: Outline, wish: Wish, found: Cut | None = None) -> tuple[tuple[str, str], ...]:

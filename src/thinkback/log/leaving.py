@@ -15,6 +15,7 @@ from thinkback.log.erasing import END_USER, end_users, tombstone
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
+    LEFT_OUT,
     Annotation,
     BranchSummary,
     Commit,
@@ -36,7 +37,6 @@ from thinkback.model.commits import (
 )
 
 B = TypeVar("B", bound=Block)
-REASON = "left out of this export"
 _BLOTTED = "***"
 # Fields of a request's target that say who asked, or where, which may be named after who asked.
 _PRIVATE = frozenset({"account", "account_known", "base_url", END_USER})
@@ -81,7 +81,7 @@ class Leaving:
         if left == whole:
             return commit
         before = commit.value
-        why, when = (before.reason, before.time) if isinstance(before, Erased) else (REASON, self._time)
+        why, when = (before.reason, before.time) if isinstance(before, Erased) else (LEFT_OUT, self._time)
         stone = tombstone(why, when, None if _is_empty(left) else left)
         return msgspec.structs.replace(commit, value=stone, payload=canonical.encode(stone))
 

@@ -173,7 +173,7 @@ def pieces_of(value: Payload) -> Iterator[Piece]:
         case TurnEnded() as end if end.state != "completed":
             yield Piece("note", f"the turn ended: {end.state.replace('_', ' ')}: {end.reason}".rstrip(": "))
         case Erased() as stone:
-            yield Piece("note", f"erased: {stone.reason}")
+            yield Piece("note", stone.said)
         case _:
             pass
 

@@ -309,6 +309,10 @@ class Merge(msgspec.Struct, frozen=True, omit_defaults=True, tag="merge"):
     resolved: tuple[tuple[str, str], ...] = ()
 
 
+LEFT_OUT = "left out of this export"
+"""The reason in the tombstones of a file for sharing."""
+
+
 class Erased(msgspec.Struct, frozen=True, omit_defaults=True, tag="erased"):
     """A tombstone: the payload that the commit's digest is of is gone, and with it the carriers of its response.
 
@@ -318,6 +322,13 @@ class Erased(msgspec.Struct, frozen=True, omit_defaults=True, tag="erased"):
     reason: str
     time: int
     remainder: str = ""
+
+    @property
+    def said(self) -> str:
+        """What happened, in words: what an export left out was not erased."""
+        if self.reason == LEFT_OUT:
+            return "left out of the export"
+        return f"erased: {self.reason}" if self.reason else "erased"
 
 
 Payload: TypeAlias = (

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tests.cli.command import KEY, Command
+from tests.cli.conftest import Inside
+from thinkback.cli.config.endpoints import is_given, rule_lines
 from thinkback.rules import load_rulebook
 
 
@@ -11,7 +15,9 @@ def test_every_endpoint_is_listed_with_its_key_variables(command: Command) -> No
     shown, listed = command("endpoints"), command("endpoints", "--json").json
     by_id = {row["id"]: row for row in listed}
 
-    assert [row.id for row in load_rulebook().endpoints()] == list(by_id)
+    assert sorted(row.id for row in load_rulebook().endpoints()) == list(by_id)
+    heads = [line.split()[0] for line in shown.out.splitlines() if not line.startswith(" ")]
+    assert list(by_id) == heads
     assert (True, False) == (by_id["deepseek"]["key_set"], by_id["kimi"]["key_set"])
     assert ["DEEPSEEK_API_KEY"] == by_id["deepseek"]["key_variables"]
     assert "key: DEEPSEEK_API_KEY is set\n" in shown.out
@@ -27,6 +33,23 @@ def test_the_rule_row_of_a_model_is_shown_with_its_source(command: Command) -> N
     assert f"rule {rule.id} for deepseek-v4-pro" in shown.out
     assert " ".join(rule.source.split()) in " ".join(shown.out.split())
     assert (rule.id, rule.source, False) == (told.json["rule"]["id"], told.json["rule"]["source"], told.json["guessed"])
+
+
+def test_a_row_of_any_endpoint_is_shown_without_json(inside: Inside) -> None:
+    """Controls, what is refused and whose reasoning is read are sentences of parameters, a line each."""
+    shown = inside("endpoints", "deepseek", "--model", "deepseek-v4-pro").out
+    assert '\n  placeholder         " "\n' in shown
+    for line in (
+        "effort none: thinking.type = disabled",
+        "on: thinking.type = enabled",
+        "path: tool_choice; reason: thinking mode does not support it; values:",
+        "reads: deepseek-*",
+    ):
+        assert line in " ".join(shown.split())
+    for rule in load_rulebook().rules():
+        for name, value in msgspec.structs.asdict(rule).items():
+            told = [line for line in rule_lines(value) if is_given(rule, name)]
+            assert [] == [line for line in told if not line or ("{" in line and name != "refusals")]
 
 
 def test_a_guessed_row_is_marked(command: Command) -> None:

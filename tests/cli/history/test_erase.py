@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from tests.cli.command import Command
+from tests.cli.conftest import Inside
 
 
 def test_a_session_is_deleted(talked: Command) -> None:
@@ -44,3 +48,19 @@ def test_a_purge_that_matches_nobody_fails(talked: Command) -> None:
     for options in ((), ("--dry-run",), ("--yes", "--json")):
         done = talked("purge", "--end-user", "nobody", *options)
         assert (2, True) == (done.code, "no turn for the end user 'nobody'" in done.err)
+
+
+def test_what_is_left_of_an_erased_commit_is_shown_as_it_is(talked: Command, inside: Inside, tmp_path: Path) -> None:
+    """Not as text that is quoted inside of text; what an export left out is not called erased."""
+    file = str(tmp_path / "shared.jsonl")
+    other: dict[str, Any] = {"THINKBACK_DB": str(tmp_path / "other.db")}
+    assert (0, 0) == (inside("export", file).code, inside("import", file, **other).code)
+    rows = inside("log", "talk", "--json", **other).json
+    request = next(row["hash"] for row in rows if row["kind"] == "request")
+    shown, told = (inside("show", request, *more, **other) for more in ((), ("--json",)))
+
+    assert "(left out of the export)\nwhat is left of it: {" in shown.out
+    assert '\\"' not in shown.out
+    assert isinstance(told.json["payload"]["remainder"], dict)
+    listed = inside("log", "talk", **other).out
+    assert (True, False) == ("left out of the export" in listed, "erased" in listed)

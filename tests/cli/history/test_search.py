@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.command import Command
+from tests.cli.conftest import Inside
 
 
 def test_reasoning_is_found_by_its_words(talked: Command) -> None:
@@ -27,3 +30,14 @@ def test_nothing_found_and_bad_filters(talked: Command) -> None:
     assert 2 == talked("search", "x", "--since", "soon").code
     assert 2 == talked("search", "x", "-s", "gone").code
     assert 0 == talked("search", '"unbalanced AND ( NEAR * ^').code
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_what_the_limit_left_out_is_told(talked: Command, inside: Inside, more: tuple[str, ...]) -> None:
+    """That there is more is said beside what is found, and not where all is shown."""
+    every = len(inside("search", "weather", "--json").json)
+    cut = inside("search", "weather", "--limit", str(every - 1), *more)
+    assert every > 1
+    assert "there are more: --limit" in cut.err
+    assert not more or every - 1 == len(cut.json)
+    assert "" == inside("search", "weather", "--limit", str(every), *more).err

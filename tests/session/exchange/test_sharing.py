@@ -14,9 +14,8 @@ import thinkback
 from tests.acceptance.hosts import ask_and_call, talk
 from tests.conformance.moves import PLACES, TOOLS, Place
 from thinkback.errors import ErasedError, ProviderError
-from thinkback.log.leaving import REASON
 from thinkback.model.blocks import Block, ThinkingBlock, carriers_of
-from thinkback.model.commits import Erased, Message, Request, Response
+from thinkback.model.commits import LEFT_OUT, Erased, Message, Request, Response
 from thinkback.session.store import SessionStore
 from thinkback_referee import HttpError, Referee
 from thinkback_referee import Step as Scripted
@@ -112,7 +111,7 @@ def test_what_was_left_out_stands_as_a_tombstone(spoken: SessionStore, tmp_path:
         assert [] == copy.fsck()
         there, here = copy.commits("talk"), spoken.commits("talk")
         assert [commit.hash for commit in here] == [commit.hash for commit in there]
-        assert {REASON} == {commit.value.reason for commit in there if isinstance(commit.value, Erased)}
+        assert {LEFT_OUT} == {commit.value.reason for commit in there if isinstance(commit.value, Erased)}
         assert SAID in {commit.value.text for commit in there if isinstance(commit.value, Message)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +28,8 @@ _SCHEMES = {
     "azure": "key or Microsoft Entra token",
     "none": "no authentication",
 }
+# Tables of a row's controls that say of each word what is sent for it.
+_OF_WORDS = frozenset({"effort", "display", "display_with_tools", "display_headers", "summary", "verbosity"})
 _HELP = f"""\
 List the endpoints with their dialect, address and authentication; with ID, show the rule row for --model and its
 source.
@@ -51,7 +54,7 @@ def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
         if model:
             raise click.UsageError("--model needs the ID of an endpoint")
         if as_json:
-            terminal.print_json([_endpoint_json(endpoint) for endpoint in book.endpoints()])
+            terminal.print_json([_endpoint_json(endpoint) for endpoint in _by_id(book)])
         else:
             print_endpoints(book)
         return
@@ -64,11 +67,16 @@ def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
         _print_detail(endpoint, rule, guessed, info, model)
 
 
+def _by_id(book: Rulebook) -> list[Endpoint]:
+    return sorted(book.endpoints(), key=lambda endpoint: endpoint.id)
+
+
 def print_endpoints(book: Rulebook) -> None:
     """Two lines for each: how it is called and whether a key is set, what it speaks and where."""
     pen = terminal.pen(sys.stdout)
-    width = max(len(endpoint.id) for endpoint in book.endpoints())
-    for endpoint in book.endpoints():
+    listed = _by_id(book)
+    width = max(len(endpoint.id) for endpoint in listed)
+    for endpoint in listed:
         has_key = _key_variable(endpoint) is not None
         key = pen(_key_text(endpoint), "green" if has_key else "dim")
         terminal.out(f"{pen(terminal.pad(endpoint.id, width), 'bold')}  {endpoint.name}; {key}")
@@ -133,9 +141,10 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
     terminal.out()
     for_model = f" for {model}" if model else ""
     terminal.out(pen(f"rule {rule.id}{for_model}", "bold") + (" (guessed: no row names it)" if guessed else ""))
-    rows = [(name, _plain(value)) for name, value in msgspec.structs.asdict(rule).items() if _is_said(name, value)]
-    for name, value in rows:
-        lines = terminal.wrap(value, 22).splitlines() or [""]
+    for name, value in msgspec.structs.asdict(rule).items():
+        if name == "id" or not is_given(rule, name):
+            continue
+        lines = [line for told in rule_lines(value) for line in terminal.wrap(told, 22).splitlines()]
         terminal.out(f"  {pen(terminal.pad(name, 20), 'dim')}{lines[0].lstrip()}")
         for line in lines[1:]:
             terminal.out(line)
@@ -145,23 +154,66 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
         terminal.out(f"  {pen(terminal.pad('model', 20), 'dim')}{limit}{efforts}")
 
 
-def _is_said(name: str, value: object) -> bool:
-    """Whether a field of a rule says something: it differs from the default."""
-    from thinkback.model.rule import Rule
-
-    if name == "id":
-        return False
-    blank = Rule(id="", endpoint="", source="", since="")
-    default: object = getattr(blank, name)
-    return value != default
-
-
-def _plain(value: object) -> str:
-    import json
-
+def is_given(of: object, name: str) -> bool:
+    """Whether a row, or a table in one, says something of the field ``name``: it differs from the default."""
     import msgspec
 
-    plain = msgspec.to_builtins(value)
-    if isinstance(plain, list | tuple) and all(isinstance(item, str) for item in plain):
-        return ", ".join(plain)
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    field = next(field for field in msgspec.structs.fields(of) if field.name == name)  # type: ignore[arg-type]
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return bool(getattr(of, name) != default)
+
+
+def rule_lines(value: object) -> Iterator[str]:
+    """What a key of a rule row says, in lines: nested tables as dotted names, never as JSON."""
+    import msgspec
+
+    match value:
+        case msgspec.Struct():
+            for name, each in msgspec.structs.asdict(value).items():
+                if is_given(value, name):
+                    yield from _named(name, each)
+        case dict():
+            yield _parameters(value)
+        case tuple() if any(isinstance(each, msgspec.Struct) for each in value):
+            for each in value:
+                yield "; ".join(rule_lines(each))
+        case tuple() if any(isinstance(each, dict) for each in value):
+            yield ", or ".join(map(_parameters, value))
+        case tuple():
+            yield ", ".join(map(str, value))
+        case _:
+            yield _word(value)
+
+
+def _named(name: str, value: object) -> Iterator[str]:
+    """A field of a table; of a table of words, a line for each word."""
+    if isinstance(value, dict) and name in _OF_WORDS:
+        for word, params in value.items():
+            yield f"{name} {word}: {_parameters(params)}"
+        return
+    if value is True:
+        yield name
+        return
+    yield f"{name}: {'; '.join(rule_lines(value))}"
+
+
+def _parameters(table: Mapping[str, object]) -> str:
+    """Parameters of a request: ``thinking.type = disabled``."""
+    return ", ".join(f"{path} = {_word(value)}" for path, value in _leaves(table, "")) or "nothing is sent"
+
+
+def _leaves(table: Mapping[str, object], before: str) -> Iterator[tuple[str, object]]:
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, f"{before}{name}.")
+        elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
+            yield from _leaves({f"{name}[{at}]": each for at, each in enumerate(value)}, before)
+        else:
+            yield f"{before}{name}", value
+
+
+def _word(value: object) -> str:
+    """A value: text as it is, where it can be seen."""
+    import json
+
+    return value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _OPAQUE_NAME = re.compile(r"signature|encrypted|redacted|^data$", re.IGNORECASE)
 _OPAQUE_VALUE = re.compile(r"[A-Za-z0-9+/=_-]{120,}")
 # Fields that hold JSON as source text, verbatim from a provider or a program.
-_SOURCE = frozenset({"wire", "message", "envelope", "params", "parameters", "basis"})
+_SOURCE = frozenset({"wire", "message", "envelope", "params", "parameters", "basis", "remainder"})
 
 Line = tuple[str, tuple[terminal.Style, ...]]
 
@@ -76,6 +76,11 @@ def readable(commit: Commit) -> Iterator[Line]:
                 terminal.clean(f"of {payload.name} {payload.id}{told}{', an error' if payload.is_error else ''}"),
                 ("dim",),
             )
+        case commits.Erased():
+            yield terminal.wrap(f"({payload.said})"), ("dim",)
+            if payload.remainder:
+                text = json.dumps(concealed(commit)["remainder"], indent=2, ensure_ascii=False)
+                yield terminal.clean(f"what is left of it: {text}"), ()
         case _:
             text = json.dumps(concealed(commit), indent=2, ensure_ascii=False)
             yield terminal.clean(text), ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,25 +32,27 @@ if TYPE_CHECKING:
 @click.option("--session", "-s", default="", metavar="NAME", help="Only in this session.")
 @db_option
 @json_option
-def search_command(text: str, reasoning: bool, session: str, db: str, as_json: bool, **given: Any) -> None:
+def search_command(text: str, reasoning: bool, session: str, db: str, as_json: bool, limit: int, **given: Any) -> None:
     """Find the commits that hold all words of TEXT, "words in quotes" side by side, the newest first."""
     filters = {name: value for name, value in given.items() if value not in (None, "", ())}
     with existing_log(db) as store:
         names = {info.id: info.name for info in store.sessions()}
         look = store.find_reasoning if reasoning else store.search
-        hits = [found.hit for found in look(text, session=session, **filters)]
+        # one more than is shown, to know whether there are more
+        hits = [found.hit for found in look(text, session=session, limit=limit + 1, **filters)]
     if as_json:
-        terminal.print_json([{**_as_json(hit), "session": names.get(hit.session, hit.session)} for hit in hits])
-        return
-    print_hits(hits, names)
+        shown = hits[:limit]
+        terminal.print_json([{**_as_json(hit), "session": names.get(hit.session, hit.session)} for hit in shown])
+    else:
+        print_hits(hits[:limit], names)
+    if len(hits) > limit:
+        terminal.note(f"the newest {limit} are shown, and there are more: --limit {limit * 5} shows up to {limit * 5}")
 
 
-def print_hits(hits: Iterable[Hit], names: Mapping[str, str]) -> None:
+def print_hits(hits: Sequence[Hit], names: Mapping[str, str]) -> None:
     """What was found, with an excerpt each; ``names`` are those of sessions by id."""
     pen = terminal.pen(sys.stdout)
-    nothing = True
     for hit in hits:
-        nothing = False
         thought = hit.kind == "reasoning"
         kind = terminal.pad("[reasoning]" if thought else hit.kind, 12)
         place = terminal.clean(names.get(hit.session, hit.session))
@@ -61,7 +63,7 @@ def print_hits(hits: Iterable[Hit], names: Mapping[str, str]) -> None:
             f"{pen(terminal.short(hit.hash), 'yellow')}  {pen(head, *(('dim', 'cyan') if thought else ('dim',)))}"
         )
         terminal.out(pen(terminal.wrap(" ".join(hit.excerpt.split()), 2), *(("dim",) if thought else ())))
-    if nothing:
+    if not hits:
         terminal.note("nothing was found")
 
 

@@ -55,7 +55,7 @@ def first_words(payload: Payload) -> str:
         case commits.Merge():
             return f"{payload.branch} {payload.head[:8]}"
         case commits.Erased():
-            return f"(erased: {payload.reason})"
+            return f"({payload.said})"
         case _:
             assert_never(payload)
 

@@ -72,8 +72,10 @@ def search(chat: Chat, rest: str) -> None:
     names = {info.id: info.name for info in chat.store.sessions()}
     look = chat.store.find_reasoning if "--reasoning" in wanted else chat.store.search
     with working("searching"):
-        found = look(text, session=chat.session.id if "--here" in wanted else "", limit=_LIMIT)
-    print_hits([one.hit for one in found], names)
+        found = look(text, session=chat.session.id if "--here" in wanted else "", limit=_LIMIT + 1)
+    print_hits([one.hit for one in found[:_LIMIT]], names)
+    if len(found) > _LIMIT:
+        terminal.note(f"the newest {_LIMIT} are shown, and there are more: `thinkback search` shows them with --limit")
 
 
 def _hashes(chat: Chat, before: Sequence[str]) -> Iterable[str]:
