@@ -26,7 +26,8 @@ def talk(store: SessionStore, referee: Referee, place: Place, name: str = "talk"
     key = API_KEY if place.dialect == "bedrock" else KEY
     given = {"model": place.model, "api_key": key, **more}
     session = store.session(name, endpoint=place.endpoint, base_url=referee.base_url(place.host), **given)
-    session.set("reasoning.effort", "high")
+    if place.takes_effort:
+        session.set("reasoning.effort", "high")
     return session
 
 

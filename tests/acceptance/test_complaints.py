@@ -208,6 +208,7 @@ def test_a_loop_that_another_model_began_is_accepted(store: SessionStore, refere
     assert [200, 200] == statuses(referee)
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-opus-4-6"])
 def test_thinking_may_be_switched_off_between_turns(store: SessionStore, referee: Referee, model: str) -> None:
     """Off, on, off: with blocks of thinking in the history the host accepts each of them."""

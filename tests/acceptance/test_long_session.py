@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.acceptance.hosts import OF, every_dialect, readable, returned
 from tests.conformance.moves import KEY, Place
 from thinkback.model.blocks import Text
@@ -148,6 +150,7 @@ class Day:
         return lambda session: session.use(**self.where(place, model))
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @every_dialect
 def test_a_long_session_is_never_refused(place: Place, referee: Referee, tmp_path: Path) -> None:
     """Thirty turns, three switches, an interrupt, a checkpoint, two deaths: no request is refused.
@@ -169,6 +172,7 @@ def test_a_long_session_is_never_refused(place: Place, referee: Referee, tmp_pat
     assert sum(KNOWN in answer for answer in day.answers()) > 20
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @every_dialect
 def test_a_turn_whose_program_died_is_finished_by_another(place: Place, referee: Referee, tmp_path: Path) -> None:
     """Killed in a tool: the next program runs the call that is open, and the model goes on where it was."""

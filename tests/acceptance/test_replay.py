@@ -234,6 +234,7 @@ def test_reasoning_that_nothing_follows_does_no_harm(store: SessionStore, refere
     assert said == ({"drop"} if not went else {"field"} if place.dialect == "openai-chat" else {"native"})
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @pytest.mark.parametrize("goal", ["openai-chat", "gemini", "mistral", "cohere", "ollama"])
 def test_a_foreign_turn_of_reasoning_alone_is_left_out_whole(store: SessionStore, referee: Referee, goal: str) -> None:
     """Nothing of it can be said to another model, so no empty message stands for it."""

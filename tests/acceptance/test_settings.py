@@ -42,6 +42,7 @@ def params(session: Session) -> dict[str, Any]:
     return session.explain(next=True).params
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = .* is not sent:UserWarning")
 @every_dialect
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_every_effort_is_said_or_its_absence_reported(
@@ -58,6 +59,8 @@ def test_every_effort_is_said_or_its_absence_reported(
     assert [200] == statuses(referee)
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
+@pytest.mark.filterwarnings("ignore:reasoning.enabled = false is not sent:UserWarning")
 @every_dialect
 def test_switched_off_it_is_not_asked_for_and_not_sent_back(
     store: SessionStore, referee: Referee, place: Place
@@ -67,6 +70,7 @@ def test_switched_off_it_is_not_asked_for_and_not_sent_back(
     What a host demands of finished turns goes back all the same.
     """
     session = talk(store, referee, place)
+    session.set("reasoning.effort", "high")
     session.chat("Hello?")
     session.set("reasoning.enabled", value=False)
     state, reason = controls(session)["reasoning.enabled"]
@@ -77,6 +81,7 @@ def test_switched_off_it_is_not_asked_for_and_not_sent_back(
     assert "suppressed" == controls(session)["reasoning.effort"][0]
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.maxTokens = 2000 is not sent:UserWarning")
 @every_dialect
 def test_a_token_budget_is_said_or_its_absence_reported(store: SessionStore, referee: Referee, place: Place) -> None:
     """The number goes where the host has a place for it, once, and the host accepts it."""
@@ -286,6 +291,7 @@ def test_an_unknown_host_is_told_nothing(store: SessionStore, referee: Referee) 
     assert 3 == len(session.explain(next=True).dropped)
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @pytest.mark.parametrize(
     ("endpoint", "model", "native"),
     [

@@ -49,6 +49,7 @@ def test_the_coding_agent_reads_changes_and_runs(
     assert {200} == set(statuses(referee))
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @every_dialect
 def test_research_gives_its_parts_to_sub_agents(
     store: SessionStore, referee: Referee, place: Place, tmp_path: Path
@@ -99,6 +100,7 @@ def test_the_coding_agent_does_nothing_without_a_persons_word(
     assert {200} == set(statuses(referee))
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = .* is not sent:UserWarning")
 @every_dialect
 @pytest.mark.parametrize("app", ["translator", "tutor"])
 def test_an_app_that_talks_keeps_its_prompt_and_its_reasoning(

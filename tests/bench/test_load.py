@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from bench.load import PLACES, Load, measure, table
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 def test_nothing_is_lost_or_refused_under_load() -> None:
     """Two sessions for each host at once: what the referee sent whole is in the log, and nothing more."""
     load = measure(1, 2 * len(PLACES), pace=0)

@@ -22,6 +22,7 @@ class Place(NamedTuple):
     endpoint: str
     host: str
     model: str
+    takes_effort: bool = True
 
 
 PLACES = (
@@ -31,9 +32,9 @@ PLACES = (
     Place("gemini", "gemini", "gemini", "gemini-3-pro"),
     Place("gemini-interactions", "gemini-interactions", "gemini-interactions", "gemini-3-pro"),
     Place("bedrock", "bedrock", "bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"),
-    Place("mistral", "mistral", "mistral", "magistral-medium-latest"),
+    Place("mistral", "mistral", "mistral", "magistral-medium-latest", False),
     Place("ollama", "ollama-native", "ollama", "gpt-oss:20b"),
-    Place("cohere", "cohere", "cohere", "command-a-reasoning-08-2025"),
+    Place("cohere", "cohere", "cohere", "command-a-reasoning-08-2025", False),
 )
 SITUATIONS = ("finished turn", "open tool loop", "parallel calls", "interrupted turn")
 KEY = "sk-conformance-0123456789"

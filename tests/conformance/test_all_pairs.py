@@ -18,6 +18,7 @@ def told(place: Place) -> str:
     return place.dialect
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize(("source", "goal"), PAIRS, ids=lambda place: place.dialect)
 def test_a_conversation_moves_there_and_back(

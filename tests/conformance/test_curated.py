@@ -62,6 +62,7 @@ def other(value: Any) -> Payload:
             return Text("It is warm.")
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
 def test_what_people_changed_is_accepted(place: Place, seed: int, referee: Referee, tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def talk(store: SessionStore, referee: Referee, case: Played, name: str) -> Sess
     return session
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @pytest.mark.parametrize("case", played(), ids=lambda case: case.row.id)
 def test_with_its_row_a_model_is_given_what_it_demands(case: Played, referee: Referee, tmp_path: Path) -> None:
     """No request is refused, and the model still knows what it noted in the turn under way."""
@@ -142,6 +143,7 @@ def test_with_its_row_a_model_is_given_what_it_demands(case: Played, referee: Re
         assert LOST not in last.text
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @pytest.mark.parametrize("case", played(), ids=lambda case: case.row.id)
 def test_without_its_row_a_model_is_not(case: Played, referee: Referee, tmp_path: Path) -> None:
     """Taken out of compile, the row is missed: a request is refused, or the model has lost its notes."""

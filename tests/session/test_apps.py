@@ -158,6 +158,7 @@ def test_a_structured_answer_is_asked_for_with_the_apps_schema(
     assert {"type": "text"} == referee.requests[-1].body["response_format"]
 
 
+@pytest.mark.filterwarnings("ignore:tools = web_search is not sent:UserWarning")
 def test_a_search_of_the_providers_own_is_offered_in_its_words(store: SessionStore, own: Path) -> None:
     """It stands beside the tools of the caller, once, and changes with the dialect."""
     (own / "look.toml").write_text("[features]\nweb_search = true\n")

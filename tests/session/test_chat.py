@@ -201,6 +201,7 @@ def test_reasoning_without_an_answer(store: SessionStore, referee: Referee) -> N
     assert (True, "", None) == (reply.is_reasoning_only, reply.text, reply.commit_info)
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.enabled = true is not sent:UserWarning")
 def test_params_reach_the_wire_and_win(store: SessionStore, referee: Referee) -> None:
     """Native fields as they are given, nested ones laid over ours, and recorded."""
     session = open_session(store, referee)

@@ -41,6 +41,7 @@ def prompts(session: Session) -> list[str]:
     return [c.value.text for c in session.log() if c.kind == "user" and isinstance(c.value, Message)]
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @every_dialect
 @both
 def test_thought_alone_is_continued(store: SessionStore, referee: Referee, place: Place, asynchronous: bool) -> None:
@@ -126,6 +127,7 @@ def _definition() -> dict[str, Any]:
     return {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.enabled = true is not sent:UserWarning")
 def test_options_hold_for_every_attempt(store: SessionStore, referee: Referee) -> None:
     """Tools are run, parameters are sent."""
     session = open_session(store, referee)

@@ -46,6 +46,7 @@ def test_text_is_not_in_the_file(tmp_path: Path, referee: Referee, host: str, wa
         assert thought.encode() not in stored
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @pytest.mark.filterwarnings("ignore:readable reasoning is not kept")
 @pytest.mark.parametrize("way", ["store", "call"])
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)

@@ -42,6 +42,8 @@ def body(planned: Plan) -> dict[str, Any]:
     return read
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = none is not sent:UserWarning")
+@pytest.mark.filterwarnings("ignore:reasoning.enabled = false is not sent:UserWarning")
 @pytest.mark.parametrize(
     ("endpoint", "model", "settings", "expected"),
     [
@@ -257,6 +259,7 @@ def test_thinking_as_updates(store: SessionStore) -> None:
     assert (ADAPTIVE, False) == (body(usual)["thinking"], UPDATES_BETA in usual.headers["anthropic-beta"])
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.display = updates is not sent:UserWarning")
 def test_updates_where_there_are_none_are_reported(store: SessionStore) -> None:
     """An endpoint without that word sends nothing in its place."""
     planned = plan(store, "openai", "gpt-6-sol", {"reasoning.display": "updates"})

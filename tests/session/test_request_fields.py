@@ -76,6 +76,7 @@ def test_a_stronger_layer_wins_field_by_field(store: SessionStore, place: Path) 
     assert 0.5 == body(session)["temperature"]
 
 
+@pytest.mark.filterwarnings("ignore:params.top_k = set is not sent:UserWarning")
 def test_a_field_that_a_dialect_does_not_have_is_reported(store: SessionStore) -> None:
     """What has no name there is not sent, and what is out of its range is sent as the nearest; both are in the plan."""
     session = store.session("a", endpoint="openai", model="gpt-4.1", api_key=KEY)

@@ -223,6 +223,7 @@ def weather(city: str) -> str:
     return f"{city}: rain. " * 100
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @every_dialect
 def test_every_dialect_takes_what_is_left(store: SessionStore, referee: Referee, place: Place) -> None:
     """With finished tool turns and their reasoning before, pinned calls behind the summary, and a new loop after it."""
@@ -280,6 +281,7 @@ def test_a_model_writes_the_summary(store: SessionStore, referee: Referee) -> No
     assert [] == refusals(referee)
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = .* is not sent:UserWarning")
 @every_dialect
 def test_a_model_of_every_dialect_can_write(store: SessionStore, referee: Referee, place: Place) -> None:
     """Asked for one shape as each of them can be asked."""

@@ -188,6 +188,7 @@ def test_a_request_of_before_cannot_be_built_again(kept: SessionStore, referee: 
             again.why(record)
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.effort = high is not sent:UserWarning")
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.dialect)
 def test_the_conversation_goes_on(store: SessionStore, referee: Referee, place: Place) -> None:
     """After some of it was erased or redacted, the host takes the next request, without a trace of what went."""

@@ -18,6 +18,7 @@ from thinkback_referee import Call, HttpError, Referee
 from thinkback_referee import Step as Scripted
 
 
+@pytest.mark.filterwarnings("ignore:reasoning.enabled = true is not sent:UserWarning")
 @pytest.mark.parametrize("host", PERSONAS)
 def test_decisions_are_those_of_the_reply(tmp_path: Path, referee: Referee, host: str) -> None:
     """Now, and from a file that was closed and opened again without rules, settings or keys of that time."""
