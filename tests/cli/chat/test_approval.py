@@ -17,6 +17,7 @@ from tests.cli.chat.terminal import Terminal
 from tests.cli.command import PLACE, Command
 from thinkback.cli.chat.ahead import readable
 from thinkback.cli.chat.approval import lines, plain, read
+from thinkback.cli.chat.midturn import split
 from thinkback.turn.permissions import PermissionAnswer
 from thinkback_referee import Call, Referee, Step
 
@@ -235,6 +236,51 @@ def test_ctrl_c_while_a_tool_runs_ends_it(agent: Terminal, command: Command, ref
 
     assert not Path(f"/proc/{process.read_text().strip()}").exists()
     assert [200, 200] == [exchange.status for exchange in referee.requests]
+
+
+def test_a_command_typed_while_a_tool_runs_acts_at_the_next_step(
+    agent: Terminal, command: Command, referee: Referee
+) -> None:
+    """What is none, and what follows it, waits for the prompt; a command that fails says so and ends nothing."""
+    one, two = (command.place / "work" / name for name in ("one", "two"))
+    os.mkfifo(one)
+    os.mkfifo(two)
+    referee.push(
+        Step(tool_calls=[Call("shell", {"command": "cat one"})]),
+        Step(tool_calls=[Call("shell", {"command": "cat two"})]),
+        Step(text="Fine."),
+        Step(text="You are welcome."),
+    )
+    agent.send(f"/set permissions.mode auto{ENTER}")
+    back(agent)
+    agent.send(f"Go{ENTER}")
+    with one.open("w"):  # opens once the tool reads
+        agent.send(f"/set reasoning.effort maxx\x7f{ENTER}/model deepseek-v4-flash{ENTER}/modle x{ENTER}")
+    with two.open("w"):
+        agent.send(f"/set reasoning.effort high{ENTER}Thanks{ENTER}")
+    agent.wait_for("You are welcome.")
+
+    pro, flash = "deepseek-v4-pro", "deepseek-v4-flash"
+    sent = [(exchange.body["model"], exchange.body.get("reasoning_effort")) for exchange in referee.requests]
+    assert [(pro, None), (flash, "max"), (flash, "max"), (flash, "high")] == sent
+    assert "there is no command /modle" in agent.everything
+
+
+@pytest.mark.parametrize(
+    ("keys", "commands", "rest"),
+    [
+        ("/set a b\r/model x\nNo.\r/set c d\r", ["/set a b", "/model x"], "No.\r/set c d\r"),
+        ("/set a b", [], "/set a b"),
+        ("/profile\r/endpoint x \r", ["/profile", "/endpoint x"], ""),
+        ("/sex\x7ft a bb\x08\r", ["/set a b"], ""),
+        ("/settle\r", [], "/settle\r"),
+        ("/set a\x1b[Db\r", [], "/set a\x1b[Db\r"),
+        ("", [], ""),
+    ],
+)
+def test_the_commands_that_typing_begins_with_are_told_apart(keys: str, commands: list[str], rest: str) -> None:
+    """Whole lines without keys that only a prompt understands; all else is left as it was typed."""
+    assert (commands, rest) == split(keys)
 
 
 def test_a_chat_that_is_killed_while_a_tool_runs_resumes(agent: Terminal, command: Command, referee: Referee) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from thinkback.cli import terminal
-from thinkback.cli.chat import ahead
+from thinkback.cli.chat import ahead, midturn
 from thinkback.model import canonical
 from thinkback.turn.permissions import PermissionAnswer
 
@@ -42,6 +42,8 @@ def asker(chat: Chat) -> Callable[[PermissionRequest], PermissionAnswer]:
 
     def approve(request: PermissionRequest) -> PermissionAnswer:
         with chat.screen.aside():
+            if threading.current_thread() is threading.main_thread():  # the session is this thread's
+                midturn.obey(chat)
             is_cut = show(request)
             while True:
                 # whoever typed before the question was there did not answer it

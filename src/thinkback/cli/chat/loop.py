@@ -5,16 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import click
-
 from thinkback.cli import exits, terminal
 from thinkback.cli.chat import table, turns
-from thinkback.errors import ThinkbackError
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
-
-_EXPECTED = (click.ClickException, ThinkbackError, OSError)
 
 
 def run(chat: Chat) -> int:
@@ -44,21 +39,7 @@ def handle(chat: Chat, line: str) -> None:
     except BrokenPipeError:  # nobody reads any more
         raise
     except Exception as error:  # the outermost loop of a shell: a fault of ours ends no conversation
-        if os.environ.get("THINKBACK_DEBUG") == "1" and not isinstance(error, _EXPECTED):
+        if os.environ.get("THINKBACK_DEBUG") == "1" and not isinstance(error, table.EXPECTED):
             raise
-        chat.code, text = _told(error)
+        chat.code, text = table.told(error)
         terminal.complain(text)
-
-
-def _told(error: Exception) -> tuple[int, str]:
-    """Exit code and text of what went wrong."""
-    match error:
-        case click.ClickException():
-            return error.exit_code, error.format_message()
-        case ThinkbackError():
-            return exits.code_of(error.kind), error.for_people()
-        case OSError():
-            return exits.FAILED, f"{error.strerror or error}: {error.filename or 'no file is named'}"
-        case _:
-            text = f"unexpected failure: {type(error).__name__}: {error}\n  - THINKBACK_DEBUG=1 shows where"
-            return exits.FAILED, text

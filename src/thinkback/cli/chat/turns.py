@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import exits
+from thinkback.cli.chat import midturn
 from thinkback.cli.chat.approval import asker
 from thinkback.cli.chat.drawing.frames import frames
 from thinkback.cli.chat.keyboard import SIGNALLED
 from thinkback.errors import ThinkbackError
+from thinkback.model.deltas import Status
 from thinkback.session import continuing
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ def ask(chat: Chat, prompt: Prompt) -> None:
             with stream, frames(chat.screen.show) as show:
                 for delta in stream:
                     show(delta)
+                    if isinstance(delta, Status) and delta.state == "tool_finished":
+                        midturn.obey(chat)
             over()
     except KeyboardInterrupt:
         chat.code = exits.INTERRUPTED

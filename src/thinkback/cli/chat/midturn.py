@@ -1,0 +1,51 @@
+"""Commands that are entered while a turn runs: those that say how to go on act from its next request on.
+
+Promises: they run in the order in which they were typed; from the first line on that is none of them, everything stays
+typed for the next prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from thinkback.cli import terminal
+from thinkback.cli.chat import ahead, table
+
+if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
+
+_COMMAND = re.compile(r"/(?:set|model|profile|endpoint)(?: [^\x00-\x1f]*)?")
+_LINE = re.compile(r"([^\r\n]*)[\r\n]")
+_CORRECTED = re.compile(r"[^\x08\x7f][\x08\x7f]")
+
+
+def obey(chat: Chat) -> None:
+    """Run the commands that were entered so far, and say so; what goes wrong with one is told."""
+    if not chat.reader.is_live:
+        return
+    commands, rest = split(ahead.take_keys())
+    ahead.give_back(rest)
+    if not commands:
+        return
+    with chat.screen.aside():
+        for line in commands:
+            terminal.out(f"> {line}")  # typing it showed nothing
+            try:
+                table.run(chat, line)
+            except table.EXPECTED as error:
+                terminal.complain(table.told(error)[1])
+
+
+def split(keys: str) -> tuple[list[str], str]:
+    """The commands that ``keys`` begin with, and what follows."""
+    commands = []
+    while (entered := _LINE.match(keys)) is not None:
+        line = entered[1]
+        while (corrected := _CORRECTED.sub("", line, count=1)) != line:
+            line = corrected
+        if not _COMMAND.fullmatch(line.rstrip()):
+            break
+        commands.append(line.rstrip())
+        keys = keys[entered.end() :]
+    return commands, keys
