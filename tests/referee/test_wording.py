@@ -21,7 +21,8 @@ def test_refusals_in_words_of_its_own_are_known(referee: Referee, place: Place) 
     """Where no text is documented or reported, the wording is its own; elsewhere it is the provider's."""
     with thinkback.open(":memory:") as store:
         session = store.session("chat", **options(referee, place))
-        session.set("reasoning.effort", "high")
+        if place.takes_effort:
+            session.set("reasoning.effort", "high")
         session.chat("What is the weather in Oslo?", tools=TOOLS)
         answered(session)
         referee.push(Step(fault=RejectCarrier()))
