@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 from pathlib import Path
@@ -10,31 +11,36 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command
+from tests.cli.conftest import Inside
 from thinkback_referee import HOSTS
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_referee_serves_until_it_is_told_to_end(command: Command, number: signal.Signals) -> None:
-    """It prints the base URL of each persona, answers ``run`` at one of them, and ends with exit code 0."""
+    """Its first lines are a command that works as it stands; it ends with exit code 0."""
     with command.start("referee", "--port", "0") as process:
         assert process.stdout is not None
-        lines = iter(process.stdout.readline, b"")
-        urls = {}
-        for line in lines:
-            name, _, rest = line.decode().strip().partition(" ")
-            if name in HOSTS:
-                urls[name] = rest.strip()
-            if "--base-url" in line.decode():
-                break
-        answered = command(
-            "run", "Hi", "--endpoint", "deepseek", "--model", "deepseek-v4-pro", "--base-url", urls["deepseek"]
-        )
+        lines = [process.stdout.readline().decode()]
+        while "--list" not in lines[-1]:
+            lines.append(process.stdout.readline().decode())
+        _, *line = shlex.split("".join(lines[1:3]).replace("\\\n", ""))
+        answered = command(*line[1:])
         process.send_signal(number)
         rest_of_output = process.stdout.read().decode()
 
-    assert HOSTS.keys() == urls.keys()
+    assert len(lines) < 15
+    assert "run" == line[1]
     assert 0 == answered.code
     assert (0, "200 deepseek deepseek-v4-pro: accepted\nreferee: ended\n") == (process.returncode, rest_of_output)
+
+
+def test_the_hosts_are_listed_on_demand(inside: Inside) -> None:
+    """Each with its base URL and models; nothing is served."""
+    lines = inside("referee", "--list", "--port", "8123").out.splitlines()
+    urls = dict(line.split() for line in lines if not line.startswith(" "))
+
+    assert {name: f"http://127.0.0.1:8123{path}" for name, path in HOSTS.items()} == urls
+    assert any("deepseek-v4-pro" in line for line in lines)
 
 
 def test_a_port_in_use_is_told(command: Command) -> None:

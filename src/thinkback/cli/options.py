@@ -34,7 +34,39 @@ db_option = click.option(
 session_option = click.option(
     "--session", "-s", metavar="NAME", default="", help="The session instead of the one used last."
 )
+
+
+def session_argument(command: Command) -> Command:
+    """SESSION, or ``--session``; whichever is given is ``session``."""
+    option = click.option(
+        "--session",
+        "-s",
+        "named",
+        metavar="NAME",
+        default="",
+        expose_value=False,
+        callback=_note_name,
+        is_eager=True,
+        help="The same as SESSION.",
+    )
+    return click.argument("session", default="", callback=_one_name)(option(command))
+
+
+def _note_name(ctx: click.Context, _option: click.Parameter, name: str) -> None:
+    ctx.meta[_NAMED] = name
+
+
+def _one_name(ctx: click.Context, _argument: click.Parameter, name: str) -> str:
+    named: str = ctx.meta.get(_NAMED, "")
+    if name and named and name != named:
+        raise click.UsageError(f"SESSION is {name}, and --session is {named}: give one of them")
+    return name or named
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+_NAMED = "thinkback.session"
 
 
 class Place(NamedTuple):
@@ -276,7 +308,19 @@ def _notify(text: str) -> None:
 
 @contextmanager
 def open_line(db: str, name: str) -> Iterator[Session]:
-    """The session, standing where it was left, with its requests going where the last one went."""
+    """The session, standing where it was left, with its requests going where the last one went.
+
+    Where a commit is not found whose name is a session's, the error says how a session is named.
+    """
     with existing_log(db) as store:
         info = chosen(store, name)
-        yield opened(store, info.name, place_here(store, info, store.commits(info.id), Place()))
+        try:
+            yield opened(store, info.name, place_here(store, info, store.commits(info.id), Place()))
+        except NotFoundError as error:
+            wanted = str(error.details.get("name", ""))
+            if not wanted or store.log.find_session(wanted) is None:
+                raise
+            action = f"{wanted} is a session: name it with --session {wanted}"
+            raise NotFoundError(
+                error.message, details=error.details, next_actions=(action, *error.next_actions)
+            ) from None

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     type=click.Path(),
     help="Play the steps of a JSON file to clients that offer tools.",
 )
-def referee_command(host: str, port: int, pace: float, script: str | None) -> None:
+@click.option("--list", "lists", is_flag=True, help="List the base URL and the models of each host, and serve nothing.")
+def referee_command(host: str, port: int, pace: float, script: str | None, lists: bool) -> None:
     """Serve a strict stand-in for reasoning providers, which enforces their replay rules with their own error texts.
 
     Any key but `bad-key` will do. Each request is reported with its verdict; Ctrl-C ends it.
@@ -54,6 +55,9 @@ def referee_command(host: str, port: int, pace: float, script: str | None) -> No
     require_referee()
     from thinkback_referee import serve
 
+    if lists:
+        _list(host, port)
+        return
     steps = _steps(script) if script else None
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore SIGINT until told otherwise
@@ -96,19 +100,28 @@ def _steps(file: str) -> list[Step]:
 
 
 def _announce(referee: Referee) -> None:
+    from thinkback_referee import HOSTS
+
+    first = next(iter(HOSTS))
+    terminal.out(f"The referee serves at {referee.url}; Ctrl-C ends it. In another terminal, with any key:")
+    terminal.out(f"  DEEPSEEK_API_KEY=any thinkback run 'Hello' --endpoint {first} \\")
+    terminal.out(f"    --model deepseek-v4-pro --base-url {referee.base_url(first)}")
+    terminal.out("It stands in for:")
+    for line in terminal.wrap(", ".join(HOSTS), 2).splitlines():
+        terminal.out(line)
+    terminal.out("`thinkback referee --list` shows the base URL and the models of each.")
+    sys.stdout.flush()
+
+
+def _list(host: str, port: int) -> None:
+    """The base URL and the models of each host, as a referee at ``host`` and ``port`` has them."""
     from thinkback_referee import HOSTS, models_of
 
     pen = terminal.pen(sys.stdout)
-    terminal.out(f"The referee serves at {referee.url}; Ctrl-C ends it.")
     width = max(map(len, HOSTS))
-    for host in HOSTS:
-        terminal.out(f"{pen(terminal.pad(host, width), 'bold')} {referee.base_url(host)}")
-        terminal.out(pen(terminal.wrap(", ".join(models_of(host)), 10), "dim"))
-    terminal.out("Point a client at one of these base URLs, with any key; for instance:")
-    first = next(iter(HOSTS))
-    terminal.out(f"  DEEPSEEK_API_KEY=any thinkback run 'Hello' --endpoint {first} \\")
-    terminal.out(f"    --model deepseek-v4-pro --base-url {referee.base_url(first)}")
-    sys.stdout.flush()
+    for name, path in HOSTS.items():
+        terminal.out(f"{pen(terminal.pad(name, width), 'bold')} http://{host}:{port}{path}")
+        terminal.out(pen(terminal.wrap(", ".join(models_of(name)), 10), "dim"))
 
 
 def _report(exchange: Exchange) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import KEY, PLACE, Command
+from tests.cli.conftest import Inside
 from tests.cli.editor import Editor, edited, run
 from tests.cli.places import at_referee
 from thinkback.model.commits import TurnEnded
@@ -54,6 +55,13 @@ def test_what_the_agent_can_do_is_said_first(command: Command, referee: Referee)
         able.prompt_capabilities.image,
         able.prompt_capabilities.embedded_context,
     )
+
+
+@pytest.mark.parametrize(("option", "said"), [("--app", "no app 'nope'"), ("--endpoint", "nope")])
+def test_what_does_not_exist_is_refused_at_the_start(inside: Inside, option: str, said: str) -> None:
+    """Before an editor is answered, and without making a log."""
+    done = inside("acp", option, "nope")
+    assert (2, True, False) == (done.code, said in done.err, inside.db.exists())
 
 
 def test_thoughts_arrive_before_the_answer(command: Command, referee: Referee, workspace: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import KEY, PLACE, Command
-from tests.cli.conftest import ENCRYPTED, SIGNATURE
+from tests.cli.conftest import ENCRYPTED, SIGNATURE, Inside
 from thinkback.log.protocol import Origin
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Head, Message, Step
@@ -192,3 +192,21 @@ def test_the_log_by_branch_kind_tag_and_style(talked: Command) -> None:
     assert 2 == talked("log", "--branch", "gone").code
     assert "(pinned, rain)" in talked("log", "--style", "compact", "--tag", "rain").out
     assert "[reasoning]" in talked("log", "--style", "chat").out
+
+
+@pytest.mark.parametrize("name", ["log", "why", "usage", "doctor", "tree", "timeline"])
+def test_a_session_is_named_in_its_place_or_by_the_option(talked: Command, inside: Inside, name: str) -> None:
+    """One convention for all commands that look at a session."""
+    shown = [inside(name, *named) for named in (("talk",), ("--session", "talk"), ("-s", "talk"))]
+    assert [(0, shown[0].out)] * 3 == [(done.code, done.out) for done in shown]
+    assert 2 == inside(name, "talk", "--session", "other").code
+    assert 2 == inside(name, "--session", "other").code
+
+
+@pytest.mark.parametrize("line", [("compile", "talk"), ("diff", "talk"), ("branch", "new", "talk"), ("export", "talk")])
+def test_a_session_in_another_place_is_told_with_the_option(
+    talked: Command, inside: Inside, line: tuple[str, ...]
+) -> None:
+    """Where a commit or a file is meant."""
+    done = inside(*line)
+    assert (2, True) == (done.code, "talk is a session: name it with --session talk" in done.err)

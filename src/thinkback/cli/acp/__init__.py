@@ -9,7 +9,16 @@ from typing import Any
 
 import click
 
-from thinkback.cli.options import DIALECTS, db_option, log_path, open_log, place_in, place_options, profile_option
+from thinkback.cli.options import (
+    DIALECTS,
+    Place,
+    db_option,
+    log_path,
+    open_log,
+    place_in,
+    place_options,
+    profile_option,
+)
 from thinkback.errors import MissingPackageError, install_hint
 
 _HELP = f"""\
@@ -58,5 +67,16 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
     for name in offered:
         read_model(name)
     place = place_in(given)
+    _check_start(app, place)
     with open_log(log_path(db), asks=True) as store:
         pipes.serve(serve(store, Start(place, profile, app, offered)))
+
+
+def _check_start(app: str, place: Place) -> None:
+    """Raise ``NotFoundError`` for an app or endpoint that does not exist: an editor would show it only later."""
+    from thinkback.rules import load_rulebook
+    from thinkback.session import apps, config
+
+    apps.find(app)
+    if place.endpoint and not place.base_url:
+        load_rulebook(config.user_rule_files()).endpoint(place.endpoint)

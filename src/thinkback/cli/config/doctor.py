@@ -20,6 +20,7 @@ from thinkback.cli.options import (
     place_in,
     place_of,
     place_options,
+    session_argument,
 )
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ The exit code is 0 if nothing was wrong, else 1, mended or not.
 
 
 @click.command("doctor", short_help="Check the next request of a session, and mend it.", help=_HELP)
-@click.argument("session", required=False)
+@session_argument
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @place_options
 @db_option
 @json_option
-def doctor_command(session: str | None, dry_run: bool, as_json: bool, db: str, **given: Any) -> None:
+def doctor_command(session: str, dry_run: bool, as_json: bool, db: str, **given: Any) -> None:
     """Examine, tell, mend."""
     from thinkback.turn.doctor import examine
 

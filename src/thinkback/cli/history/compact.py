@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import db_option, json_option, open_line
+from thinkback.cli.options import db_option, json_option, open_line, session_argument
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
@@ -18,7 +18,7 @@ STRATEGIES = ("deterministic", "model", "manual", "sliding_window", "tool_result
 
 
 @click.command("compact", short_help="Say the earlier part of a session in fewer words.")
-@click.argument("session", default="")
+@session_argument
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="How; else the setting compaction.strategy.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="The last N turns stay as they are.")
 @click.option("--head", type=click.IntRange(min=0), metavar="N", help="With middle_out: the first N turns stay too.")

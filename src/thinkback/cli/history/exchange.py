@@ -47,6 +47,8 @@ def export_command(
     if family and not session:
         raise click.UsageError("--family goes with --session")
     with existing_log(db) as store:
+        if file != "-" and not session and not form and store.log.find_session(file) is not None:
+            raise click.UsageError(f"{file} is a session: name it with --session {file}, and a file such as {file}.md")
         done = store.export(
             sys.stdout.buffer if file == "-" else file,
             session=session,

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import exits, terminal
-from thinkback.cli.options import chosen, db_option, existing_log, is_log_there, json_option, log_path
+from thinkback.cli.options import (
+    chosen,
+    db_option,
+    existing_log,
+    is_log_there,
+    json_option,
+    log_path,
+    session_argument,
+)
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
@@ -45,7 +53,7 @@ def print_sessions(found: Sequence[SessionInfo]) -> None:
 
 
 @click.command("log", short_help="List the commits of a session.")
-@click.argument("session", required=False)
+@session_argument
 @click.option("--branch", default="", metavar="NAME", help="Another branch than the current one.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only commits of this kind; may be repeated.")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="Only commits with this tag; may be repeated.")
@@ -53,7 +61,7 @@ def print_sessions(found: Sequence[SessionInfo]) -> None:
 @db_option
 @json_option
 def log_command(
-    session: str | None,
+    session: str,
     branch: str,
     kinds: tuple[str, ...],
     tags: tuple[str, ...],

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import chosen, db_option, existing_log, json_option, open_line, session_option
+from thinkback.cli.options import (
+    chosen,
+    db_option,
+    existing_log,
+    json_option,
+    open_line,
+    session_argument,
+    session_option,
+)
 
 if TYPE_CHECKING:
     from thinkback.log.diff import Style as DiffStyle
@@ -23,7 +31,7 @@ _STYLES: dict[DiffStyle, tuple[terminal.Style, ...]] = {
 
 
 @click.command("tree", short_help="The sessions of a family and their branches.")
-@session_option
+@session_argument
 @db_option
 @json_option
 def tree_command(session: str, db: str, as_json: bool) -> None:
@@ -84,7 +92,7 @@ def diff_command(old: str, new: str, session: str, db: str, as_json: bool) -> No
 
 
 @click.command("timeline", short_help="The commits of a family of sessions by time.")
-@session_option
+@session_argument
 @db_option
 @json_option
 def timeline_command(session: str, db: str, as_json: bool) -> None:

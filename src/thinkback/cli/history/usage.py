@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import db_option, existing_log, json_option, open_line
+from thinkback.cli.options import db_option, existing_log, json_option, open_line, session_argument
 from thinkback.errors import NotFoundError, RuleFileError, SettingError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 
 @click.command("usage", short_help="Tokens and cost by step, turn, session and model.")
-@click.argument("session", default="")
+@session_argument
 @click.option("--by", type=click.Choice(("model", "turn", "step", "session")), default="model", help="A line for each.")
 @click.option("--family", is_flag=True, help="With all sessions that forked from one another.")
 @db_option

@@ -48,12 +48,16 @@ what became of each setting are told too. With --next, endpoint and model are th
 
 @click.command("why", short_help="What was sent back of earlier reasoning, and why.", help=_HELP)
 @click.argument("name", required=False)
+@click.option("--session", "-s", metavar="NAME", default="", help="The same as NAME, for a session.")
 @click.option("--next", "of_next", is_flag=True, help="The request that would be sent next, instead of the last one.")
 @place_options
 @db_option
 @json_option
-def why_command(name: str | None, of_next: bool, as_json: bool, db: str, **given: Any) -> None:
+def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db: str, **given: Any) -> None:
     """Explain and print."""
+    if name and session:
+        raise click.UsageError("NAME and --session are both given: give one of them")
+    name = name or session
     with existing_log(db) as store:
         found = _commit(store, name)
         if found is not None:
