@@ -70,7 +70,8 @@ def test_the_header_stands_on_a_refusal_inside_that_of_a_router(referee: Referee
 @pytest.mark.parametrize("host", ["deepseek", "mistral", "groq", "kimi"])
 def test_refusals_of_form_and_of_keys_say_so(referee: Referee, host: str) -> None:
     """Nobody has compared each of them with a provider's: no client is to take them for the provider's words."""
-    for content, key in (({}, "any"), ({"model": "m"}, BAD_KEY)):
+    asked: list[tuple[Body, str]] = [({}, "any"), ({"model": "m"}, BAD_KEY)]
+    for content, key in asked:
         got = post(referee, host, content, key=key)
         assert (True, "form") == (got.status >= 400, got.headers.get("x-referee-wording"))
 

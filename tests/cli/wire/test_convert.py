@@ -133,6 +133,16 @@ def test_an_effort_is_said_in_the_words_of_the_target() -> None:
     assert [("reasoning.effort", "emitted")] == [(c.key, c.state) for c in done.plan.controls]
 
 
+@pytest.mark.parametrize(("endpoint", "model"), [("deepseek", "deepseek-v4-pro"), ("openai-chat", "gpt-6-sol")])
+def test_an_effort_above_all_others_is_the_highest_that_the_target_has(endpoint: str, model: str) -> None:
+    """DeepSeek itself reads ultra as max."""
+    body = {"model": "m", "input": "Hello.", "reasoning": {"effort": "ultra"}}
+    done = converted("openai-responses", "openai-chat", body, endpoint=endpoint, model=model)
+
+    assert {"deepseek": "max", "openai-chat": "xhigh"}[endpoint] == body_of(done)["reasoning_effort"]
+    assert () == done.left
+
+
 def test_settings_among_the_items_are_settings_of_the_request() -> None:
     """The last effort among them is that of the request, a trigger is named, and neither is a message."""
     body = {

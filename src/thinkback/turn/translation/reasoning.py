@@ -13,6 +13,8 @@ from thinkback.wire.parameters import Params, Reasoning
 # Values that say whether the client is to see reasoning.
 _YES, _NO = ("summarized", "auto", "concise", "detailed", True), ("omitted", "none", False)
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+# What is asked for above all of them is the highest: hosts that know the word read it so (DeepSeek).
+_HIGHEST = {"ultra": "max"}
 _ON, _OFF = ("enabled", "adaptive", "auto", True), ("disabled", False)
 _FIELDS = {
     "reasoning.enabled": "enabled",
@@ -27,9 +29,12 @@ def read(places: Reasoning, params: Params, seen: set[str]) -> Settings:
     """Reasoning in native ``params`` as neutral settings, ``explicit`` where something is said; noted in ``seen``."""
     said: dict[str, Any] = {}
     found = first(params, places.effort)
-    if found is not None and str(found[1]).lower() in _EFFORTS:
-        said["reasoning.effort"] = str(found[1]).lower()
-        seen.add(found[0])
+    if found is not None:
+        word = str(found[1]).lower()
+        word = _HIGHEST.get(word, word)
+        if word in _EFFORTS:
+            said["reasoning.effort"] = word
+            seen.add(found[0])
     found = first(params, places.budget)
     if found is not None and isinstance(found[1], int) and not isinstance(found[1], bool):
         seen.add(found[0])
