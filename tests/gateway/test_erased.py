@@ -6,6 +6,7 @@ import re
 import secrets
 import sqlite3
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -182,6 +183,47 @@ def test_what_waited_in_the_spool_can_be_erased(house: House, providers: Provide
     with thinkback.open(log_of(house)) as store:
         assert 1 == len(store.care.purge(end_user=XENIA).sessions)
     assert set() == places_of(house, postgres, [*words, XENIA], [])
+
+
+@pytest.mark.parametrize("house", ["postgres"], indirect=True)
+@pytest.mark.parametrize("how", ["end user", "before", "tenant"])
+def test_an_erasure_reaches_what_waits_in_the_spool(
+    house: House, providers: Providers, postgres: Server, how: str
+) -> None:
+    """The gateway is down while its spool waits and the log is erased: what is stored afterwards has nothing of it,
+    and what was said later, and to others, stays.
+    """
+    words = [f"secret{secrets.token_hex(6)}" for _ in range(3)]
+    key = house.keys("create", "a key", "--recording", "full").split()[-1]
+    providers.begin()
+    spool = house.place.parent / SPOOL
+    client = Client("openai-chat", "openai-chat", key, XENIA, True, [])
+    assert 200 == client.ask(house, "Is the key known?").status
+    providers.push(Step(reasoning=f"Thought of {words[1]}.", text=f"Said {words[2]}."))
+    with away(postgres, house.store):
+        reply = client.ask(house, f"What is {words[0]}?")
+        assert "store" == reply.headers.get("thinkback-degraded"), reply
+        house.stop()
+    for word in words:
+        assert {"spool"} == places_of(house, postgres, [word], [])
+    with thinkback.open(log_of(house)) as store:
+        match how:
+            case "end user":
+                store.care.purge(end_user=XENIA)
+            case "before":
+                store.care.purge(before=(time.time_ns() // 1000) + 1)
+            case _:
+                store.care.purge(tenant="default")
+    house.start()
+    wait_until(lambda: not list(opened_spool(spool)), "what was spooled is stored, or gone")
+    other = f"word{secrets.token_hex(6)}"
+    for user in (XENIA, YORICK):
+        assert 200 == Client("openai-chat", "openai-chat", key, user, True, []).ask(house, f"What is {other}?").status
+
+    assert set() == places_of(house, postgres, words, [])
+    assert {"payloads", "vocabulary"} <= places_of(house, postgres, [other], [])
+    with thinkback.open(log_of(house)) as store:
+        assert [] == list(store.fsck())
 
 
 def test_erased_is_gone(house: House, providers: Providers, postgres: Server) -> None:

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from tests.compile.build import HERE, Talk, call, say, think
-from thinkback.log.erasing import Told, bare, before, of_end_user, skeleton, tombstone
+from thinkback.log.erasing import Order, Told, bare, before, late, of_end_user, order_for, skeleton, tombstone
+from thinkback.log.protocol import Entry, Sighting
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
@@ -18,6 +19,7 @@ from thinkback.model.commits import (
     Draft,
     Erased,
     Failure,
+    Head,
     Merge,
     Message,
     Payload,
@@ -113,6 +115,45 @@ def test_old_is_what_came_before() -> None:
     cut = next(commit for commit in talk.commits if commit.kind == "tool_result")
     picked = before(told(talk), cut.time)
     assert ["system", "user", "response", "tool_call", "tool_result"] == about(talk, picked)
+
+
+LATER = 10**15
+
+
+@pytest.mark.parametrize(
+    ("order", "erased"),
+    [
+        (order_for("ann", LATER, "purged", None), True),
+        (order_for("bob", LATER, "purged", None), False),
+        (order_for("ann", -1, "purged", None), False),
+        (order_for("", LATER, "purged", LATER), True),
+        (order_for("", LATER, "purged", -1), False),
+        (order_for("ann", LATER, "purged", LATER), True),
+        (order_for("bob", LATER, "purged", LATER), False),
+        (Order(LATER, "deleted", session="another"), False),
+        (Order(1, "deleted", sessions=True), False),
+        (Order(LATER, "deleted", session="s"), None),
+        (Order(LATER, "deleted", sessions=True), None),
+    ],
+)
+def test_a_step_that_is_stored_later_has_nothing_of_what_was_erased(order: Order, erased: bool | None) -> None:
+    """Its hashes stay, nobody finds it by what was said, and of a session that is gone there is none; an order names
+    nobody.
+    """
+    talk = Talk().turn("a", origin=ANN)
+    entry = Entry("s", "s", 2, "step", talk.commits, Head(), sightings=[Sighting(b"", b"d", "r")])
+    left = late(entry, [order])
+
+    assert "ann" not in str(order)
+    if erased is None or left is None:
+        assert (None, None) == (erased, left)
+    elif not erased:
+        assert entry == left
+    else:
+        assert [commit.hash for commit in talk.commits] == [commit.hash for commit in left.commits]
+        assert {"user", "response", "assistant"} <= {c.kind for c in left.commits if isinstance(c.value, Erased)}
+        assert all(decode_payload(commit.payload) == commit.value for commit in left.commits)
+        assert [] == list(left.sightings)
 
 
 NOTHING_LEFT: list[Payload] = [

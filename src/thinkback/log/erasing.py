@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
+from thinkback.log.protocol import Entry
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
@@ -63,13 +64,62 @@ def tombstone(reason: str, time: int, rest: Payload | None = None) -> Erased:
     return Erased(reason, time, "" if rest is None else canonical.encode(rest).decode())
 
 
+class Order(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An erasure, for steps that were made before ``time`` (microseconds UTC) and are stored later.
+
+    It is of what was said for an end user (``end_user``: the SHA-256 of the name), or before a time, or both; or of the
+    session with the id ``session``, or of all sessions. It repeats nothing that is to go.
+    """
+
+    time: int
+    reason: str
+    end_user: str = ""
+    before: int = 0
+    session: str = ""
+    sessions: bool = False
+
+
+def order_for(end_user: str, time: int, reason: str, before: int | None) -> Order:
+    """The order for a purge."""
+    return Order(time, reason, _hashed(end_user) if end_user else "", before or 0)
+
+
+def late(entry: Entry, orders: Iterable[Order]) -> Entry | None:
+    """A step as it is stored after ``orders``; ``None`` where the session that it is of is gone."""
+    stones: dict[str, Erased] = {}
+    for order in orders:
+        if order.session == entry.session or (order.sessions and entry.created < order.time):
+            return None
+        told = [Told(entry.session, entry.commits)]
+        named = {name for commit in entry.commits for name in end_users(commit.value)} if order.end_user else set()
+        picked = {hash for name in named if order.end_user in (name, _hashed(name)) for hash in of_end_user(told, name)}
+        if order.before:
+            old = before(told, order.before)
+            picked = picked & old if order.end_user else old
+        earlier = [commit for commit in entry.commits if commit.time < order.time]
+        for hash, rest in bare(earlier, picked).items():
+            stones[hash] = tombstone(order.reason, order.time, rest)
+    if not stones:
+        return entry
+    commits = [_in_place(commit, stones.get(commit.hash)) for commit in entry.commits]
+    return msgspec.structs.replace(entry, commits=commits, sightings=())
+
+
+def _in_place(commit: Commit, stone: Erased | None) -> Commit:
+    return commit if stone is None else msgspec.structs.replace(commit, value=stone, payload=canonical.encode(stone))
+
+
+def _hashed(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def of_end_user(told: Sequence[Told], end_user: str) -> set[str]:
     """The commits of every turn that was asked or answered for ``end_user``, and of what was said about them.
 
     A provider may have been told the SHA-256 of a name that is too long for it.
     """
     picked: set[str] = set()
-    names = {end_user, hashlib.sha256(end_user.encode("utf-8", "surrogatepass")).hexdigest()}
+    names = {end_user, _hashed(end_user)}
     for _, history in told:
         for turn in _turns(history):
             if any(not names.isdisjoint(end_users(commit.value)) for commit in turn):

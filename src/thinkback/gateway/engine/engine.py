@@ -21,7 +21,7 @@ from thinkback.gateway.storing.writing import Writing
 from thinkback.gateway.upstreams.routing import Router
 from thinkback.log.protocol import Entry
 from thinkback.rules import Rulebook
-from thinkback.stores.gateway_state.state import Carriers
+from thinkback.stores.gateway_state.state import Carriers, Erasures
 
 T = TypeVar("T")
 # Threads that wait for the store; so many requests share a transaction at most.
@@ -40,10 +40,13 @@ class Engine:
         transport: Callable[[str | None], AsyncTransport],
         carriers: Carriers,
         spool: Spool | None = None,
+        erasures: Erasures | None = None,
     ) -> None:
         self.config = config
         self.logs = logs
-        self.storing = Storing(lambda tenant, entry: logs.of(tenant).recognition.record(entry), spool)
+        self.storing = Storing(
+            lambda tenant, entry: logs.of(tenant).recognition.record(entry), spool, erasures=erasures
+        )
         self.sealer = sealer
         self.withheld = Withheld(carriers, sealer, config.recording.carriers_for * 3600)
         self.rulebook = rulebook

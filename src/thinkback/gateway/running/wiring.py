@@ -191,7 +191,8 @@ def _opened(config: Config, metrics: Metrics) -> tuple[GatewayState, Engine, Tra
         spool = Spool(spool_place(config.store, place), sealer) if config.store.degraded == "pass" else None
         if spool is not None:
             metrics.gauge(SPOOL, spool.bytes)
-        engine = Engine(config, logs, sealer, load_rulebook(user_rule_files()), transports, office.carriers, spool)
+        rulebook = load_rulebook(user_rule_files())
+        engine = Engine(config, logs, sealer, rulebook, transports, office.carriers, spool, office.erasures)
     except ThinkbackError:
         office.close()
         raise

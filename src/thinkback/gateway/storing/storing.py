@@ -12,9 +12,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import msgspec
+
 from thinkback.errors import HeadMovedError, IdTakenError, StoreError, ThinkbackError
 from thinkback.gateway.storing.spool import Drained, Recorder, Spool
+from thinkback.log.erasing import Order, late
 from thinkback.log.protocol import Entry
+from thinkback.stores.gateway_state.state import Erasures
 
 T = TypeVar("T")
 
@@ -31,13 +35,17 @@ _DEFINITE = (HeadMovedError, IdTakenError)
 class Storing:
     """Stores steps by ``record``; with a ``spool`` there, whatever happens to the database. For any number of threads.
 
-    ``clock`` gives seconds that only grow.
+    ``clock`` gives seconds that only grow; ``erasures`` are those that reach what waits there.
     """
 
     def __init__(
-        self, record: Recorder, spool: Spool | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        record: Recorder,
+        spool: Spool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        erasures: Erasures | None = None,
     ) -> None:
-        self._record, self._spool, self._clock = record, spool, clock
+        self._record, self._spool, self._erasures, self._clock = record, spool, erasures, clock
         self._rests_until = float("-inf")
 
     @property
@@ -89,7 +97,14 @@ class Storing:
 
     def drain(self) -> Drained:
         """Store what waits in the spool, as far as the database goes along."""
-        return Drained(0, 0, 0) if self._spool is None else self._spool.drain(self._record)
+        return Drained(0, 0, 0) if self._spool is None else self._spool.drain(self._record_late)
+
+    def _record_late(self, tenant: str, entry: Entry) -> None:
+        """Store a step that has waited, without what was erased meanwhile."""
+        orders = self._erasures.list(tenant, time.time_ns() // 1000) if self._erasures is not None else []
+        left = late(entry, [msgspec.json.decode(order, type=Order) for order in orders])
+        if left is not None:
+            self._record(tenant, left)
 
     async def keep(self, tell: Callable[[Drained | ThinkbackError], object]) -> None:
         """Drain again and again, on a thread of its own; ``tell`` hears what was done, where anything was.

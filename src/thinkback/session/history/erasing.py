@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from thinkback.drive.sync import now
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log import erasing
-from thinkback.log.erasing import Rests, Told
+from thinkback.log.erasing import Order, Rests, Told
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.redacting import redacted
 from thinkback.model import canonical
@@ -24,6 +24,10 @@ from thinkback.model.commits import Commit
 from thinkback.session.history.matching import matching
 from thinkback.session.times import Time, microseconds
 from thinkback.stores.gateway_state import state_beside
+from thinkback.stores.gateway_state.state import GatewayState
+
+_STEPS_WAIT = 90 * 86_400_000_000
+"""Microseconds for which a step may wait in a spool that is erased here."""
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -68,6 +72,7 @@ class StoreCare:
         own = _by_hash(_told(self._log, [info]))
         gone = tuple(_gone(info, commit, True) for hash, commit in own.items() if hash not in held)
         if not dry_run:
+            self._order(Order(now(), "deleted", session=info.id))
             self._log.care.delete_session(info.id)
             self._forget(own[each.hash] for each in gone)
         return Erasure(gone, (info.name,), dry_run)
@@ -98,6 +103,8 @@ class StoreCare:
                 raise ThinkbackError("nothing to purge was named", next_actions=("give end_user=, before= or tenant=",))
             return self._delete_all(dry_run)
         time = microseconds(before)
+        if not dry_run:
+            self._order(erasing.order_for(end_user, now(), reason or "purged", time))
         erasures = []
         for family in _families(self._log):
             told = list(_told(self._log, family))
@@ -164,14 +171,35 @@ class StoreCare:
 
     def _forget(self, commits: Iterable[Commit]) -> None:
         """Have a gateway give back nothing of what was erased: its kept answers and sealed responses go, too."""
+        with self._office() as office:
+            if office is not None:
+                office.forget(self._tenant_there, {commit.response for commit in commits if commit.response})
+
+    @contextmanager
+    def _office(self) -> Iterator[GatewayState | None]:
+        """The state of the gateway that keeps its logs here, if one does."""
         office = state_beside(self._place) if self._place else None
-        if office is not None:
-            tenant = self._tenant if "://" in self._place else Path(self._place).stem
-            with closing(office):
-                office.forget(tenant, {commit.response for commit in commits if commit.response})
+        with closing(office) if office is not None else nullcontext():
+            yield office
+
+    @property
+    def _tenant_there(self) -> str:
+        """The tenant as a gateway calls it."""
+        return self._tenant if "://" in self._place else Path(self._place).stem
+
+    def _order(self, order: Order) -> None:
+        """Have a gateway that stores steps later, from its spool, store nothing of what is erased.
+
+        Before the log is erased: a step that is stored in between is erased there.
+        """
+        with self._office() as office:
+            if office is not None:
+                office.erasures.add(self._tenant_there, canonical.encode(order), order.time + _STEPS_WAIT)
 
     def _delete_all(self, dry_run: bool) -> Erasure:
         """Every session; what forks share goes with the last of them."""
+        if not dry_run:
+            self._order(Order(now(), "deleted", sessions=True))
         erasures = []
         for family in _families(self._log):
             commits = _by_hash(_told(self._log, family))

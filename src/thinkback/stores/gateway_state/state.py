@@ -5,6 +5,7 @@ Promises: each call is one transaction. Must not: know what a key may do or what
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -67,6 +68,9 @@ DELETE FROM {{}}replays WHERE tenant = ? AND answer IS NOT NULL
 AND (substr(answer, 1, {len(LABEL)}) <> ? OR substr(answer, {len(LABEL) + 1}, 16) IN (?)) RETURNING 1
 """
 _DROP_CARRIERS = "DELETE FROM {}carriers WHERE tenant = ? AND response IN (?) RETURNING 1"
+# as long as a scope is
+_ERASURES = b"tb-erasures-made"
+_ORDERS = "SELECT sealed FROM {}carriers WHERE tenant = ? AND scope = ? AND until > ?"
 _PURGE = ("DELETE FROM {}replays WHERE until <= ? RETURNING 1", "DELETE FROM {}carriers WHERE until <= ? RETURNING 1")
 
 Statement = tuple[str, Sequence[object]]
@@ -100,6 +104,7 @@ class GatewayState:
         self.spending = Spending(tables)
         self.replays = Replays(tables)
         self.carriers = Carriers(tables)
+        self.erasures = Erasures(tables)
 
     def purge(self, now: int) -> int:
         """Remove answers and carriers that have run out."""
@@ -221,6 +226,21 @@ class Carriers:
         wanted = {short(response): response for response in responses}
         rows = self._tables.read(_many(_GET, wanted), tenant, scope, now, *wanted)
         return {wanted[response]: sealed for response, sealed in rows}
+
+
+class Erasures:
+    """Orders for what a gateway stores later than it was erased. They stand beside carriers, in a scope of no key's."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def add(self, tenant: str, order: bytes, until: int) -> None:
+        """Keep an order until then."""
+        self._tables.write((_PUT, (tenant, _ERASURES, hashlib.sha256(order).digest()[:16], order, until)))
+
+    def list(self, tenant: str, now: int) -> list[bytes]:
+        """Those that have not run out."""
+        return [order for (order,) in self._tables.read(_ORDERS, tenant, _ERASURES, now)]
 
 
 def _changes(tables: Tables, sql: str, *values: object) -> bool:
