@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import msgspec
 import pytest
 
@@ -9,7 +11,7 @@ from tests.compile.build import Talk, call, entry, say, thought
 from tests.turn.rows import BOOK, DAY, reachable
 from thinkback.errors import ThinkbackError
 from thinkback.model.blocks import ThinkingBlock
-from thinkback.model.target import Target
+from thinkback.model.target import Settings, Target
 from thinkback.settings import KEYS, Layers, Value
 from thinkback.turn.effects import FINISHED, OPEN, Effect, effects, said
 from thinkback.turn.plan import History
@@ -46,11 +48,22 @@ def talk(target: Target) -> Talk:
     return made.user("Three?").answer(target, think(4), call("c4")).result("c4")
 
 
-def sent(target: Target, layers: Layers, made: Talk) -> bytes:
-    """The next request, or why there is none."""
-    settings = layers.effective(target.endpoint.settings)
+@functools.cache
+def of_row(id: str) -> tuple[Talk, dict[str, Effect]]:
+    """The conversation on a row, and what is shown of each key there."""
+    return talk(ROWS[id]), shown(ROWS[id], tools=True)
+
+
+def sent(id: str, layers: Layers) -> bytes:
+    """The next request on a row, or why there is none."""
+    return planned(id, layers.effective(ROWS[id].endpoint.settings))
+
+
+@functools.cache
+def planned(id: str, settings: Settings) -> bytes:
+    """The same request for equal settings: most keys say nothing to it."""
     try:
-        plan = History(made.commits).plan(target, settings, None, {})
+        plan = History(of_row(id)[0].commits).plan(ROWS[id], settings, None, {})
     except ThinkbackError as error:
         return error.message.encode()
     return repr(sorted(plan.added_headers.items())).encode() + bytes(plan)
@@ -64,32 +77,31 @@ def goes(body: bytes) -> set[int]:
 @pytest.mark.parametrize("id", sorted(ROWS))
 def test_setting_what_is_displayed_changes_no_byte(id: str) -> None:
     """Every key that shows a value: the same value, set explicitly, gives the same request."""
-    target = ROWS[id]
-    made = talk(target)
-    before = sent(target, BEGUN, made)
-    changed = []
-    for key, effect in shown(target, tools=True).items():
+    before = sent(id, BEGUN)
+    changed, silent = [], BEGUN
+    for key, effect in of_row(id)[1].items():
         if effect.value is None or "session" in KEYS[key].refused_in:
             continue
-        if sent(target, BEGUN.set("session", key, effect.value), made) != before:
+        if not effect.scopes and not key.startswith("reasoning."):  # of no request, so they are set at once
+            silent = silent.set("session", key, effect.value)
+        elif sent(id, BEGUN.set("session", key, effect.value)) != before:
             changed.append((key, effect.value))
+    assert before == sent(id, silent)
     assert [] == changed
 
 
 @pytest.mark.parametrize("id", sorted(ROWS))
 def test_an_unset_setting_names_every_value_that_would_change_a_byte(id: str) -> None:
     """Where no value reproduces the effect; a value that is not named changes nothing."""
-    target = ROWS[id]
-    made = talk(target)
-    before = sent(target, BEGUN, made)
+    before = sent(id, BEGUN)
     silent = []
-    for key, effect in shown(target, tools=True).items():
+    for key, effect in of_row(id)[1].items():
         row = KEYS[key]
         values: tuple[Value, ...] = ("true", "false") if row.type == "boolean" else row.choices
         if not effect.scopes:
             continue
         for value in values:
-            if value not in effect.changes and sent(target, BEGUN.set("session", key, value), made) != before:
+            if value not in effect.changes and sent(id, BEGUN.set("session", key, value)) != before:
                 silent.append((key, value))
     assert [] == silent
 
@@ -101,9 +113,8 @@ ON_CALLS = {"gemini-openai", "gemini-openai-2.5", "gemini-openai-2.5-pro"}
 @pytest.mark.parametrize("id", sorted(ROWS.keys() - ON_CALLS))
 def test_each_scope_says_what_goes_back(id: str) -> None:
     """The turn under way and finished turns, as the bytes have them."""
-    target = ROWS[id]
-    found = goes(sent(target, BEGUN, talk(target)))
-    scopes = {scope.name: scope for scope in shown(target, tools=True)["reasoning.includeInContext"].scopes}
+    found = goes(sent(id, BEGUN))
+    scopes = {scope.name: scope for scope in of_row(id)[1]["reasoning.includeInContext"].scopes}
     finished = {
         "yes": {1, 2, 3},
         "no": set(),
