@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-IN_A_PROGRAM = "or, in a program, give"
+PROGRAM = "or, in a program, "
 """How a next action begins that only a program can do: commands and servers leave it out."""
+IN_A_PROGRAM = f"{PROGRAM}give"
+AGAIN = f"{PROGRAM}session.generate() asks again, with what is in the log"
+WHY = f"{PROGRAM}session.why() shows what was sent and why"
 
 
 class ThinkbackError(Exception):
@@ -29,7 +32,7 @@ class ThinkbackError(Exception):
     @property
     def actions_for_people(self) -> tuple[str, ...]:
         """The next actions, without those that only a program can do."""
-        return tuple(action for action in self.next_actions if not action.startswith(IN_A_PROGRAM))
+        return tuple(action for action in self.next_actions if not action.startswith(PROGRAM))
 
     def for_people(self) -> str:
         """The text of the error for the surface of a command or a server."""

@@ -129,7 +129,7 @@ def test_an_error_is_a_message_with_advice(command: Command) -> None:
     assert 2 == done.code
     assert "" == done.out
     assert done.err.startswith("thinkback: there is no log at")
-    assert "\n  - `thinkback chat` or `thinkback run` begins one" in done.err
+    assert f"\n  - `thinkback chat --db {command.db}` or `thinkback run --db {command.db}` begins one" in done.err
     assert "Traceback" not in done.err
 
 

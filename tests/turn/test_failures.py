@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.turn.playbook import Playbook, begins, ends, keeps, refuses, sends
-from thinkback.errors import ProviderError
+from thinkback.errors import WHY, ProviderError
 
 KEYS = "check the key: HOUSE_KEY"
 MODELS = "check the model name 'thinker' and the base URL https://house.example/v1"
-WHY = "session.why() shows what was sent and why"
 
 
 def advice(code: int, message: str) -> str:

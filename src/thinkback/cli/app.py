@@ -16,7 +16,7 @@ from typing import NoReturn
 import click
 
 import thinkback
-from thinkback.cli import exits, terminal
+from thinkback.cli import exits, hints, terminal
 from thinkback.errors import ThinkbackError
 
 # a module of this package, or a whole name: shells do not import each other
@@ -138,8 +138,9 @@ def run(arguments: Sequence[str]) -> int:
     A failure is printed on standard error, without a traceback; with ``--json`` also on standard output, as one object.
     """
     as_json = "--json" in arguments
+    given = hints.given(arguments)
     try:
-        code = group.main(list(arguments), prog_name="thinkback", standalone_mode=False)
+        code = group.main(list(arguments), prog_name="thinkback", standalone_mode=False, obj=given)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
@@ -147,6 +148,7 @@ def run(arguments: Sequence[str]) -> int:
             terminal.print_error("usage", error.format_message())
         return error.exit_code
     except ThinkbackError as error:
+        error.next_actions = tuple(given(action) for action in error.next_actions)
         if as_json:
             terminal.print_error(error.kind, error.message, error.details, error.actions_for_people)
         return _failed(error, error.for_people(), exits.code_of(error.kind))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from thinkback.cli import exits, terminal
+from thinkback.cli import exits, hints, terminal
 from thinkback.cli.config.apps import app_of, placed, tools_of
 from thinkback.cli.options import (
     DIALECTS,
@@ -109,6 +109,8 @@ def _names(given: Mapping[str, Any]) -> Names:
 
 
 def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dict[str, Any], as_json: bool) -> None:
+    from thinkback.cli.chat import fresh
+    from thinkback.errors import ProviderError, ThinkbackError
     from thinkback.session import continuing
 
     with open_log(log_path(db), asks=True) as store:
@@ -119,7 +121,13 @@ def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dic
         session = opened(store, known.name if known else name or _fresh_name(), place, *names)
         with tools_of(session) as tools:
             options |= tools
-            reply = continuing.chat(session, text, **options) if as_json else _stream(session, text, options)
+            try:
+                reply = continuing.chat(session, text, **options) if as_json else _stream(session, text, options)
+            except ThinkbackError as error:
+                if name or isinstance(error, ProviderError) or session.log(kinds=("response",)):
+                    raise hints.for_shell(error, session.name) from None
+                fresh.forget(store.log, session.id)  # nobody answered, and who runs it again begins anew
+                raise
         if as_json:
             terminal.print_json(_as_json(session, reply))
     _leave(reply)
@@ -151,7 +159,7 @@ def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
             arrived = _reply_of(stream)
             if arrived is not None and not screen.live:
                 _print_answer(arrived.text)
-    terminal.note(f"session {session.name}: `thinkback why {session.name}` tells what was sent back")
+    terminal.note(f"session {session.name}: {hints.command('why', session.name)} tells what was sent back")
     return stream.reply
 
 

@@ -27,7 +27,9 @@ def why(history: Sequence[Commit], hash: str) -> Blame:
     """What led to the commit ``hash`` of ``history``. Raises ``NotFoundError`` for what no reasoning leads to."""
     commit = next((commit for commit in history if commit.hash == hash), None)
     if commit is None:
-        raise NotFoundError(f"commit {hash[:12]} is not in this history", next_actions=("check it with the log",))
+        raise NotFoundError(
+            f"commit {hash[:12]} is not in this history", next_actions=("`thinkback log` lists the commits",)
+        )
     call = _call(history, commit, commit.value) if isinstance(commit.value, ToolResult) else None
     acted = call or commit
     if not acted.response or acted.index < 0:

@@ -415,7 +415,10 @@ def _request_at(commits: Sequence[Commit], name: str) -> int:
         if commit.kind == "request" and (named is None or commit is named or commit.response == named.response != ""):
             return at
     if named is None:
-        raise NotFoundError("no request was sent in this session", next_actions=("`--next` shows the next one",))
+        raise NotFoundError(
+            "the log has no request of this session: none was sent, or the program ended while it was under way",
+            next_actions=("`thinkback why --next` shows the next one",),
+        )
     raise NotFoundError(
         f"commit {name[:12]} is no request, and none of this session brought it",
         details={"commit": name},

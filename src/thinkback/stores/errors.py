@@ -149,7 +149,7 @@ def no_commit(hash: str, session: str) -> NotFoundError:
     return NotFoundError(
         f"no commit {hash[:16]} in session {session} or in what it forked from",
         details={"session": session, "hash": hash},
-        next_actions=("check it with the log",),
+        next_actions=("`thinkback log` lists the commits",),
     )
 
 
@@ -158,7 +158,7 @@ def on_branch(at: Head, branch: str) -> NotFoundError:
     return NotFoundError(
         f"commit {at.hash[:16]} (seq {at.seq}) is not on branch {branch}",
         details={"hash": at.hash, "branch": branch},
-        next_actions=("check it with the log",),
+        next_actions=("`thinkback log` lists the commits",),
     )
 
 
@@ -181,7 +181,9 @@ def ambiguous(prefix: str, hashes: Sequence[str]) -> NotFoundError:
     """The error for a hash prefix that is not exactly one commit's."""
     if not hashes:
         return NotFoundError(
-            f"no commit begins with {prefix}", details={"prefix": prefix}, next_actions=("check it with the log",)
+            f"no commit begins with {prefix}",
+            details={"prefix": prefix},
+            next_actions=("`thinkback log` lists the commits",),
         )
     shown = ", ".join(hash[:16] for hash in hashes[:5])
     return NotFoundError(

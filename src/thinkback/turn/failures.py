@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from thinkback.errors import NetworkError, PhaseTimeout, ProviderError, ThinkbackError
+from thinkback.errors import AGAIN, WHY, NetworkError, PhaseTimeout, ProviderError, ThinkbackError
 from thinkback.model import canonical
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Failure, TurnState
@@ -27,7 +27,6 @@ _ABOUT_MODELS = re.compile(
     r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)|(invalid|unknown|no such|not a valid) model\b",
     re.IGNORECASE,
 )
-_AGAIN = "ask again: that goes on from what is in the log"
 
 
 def read_failure(status: int, body: bytes, plan: Plan) -> Failure:
@@ -65,7 +64,7 @@ def unreachable(event: NetError, target: Target) -> NetworkError:
     return kind(
         f"{target.endpoint.id} at {server}: {event.message}",
         details={"phase": event.phase, "endpoint": target.endpoint.id, "server": server},
-        next_actions=("check the address and network", _AGAIN),
+        next_actions=("check the address and network", AGAIN),
     )
 
 
@@ -85,7 +84,7 @@ def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
             ),
         )
     if state == "timed_out":
-        return PhaseTimeout(error.message, details={"phase": error.code, "partial": partial}, next_actions=(_AGAIN,))
+        return PhaseTimeout(error.message, details={"phase": error.code, "partial": partial}, next_actions=(AGAIN,))
     kind = NetworkError if error.type in ("network", "truncated") else ProviderError
     return kind(
         error.message,
@@ -96,7 +95,7 @@ def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
             "provider_message": error.message,
             "partial": partial,
         },
-        next_actions=("what arrived is in the log, marked incomplete", _AGAIN),
+        next_actions=("what arrived is in the log, marked incomplete", AGAIN),
     )
 
 
@@ -139,5 +138,5 @@ def _advice(failure: Failure, plan: Plan) -> tuple[str, ...]:
     if 300 <= status < 400:
         return (f"redirects are not followed: correct the base URL {plan.target.base_url}",)
     if status == 429:
-        return ("wait, or use another endpoint", _AGAIN)
-    return ("session.why() shows what was sent and why", _AGAIN)
+        return ("wait, or use another endpoint", AGAIN)
+    return (WHY, AGAIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_branches_are_made_switched_and_deleted(notes: Command) -> None:
 def test_a_commit_is_no_branch_to_switch_to(notes: Command) -> None:
     """It says how to make one; nothing moved."""
     refused = notes("switch", "main^1")
-    assert (2, True) == (refused.code, "branch NAME main^1 --switch" in refused.err)
+    assert (2, True) == (refused.code, "NAME 'main^1' --switch --session notes`" in refused.err)
     assert ["one", "two"] == texts(notes)
 
 
@@ -62,8 +63,8 @@ def test_a_reset_says_the_way_back(notes: Command) -> None:
     """The commits stay in the log."""
     back = done(notes("reset", "HEAD^1")).err
     assert ["one"] == texts(notes)
-    assert "back: thinkback reset " in back
-    done(notes("reset", back.split("reset ")[1].split()[0]))
+    assert "back: `thinkback reset " in back
+    done(notes(*shlex.split(back.split("`")[1])[1:]))
     assert ["one", "two"] == texts(notes)
 
 

@@ -65,7 +65,7 @@ def test_failed_request_is_explained_too(store: SessionStore, referee: Referee) 
 
 def test_nothing_sent_is_told(store: SessionStore, referee: Referee) -> None:
     """An empty session has no last request."""
-    with pytest.raises(NotFoundError, match="no request was sent"):
+    with pytest.raises(NotFoundError, match="no request of this session"):
         open_session(store, referee).why()
 
 

@@ -28,5 +28,10 @@ def kept_if_used(log: Store, session: str) -> Iterator[None]:
         info = log.find_session(session)
         is_used = info is None or info.commits or any(other.parent == session for other in log.list_sessions())
         if not is_used:
-            with suppress(StoreError):  # it is gone, and what it was called is to be overwritten by the next erasure
-                log.care.delete_session(session)
+            forget(log, session)
+
+
+def forget(log: Store, session: str) -> None:
+    """Delete the session with that id."""
+    with suppress(StoreError):  # it is gone, and what it was called is to be overwritten by the next erasure
+        log.care.delete_session(session)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import exits
+from thinkback.cli import exits, hints
 from thinkback.cli.chat.slash.row import Slash
 from thinkback.errors import ThinkbackError
 
@@ -53,7 +53,7 @@ def told(error: Exception) -> tuple[int, str]:
         case click.ClickException():
             return error.exit_code, error.format_message()
         case ThinkbackError():
-            return exits.code_of(error.kind), error.for_people()
+            return exits.code_of(error.kind), hints.for_chat(error).for_people()
         case OSError():
             return exits.FAILED, f"{error.strerror or error}: {error.filename or 'no file is named'}"
         case _:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import exits
+from thinkback.cli import exits, hints
 from thinkback.cli.chat import midturn
 from thinkback.cli.chat.approval import asker
 from thinkback.cli.chat.drawing.frames import frames
@@ -54,7 +54,7 @@ def ask(chat: Chat, prompt: Prompt) -> None:
             chat.screen.note("interrupted before the message was stored")
     except ThinkbackError as error:
         chat.code = exits.code_of(error.kind)
-        chat.screen.finish(reply_of(stream), error)
+        chat.screen.finish(reply_of(stream), hints.for_chat(error))
     except Exception:  # a fault of ours: what arrived is shown, and the loop tells of it
         chat.screen.finish(reply_of(stream), None)
         raise

@@ -6,13 +6,14 @@ commits), ``-`` (the branch before), ``main@{2026-11-21T10:00}``, or the beginni
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import exits, terminal
+from thinkback.cli import exits, hints, terminal
 from thinkback.cli.options import (
     Place,
     chosen,
@@ -82,7 +83,8 @@ def switch_command(name: str, session: str, db: str) -> None:
         found.branches.switch(name)
         if not found.branches.current:
             raise click.UsageError(
-                f"{name} is a commit: make a branch there with `thinkback branch NAME {name} --switch`"
+                f"{name} is a commit: make a branch there with "
+                + hints.command(f"branch NAME {shlex.quote(name)} --switch", session=found.name)
             )
         terminal.out(f"{found.name}: {found.branches.current}")
 
@@ -159,7 +161,7 @@ def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
         return
     terminal.out(f"at {terminal.short(head.hash)}, {terminal.plural(head.seq + 1, 'commit')}")
     if before and before[-1].hash != head.hash:
-        terminal.note(f"back: thinkback reset {before[-1].hash[:12]} -s {found.name}")
+        terminal.note(f"back: {hints.command('reset', before[-1].hash[:12], session=found.name)}")
 
 
 @click.command("merge", short_help="Take another branch in.")

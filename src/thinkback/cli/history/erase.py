@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import hints, terminal
 from thinkback.cli.options import db_option, existing_log, json_option
 from thinkback.errors import NotFoundError
 
@@ -120,7 +120,7 @@ def _do(
     if dry_run:
         _tell(erasure)
     if names_stay and erasure.sessions:
-        terminal.note("the names of sessions stay: `thinkback delete` removes a session with its name")
+        terminal.note(f"the names of sessions stay: {hints.command('delete')} removes a session with its name")
 
 
 def _tell(erasure: Erasure) -> None:

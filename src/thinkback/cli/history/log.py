@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import exits, terminal
+from thinkback.cli import exits, hints, terminal
 from thinkback.cli.options import (
     chosen,
     db_option,
@@ -38,7 +38,7 @@ def sessions_command(db: str, as_json: bool) -> None:
         terminal.print_json([_session_json(info) for info in found])
     elif not found:
         place = "the log" if "://" in path else path
-        terminal.out(f"No sessions in {place}; `thinkback chat` begins one.")
+        terminal.out(f"No sessions in {place}; {hints.command('chat')} begins one.")
     else:
         print_sessions(found)
 

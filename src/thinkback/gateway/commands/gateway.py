@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.gateway.commands.keys import keys_group
+from thinkback.gateway.commands.keys import completed, keys_group
 
 if TYPE_CHECKING:
     from thinkback.gateway.config.schema import Config
@@ -94,7 +94,7 @@ def _check(start: Start, config: Config) -> int:
     found = "something that it names is not there" if missing else "nothing is wrong"
     click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults hold'}: {found}")
     for line in told(config, load_rulebook(user_rule_files())):
-        click.echo(f"  {line}")
+        click.echo(f"  {completed(line)}")
     for line in missing:
         click.echo(f"it would not start: {line}", err=True)
     return 2 if missing else 0
@@ -162,4 +162,4 @@ def _check_keys(config: Config) -> str:
             f"the gateway would be reached at {config.server.host} from elsewhere, and has no keys to ask for",
             next_actions=(advice, "or listen on 127.0.0.1"),
         )
-    return f"There are no keys yet, so nobody is let in: {advice}, or start with --no-auth."
+    return completed(f"There are no keys yet, so nobody is let in: {advice}, or start with --no-auth.")

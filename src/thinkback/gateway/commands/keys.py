@@ -34,6 +34,12 @@ def place_options(command: Command) -> Command:
     return config(store(command))
 
 
+def completed(text: str) -> str:
+    """``text`` with the commands in it of the gateway that this call is about, as the command line writes them."""
+    complete = click.get_current_context().find_root().obj
+    return str(complete(text)) if complete is not None else text
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
@@ -105,7 +111,7 @@ def list_command(tenant: str, revoked: bool, as_json: bool, config: str, store: 
     for line in table(lines):
         click.echo(line)
     if not rows:
-        click.echo("no keys: `thinkback gateway keys create NAME` makes one", err=True)
+        click.echo(completed("no keys: `thinkback gateway keys create NAME` makes one"), err=True)
 
 
 @keys_group.command("show")

@@ -94,7 +94,9 @@ class Branches:
         commits = self._conversation.history.commits
         at = next((at for at, commit in enumerate(commits) if commit.hash == hash), None)
         if at is None:
-            raise NotFoundError(f"commit {hash[:12]} is not on this branch", next_actions=("check it with the log",))
+            raise NotFoundError(
+                f"commit {hash[:12]} is not on this branch", next_actions=("`thinkback log` lists the commits",)
+            )
         if at:
             return self.branch(name, commits[at - 1].hash, switch=True)
         info = self._log.refs.create(self._id, check_branch(name), Head())

@@ -18,7 +18,7 @@ from thinkback.session.fresh import new_id, outside
 if TYPE_CHECKING:
     from thinkback.session.conversation import Conversation
 
-_ELSEWHERE = "check it with the log: it may be on another branch, or in another session (--session)"
+_ELSEWHERE = "`thinkback log` lists the commits: it may be on another branch, or in another session (--session)"
 _SPOKEN = ("system", "user", "assistant")
 
 
