@@ -71,13 +71,19 @@ def test_a_guide_runs_as_it_stands(
 def test_the_example_on_the_first_screen_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first Python block of the README runs as it stands, and its tool is called."""
-    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    """The first Python block of the README runs as it stands beside the referee, and its tool is called.
+
+    What it needs is installed on the page before.
+    """
+    readme = (ROOT / "README.md").read_text()
+    before, block = readme.partition("```python\n")[0], re.search(r"```python\n(.*?)```", readme, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     assert block is not None
+    assert "pip install . ./referee\n" in before
+    usual = "http://127.0.0.1:8077"
+    assert f"{usual}/deepseek" in before
     with Referee() as referee:
-        point_endpoints_at(referee, tmp_path / "configuration", monkeypatch)
-        exec(compile(block.group(1), "README.md", "exec"), {"__name__": "example"})
+        exec(compile(block[1].replace(usual, referee.url), "README.md", "exec"), {"__name__": "example"})
 
     shown = capsys.readouterr().out
     assert "3 tests failed" in shown

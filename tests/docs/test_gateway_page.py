@@ -85,6 +85,21 @@ def test_every_measure_and_header_is_explained(tmp_path: Path) -> None:
     assert set(ours) <= set(HEADERS)
 
 
+def test_the_client_in_the_readme_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With nothing but what stands in its block, and a gateway at the usual port."""
+    pytest.importorskip("openai")
+    block = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-test-0123456789abcdef")
+    with Referee() as referee, trial(referee, tmp_path) as house:
+        assert ":8484/" in block
+        exec(compile(block.replace(":8484/", f":{house.port}/"), "README.md", "exec"), {"__name__": "example"})
+        assert [200] == [exchange.status for exchange in referee.requests]
+
+    assert len(capsys.readouterr().out) > 10
+
+
 def test_the_readme_shows_a_forgetful_client_as_it_fares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its request is refused by the provider and served by the gateway, with those headers."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
