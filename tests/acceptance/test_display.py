@@ -29,7 +29,7 @@ def background() -> Rgb:
 def terminal(command: Command, referee: Referee, background: Rgb) -> Iterator[Terminal]:
     """A chat with a model that thinks the same each time."""
     referee.push(*[Step(reasoning=THOUGHT, text=ANSWER)] * 3)
-    line = command.line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
+    line = command.quick_line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
     environment = {**command.environment, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
     with Terminal(line, environment, background=background) as opened:
         opened.wait_for("deepseek-v4-pro (deepseek)")

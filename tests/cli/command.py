@@ -35,7 +35,7 @@ class Command:
     """Runs ``thinkback`` with its log, configuration and home under ``place``.
 
     ``warm`` is how the line of a command begins that runs in a fork of a server that has imported everything; without
-    it each command starts a Python of its own, which signals reach.
+    it each command starts a Python of its own, which may be killed.
     """
 
     def __init__(self, place: Path, warm: tuple[str, ...] = ()) -> None:
@@ -66,7 +66,7 @@ class Command:
         """Run it to its end, on a terminal; what it printed on both streams is in ``out``."""
         master, slave = pty.openpty()
         with subprocess.Popen(
-            self.line(*arguments),
+            self.quick_line(*arguments, **environment),
             stdin=subprocess.DEVNULL,
             stdout=slave,
             stderr=slave,
@@ -95,7 +95,7 @@ class Command:
         return [sys.executable, "-m", "thinkback", *arguments]
 
     def quick_line(self, *arguments: str, **environment: str) -> list[str]:
-        """Where it only matters what the command does: not for signals, and not for what is imported when."""
+        """Where it only matters what the command does: not where it is killed, and not for what is imported when."""
         if not self.warm or any(name.startswith("PYTHON") for name in environment):  # it reads these when it starts
             return self.line(*arguments)
         return [*self.warm, *arguments]

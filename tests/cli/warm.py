@@ -2,8 +2,8 @@
 
 Each command is still a process, with the arguments, directory, environment and streams of whoever started
 ``launch.py``, and its exit code is the launcher's. The server runs none itself: it holds modules, and nothing else that
-forks could share. Signals do not reach a fork, and it ends without taking its modules apart: what is interrupted or
-killed, and what is about starting and ending, starts a Python of its own (``Command.line``).
+forks could share. The launcher passes SIGHUP, SIGINT and SIGTERM on; a fork whose launcher is killed is killed soon
+after, and it ends without taking its modules apart: what is about that, or about starting, has a Python of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import os
@@ -21,6 +22,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -72,14 +74,22 @@ def serve(place: str) -> None:
                         become(job, streams)
                     for stream in streams:
                         os.close(stream)
+                    launcher.sendall(process.to_bytes(4, "big"))
                     waits.register(os.pidfd_open(process), selectors.EVENT_READ, (process, launcher))
+                    waits.register(launcher, selectors.EVENT_READ, (process, None))
+                elif key.data[1] is None:  # a launcher says nothing: it was killed
+                    os.kill(key.data[0], signal.SIGKILL)
+                    waits.unregister(key.fileobj)
                 else:
                     process, launcher = key.data
                     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
                     waits.unregister(key.fileobj)
                     os.close(key.fd)
+                    with contextlib.suppress(KeyError):
+                        waits.unregister(launcher)
                     with contextlib.suppress(OSError), launcher:
                         launcher.sendall(code.to_bytes(4, "big", signed=True))
+                    break  # what else was found ready may be of the same process
 
 
 def become(job: bytes, streams: list[int]) -> NoReturn:
@@ -87,6 +97,10 @@ def become(job: bytes, streams: list[int]) -> NoReturn:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     os.closerange(3, 256)
+    if os.isatty(0):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background, it is ignored
     sys.stdin = open(0, errors="surrogateescape", closefd=False)  # noqa: SIM115 - they last as long as the process
     sys.stdout = open(1, "w", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115

@@ -30,7 +30,7 @@ def working_on(app: str, command: Command, referee: Referee, columns: int = 80) 
     """A chat with an app, whose workspace is ``work``."""
     workspace = command.place / "work"
     workspace.mkdir()
-    line = command.line("chat", "--app", app, "--session", "talk", *PLACE, referee.base_url("deepseek"))
+    line = command.quick_line("chat", "--app", app, "--session", "talk", *PLACE, referee.base_url("deepseek"))
     # a shell changes the directory: the tests' own stays
     started = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(workspace), *line]
     with Terminal(started, command.environment, columns=columns, rows=40) as terminal:

@@ -33,7 +33,7 @@ def talk(command: Command, referee: Referee) -> Iterator[Open]:
         def start(*arguments: str, **environment: str) -> Terminal:
             given = arguments or ("--session", "talk", *PLACE, referee.base_url("deepseek"))
             everything = {**command.environment, **environment}
-            terminal = stack.enter_context(Terminal(command.line("chat", *given), everything))
+            terminal = stack.enter_context(Terminal(command.quick_line("chat", *given), everything))
             terminal.wait_for(STATUS)
             return terminal
 
@@ -45,7 +45,7 @@ def talked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     """A chat in which something was said, for commands that go on from wherever it stands."""
     command = Command(tmp_path_factory.mktemp("talked"))
     with Referee() as referee:
-        line = command.line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
+        line = command.quick_line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
         inside = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(command.place), *line]
         with Terminal(inside, command.environment, columns=120, rows=60) as terminal:
             terminal.wait_for(STATUS)
@@ -426,7 +426,7 @@ def test_a_killed_chat_resumes(talk: Open, command: Command, referee: Referee) -
 
 def test_a_chat_without_a_place_says_what_to_do(command: Command, referee: Referee) -> None:
     """Endpoint and model can be said there as well."""
-    with Terminal(command.line("chat"), command.environment) as terminal:
+    with Terminal(command.quick_line("chat"), command.environment) as terminal:
         terminal.wait_for("no model yet: /endpoint ID, /model NAME")
         terminal.send(f"Hello{ENTER}")
         terminal.wait_for("it is not said where to ask: /endpoint ID, then /model NAME")
@@ -510,7 +510,7 @@ def test_the_key_that_suspends_is_no_part_of_a_message(talk: Open, referee: Refe
 def test_a_dumb_terminal_gets_plain_text(command: Command, referee: Referee) -> None:
     """No colour and no drawing over where the terminal cannot do it."""
     referee.push(Step(reasoning="I wonder.", text="I know."))
-    line = command.line("chat", *PLACE, referee.base_url("deepseek"))
+    line = command.quick_line("chat", *PLACE, referee.base_url("deepseek"))
     with Terminal(line, {**command.environment, "TERM": "dumb"}) as terminal:
         terminal.wait_for(">")
         terminal.send(f"Hello{ENTER}")

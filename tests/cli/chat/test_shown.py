@@ -25,7 +25,7 @@ def talk(command: Command, referee: Referee) -> Iterator[Open]:
     with ExitStack() as stack:
 
         def start(**looks: Any) -> Terminal:
-            line = command.line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
+            line = command.quick_line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
             environment = {**command.environment, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
             terminal = stack.enter_context(Terminal(line, environment, **looks))
             ready(terminal)
