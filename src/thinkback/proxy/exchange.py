@@ -289,7 +289,7 @@ class Exchange:
                     turn.done()
                     try:
                         plan = yield from self._build(view, resumed)
-                    except Exception as error:  # planning: whatever it raises is the turn's to end with
+                    except ThinkbackError as error:  # refused: the turn says so and ends
                         turn.on(turn_events.Failed(command.id, error, self._clock.now))
                     else:
                         turn.on(turn_events.Built(command.id, plan, self._clock.now))
