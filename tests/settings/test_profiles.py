@@ -55,6 +55,51 @@ def test_a_profile_says_where_requests_go_and_with_which_settings() -> None:
     assert expected == parse_profile(FILE, text)
 
 
+def test_a_profile_in_the_words_of_another_program() -> None:
+    """LLxprt's names of a place and of settings; a profile over others names its policy and its profiles."""
+    text = """\
+    version = 1
+    provider = "openai"
+    model = "gpt-5.5"
+
+    [modelParams]
+    temperature = 0.3
+
+    [ephemeralSettings]
+    "base-url" = "https://proxy.example/v1"
+    "reasoning.effort" = "high"
+    "reasoning.budgetTokens" = 2048
+    responses-stateful = true
+    """
+    settings = {
+        "params.temperature": 0.3,
+        "reasoning.effort": "high",
+        "reasoning.maxTokens": 2048,
+        "session.serverState": True,
+    }
+    profile = Profile("model", "openai", "gpt-5.5", "https://proxy.example/v1", settings=settings)
+    assert profile == parse_profile(FILE, text)
+    assert profile == parse_profile(FILE, render(profile, text))
+    text = 'version = 1\ntype = "loadbalancer"\npolicy = "roundrobin"\nprofiles = ["a", "b"]\n'
+    assert Profile("round-robin", targets=("a", "b")) == parse_profile(FILE, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "reason"),
+    [
+        ('provider = "openai"\nendpoint = "openai"\n', "endpoint", "it is given twice"),
+        ('[ephemeralSettings]\nauth-key = "k"\n', "auth-key", "a profile holds the name of a key and never a key"),
+        ("[ephemeralSettings]\ncompression-threshold = 0.8\n", "compression-threshold", "is set in percent"),
+        ("ephemeralSettings = 1\n", "ephemeralSettings", "there is nothing of this name"),
+        ('policy = "random"\nprofiles = ["a"]\n', "kind", "it cannot be 'random'"),
+    ],
+)
+def test_what_another_program_s_profile_says_and_cannot_be_meant_is_named(text: str, key: str, reason: str) -> None:
+    """The error has the key at fault, and what to do where that is known."""
+    error = refusal(text)
+    assert (key, True) == (error.details["key"], reason in error.message)
+
+
 def test_an_empty_file_is_a_profile_that_says_nothing() -> None:
     """Keys that are not there stay unset."""
     assert Profile() == parse_profile(FILE, "# later\n")

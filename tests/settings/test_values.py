@@ -241,6 +241,18 @@ def test_another_name_of_a_setting_is_that_setting() -> None:
         parse_user_file("f", "[reasoning]\nbudgetTokens = 2048\nmaxTokens = 1\n")
 
 
+def test_names_of_another_program_are_those_of_ours() -> None:
+    """A key, and a table of request fields; both names at once are refused."""
+    text = "responses-stateful = true\n[modelParams]\ntemperature = 0.3\nextra.top_k = 4\n"
+    ours = {"session.serverState": True, "params.temperature": 0.3, "params.extra": {"top_k": 4}}
+    assert ours == parse_user_file("f", text)
+    assert {"params.top_p": "0.5"} == Layers().set("session", "modelParams.top_p", 0.5).texts("session")
+    with pytest.raises(RuleFileError, match=r"params\.temperature: it is given twice"):
+        parse_user_file("f", "[modelParams]\ntemperature = 1\n[params]\ntemperature = 1\n")
+    with pytest.raises(SettingError, match="there is no setting 'modelParams'"):
+        find("modelParams")
+
+
 @pytest.mark.parametrize("name", sorted(ELSEWHERE))
 def test_what_other_programs_set_is_explained(name: str) -> None:
     """The refusal says what it is here and what to do."""

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 
 from thinkback.errors import RuleFileError, SettingError
-from thinkback.settings.registry import ALIASES, Value
+from thinkback.settings.registry import Value, ours
 from thinkback.settings.values import flatten, parse, shorten
 
 
@@ -41,7 +41,7 @@ def split_settings(name: str, table: Mapping[str, object]) -> tuple[dict[str, Va
     values: dict[str, Value] = {}
     faults: list[RuleFileError] = []
     for written, raw in flatten(table):
-        key = ALIASES.get(written, written)
+        key = ours(written)
         if key in values:
             faults.append(RuleFileError(f"{name}: {key}: it is given twice", details={"file": name, "key": written}))
             continue

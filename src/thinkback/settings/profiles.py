@@ -16,7 +16,7 @@ import msgspec
 from thinkback.errors import RuleFileError, SettingError
 from thinkback.settings.editing import edit
 from thinkback.settings.files import parse_settings, read_toml
-from thinkback.settings.registry import DEFAULT, Value
+from thinkback.settings.registry import DEFAULT, ELSEWHERE, Value, ours
 from thinkback.settings.values import find, flatten, quote
 
 Kind: TypeAlias = Literal["model", "failover", "round-robin"]
@@ -24,6 +24,11 @@ Kind: TypeAlias = Literal["model", "failover", "round-robin"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLACE = ("endpoint", "model", "base_url", "key_env")
 _FIELDS = ("kind", "targets", *PLACE)
+# LLxprt's names for them, for a kind, and for the table that its settings stand in.
+_THEIRS = {"provider": "endpoint", "base-url": "base_url", "policy": "kind", "profiles": "targets"}
+_POLICIES = {"roundrobin": "round-robin"}
+_THEIR_SETTINGS = "ephemeralSettings"
+_THEIR_MARKS = ("version", "type")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -52,10 +57,10 @@ def names_in(text: str) -> tuple[str, ...]:
 
 def parse_profile(file: str, text: str) -> Profile:
     """The profile in ``text``; ``RuleFileError`` names the file, the key path or line, and the reason."""
-    table = read_toml(file, text)
+    table = _named(file, read_toml(file, text))
     said = {key: table.pop(key) for key in _FIELDS if key in table}
     for key, raw in table.items():
-        if not isinstance(raw, dict) and "." not in key:
+        if not isinstance(raw, dict) and "." not in key and ours(key) == key and key not in ELSEWHERE:
             close = difflib.get_close_matches(key, _FIELDS, 1)
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_FIELDS)} and tables of settings"
             raise _fault(file, key, f"there is nothing of this name; {hint}")
@@ -64,6 +69,7 @@ def parse_profile(file: str, text: str) -> Profile:
         if "profile" in find(key).refused_in:
             raise _fault(file, key, "it cannot be set in a profile")
     kind = said.get("kind", "model")
+    kind = _POLICIES.get(kind, kind) if isinstance(kind, str) else kind
     if kind not in KINDS:
         raise _fault(file, "kind", f"it cannot be {quote(kind)} (allowed: {', '.join(KINDS)})")
     place: dict[str, Any] = {key: _word(file, key, said[key]) for key in PLACE if key in said}
@@ -74,6 +80,20 @@ def parse_profile(file: str, text: str) -> Profile:
     if place:
         raise _fault(file, next(iter(place)), f"where requests go is said by the targets of a {kind} profile")
     return Profile(kind, targets=_targets(file, said.get("targets")), settings=settings)
+
+
+def _named(file: str, table: dict[str, Any]) -> dict[str, Any]:
+    """``table`` with our names in place of another program's, whose marks of a file are left out."""
+    if "version" in table:
+        table = {key: raw for key, raw in table.items() if key not in _THEIR_MARKS}
+    inside = table.pop(_THEIR_SETTINGS) if isinstance(table.get(_THEIR_SETTINGS), dict) else {}
+    found: dict[str, Any] = {}
+    for key, raw in (*table.items(), *inside.items()):
+        name = _THEIRS.get(key, key)
+        if name in found:
+            raise _fault(file, name, "it is given twice")
+        found[name] = raw
+    return found
 
 
 def combine(profiles: Mapping[str, Profile]) -> Profile:

@@ -388,9 +388,18 @@ ROWS = (
 
 KEYS: Mapping[str, Key] = {row.name: row for row in ROWS}
 
-ALIASES: Mapping[str, str] = {"reasoning.budgetTokens": "reasoning.maxTokens"}
-"""Names that other programs have for a setting; they are stored and shown by ours."""
+ALIASES: Mapping[str, str] = {
+    "reasoning.budgetTokens": "reasoning.maxTokens",
+    "responses-stateful": "session.serverState",
+    "modelParams": PARAMS,
+}
+"""Names that other programs have for a setting or a group of them; settings are stored and shown by ours."""
 _ROW = "`thinkback endpoints ID --model NAME` shows the row; one of your own goes into rules.toml (docs/rules.md)"
+_KEPT = (
+    "a profile holds the name of a key and never a key",
+    "`thinkback keys set NAME` keeps a key under a name",
+    'and key_env = "NAME" in a profile names it',
+)
 ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "reasoning.effortMap": (
         "how an effort is said is data of the endpoint's rule row",
@@ -417,6 +426,23 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
         "for adaptive thinking set reasoning.enabled to true and leave reasoning.maxTokens unset",
         "for a budget set reasoning.maxTokens (reasoning.budgetTokens is the same)",
     ),
+    "compression-threshold": (
+        "when a history is said in fewer words is set in percent of the context",
+        "for 0.85 set compaction.thresholds to 70/80/85: warn, trim old results, summarise",
+        "to have none made by itself set compaction.auto to false",
+    ),
+    "context-limit": (
+        "how many tokens a model takes is data of the model",
+        "in rules.toml: a [[model]] row with model and context (docs/rules.md)",
+        "for fewer turns in a request set context.size",
+    ),
+    "prompt-caching": (
+        "marks for a provider's cache are parts of a message, or a field of the request",
+        "give parts with cache_control (docs/library.md)",
+        "or set the endpoint's own field as params.NAME",
+    ),
+    "auth-key": _KEPT,
+    "auth-keyfile": _KEPT,
 }
 """What other programs have as settings and what it is here: the fact, then what to do."""
 
@@ -434,6 +460,12 @@ def param(name: str) -> Key:
     )
 
 
+def ours(name: str) -> str:
+    """Our name of the setting that another program may call ``name``."""
+    group, _, rest = name.partition(".")
+    return f"{ALIASES[group]}.{rest}" if rest and group in ALIASES else ALIASES.get(name, name)
+
+
 def is_group(name: str) -> bool:
     """Whether settings stand below ``name`` in files."""
-    return name == PARAMS or any(known.startswith(f"{name}.") for known in KEYS)
+    return ours(name) == PARAMS or any(known.startswith(f"{name}.") for known in KEYS)

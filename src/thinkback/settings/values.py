@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from thinkback.errors import SettingError
 from thinkback.settings import permissions
-from thinkback.settings.registry import ALIASES, DEFAULT, ELSEWHERE, KEYS, LARGEST, Key, Value, is_group, param
+from thinkback.settings.registry import DEFAULT, ELSEWHERE, KEYS, LARGEST, Key, Value, is_group, ours, param
 
 BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 SHOWN = 60
@@ -23,12 +23,11 @@ _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 
 def find(name: str) -> Key:
     """The key called ``name``, upper and lower case distinct; ``SettingError`` with the nearest names otherwise."""
-    if name in KEYS:
-        return KEYS[name]
-    if name in ALIASES:
-        return KEYS[ALIASES[name]]
-    if _PARAM.fullmatch(name):
-        return param(name)
+    known = ours(name)
+    if known in KEYS:
+        return KEYS[known]
+    if _PARAM.fullmatch(known):
+        return param(known)
     if name in ELSEWHERE:
         raise SettingError(
             f"{name} is no setting here: {ELSEWHERE[name][0]}",

@@ -15,7 +15,7 @@ from thinkback.session import config
 from thinkback.settings import Value, find
 from thinkback.settings.editing import edit
 from thinkback.settings.files import read_toml, split_settings
-from thinkback.settings.registry import ALIASES
+from thinkback.settings.registry import ours
 from thinkback.settings.values import flatten
 
 
@@ -44,8 +44,7 @@ def unset(key: str) -> Unset:
     file = config.user_settings_file()
     written = [name for name, _ in flatten(read_toml(*file))] if file else []
     name = key if key in written else find(key).name
-    names = (name, *(alias for alias, of in ALIASES.items() if of == name))
-    return Unset(name, change({name: None}), any(name in written for name in names))
+    return Unset(name, change({name: None}), any(name in (other, ours(other)) for other in written))
 
 
 def change(changes: Mapping[str, Value | None]) -> Path:
@@ -55,8 +54,8 @@ def change(changes: Mapping[str, Value | None]) -> Path:
     """
     path = config.config_dir() / "settings.toml"
     name, text = config.user_settings_file() or (str(path), "")
-    read_toml(name, text)
-    aliases = {alias: None for alias, key in ALIASES.items() if key in changes and alias not in changes}
+    written = [key for key, _ in flatten(read_toml(name, text))]
+    aliases = {key: None for key in written if ours(key) in changes and key not in changes}
     changed = edit(text, {**aliases, **changes})
     if changed == text:
         return path
