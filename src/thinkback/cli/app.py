@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "profile": "config.profiles",
         "keys": "config.keys",
         "endpoints": "config.endpoints",
+        "models": "config.models",
         "apps": "config.apps",
         "probe": "config.probe",
         "decode": "wire.decode",

@@ -33,7 +33,7 @@ def dry_run(
     with thinkback.open(":memory:") as store:
         place = place_of(store, known, commits, place, names.profile)
         place = placed(place, names.app or app_of(known, place), store.rulebook)
-        check_place(place)
+        check_place(place, store.rulebook)
         session = _copy(store, place, names, known, commits)
         with tools_of(session) as tools:
             plan = session.wire.plan(prompt, **options, **tools)

@@ -20,6 +20,7 @@ from thinkback.wire.registry import PACKAGES
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
     from thinkback.model.commits import Commit
+    from thinkback.rules import Rulebook
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
 
@@ -67,6 +68,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 _NAMED = "thinkback.session"
+
+
+_SOME = 5
 
 
 class Place(NamedTuple):
@@ -276,15 +280,21 @@ def _profiled(store: SessionStore, given: Place, names: str) -> Place:
     return Place(there.endpoint, there.model, there.base_url, there.key_env)
 
 
-def check_place(place: Place) -> None:
-    """Raise ``NotFoundError`` where nobody said where a request goes."""
+def check_place(place: Place, rulebook: Rulebook) -> None:
+    """Raise ``NotFoundError`` where nobody said where a request goes; of models it names some."""
     if not (place.endpoint or place.base_url):
         raise NotFoundError(
             "it is not said which endpoint to use",
             next_actions=("give --endpoint (`thinkback endpoints` lists them) or --base-url",),
         )
     if not place.model:
-        raise NotFoundError("it is not said which model to use", next_actions=("give --model",))
+        where = rulebook.endpoint(place.endpoint) if place.endpoint else rulebook.endpoint_for_url(place.base_url)
+        known = rulebook.served(where.id)
+        some = f": {', '.join(known[:_SOME])}{', ...' if len(known) > _SOME else ''}" if known else ""
+        raise NotFoundError(
+            "it is not said which model to use",
+            next_actions=(f"give --model{some}", f"`thinkback models {where.id}` lists those that are known"),
+        )
 
 
 def opened(store: SessionStore, name: str, place: Place, app: str = "", profile: str = "") -> Session:

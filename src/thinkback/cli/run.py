@@ -137,7 +137,7 @@ def _check(store: SessionStore, place: Place) -> None:
     """Everything that can be wrong before a request is, so that nothing is stored for it."""
     from thinkback.session import requests
 
-    check_place(place)
+    check_place(place, store.rulebook)
     where = requests.Place(model=place.model, endpoint=place.endpoint, base_url=place.base_url, key_env=place.key_env)
     where.target(store.rulebook)
     where.headers(store.rulebook, streams=False)

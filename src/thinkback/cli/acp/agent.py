@@ -219,7 +219,7 @@ class EditorAgent:
 def _check_key(session: Session) -> None:
     """Raise what would keep the first request from being sent."""
     place, book = session.conversation.configure().place, session.conversation.store.rulebook
-    check_place(Place(place.endpoint, place.model, place.base_url))
+    check_place(Place(place.endpoint, place.model, place.base_url), book)
     place.target(book)
     place.headers(book, streams=True)
     place.authenticator(book)

@@ -73,7 +73,7 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
         place = place_of(store, known, store.commits(known.id) if known else (), place, profile)
         reader = _reader()
         if not (reader.is_live or known):
-            check_place(placed(place, app, store.rulebook))
+            check_place(placed(place, app, store.rulebook), store.rulebook)
         found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
         for key, value in wanted.items():
             found.set(key, value)

@@ -57,7 +57,7 @@ def doctor_command(session: str, dry_run: bool, as_json: bool, db: str, **given:
         info = chosen(store, session)
         place = place_in(given)
         place = place_of(store, info, store.commits(info.id), place)
-        check_place(place)
+        check_place(place, store.rulebook)
         open_session = opened(store, info.name, place)
         commits = open_session.log()
         found = examine(commits, open_session.target, open_session.settings)

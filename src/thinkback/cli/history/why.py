@@ -68,7 +68,7 @@ def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db
         place = place_in(given)
         if of_next:
             place = place_of(store, info, store.commits(info.id), place)
-            check_place(place)
+            check_place(place, store.rulebook)
         plan = opened(store, info.name, place if of_next else Place()).explain(next=of_next)
     which = "next" if of_next else "last"
     if as_json:

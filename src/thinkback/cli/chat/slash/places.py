@@ -72,18 +72,17 @@ def _tell(chat: Chat) -> None:
 
 
 def _known_models(chat: Chat) -> Iterable[str]:
-    """Names of models that the data knows at this endpoint, and those that the session has used."""
+    """Names of models that the catalogue knows at this endpoint, and those that the session has used."""
     from thinkback.model.commits import Request
 
     place = chat.session.conversation.configure().place
     here = place.resolved(chat.store.rulebook).id if place.endpoint or place.base_url else ""
-    rows = (row.model for row in chat.store.rulebook.models() if row.endpoint in (here, "*") and "*" not in row.model)
     used = (
         commit.value.target["model"]
         for commit in chat.session.log(kinds=("request",))
         if isinstance(commit.value, Request) and commit.value.target["endpoint"] == here
     )
-    return dict.fromkeys((*used, *rows))
+    return dict.fromkeys((*used, *(chat.store.rulebook.served(here) if here else ())))
 
 
 def _models(chat: Chat, before: Sequence[str]) -> Iterable[str]:

@@ -1,0 +1,33 @@
+"""``models``: the models that the catalogue knows at each endpoint."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from thinkback.cli import terminal
+from thinkback.cli.options import json_option
+
+
+@click.command("models", short_help="List the models that are known at the endpoints.")
+@click.argument("endpoint", required=False)
+@json_option
+def models_command(endpoint: str | None, as_json: bool) -> None:
+    """List the models that are known at ENDPOINT, or at each endpoint. It may serve others, which can be named too.
+
+    What is known are facts that the package ships and those of your own rules.toml; no provider is asked.
+    """
+    from thinkback.rules import load_rulebook
+    from thinkback.session import config
+
+    book = load_rulebook(config.user_rule_files())
+    wanted = [book.endpoint(endpoint)] if endpoint else book.endpoints()
+    known = {row.id: names for row in wanted if (names := book.served(row.id)) or endpoint}
+    if as_json:
+        terminal.print_json(known)
+        return
+    pen = terminal.pen(sys.stdout)
+    for id, names in known.items():
+        terminal.out(pen(id, "bold"))
+        terminal.out(terminal.wrap(", ".join(names) or "none is known; name one with --model", 2))
