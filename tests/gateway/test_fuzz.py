@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.fronts import FRONTS
@@ -306,6 +306,7 @@ def alone() -> Any:
 
 @settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(seed=SEEDS)
+@example(seed=92619225)  # an object stands where a name of the upstream's account may stand
 def test_no_body_breaks_the_engine(alone: Any, seed: int) -> None:
     """From every dialect to every dialect: what it cannot use, it says so. Anything else would be raised here."""
     spoken: str = tuple(PATHS)[seed % 4]
@@ -315,7 +316,7 @@ def test_no_body_breaks_the_engine(alone: Any, seed: int) -> None:
         body["model"] = model
     kept = ask(alone, spoken, written(body, seed), model=model if spoken == "gemini" else "")
 
-    assert kept.status in (200, 400, 404, 502)
+    assert kept.status in (200, 400, 404, 502) or (kept.status == 403 and b"which all keys share" in kept.body)
     assert SECRET.encode() not in kept.body
     assert kept.ended
 
