@@ -78,12 +78,14 @@ def test_placeholder_is_taken(store: SessionStore, referee: Referee, host: str, 
 def test_a_placeholder_that_is_refused_leads_to_the_next_step_of_the_rule(
     store: SessionStore, referee: Referee
 ) -> None:
-    """Thinking is off for the turn, and the exchange keeps its calls and results; before, it went as text."""
+    """Thinking is off for the turn, and the exchange keeps its calls and results; what was refused goes once."""
     session = open_session(store, referee)
     session.chat(QUESTION, tools=[get_weather], reasoning=False)
     said = {"error": {"message": "The `reasoning_content` in the thinking mode must be passed back to the API."}}
-    referee.push(*[Step(fault=HttpError(400, said))] * 2, Step(text="Bye."))
+    referee.push(Step(fault=HttpError(400, said)), Step(text="Bye."))
+    sent = len(referee.requests)
     reply = session.chat("Thank you.", tools=[get_weather], reasoning=False)
+    assert 2 == len({exchange.raw for exchange in referee.requests[sent:]}) == len(referee.requests) - sent
     body = referee.requests[-1].body
     assert ("completed", "Bye.") == (reply.state, reply.text)
     assert {"type": "disabled"} == body["thinking"]

@@ -80,11 +80,11 @@ def test_a_stand_in_that_is_refused_leads_to_the_next_step_of_the_rule() -> None
 
 
 def test_a_rule_without_a_further_step_is_not_asked_for_one() -> None:
-    """The placeholder was all there is: what is left is text."""
+    """The placeholder was all there is: what is left is text, and the same is not sent again before."""
     stranger = msgspec.structs.replace(HOME, endpoint="https://elsewhere.example/v1")
     play = playbook(turn("a", stranger), at=target())
-    play >> refuses(400, MISSING) << keeps("request repair:restore") << sends
-    play >> refuses(400, MISSING) << keeps("request repair:flatten") << sends
+    play >> refuses(400, MISSING) << keeps("request repair:restore") << keeps("repair:flatten") << sends
+    assert ["user"] * 3 == [role for role, _ in play.texts]
 
 
 def test_server_side_switch_comes_before_anything_is_dropped() -> None:
@@ -187,8 +187,8 @@ def test_words_of_a_person_in_the_assistants_mouth_are_told_too() -> None:
         Draft("turn_ended", TurnEnded("completed")),
     ]
     content = Draft("content", Content("note", "Noted.", role="assistant"))
-    play = playbook([*by_hand, content]) >> refuses(400, MISSING) << keeps("request repair:restore") << sends
-    play >> refuses(400, MISSING) << keeps("request repair:flatten") << sends
+    play = playbook([*by_hand, content]) >> refuses(400, MISSING)
+    play << keeps("request repair:restore") << keeps("repair:flatten") << sends
     assert {"user"} == {role for role, _ in play.texts}
 
 

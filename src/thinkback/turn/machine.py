@@ -59,7 +59,7 @@ from thinkback.turn.opening import opening_drafts
 from thinkback.turn.orphans import OpenCall
 from thinkback.turn.overflow import is_overflow
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.repair import next_repair
+from thinkback.turn.repair import next_repair, stands_in
 from thinkback.turn.reports import report_of
 from thinkback.turn.retry import backoff, is_retryable
 from thinkback.wire.result import ReadResult
@@ -104,6 +104,8 @@ class Turn:
         self._pending: dict[str, Callable[[Appended], list[Command]]] = {}
         self._question: BuildRequest | Review | NextPlace | None = None
         self._setback: _Setback | None = None
+        # Why the last repair was made, until the request is built again.
+        self._repaired: _Setback | None = None
         self._interrupted = False
         self._warned: set[str] = set()
         self._ended = False
@@ -193,6 +195,9 @@ class Turn:
                 return self._end("failed", now, error)
             case BuildRequest(), Built(plan=plan, now=now):
                 self._plan = plan
+                setback, self._repaired = self._repaired, None
+                if setback is not None and _is_again(plan, self._sent.plan):
+                    return self._mend(setback, now)  # the repair changes nothing here: it would be refused again
                 return [*self._warning(plan), *self._review(pressure.automatic(self._history, plan) or plan)]
             case Review(subject=Compaction() as found), Reviewed(refusal="", now=now):
                 return self._compact(found, now)
@@ -366,6 +371,7 @@ class Turn:
         repair = next_repair(self._sent.plan, failure, self._history.commits) if failure is not None else None
         if failure is not None and repair is not None:
             told: list[Command] = [Emit(Status("repairing", failure.message))]
+            self._repaired = setback
             return told + self._append(
                 [*self._record(), Draft("repair", repair)], now, lambda done: self._build(done.now)
             )
@@ -464,3 +470,10 @@ class Turn:
         if state is not None:
             self._history.release()
         return [Done(Outcome(state, tuple(self._responses), self._plan, error, reason))]
+
+
+def _is_again(plan: Plan, sent: Plan) -> bool:
+    """Whether ``plan`` is another one that says what the one that was sent said, with stand-ins for reasoning."""
+    if plan is sent or not stands_in(sent) or (plan.url, plan.added_headers) != (sent.url, sent.added_headers):
+        return False
+    return bytes(plan) == bytes(sent)

@@ -78,7 +78,7 @@ def _can_help(stage: Stage, text: str, plan: Plan, held: int) -> bool:
             return not held and plan.kept != ""
         case "restore":
             is_missing = re.search(_MISSING, text, re.IGNORECASE) is not None
-            return is_missing and (not held or (held < len(stand_ins(rule)) and _stands_in(plan)))
+            return is_missing and (not held or (held < len(stand_ins(rule)) and stands_in(plan)))
         case "server_drop":
             is_bound = re.search(_BOUND, text, re.IGNORECASE) is not None
             return not held and rule.server_drop is not None and (is_bound or not rule.prefix_bound)
@@ -89,7 +89,7 @@ def _can_help(stage: Stage, text: str, plan: Plan, held: int) -> bool:
             return True
 
 
-def _stands_in(plan: Plan) -> bool:
+def stands_in(plan: Plan) -> bool:
     """Whether something was sent in the place of reasoning."""
     return any(decision.action in ("placeholder", "dummy") for decision in plan.decisions)
 
