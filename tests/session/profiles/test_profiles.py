@@ -310,7 +310,7 @@ def test_a_default_that_cannot_be_written_is_told(store: SessionStore, referee: 
     (place / "settings.toml").mkdir()
     with pytest.raises(ThinkbackError, match="cannot be written") as caught:
         open_session(store, referee).profiles.default("work")
-    assert "session.profile = work" in str(caught.value)
+    assert 'under [session] write: profile = "work"' in str(caught.value)
     assert ["profiles", "settings.toml"] == sorted(path.name for path in place.iterdir())
 
 
