@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from thinkback.gateway.grant import Grant
-from thinkback.model.blocks import Block
-from thinkback.model.commits import Draft
+from thinkback.proxy.report import Report
 from thinkback.stores.gateway_state.records import Use
 from thinkback.wire.writing import Problem
 
@@ -32,41 +31,18 @@ class Incoming(NamedTuple):
     counts_only: bool = False
 
 
-class Said(msgspec.Struct):
-    """What was said, by reference, for spans where the configuration wants it there; it goes nowhere else."""
-
-    asked: Sequence[Draft] = ()
-    answered: Sequence[Block] = ()
-    finish: str = ""
-
-
 class Notes(msgspec.Struct):
-    """What is known of a request, for its line in the log, its measures and its span. But for ``said``, names and
-    numbers alone.
+    """What is known of a request, for its line in the log, its measures and its span.
 
-    The driver of its exchange writes them, before the last byte goes out and at the end. ``phases`` are seconds by name
-    (``body``, ``recognise``, ``first_byte``, ``stream``, ``store``); tokens are ``None`` while nobody has said them:
-    ``guessed`` counts for budgets then. ``failure`` is a kind of error, no text; ``reason`` says of an upstream that
-    was not asked, or did not answer, why: for the operator, who knows its address.
+    ``report`` is that of its exchange; the driver of that writes it, before the last byte goes out and at the end.
+    ``degraded`` names a part that was out of order. ``guessed`` counts for budgets where nobody has said the tokens.
+    ``phases`` are seconds by name (``body``, ``recognise``, ``first_byte``, ``stream``, ``store``).
     """
 
-    model: str = ""
-    served: str = ""
-    upstream: str = ""
-    session: str = ""
-    response: str = ""
-    reattach: str = ""
+    report: Report = Report()
     degraded: str = ""
-    failure: str = ""
-    reason: str = ""
-    attempts: int = 0
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cached_tokens: int | None = None
     guessed: Use | None = None
     phases: dict[str, float] = msgspec.field(default_factory=dict)
-    said: Said = msgspec.field(default_factory=Said)
 
 
 class Sink(Protocol):

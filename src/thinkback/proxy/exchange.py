@@ -22,8 +22,8 @@ from thinkback.errors import (
     ThinkbackError,
 )
 from thinkback.model import canonical
-from thinkback.model.blocks import Block, Origin
-from thinkback.model.commits import Commit, Draft, Response, Step
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Commit, Response, Step
 from thinkback.model.deltas import Delta
 from thinkback.proxy import planning, presentation, recognition, recording, request_view, resume
 from thinkback.proxy.client_state import Sealing
@@ -54,6 +54,7 @@ from thinkback.proxy.presentation import Clock
 from thinkback.proxy.problems import problem_of
 from thinkback.proxy.recording import Line
 from thinkback.proxy.relay import STREAM, Relay
+from thinkback.proxy.report import Report
 from thinkback.proxy.request_view import Facts, Received, View
 from thinkback.proxy.resume import Resumed
 from thinkback.session.fresh import new_id
@@ -72,32 +73,6 @@ LARGEST = 64 * 2**20
 # How often a place that is busy is asked again where there is no other: clients ask again themselves.
 _RETRIES = 2
 _DOCUMENT = "application/json"
-
-
-class Report(msgspec.Struct, frozen=True):
-    """What is known of an exchange, for a log, measures and spans. But for the last three, names and numbers alone.
-
-    ``failure`` is a kind of error, no text; ``reason`` says why an upstream was not asked, or did not answer. Tokens
-    are ``None`` where nobody counted them. ``asked``, ``answered`` and ``finish`` are what was said, by reference.
-    """
-
-    model: str = ""
-    served: str = ""
-    upstream: str = ""
-    session: str = ""
-    response: str = ""
-    reattach: str = ""
-    degraded: bool = False
-    failure: str = ""
-    reason: str = ""
-    attempts: int = 0
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cached_tokens: int | None = None
-    asked: Sequence[Draft] = ()
-    answered: Sequence[Block] = ()
-    finish: str = ""
 
 
 class Exchange:

@@ -18,6 +18,7 @@ from thinkback.gateway.grant import Grant
 from thinkback.gateway.incoming import ClientGone, Incoming, Notes, Sink
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.proxy.problems import Refused
+from thinkback.proxy.report import Report
 from thinkback.wire.writing import Problem
 
 
@@ -59,7 +60,7 @@ class Engine:
         await sink.write(b"answer ")
         if self.error is not None:
             raise self.error
-        sink.notes.failure = self.failure
+        sink.notes.report = Report(failure=self.failure)
         await sink.end(b"%d" % self.answered)
 
 

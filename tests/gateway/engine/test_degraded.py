@@ -68,12 +68,12 @@ def test_requests_pass_and_are_stored_later(tmp_path: Path) -> None:
     assert (200, "store") == (kept.status, kept.notes.degraded)
     assert "Rayleigh." == kept.json["choices"][0]["message"]["content"]
     second = place.ask(SECOND)
-    assert (200, "store", "unavailable") == (second.status, second.notes.degraded, second.notes.reattach)
+    assert (200, "store", "unavailable") == (second.status, second.notes.degraded, second.notes.report.reattach)
     place.log.trouble = False
     assert Drained(2, 0, 0) == place.engine.storing.drain()
     place.clock.wait(REST)
     third = place.ask(SECOND)
-    assert (200, "", "complete") == (third.status, third.notes.degraded, third.notes.reattach)
+    assert (200, "", "complete") == (third.status, third.notes.degraded, third.notes.report.reattach)
     assert 3 == _said(place.engine).count("reasoning")
     asyncio.run(place.engine.close())
 
@@ -92,7 +92,7 @@ def test_a_database_that_goes_away_before_the_answer_is_stored(tmp_path: Path) -
 
     place.engine.storing._record = failing
     kept = place.ask(SECOND)
-    assert (200, "store", "complete") == (kept.status, kept.notes.degraded, kept.notes.reattach)
+    assert (200, "store", "complete") == (kept.status, kept.notes.degraded, kept.notes.report.reattach)
     assert Drained(1, 0, 0) == place.engine.storing.drain()
     assert 2 * ["user", "reasoning", "assistant"] == _said(place.engine)
     asyncio.run(place.engine.close())

@@ -203,7 +203,7 @@ def test_a_conversation_that_is_not_recorded_cannot_be_named(referee: Referee) -
     body = {"model": DEEPSEEK, "input": ASKED[1], "previous_response_id": first.json["id"]}
     second = ask(made, "openai-responses", body, grant=grant)
 
-    assert (400, "none; missing=1") == (second.status, second.notes.reattach)
+    assert (400, "none; missing=1") == (second.status, second.notes.report.reattach)
     assert first.json["id"] in second.json["error"]["message"]
     assert 1 == len(referee.requests)
 

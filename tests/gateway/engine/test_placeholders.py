@@ -19,7 +19,7 @@ def told(front: str, upstream: str, thought: Sequence[str], stream: bool) -> str
     made = engine(Plays(lambda _: (200, SSE if stream else JSON, [body])), PLACES)
     asked, model, streams = request(front, upstream, stream)
     kept = ask(made, front, asked, model=model, streams=streams)
-    assert (200, "") == (kept.status, kept.notes.failure)
+    assert (200, "") == (kept.status, kept.notes.report.failure)
     return said(kept, stream)
 
 

@@ -72,7 +72,7 @@ def test_a_client_that_leaves_ends_the_upstream_and_what_came_is_stored() -> Non
     kept = ask(made, "openai-chat", question(stream=True), sink=Kept(leaves_after=1))
     headers = [commit.value for commit in commits(made) if isinstance(commit.value, Response)]
 
-    assert ("client_gone", 1, [False]) == (kept.notes.failure, transport.closed, [h.complete for h in headers])
+    assert ("client_gone", 1, [False]) == (kept.notes.report.failure, transport.closed, [h.complete for h in headers])
     # and its tokens are guessed, so that nobody gets round a budget by leaving early
     assert kept.notes.guessed is not None
     assert 0 < kept.notes.guessed.input
@@ -104,7 +104,8 @@ def test_counts_are_asked_for_and_shown_only_to_those_who_ask() -> None:
 
     assert [True, True] == [json.loads(body)["stream_options"]["include_usage"] for body in transport.sent]
     assert (False, True) == (b"usage" in unasked.body, b"usage" in asking.body)
-    assert (7, 3, 2) == tuple(getattr(unasked.notes, f"{name}_tokens") for name in ("input", "output", "reasoning"))
+    report = unasked.notes.report
+    assert (7, 3, 2) == (report.input_tokens, report.output_tokens, report.reasoning_tokens)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,6 @@ def test_a_pair_that_came_in_two_pieces_is_one_letter(front: str, upstream: str)
     asked, model, streams = request(front, upstream, True)
     kept = ask(made, front, asked, model=model, streams=streams)
 
-    assert (200, "") == (kept.status, kept.notes.failure)
+    assert (200, "") == (kept.status, kept.notes.report.failure)
     assert [False, False] == [half in said(kept, True) for half in ("\ud83d", "\ude00")]
     assert "\U0001f600" in said(kept, True)

@@ -18,6 +18,7 @@ from thinkback.gateway.incoming import ClientGone, Incoming, Sink
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import Metrics
 from thinkback.proxy.problems import Refused
+from thinkback.proxy.report import Report
 from thinkback.wire.front import Listed
 from thinkback.wire.registry import front
 
@@ -81,7 +82,7 @@ class Standin:
     async def do_echo(self, incoming: Incoming, sink: Sink, body: Any) -> None:
         """What was asked, as a document."""
         said = {"model": incoming.model, "streams": incoming.streams, "headers": dict(incoming.headers)}
-        sink.notes.upstream, sink.notes.reasoning_tokens = "deepseek/deepseek-v4-pro", 7
+        sink.notes.report = Report(upstream="deepseek/deepseek-v4-pro", reasoning_tokens=7)
         await sink.start(200, {"content-type": "application/json", "thinkback-reattach": "not-needed"})
         await sink.end(json.dumps({**said, "front": incoming.front, "counts_only": incoming.counts_only}).encode())
 

@@ -20,6 +20,7 @@ from thinkback.gateway.running.wiring import Wired, open_behind
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import Metrics
 from thinkback.proxy.problems import Refused
+from thinkback.proxy.report import Report
 from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.wire.writing import Problem
 
@@ -57,7 +58,7 @@ async def opened(place: Path, **changes: object) -> Wired:
 
 async def answers(engine: Engine, incoming: Incoming, sink: Sink) -> None:
     """In place of the engine: answers with 30 tokens, 10 of them reasoning."""
-    sink.notes.input_tokens, sink.notes.output_tokens, sink.notes.reasoning_tokens = 10, 20, 10
+    sink.notes.report = Report(input_tokens=10, output_tokens=20, reasoning_tokens=10)
     await sink.start(200, {})
     await sink.end(b"{}")
 

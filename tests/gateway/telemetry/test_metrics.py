@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from thinkback.gateway.incoming import Notes
 from thinkback.gateway.telemetry.metrics import MOST, REQUESTS, SPOOL, Metrics, merged
+from thinkback.proxy.report import Report
 
 ROW = re.compile(r'[a-z_]+(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})? [0-9.e+-]+')
 
@@ -21,9 +22,8 @@ def metrics(worker: str = "") -> Metrics:
 def test_a_request_is_counted_by_dialect_upstream_and_status() -> None:
     """Models and keys, which clients choose, are no labels."""
     made = metrics()
-    notes = Notes(
-        model="m", upstream="deepseek/v4", reattach="partial; missing=2", reasoning_tokens=7, degraded="store"
-    )
+    report = Report(model="m", upstream="deepseek/v4", reattach="partial; missing=2", reasoning_tokens=7)
+    notes = Notes(report, degraded="store")
     notes.phases["body"] = 0.25
     made.request("anthropic", 200, 0.3, notes, ended="client")
     rows = made.page().splitlines()
@@ -57,7 +57,7 @@ def test_labels_are_bounded() -> None:
     """More names than ``MOST`` are one."""
     made = metrics()
     for number in range(MOST * 3):
-        made.request("openai-chat", 200, 0.1, Notes(upstream=f"u{number}/m"))
+        made.request("openai-chat", 200, 0.1, Notes(Report(upstream=f"u{number}/m")))
     rows = [row for row in made.page().splitlines() if row.startswith(REQUESTS.name)]
 
     assert MOST + 1 == len(rows)
@@ -86,6 +86,6 @@ def test_every_page_can_be_read(requests: list[tuple[str, int, float]]) -> None:
     """Whatever an upstream is called."""
     made = metrics()
     for name, status, seconds in requests:
-        made.request("openai-chat", status, seconds, Notes(upstream=name))
+        made.request("openai-chat", status, seconds, Notes(Report(upstream=name)))
 
     assert [] == [row for row in made.page().split("\n") if row and not row.startswith("# ") and not ROW.fullmatch(row)]

@@ -20,6 +20,7 @@ from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.commits import Draft, Message
 from thinkback.observe.spans import Spans
 from thinkback.proxy.problems import Refused
+from thinkback.proxy.report import Report
 
 
 async def _send(message: MutableMapping[str, Any]) -> None:
@@ -35,11 +36,16 @@ def trace(grant: Grant, *, content: bool, fails: bool = False) -> ReadableSpan:
     async def run() -> None:
         sink = ResponseSink(_send, [], 60)
         with traced(spans, Incoming("openai-chat", b"{}", {}, grant, "req_1"), sink):
-            notes = sink.notes
-            notes.model, notes.upstream, notes.session = "fast", "deepseek/deepseek-v4-pro", "s1"
-            notes.input_tokens, notes.output_tokens, notes.reasoning_tokens = 10, 9, 7
-            notes.said.asked = (Draft("user", Message("Hi.")),)
-            notes.said.answered = (ThinkingBlock("Hm."), Text("Hello."))
+            sink.notes.report = Report(
+                model="fast",
+                upstream="deepseek/deepseek-v4-pro",
+                session="s1",
+                input_tokens=10,
+                output_tokens=9,
+                reasoning_tokens=7,
+                asked=(Draft("user", Message("Hi.")),),
+                answered=(ThinkingBlock("Hm."), Text("Hello.")),
+            )
             if fails:
                 raise Refused(429, "too_many", "a client may read this")
             await sink.start(200, {"content-type": "application/json"})

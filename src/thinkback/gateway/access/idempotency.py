@@ -222,7 +222,7 @@ class _Keeping:
     async def end(self, data: bytes = b"") -> None:
         """The last piece."""
         self._take(data)
-        if 200 <= self._status < 300 and not self.notes.failure:
+        if 200 <= self._status < 300 and not self.notes.report.failure:
             body = b"".join(self._pieces) if self._size <= LARGEST else None
             await self._keep(_Kept(self._status, self._headers, body))
             self.kept = True

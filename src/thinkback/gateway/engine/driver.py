@@ -295,14 +295,8 @@ class _Driver:
     def _note(self) -> None:
         """Note what is known: before the last byte goes out, which some wait for, and at the end."""
         notes, report = self._sink.notes, self._exchange.report()
-        notes.model, notes.served, notes.upstream = report.model, report.served, report.upstream
-        notes.session, notes.response, notes.reattach = report.session, report.response, report.reattach
-        notes.failure, notes.reason, notes.attempts = report.failure, report.reason, report.attempts
-        notes.input_tokens, notes.output_tokens = report.input_tokens, report.output_tokens
-        notes.reasoning_tokens, notes.cached_tokens = report.reasoning_tokens, report.cached_tokens
-        notes.guessed = self._guessed
+        notes.report, notes.guessed = report, self._guessed
         notes.phases.update(self._phases)
-        notes.said.asked, notes.said.answered, notes.said.finish = report.asked, report.answered, report.finish
         if report.degraded or not self._is_noted:
             notes.degraded = "store" if report.degraded else ""
         self._is_noted = True

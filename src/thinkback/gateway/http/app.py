@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
+import msgspec
+
 from thinkback.gateway.access.keys import presented
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.grant import Grant
@@ -260,7 +262,9 @@ class App:
     async def _fail(self, asked: Asked, sink: ResponseSink, error: Exception, receive: Receive) -> None:
         """Tell the client of ``error``, where nothing was told yet; what is ours is logged with its place."""
         problem, retry_after = problem_of(error)
-        sink.notes.failure = sink.notes.failure or problem.code or type(error).__name__
+        notes = sink.notes
+        failure = notes.report.failure or problem.code or type(error).__name__
+        notes.report = msgspec.structs.replace(notes.report, failure=failure)
         if problem.status >= 500 and not isinstance(error, Refused):
             self._log.line("error", "failed", {"id": asked.id, "error": type(error).__name__, "at": place_of(error)})
         if sink.started:
@@ -304,7 +308,7 @@ def place_of(error: BaseException) -> str:
 
 def line_of(asked: Asked, sink: ResponseSink, took: float, ended: str) -> dict[str, Value]:
     """What the log says of a request."""
-    notes = sink.notes
+    notes, report = sink.notes, sink.notes.report
     return {
         "id": asked.id,
         "key": sink.key,
@@ -317,19 +321,19 @@ def line_of(asked: Asked, sink: ResponseSink, took: float, ended: str) -> dict[s
         "bytes": sink.sent,
         "stream": sink.streams,
         "ended_by": ended,
-        "model": notes.model,
-        "served": notes.served,
-        "upstream": notes.upstream,
-        "session": notes.session,
-        "response": notes.response,
-        "reattach": notes.reattach,
+        "model": report.model,
+        "served": report.served,
+        "upstream": report.upstream,
+        "session": report.session,
+        "response": report.response,
+        "reattach": report.reattach,
         "degraded": notes.degraded,
-        "failure": notes.failure,
-        "reason": notes.reason,
-        "attempts": notes.attempts or None,
-        "input_tokens": notes.input_tokens,
-        "output_tokens": notes.output_tokens,
-        "reasoning_tokens": notes.reasoning_tokens,
+        "failure": report.failure,
+        "reason": report.reason,
+        "attempts": report.attempts or None,
+        "input_tokens": report.input_tokens,
+        "output_tokens": report.output_tokens,
+        "reasoning_tokens": report.reasoning_tokens,
         **{f"{phase}_seconds": seconds for phase, seconds in notes.phases.items()},
     }
 

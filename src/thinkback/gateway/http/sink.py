@@ -11,12 +11,14 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
+import msgspec
+
 from thinkback.gateway.incoming import ClientGone, Notes
 from thinkback.wire.writing import Problem
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]+")
-NOTED = ("upstream", "session", "response", "reattach", "degraded")
+NOTED = ("upstream", "session", "response", "reattach")
 """What the headers of a response say of it, behind ``thinkback-``."""
 PIECE = 256 * 1024
 """Bytes that are written in one go."""
@@ -113,10 +115,11 @@ class ResponseSink:
 
     def _note(self, headers: Mapping[str, str]) -> None:
         """What the response's own headers say is noted, where nobody did."""
-        for name in NOTED:
-            said = headers.get(f"thinkback-{name}", "")
-            if said and not getattr(self.notes, name):
-                setattr(self.notes, name, said)
+        notes = self.notes
+        said = {name: headers.get(f"thinkback-{name}", "") for name in NOTED if not getattr(notes.report, name)}
+        if any(said.values()):
+            notes.report = msgspec.structs.replace(notes.report, **said)
+        notes.degraded = notes.degraded or headers.get("thinkback-degraded", "")
 
     async def _out_head(self) -> None:
         head, self._head = self._head, None

@@ -116,9 +116,9 @@ class Wired:
         try:
             await self._once.respond(incoming, sink, partial(respond, self._engine))
         finally:
-            notes = sink.notes
-            said = (notes.input_tokens, notes.output_tokens, notes.reasoning_tokens)
-            self._spending.add(incoming.grant, use_of(said, notes.guessed))
+            report = sink.notes.report
+            said = (report.input_tokens, report.output_tokens, report.reasoning_tokens)
+            self._spending.add(incoming.grant, use_of(said, sink.notes.guessed))
 
     def models(self, grant: Grant, front: str, asked: str = "") -> list[Listed]:
         """What may be asked for with ``grant`` at ``front``; of one that is ``asked`` for, that one or nothing."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from thinkback.gateway.incoming import Notes
+from thinkback.proxy.report import Report
 
 MOST = 64
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -62,15 +63,15 @@ class Metrics:
 
     def request(self, front: str, status: int, seconds: float, notes: Notes, *, ended: str = "") -> None:
         """One request that is over. ``ended``: who ended it before its time."""
-        upstream = notes.upstream.partition("/")[0] or "none"
+        upstream = notes.report.upstream.partition("/")[0] or "none"
         self.count(REQUESTS, {"front": front, "upstream": upstream, "status": str(status)})
         self._time({"front": front}, seconds)
         for phase, took in notes.phases.items():
             self.count(PHASES, {"phase": phase}, took)
-        for kind, tokens in _tokens(notes):
+        for kind, tokens in _tokens(notes.report):
             self.count(TOKENS, {"upstream": upstream, "kind": kind}, tokens)
-        if notes.reattach:
-            self.count(REATTACH, {"result": notes.reattach.partition(";")[0]})
+        if notes.report.reattach:
+            self.count(REATTACH, {"result": notes.report.reattach.partition(";")[0]})
         if notes.degraded:
             self.count(DEGRADED, {"part": notes.degraded})
         if ended:
@@ -131,12 +132,12 @@ def merged(pages: list[str]) -> str:
     return "".join(f"{line}\n" for rows in heads.values() for line in rows)
 
 
-def _tokens(notes: Notes) -> Iterator[tuple[str, int]]:
+def _tokens(report: Report) -> Iterator[tuple[str, int]]:
     kinds = (
-        ("input", notes.input_tokens),
-        ("output", notes.output_tokens),
-        ("reasoning", notes.reasoning_tokens),
-        ("cached", notes.cached_tokens),
+        ("input", report.input_tokens),
+        ("output", report.output_tokens),
+        ("reasoning", report.reasoning_tokens),
+        ("cached", report.cached_tokens),
     )
     return ((kind, tokens) for kind, tokens in kinds if tokens)
 

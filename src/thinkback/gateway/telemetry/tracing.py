@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from thinkback.gateway.config.schema import Telemetry
 from thinkback.gateway.incoming import Incoming, Notes
+from thinkback.proxy.report import Report
 from thinkback.wire.registry import front
 
 if TYPE_CHECKING:
@@ -47,39 +48,39 @@ def traced(spans: Spans, incoming: Incoming, response: Response) -> Iterator[Non
             failure = type(error).__name__
             raise
         finally:
-            notes = response.notes
+            notes, report = response.notes, response.notes.report
             ended = "" if response.ended else response.gone
-            failure = notes.failure or failure or ended or (str(response.status) if response.status >= 400 else "")
-            endpoint, _, served = notes.upstream.partition("/")
+            failure = report.failure or failure or ended or (str(response.status) if response.status >= 400 else "")
+            endpoint, _, served = report.upstream.partition("/")
             attributes = {
                 names.OPERATION: operation,
                 names.PROVIDER: names.provider_of(endpoint),
-                names.REQUEST_MODEL: notes.model,
-                names.RESPONSE_MODEL: notes.served or served,
-                names.RESPONSE_ID: notes.response,
-                names.CONVERSATION: notes.session,
+                names.REQUEST_MODEL: report.model,
+                names.RESPONSE_MODEL: report.served or served,
+                names.RESPONSE_ID: report.response,
+                names.CONVERSATION: report.session,
                 names.REQUEST_STREAM: response.streams,
                 names.FIRST_CHUNK: notes.phases.get("first_byte"),
                 names.STATUS: response.status or None,
-                **usage_of(notes),
+                **usage_of(report),
                 "thinkback.front": incoming.front,
                 "thinkback.request.id": incoming.id,
                 "thinkback.key": incoming.grant.key,
-                "thinkback.reattach": notes.reattach,
+                "thinkback.reattach": report.reattach,
                 "thinkback.degraded": notes.degraded,
             }
             spans.say(span, attributes, failure)
             if incoming.grant.recording == "full":
-                spans.tell(span, notes.said.asked, notes.said.answered, notes.said.finish)
+                spans.tell(span, report.asked, report.answered, report.finish)
 
 
-def usage_of(notes: Notes) -> dict[str, int | None]:
+def usage_of(report: Report) -> dict[str, int | None]:
     """Tokens by the names of attributes."""
     from thinkback.observe import spans as names
 
     return {
-        names.INPUT_TOKENS: notes.input_tokens,
-        names.OUTPUT_TOKENS: notes.output_tokens,
-        names.REASONING_TOKENS: notes.reasoning_tokens,
-        names.CACHED_TOKENS: notes.cached_tokens,
+        names.INPUT_TOKENS: report.input_tokens,
+        names.OUTPUT_TOKENS: report.output_tokens,
+        names.REASONING_TOKENS: report.reasoning_tokens,
+        names.CACHED_TOKENS: report.cached_tokens,
     }

@@ -1,0 +1,36 @@
+"""What is known of an exchange when it is over, or so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from thinkback.model.blocks import Block
+from thinkback.model.commits import Draft
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What is known of an exchange, for a log, measures and spans. But for the last three, names and numbers alone.
+
+    ``failure`` is a kind of error, no text; ``reason`` says why an upstream was not asked, or did not answer. Tokens
+    are ``None`` where nobody counted them. ``asked``, ``answered`` and ``finish`` are what was said, by reference.
+    """
+
+    model: str = ""
+    served: str = ""
+    upstream: str = ""
+    session: str = ""
+    response: str = ""
+    reattach: str = ""
+    degraded: bool = False
+    failure: str = ""
+    reason: str = ""
+    attempts: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    asked: Sequence[Draft] = ()
+    answered: Sequence[Block] = ()
+    finish: str = ""
