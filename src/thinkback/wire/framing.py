@@ -16,8 +16,8 @@ Framing: TypeAlias = Literal["sse", "ndjson", "json", "event-stream"]
 
 _MARK = b"\xef\xbb\xbf"
 _SSE_BEGINS = (b"data:", b"event:", b"id:", b"retry:", b":")
-# An event as most hosts write it that name their events: one line with its name, one with its data.
-_NAMED = re.compile(rb"^event: [^\n]*\ndata: ([^\n]+)(?:\n\n|\Z)", re.MULTILINE)
+# What stands between the data of two events as most hosts write them that name their events: a line for each.
+_NAMED = re.compile(rb"\n\nevent: [^\n]*\ndata: ")
 
 # A data line of any event; one space after the colon is not part of it, and without a colon there is no data in it.
 _DATA = re.compile(rb"^data(?:: ?([^\n]*))?$", re.MULTILINE)
@@ -97,8 +97,8 @@ class SseFramer:
             if block.count(b"\n") == 2 * len(found) - 2:
                 return found
         elif block.startswith(b"event: "):
-            found = _NAMED.findall(block)
-            if block.count(b"\n") == 3 * len(found) - 2:
+            _, *found = _NAMED.split(b"\n\n" + block)
+            if block.count(b"\n") == 3 * len(found) - 2 and all(found):
                 return found
         if b"data" not in block:  # comments and empty lines, perhaps a million of them
             return []
