@@ -99,3 +99,15 @@ def test_a_part_of_a_million_values_is_not_read(name: str, framing: Framing) -> 
     error = read.result().response.error
     assert error is not None
     assert ("malformed", True) == (error.type, "1,000,000 values" in error.message)
+
+
+def test_a_part_of_a_million_values_is_not_read_in_pieces_either() -> None:
+    """Most of it came behind another event."""
+    read = reader("openai-chat", "sse")
+    body = b'data: {}\n\ndata: {"a":[%b1]}\n\n' % (b"1," * 1_000_001)
+    read.feed(body[:1_200_000])
+    read.feed(body[1_200_000:])
+    error = read.result().response.error
+
+    assert error is not None
+    assert "1,000,000 values" in error.message

@@ -15,17 +15,24 @@ NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 # A body with more levels is no response; the limit keeps every later encoding within the interpreter's.
 _DEPTH = 100
 _NESTING = (dict, list)
+_decode = msgspec.json.Decoder().decode
 
 
-def read_object(payload: bytes) -> dict[str, Any] | Failure:
-    """The JSON object that ``payload`` is, or why it is none that can be used."""
+def read_object(payload: bytes) -> tuple[dict[str, Any], bool] | Failure:
+    """The JSON object that ``payload`` is and whether it may hold half a letter, or why it is none that can be used."""
+    may_be_cut = False
     try:
-        body = canonical.decode(payload)
-    except msgspec.DecodeError as error:
-        return Failure(f"a part of the response is not JSON: {error}", type="malformed")
+        body = _decode(payload)
+    except NOT_LISTED:
+        # Half a letter is one of the things that this decoder refuses.
+        may_be_cut = True
+        try:
+            body = canonical.decode(payload)
+        except msgspec.DecodeError as error:
+            return Failure(f"a part of the response is not JSON: {error}", type="malformed")
     if not isinstance(body, dict) or is_too_deep(payload, body):
         return Failure("a part of the response is not a JSON object of usual depth", type="malformed")
-    return body
+    return body, may_be_cut
 
 
 def is_too_deep(payload: bytes, body: dict[str, Any]) -> bool:

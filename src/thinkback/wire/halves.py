@@ -5,20 +5,14 @@ Promises: all that was said is shown, a half that stays alone too, in the order 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TypeGuard
 
 import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta
 
-_LONG = 16 * 1024
-"""Bytes from which on looking at the deltas costs less than looking for a mark."""
-
-
-def may_hold_half(payload: bytes) -> bool:
-    """Whether there may be half a letter in ``payload``: escaped, or as bytes that are no UTF-8."""
-    return len(payload) > _LONG or b"\\u" in payload or b"\xed" in payload
+_TEXTS = (TextDelta, ReasoningDelta)
 
 
 class Halves:
@@ -27,7 +21,7 @@ class Halves:
     def __init__(self) -> None:
         self.held: TextDelta | ReasoningDelta | None = None
 
-    def joined(self, deltas: Sequence[Delta]) -> list[Delta]:
+    def joined(self, deltas: list[Delta]) -> list[Delta]:
         """``deltas`` without a first half at their end."""
         result: list[Delta] = []
         for delta in deltas:
@@ -38,7 +32,7 @@ class Halves:
                     delta = msgspec.structs.replace(delta, text=canonical.whole(held.text + delta.text))
                 else:
                     result.append(held)
-            if isinstance(delta, TextDelta | ReasoningDelta) and "\ud800" <= delta.text[-1:] <= "\udbff":
+            if _ends_in_half(delta):
                 self.held = msgspec.structs.replace(delta, text=delta.text[-1])
                 delta = msgspec.structs.replace(delta, text=delta.text[:-1])
                 if not delta.text:
@@ -50,3 +44,8 @@ class Halves:
         """The half that stays alone, if one is held."""
         held, self.held = self.held, None
         return [held] if held is not None else []
+
+
+def _ends_in_half(delta: Delta) -> TypeGuard[TextDelta | ReasoningDelta]:
+    """Whether the text of ``delta`` ends with the first half of a letter."""
+    return isinstance(delta, _TEXTS) and "\ud800" <= delta.text[-1:] <= "\udbff"

@@ -17,12 +17,11 @@ from thinkback.model.commits import Failure
 from thinkback.model.deltas import Delta
 from thinkback.wire.documents import read_object
 from thinkback.wire.framing import FRAMERS, Framer, Framing
-from thinkback.wire.halves import Halves, may_hold_half
+from thinkback.wire.halves import Halves
 from thinkback.wire.placeholders import Placeholders
 from thinkback.wire.result import AS_BUILT, ReadOptions
 from thinkback.wire.tagging import Tagging, split
 
-_LARGE = 256 * 1024
 _MOST_VALUES = 1_000_000
 _TOO_MANY = Failure(f"a part of the response has more than {_MOST_VALUES:,} values", type="malformed")
 
@@ -55,11 +54,13 @@ class BodyReader:
         self._origin = origin
         self._framing = framing
         self._framer: Framer = FRAMERS[framing]()
+        # No payload to come is longer than what was fed since the last one was complete.
+        self._fed = 0
         self._finish: str | None = None
         self._is_whole = False
         self._tail: Failure | None = None
         self._halves = Halves()
-        # Typed decoders refuse half a letter: what holds one was read as an object.
+        # Whether half a letter may stand at the end of a delta. Typed decoders refuse it.
         self._may_be_cut = False
         self._error: Failure | None = None
 
@@ -68,11 +69,13 @@ class BodyReader:
         if self._error is not None:
             return []
         payloads = self._framer.feed(data)
+        self._fed += len(data)
         if not payloads:
             return []
-        if _have_too_many_values(payloads):
+        if self._fed > _MOST_VALUES and _have_too_many_values(payloads):
             self._error = _TOO_MANY
             return []
+        self._fed = len(data)
         self._read(payloads)
         deltas = self._take()
         if self._may_be_cut:
@@ -96,7 +99,10 @@ class BodyReader:
                 self._tail = Failure(f"the stream ended in the middle of {self._unit}", type="truncated")
                 self._error = None
         self._release()
-        shown = self._shown([*self._halves.joined(self._take()), *self._halves.released()], is_last=True)
+        deltas = self._take()
+        if self._may_be_cut:
+            deltas = [*self._halves.joined(deltas), *self._halves.released()]
+        shown = self._shown(deltas, is_last=True)
         return shown if self._tagging is None else self._tagging.end()
 
     def fail(self, failure: Failure) -> None:
@@ -153,11 +159,12 @@ class BodyReader:
 
     def _object(self, payload: bytes) -> dict[str, Any] | None:
         """The object that ``payload`` is; ``None`` after setting the error where it is none that can be used."""
-        body = read_object(payload)
-        if isinstance(body, Failure):
-            self._error = body
+        read = read_object(payload)
+        if isinstance(read, Failure):
+            self._error = read
             return None
-        self._may_be_cut = self._may_be_cut or may_hold_half(payload)
+        body, may_be_cut = read
+        self._may_be_cut = self._may_be_cut or may_be_cut
         return body
 
 
@@ -165,6 +172,5 @@ def _have_too_many_values(payloads: Sequence[bytes]) -> bool:
     """Whether one would take a hundred times its size as values. What stands in texts counts as well: a text of that
     many commas is longer than any that a model writes.
     """
-    if max(map(len, payloads), default=0) <= _LARGE:
-        return False
-    return any(sum(map(payload.count, (b",", b"[", b"{"))) > _MOST_VALUES for payload in payloads)
+    large = (payload for payload in payloads if len(payload) > _MOST_VALUES)
+    return any(sum(map(payload.count, (b",", b"[", b"{"))) > _MOST_VALUES for payload in large)
