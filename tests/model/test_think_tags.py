@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from thinkback.model.code_spans import CodeSpans
-from thinkback.model.think_tags import LONE_CLOSINGS, TAGS, TagSplitter, Where, split_at, untagged
+from thinkback.model.think_tags import LONE_CLOSINGS, TAGS, Piece, TagSplitter, Where, split_at, untagged
 
 LONG = "x" * 4200
 
@@ -85,11 +85,14 @@ OFF = [
 KINDS = {"text": "T", "reasoning": "R", "open": "O", "close": "C", "lone_close": "L"}
 
 
-def split(pieces: list[str], where: Where = "start", *, exact: bool = False) -> str:
-    """The pieces of a text in cuts, equal neighbours joined, as one string."""
+def split(pieces: list[str], where: Where = "start", *, exact: bool = False, passing: bool = False) -> str:
+    """The pieces of a text in cuts, equal neighbours joined, as one string; ``passing``: what may pass does so."""
     splitter = TagSplitter(where, exact=exact)
     found: list[list[str]] = []
-    for piece in [piece for cut in pieces for piece in splitter.feed(cut)] + splitter.close():
+    given: list[Piece] = []
+    for cut in filter(None, pieces):
+        given += [Piece("text", cut)] if passing and splitter.passes(cut) else splitter.feed(cut)
+    for piece in given + splitter.close():
         assert piece.text
         if found and found[-1][0] == piece.kind and piece.kind in ("text", "reasoning"):
             found[-1][1] += piece.text
@@ -103,8 +106,10 @@ def test_content_is_split_by_the_rules_at_every_cut(name: str, content: str, exp
     """Each content gives its pieces whole, by character, and cut once at any place."""
     assert expected == split([content])
     assert expected == split(list(content))
+    assert expected == split(list(content), passing=True)
     for at in range(min(len(content), 60)):
         assert expected == split([content[:at], content[at:]])
+        assert expected == split([content[:at], content[at:]], passing=True)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +184,18 @@ def test_pieces_join_to_the_input_and_cuts_do_not_matter(content: str, at: list[
 
     assert content == joined + "".join(piece.text for piece in splitter.close())
     assert split([content], where) == split(list(content), where) == split(pieces, where)
+    assert split([content], where) == split(list(content), where, passing=True) == split(pieces, where, passing=True)
+
+
+def test_a_text_that_ends_within_reasoning_thinks() -> None:
+    """From the opening tag to the closing one."""
+    splitter = TagSplitter()
+    thinks = []
+    for text in (" ", "<think>", "a</th", "ink>b"):
+        splitter.feed(text)
+        thinks.append(splitter.thinks)
+
+    assert [False, True, True, False] == thinks
 
 
 @given(CONTENTS)

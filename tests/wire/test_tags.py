@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.wire.event_stream import event
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, content_slice
-from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta
+from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, TextDelta, ToolCallDelta
 from thinkback.model.slices import sliced, whole
 from thinkback.model.think_tags import Where
 from thinkback.wire.framing import Framing
@@ -266,14 +267,43 @@ def test_reasoning_goes_on_behind_text_of_another_block() -> None:
     assert [("text", "plain"), ("thought", "b")] == told(tuple(part.block() for part in tagging.slices(0)))
 
 
+BY_TURNS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([*MARKS, "a", "b", "[x]"])), max_size=24)
+
+
+@given(turns=BY_TURNS, at=st.lists(st.integers(0, 24), max_size=3), where=st.sampled_from(["start", "anywhere"]))
+@example(turns=[(1, "a"), (0, "a"), (0, "b"), (1, "c"), (1, "</think>")], at=[2, 4], where="start")
+def test_deltas_by_turns_are_shown_as_if_each_came_alone(
+    turns: list[tuple[int, str]], at: list[int], where: Where
+) -> None:
+    """Texts, a thought and a call in any order: many at once, or one by one."""
+    blocks: list[Block] = [Text(""), Text(""), ToolCall("c", "f", ""), ThinkingBlock("")]
+    deltas: list[Delta] = [
+        ToolCallDelta(index, arguments=said)
+        if index == 2
+        else (ReasoningDelta if index == 3 else TextDelta)(said, index)
+        for index, said in turns
+    ]
+
+    cut = [deltas[start:end] for start, end in itertools.pairwise([0, *sorted(at), len(deltas)])]
+    assert shown_in([[delta] for delta in deltas], blocks, where) == shown_in(cut, blocks, where)
+
+
+def shown_in(batches: list[list[Delta]], blocks: list[Block], where: Where) -> list[Delta]:
+    """What is shown of deltas that come in ``batches``."""
+    tagging = Tagging(where, texts_begun(blocks))
+    shown = [tagging.show(list(batch)) for batch in batches]
+    tagging.end()
+    return list(itertools.chain.from_iterable(shown))
+
+
 class _Begun:
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: Block) -> None:
         self._text = text
 
     def block(self) -> Block:
         return self._text
 
 
-def texts_begun(texts: list[Text]) -> list[_Begun]:
+def texts_begun(blocks: Sequence[Block]) -> list[_Begun]:
     """Parts as a reader begins them."""
-    return [_Begun(text) for text in texts]
+    return list(map(_Begun, blocks))

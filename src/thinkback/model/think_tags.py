@@ -17,7 +17,6 @@ Must not: know the dialect or build blocks.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -148,7 +147,8 @@ class TagSplitter:
         self._began = False
         self._tagged = False
         self._code = CodeSpans()
-        self._literal: Counter[str] = Counter()
+        # Closing tags to come of opening ones that did not count.
+        self._literal: dict[str, int] = {}
         self._unfolded = self._folded = ""
 
     def feed(self, text: str) -> list[Piece]:
@@ -173,6 +173,11 @@ class TagSplitter:
             return False
         self._code.note(text)
         return True
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the text so far ends within reasoning."""
+        return bool(self._closing)
 
     def close(self) -> list[Piece]:
         """What was held back: at the end of the stream it is no tag."""
@@ -248,13 +253,14 @@ class TagSplitter:
         if self._code.inside():
             return False
         if not is_opening:
-            if not self._literal[tag]:
+            if not self._literal.get(tag):
                 return True
             self._literal[tag] -= 1
         elif self._tagged or self._anywhere:
             return True
         else:
-            self._literal[self._closing_of(tag)] += 1
+            closing = self._closing_of(tag)
+            self._literal[closing] = self._literal.get(closing, 0) + 1
         return False
 
     def _closing_of(self, opening: str) -> str:

@@ -10,6 +10,8 @@ Must not: know dialects.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Protocol, assert_never
 
 import msgspec
@@ -19,7 +21,8 @@ from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, 
 from thinkback.model.slices import CONTENT, sliced
 from thinkback.model.think_tags import Piece, TagSplitter, Where, is_plain
 from thinkback.wire.arrival import join
-from thinkback.wire.placeholders import Placeholders, marked
+
+_index = attrgetter("index")
 
 
 class _Begun(Protocol):
@@ -27,23 +30,19 @@ class _Begun(Protocol):
 
 
 class _Slice:
-    """A slice of a text, or any other block: then it stays without pieces.
+    """A slice of a text, or any other block: then it stays without pieces. ``thinks``: tags make it reasoning."""
 
-    ``thinks``: tags make it reasoning; ``shown``: it was shown as text before.
-    """
-
-    __slots__ = ("at", "closed", "closing", "opening", "pieces", "shown", "thinks")
+    __slots__ = ("at", "closed", "closing", "opening", "pieces", "thinks")
 
     def __init__(self, at: int) -> None:
         self.at = at
         self.pieces: list[str] = []
-        self.thinks = self.closed = self.shown = False
+        self.thinks = self.closed = False
         self.opening = self.closing = ""
 
     def block(self) -> Text | ThinkingBlock:
         if self.thinks:
-            block = ThinkingBlock(join(self.pieces), source_field=CONTENT, opening=self.opening, closing=self.closing)
-            return block if self.shown else marked(block)
+            return ThinkingBlock(join(self.pieces), source_field=CONTENT, opening=self.opening, closing=self.closing)
         return Text(join(self.pieces))
 
 
@@ -53,7 +52,6 @@ class Tagging:
     def __init__(self, where: Where, begun: Sequence[_Begun], response: str = "") -> None:
         self.where = where
         self._tags = TagSplitter(where)
-        self._placeholders = Placeholders()
         self._begun = begun
         self._response = response
         # The slices of each block that has begun, in order.
@@ -64,42 +62,56 @@ class Tagging:
 
     def show(self, deltas: list[Delta]) -> list[Delta]:
         """``deltas`` as they are to be shown."""
-        if len(self._slices) == self._count == len(self._begun) and self._is_plain(deltas):
+        if self._pass(deltas):
             self._deltas = deltas
             return deltas
-        shown: list[Delta] = []
-        self._deltas = shown
-        for delta in deltas:
-            assert not isinstance(delta, Status)  # of a turn, never of a response
-            index = delta.index
+        self._deltas = []
+        for index, of_one in groupby(deltas, _index):
             if index >= len(self._slices):
                 self._reach(index)
-            if type(delta) is TextDelta:
-                if index == self._text and self._passes(index, delta.text):
-                    shown.append(delta)
-                else:
-                    self._show_text(delta)
-            else:
-                self.end()
-                at = self._slices[index][-1].at
-                shown.append(delta if at == index else msgspec.structs.replace(delta, index=at))
-        return shown
+            first, *rest = of_one
+            self._show_one(first)
+            self._show(rest)
+        return self._deltas
 
-    def _is_plain(self, deltas: list[Delta]) -> bool:
+    def _show(self, run: list[Delta]) -> None:
+        """Show deltas that go on with one block: where they do not pass as a whole, most of them do."""
+        if not run:
+            return
+        if self._pass(run):
+            self._deltas += run
+        elif len(run) > 1 and self._count == len(self._slices) and not self._tags.thinks:
+            middle = len(run) // 2
+            self._show(run[:middle])
+            self._show(run[middle:])
+        else:
+            for delta in run:
+                self._show_one(delta)
+
+    def _show_one(self, delta: Delta) -> None:
+        assert not isinstance(delta, Status)  # of a turn, never of a response
+        if isinstance(delta, TextDelta):
+            self._show_text(delta)
+        else:
+            self.end()
+            at = self._slices[delta.index][-1].at
+            self._deltas.append(delta if at == delta.index else msgspec.structs.replace(delta, index=at))
+
+    def _pass(self, deltas: list[Delta]) -> bool:
         """Whether ``deltas`` are shown as they are, as most are: they go on with one text, or there is none in them.
 
         Each block has one slice, which is at its own index.
         """
+        known = len(self._slices)
+        if self._count != known or (len(self._begun) != known and any(at >= known for at in map(_index, deltas))):
+            return False
         index = self._text
         if index < 0:
             return TextDelta not in map(type, deltas)
-        said = [delta.text for delta in deltas if type(delta) is TextDelta and delta.index == index]
-        return len(said) == len(deltas) and self._passes(index, "".join(said))
-
-    def _passes(self, index: int, text: str) -> bool:
-        """Whether ``text`` only goes on with the answer at ``index``, at an index that is its own; then it is taken."""
         part = self._slices[index][-1]
-        if part.thinks or part.at != index or not self._tags.passes(text):
+        texts = [delta.text for delta in deltas if type(delta) is TextDelta and delta.index == index]
+        text = "".join(texts)
+        if part.thinks or len(texts) != len(deltas) or not self._tags.passes(text):
             return False
         part.pieces.append(text)
         return True
@@ -110,7 +122,6 @@ class Tagging:
         if index >= 0:
             for piece in self._tags.close():
                 self._take(index, piece)
-            self._deltas += self._placeholders.rest()
         return self._deltas
 
     def slices(self, index: int) -> list[_Slice]:
@@ -148,8 +159,6 @@ class Tagging:
         return made
 
     def _take(self, index: int, piece: Piece) -> None:
-        if piece.kind != "reasoning":
-            self._deltas += self._placeholders.rest()
         match piece.kind:
             case "text":
                 part = self._visible(index)
@@ -163,7 +172,7 @@ class Tagging:
             case "reasoning":
                 part = self._thought(index)
                 part.pieces.append(piece.text)
-                self._deltas += self._placeholders.without([ReasoningDelta(piece.text, part.at, self._response)])
+                self._deltas.append(ReasoningDelta(piece.text, part.at, self._response))
             case "close":
                 part = self._thought(index)
                 part.closing, part.closed = piece.text, True
@@ -195,7 +204,7 @@ class Tagging:
             return
         last = self._visible(index)
         for part in self._slices[index]:
-            part.thinks = part.closed = part.shown = True
+            part.thinks = part.closed = True
             self._deltas.append(Reclassified("".join(part.pieces), part.at, self._response))
         last.closing = piece.text
 
