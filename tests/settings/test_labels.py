@@ -137,3 +137,8 @@ def test_what_goes_on_says_how_far_it_is() -> None:
         said.so_far(12.3, 1812),
         said.done(12.3, 812, estimated=True),
     )
+    assert ["Thought for ~12 s, ~1 token", "Thought for ~1 min 2 s", "Thought for less than a second"] == [
+        said.done(12, 1, estimated=True, shared=True),
+        said.done(62, shared=True),
+        said.done(0.2, shared=True),
+    ]

@@ -83,10 +83,16 @@ class Words(msgspec.Struct, frozen=True):
         parts = (self.live, _time(self._language, seconds), _tokens(self._language, tokens, "~"))
         return self._language.join.join(parts)
 
-    def done(self, seconds: float | None = None, tokens: int | None = None, *, estimated: bool = False) -> str:
-        """That it thought, how long and how much where that is known: "Thought for 12 s, 812 tokens"."""
-        said = self._kind.past if seconds is None else self._kind.done.format(time=_time(self._language, seconds))
+    def done(
+        self, seconds: float | None = None, tokens: int | None = None, *, estimated: bool = False, shared: bool = False
+    ) -> str:
+        """That it thought, how long and how much where that is known: "Thought for 12 s, 812 tokens".
+
+        ``estimated``: the tokens are; ``shared``: the time is, as a share of that of the whole response.
+        """
         about = "~" if estimated else ""
+        time = None if seconds is None else _time(self._language, seconds, "~" if shared else "")
+        said = self._kind.past if time is None else self._kind.done.format(time=time)
         return said if not tokens else said + self._language.join + _tokens(self._language, tokens, about)
 
     @property
@@ -144,16 +150,16 @@ def _said(kind: Kind, plain: Kind) -> Kind:
     return Kind(*(getattr(kind, field) or getattr(plain, field) for field in Kind.__struct_fields__))
 
 
-def _time(language: Language, seconds: float) -> str:
+def _time(language: Language, seconds: float, about: str = "") -> str:
     whole = round(seconds)
     if whole < 1:
         return language.moment
     if whole < _MINUTE:
-        return language.seconds.format(seconds=whole)
-    return language.minutes.format(minutes=whole // _MINUTE, seconds=whole % _MINUTE)
+        return language.seconds.format(seconds=f"{about}{whole}")
+    return language.minutes.format(minutes=f"{about}{whole // _MINUTE}", seconds=whole % _MINUTE)
 
 
 def _tokens(language: Language, tokens: int, about: str = "") -> str:
     if tokens == 1:
-        return language.token
+        return language.token.replace("1", f"{about}1")
     return language.tokens.format(tokens=about + f"{tokens:,}".replace(",", language.group))

@@ -120,7 +120,7 @@ def no_session(session: str) -> NotFoundError:
 def no_branch(name: str, session: str, names: Iterable[str]) -> NotFoundError:
     """The error for a branch that the session does not have."""
     return NotFoundError(
-        f"session {session} has no branch {name!r}",
+        f"the session has no branch {name!r}",
         details={"session": session, "branch": name},
         next_actions=(f"its branches are {', '.join(sorted(names))}",),
     )
@@ -129,7 +129,7 @@ def no_branch(name: str, session: str, names: Iterable[str]) -> NotFoundError:
 def branch_taken(name: str, session: str) -> StoreError:
     """The error for a new branch under the name of another one."""
     return StoreError(
-        f"session {session} has a branch {name!r} already",
+        f"the session has a branch {name!r} already",
         details={"session": session, "branch": name},
         next_actions=("take another name, or delete that branch first",),
     )
@@ -138,7 +138,7 @@ def branch_taken(name: str, session: str) -> StoreError:
 def current_branch(name: str, session: str) -> StoreError:
     """The error for deleting the branch that the session is opened on."""
     return StoreError(
-        f"{name} is the current branch of session {session}",
+        f"{name} is the current branch of the session",
         details={"session": session, "branch": name},
         next_actions=("switch to another one first",),
     )

@@ -121,5 +121,5 @@ def test_thinking_and_answers_may_take_turns() -> None:
 
     assert (
         "Thinking:\nOne and\n\n\ntwo\n(Thought for less than a second, ~3 tokens)\n\n  Yes.\n\n"
-        "Thinking:\nThree\n(Thought for less than a second, 1 token)\n"
+        "Thinking:\nThree\n(Thought for less than a second, ~1 token)\n"
     ) == stream.getvalue()

@@ -65,7 +65,7 @@ def test_thoughts_are_listed_with_the_time_that_they_took(chat: Chat, referee: R
 
     shown = capsys.readouterr().out
     assert re.search(r"\n1  \w{8} +~\d+ s", shown)
-    assert re.search(r"Thought for \d+ s, \d+ tokens", shown)
+    assert re.search(r"Thought for ~\d+ s, \d+ tokens", shown)
 
 
 def test_a_picture_goes_along_when_its_message_is_asked_again(chat: Chat, referee: Referee, capsys: Caught) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -255,6 +256,7 @@ def test_think_browses_the_reasoning(chat: Chat, referee: Referee, capsys: Caugh
     assert "First line. Second line." in shown.out
     assert "  First line.\n  Second line." in shown.out
     assert 2 == shown.err.count("allowed is a number from 1 to 2")
+    assert re.search(r"\[reasoning\] [0-9a-f]{8}(, ~\d+ s)?, ~?\d+ tokens?\n", shown.out)
     assert ["1", "2"] == words(chat, "/think ")
 
 
@@ -270,15 +272,16 @@ def test_think_says_when_there_is_none(chat: Chat, capsys: Caught) -> None:
 def test_branches_are_made_listed_switched_and_deleted(chat: Chat, referee: Referee, capsys: Caught) -> None:
     """What is said on a branch is on no other."""
     say(chat, "One.", "/branch side", "Two.", "/switch main", "Three.", "/branch", "/branch --delete side")
-    say(chat, "/branch --delete", "/switch nowhere")
+    say(chat, "/branch --delete", "/switch nowhere", "/branch main")
 
     shown = capsys.readouterr()
     assert ["One.", "Two.", "Three."] == asked(referee)
     assert 3 == len(messages(referee))
     assert "* main" in shown.out
     assert "no other branch has the commits of side" in shown.err
-    assert "usage: /branch" in shown.err
+    assert "usage: /branch [NAME [COMMIT]] | /branch --delete NAME" in shown.err
     assert "there is no branch 'nowhere'" in shown.err
+    assert "the session has a branch 'main' already" in shown.err
     assert ["side"] == words(chat, "/switch ")
     assert ["main", "side"] == words(chat, "/branch --delete ")
 

@@ -63,6 +63,6 @@ def show(chat: Chat, turns: int = TURNS) -> None:
                 chat.screen.ended(ended.state, ended.reason)
             case _ if commit.kind == "reasoning" and commit.response in thought:
                 found = thought.pop(commit.response)
-                chat.screen.thought(found.text, found.seconds or None, found.tokens or None)
+                chat.screen.thought(found.text, found.seconds or None, found.tokens or None, estimated=found.estimated)
             case _:
                 pass

@@ -21,7 +21,7 @@ HIDDEN = "(the provider keeps its text)"
 
 class Thought(NamedTuple):
     """``response`` is its id, empty for reasoning by hand. ``seconds`` is the part of the response's time that its
-    part of the tokens stands for; 0 where that is not known.
+    part of the tokens stands for; 0 where that is not known. ``estimated``: the provider did not count the tokens.
     """
 
     response: str
@@ -29,6 +29,7 @@ class Thought(NamedTuple):
     text: str
     seconds: float
     tokens: int
+    estimated: bool = False
 
 
 def of(session: Session) -> list[Thought]:
@@ -51,7 +52,8 @@ def of(session: Session) -> list[Thought]:
         share = tokens / use.output if use is not None and use.output else 1.0
         seconds = took.get(commit.response, 0.0) * min(share, 1.0)
         first = before.hash if before is not None else commit.hash
-        found[commit.response or commit.hash] = Thought(commit.response, first, text, seconds, tokens)
+        estimated = use is not None and use.estimated
+        found[commit.response or commit.hash] = Thought(commit.response, first, text, seconds, tokens, estimated)
     return list(found.values())
 
 
@@ -75,7 +77,8 @@ def print_list(found: Sequence[Thought]) -> None:
 def print_whole(thought: Thought) -> None:
     """All of one."""
     pen = terminal.pen(sys.stdout)
-    about = ", ".join(part for part in (terminal.short(thought.hash), _seconds(thought), _tokens(thought)) if part)
+    tokens = f"{_tokens(thought)} token{'' if thought.tokens == 1 else 's'}" if thought.tokens else ""
+    about = ", ".join(part for part in (terminal.short(thought.hash), _seconds(thought), tokens) if part)
     terminal.out(pen(f"[reasoning] {about}", "dim", "cyan"))
     terminal.out(pen(terminal.wrap(thought.text or HIDDEN, 2), "italic"))
 
@@ -96,8 +99,8 @@ def _durations(commits: Iterable[Commit]) -> dict[str, float]:
 
 
 def _seconds(thought: Thought) -> str:
-    return f"~{thought.seconds:.0f} s" if thought.seconds >= 1 else ""
+    return f"~{round(thought.seconds)} s" if thought.seconds >= 1 else ""
 
 
 def _tokens(thought: Thought) -> str:
-    return f"{thought.tokens:,}" if thought.tokens else ""
+    return f"{'~' if thought.estimated else ''}{thought.tokens:,}" if thought.tokens else ""

@@ -143,8 +143,11 @@ class Screen:
 
     # -- what was said before ------------------------------------------------------------------------------------------
 
-    def thought(self, text: str, seconds: float | None, tokens: int | None) -> None:
-        """A thought of an earlier turn; an empty text is one that the provider did not show."""
+    def thought(self, text: str, seconds: float | None, tokens: int | None, *, estimated: bool = False) -> None:
+        """A thought of an earlier turn, ``estimated`` where nobody counted its tokens.
+
+        An empty text is one that the provider did not show.
+        """
         if self._look.mode == "hidden":
             return
         with self._lock:
@@ -154,7 +157,7 @@ class Screen:
                 return
             if self._look.mode == "full":
                 Thinking(self._surface, "full", self._said, 0.0).whole(text)
-            self._surface.noted(self._said.done(seconds, tokens))
+            self._surface.noted(self._said.done(seconds, tokens, estimated=estimated, shared=True))
 
     def message(self, role: str, text: str) -> None:
         """A message of an earlier turn."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from thinkback.model.commits import Commit
     from thinkback.session.requests import Prompt
 
-BRANCH = "branch [NAME [COMMIT]] | branch --delete NAME"
+BRANCH = "branch [NAME [COMMIT]] | /branch --delete NAME"
 
 
 def branch(chat: Chat, rest: str) -> None:

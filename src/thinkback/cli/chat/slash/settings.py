@@ -18,7 +18,7 @@ from thinkback.turn.effects import Effect
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
-USAGE = "set [KEY [VALUE | default]] | set unset KEY | set modelparam NAME VALUE"
+USAGE = "set [KEY [VALUE | default]] | /set unset KEY | /set modelparam NAME VALUE"
 
 
 def set_(chat: Chat, rest: str) -> None:
