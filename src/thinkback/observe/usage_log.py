@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
@@ -50,6 +50,17 @@ class UsageLog:
                 self._failed = True
                 warnings.warn(f"the usage log {self.path} cannot be written: {error}", stacklevel=2)
 
+    def erase(self, requests: Collection[str]) -> None:
+        """Take out what was asked and answered in these requests, also where the file was put aside; the rest of their
+        lines stays. Each is overwritten in its place, so that lines which others add meanwhile are not lost.
+
+        Raises ``OSError``.
+        """
+        for path in (self.path, self.path.with_name(f"{self.path.name}.1")):
+            if path.exists():
+                with path.open("r+b") as file:
+                    _blank(file, requests)
+
     def _add(self, line: bytes) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
@@ -73,6 +84,28 @@ class UsageLog:
         own, there = os.fstat(descriptor), self.path.stat()
         if (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino):
             self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+
+
+def _blank(file: BinaryIO, requests: Collection[str]) -> None:
+    at = 0
+    for line in file.read().splitlines(keepends=True):
+        row = _row(line)
+        if row.get("request") in requests and (row.get("prompt") or row.get("answer")):
+            rest = msgspec.json.encode({**row, "prompt": None, "answer": None})
+            file.seek(at)
+            file.write(rest.ljust(len(line) - 1) + b"\n")
+        at += len(line)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    """The columns of a line; none where it is not one, or has not come to its end."""
+    try:
+        row = msgspec.json.decode(line) if line.endswith(b"\n") else None
+    except msgspec.DecodeError:
+        row = None
+    return row if isinstance(row, dict) else {}
 
 
 class Watch:

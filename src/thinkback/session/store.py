@@ -298,7 +298,7 @@ class SessionStore:
         """``delete_session``, ``purge`` and ``redact``."""
         from thinkback.session.history.erasing import StoreCare
 
-        return StoreCare(self.log, self.tenant, self.place)
+        return StoreCare(self.log, self.tenant, self.place, self.usage_log)
 
     @property
     def executor(self) -> ThreadPoolExecutor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import shutil
@@ -405,3 +406,28 @@ def test_what_is_left_of_words_is_still_said(kept: SessionStore) -> None:
         "It is [redacted].",
     ] == spoken
     assert ("5551234" in said(kept, "notes"), []) == (False, kept.fsck())
+
+
+@pytest.mark.parametrize("way", ["question", "answer", "session"])
+def test_the_usage_log_keeps_numbers_alone(tmp_path: Path, referee: Referee, way: str) -> None:
+    """Of the turn that loses something; the lines of others stay as they are, also one that is being written."""
+    usage = tmp_path / "usage.jsonl"
+    with thinkback.open(tmp_path / "a.db", usage_log=usage, settings={"usage.logContent": True}) as store:
+        options: dict[str, Any] = {"endpoint": "deepseek", "model": "deepseek-v4-pro", "api_key": "sk-any"}
+        for name in ("one", "other"):
+            referee.push(Scripted(text=f"Said to {name}."))
+            store.session(name, base_url=referee.base_url("deepseek"), **options).chat(f"Asked by {name}?")
+        begun = '{"request": "x", "prompt": "Asked by one?"'
+        usage.write_text(usage.read_text() + begun)
+        before = usage.read_text().splitlines()
+        said = {commit.kind: commit.hash for commit in store.session("one").log()}
+        match way:
+            case "session":
+                store.care.delete_session("one")
+            case _:
+                hash, pattern = (said["user"], "Asked") if way == "question" else (said["assistant"], "Said")
+                store.care.redact(hash, pattern)
+    first, *others = usage.read_text().splitlines()
+
+    assert {**json.loads(before[0]), "prompt": None, "answer": None} == json.loads(first)
+    assert (len(before[0]), before[1:]) == (len(first), others)

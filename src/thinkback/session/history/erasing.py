@@ -7,14 +7,15 @@ before. A session that is open goes on with what it has read: open it again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from thinkback.drive.sync import now
-from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.errors import NotFoundError, StoreError, ThinkbackError
 from thinkback.log import erasing
 from thinkback.log.erasing import Order, Rests, Told
 from thinkback.log.protocol import SessionInfo, Store
@@ -25,6 +26,9 @@ from thinkback.session.history.matching import matching
 from thinkback.session.times import Time, microseconds
 from thinkback.stores.gateway_state import state_beside
 from thinkback.stores.gateway_state.state import GatewayState
+
+if TYPE_CHECKING:
+    from thinkback.observe.usage_log import UsageLog
 
 _STEPS_WAIT = 90 * 86_400_000_000
 """Microseconds for which a step may wait in a spool that is erased here."""
@@ -54,10 +58,11 @@ class Erasure(msgspec.Struct, frozen=True):
 class StoreCare:
     """Erasing in one log."""
 
-    def __init__(self, log: Store, tenant: str, place: str = "") -> None:
+    def __init__(self, log: Store, tenant: str, place: str = "", usage: UsageLog | None = None) -> None:
         self._log = log
         self._tenant = tenant
         self._place = place
+        self._usage = usage
 
     def delete_session(self, name: str, *, dry_run: bool = False) -> Erasure:
         """Forget a session with its branches, and every commit that no other session stands on.
@@ -74,7 +79,9 @@ class StoreCare:
         if not dry_run:
             self._order(Order(now(), "deleted", session=info.id))
             self._log.care.delete_session(info.id)
-            self._forget(own[each.hash] for each in gone)
+            erased = [own[each.hash] for each in gone]
+            self._forget(erased)
+            self._forget_usage(commit.response for commit in erased)
         return Erasure(gone, (info.name,), dry_run)
 
     def purge(
@@ -157,6 +164,7 @@ class StoreCare:
             stones = {hash: erasing.tombstone(reason, time, rest) for hash, rest in rests.items()}
             self._log.care.erase(family[0].id, {hash: canonical.encode(stone) for hash, stone in stones.items()})
             self._forget(commit for commit in _by_hash(told).values() if commit.hash in rests)
+            self._forget_usage(_answers_of(told, rests.keys()))
         names = {info.id: info for info in family}
         losing: dict[str, str] = {}
         gone: dict[str, Gone] = {}
@@ -174,6 +182,19 @@ class StoreCare:
         with self._office() as office:
             if office is not None:
                 office.forget(self._tenant_there, {commit.response for commit in commits if commit.response})
+
+    def _forget_usage(self, requests: Iterable[str]) -> None:
+        """Take what was asked and answered out of the usage log that this log is used with, where it has texts."""
+        if self._usage is None:
+            return
+        try:
+            self._usage.erase({request for request in requests if request})
+        except OSError as error:
+            raise StoreError(
+                f"the usage log {self._usage.path} keeps what was said: it cannot be written ({error.strerror})",
+                details={"path": str(self._usage.path)},
+                next_actions=("delete it: in the log everything is erased",),
+            ) from error
 
     @contextmanager
     def _office(self) -> Iterator[GatewayState | None]:
@@ -207,6 +228,7 @@ class StoreCare:
                 for info in family:
                     self._log.care.delete_session(info.id)
                 self._forget(commits.values())
+                self._forget_usage(commit.response for commit in commits.values())
             gone = tuple(_gone(family[0], commit, True) for commit in commits.values())
             erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run))
         return _joined(erasures, dry_run)
@@ -240,6 +262,22 @@ def _told(log: Store, sessions: Sequence[SessionInfo]) -> Iterator[Told]:
             seen.update(commit.hash for commit in history)
             waiting += [parent for commit in history for parent in commit.parents[1:]]
             yield Told(info.id, history)
+
+
+def _answers_of(told: Sequence[Told], erased: Set[str]) -> Iterator[str]:
+    """The requests of each turn that loses something: what was asked in them is what the turn began with."""
+    for _, history in told:
+        requests: set[str] = set()
+        loses = False
+        for commit in history:
+            if commit.kind == "user" and not commit.edit:
+                requests, loses = set(), False
+            requests.add(commit.response)
+            if loses:
+                yield commit.response
+            elif commit.hash in erased:
+                loses = True
+                yield from requests
 
 
 def _by_hash(told: Iterator[Told] | Sequence[Told]) -> dict[str, Commit]:
