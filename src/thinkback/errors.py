@@ -162,6 +162,12 @@ class HeadMovedError(StoreError):
     kind = "head-moved"
 
 
+class BusyError(StoreError):
+    """Somebody else has a turn under way on the branch. ``details``: session, branch, process, host, since."""
+
+    kind = "busy"
+
+
 class Veto(ThinkbackError):
     """A hook of the program's own refused: raise it in a ``pre_`` hook, with the reason."""
 

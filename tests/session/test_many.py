@@ -44,7 +44,8 @@ def test_threads_on_one_file_lose_nothing(tmp_path: Path, referee: Referee) -> N
     def talk(number: int) -> None:
         try:
             with thinkback.open(path) as store:
-                session = open_session(store, referee)
+                store.lease_period = 1.0
+                session = open_session(store, referee, wait=60)
                 for turn in range(3):
                     session.chat(f"Hello {number} {turn}")
         except BaseException as error:
@@ -70,9 +71,10 @@ def test_processes_on_one_file_lose_nothing(tmp_path: Path, referee: Referee) ->
         f"""
         import sys, thinkback
         with thinkback.open({str(path)!r}) as store:
+            store.lease_period = 1.0
             session = store.session(
                 "chat", endpoint="deepseek", model="deepseek-v4-pro",
-                base_url={referee.base_url("deepseek")!r}, api_key={KEY!r},
+                base_url={referee.base_url("deepseek")!r}, api_key={KEY!r}, wait=60,
             )
             for turn in range(5):
                 assert session.chat(f"Hello {{sys.argv[1]}} {{turn}}").state == "completed"

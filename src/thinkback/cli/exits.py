@@ -7,6 +7,7 @@ from typing import NamedTuple
 FAILED = 1
 REASONING_ONLY = 6
 DAMAGED = 7
+BUSY = 8
 INTERRUPTED = 130
 
 
@@ -47,6 +48,7 @@ EXITS = (
     Exit(5, ("replay", "unsupported", "context"), "required reasoning, or some content, may not be sent: nothing was"),
     Exit(REASONING_ONLY, (), "the model reasoned and gave no answer"),
     Exit(DAMAGED, ("store", "head-moved", "corrupt", "format-version"), "the log cannot be used, or is damaged"),
+    Exit(BUSY, ("busy",), "another process has a turn under way there: try again, --wait, or --take-over"),
     Exit(INTERRUPTED, (), "interrupted"),
 )
 

@@ -5,6 +5,7 @@ What is not given is taken from the last request of the session.
 
 from __future__ import annotations
 
+import math
 import os
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -95,6 +96,36 @@ app_option = click.option(
 
 profile_option = click.option(
     "--profile", metavar="NAMES", default="", help="The profiles of this session, separated by commas; default: none."
+)
+
+
+_WAIT, _TAKE_OVER, _BESIDE = "thinkback.wait", "thinkback.take_over", "thinkback.beside"
+"""What the options about turns of others say, in the context of the command."""
+
+
+def _noted(key: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    def note(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+        context.meta[key] = value
+
+    return note
+
+
+def busy_options(command: Command) -> Command:
+    """``--wait`` and ``--take-over``, of commands that write to a session; ``opened`` goes by them."""
+    for flag, key, help in (
+        ("--take-over", _TAKE_OVER, "End the turn that another process has under way there."),
+        ("--wait", _WAIT, "Wait while another process has a turn under way there."),
+    ):
+        command = click.option(flag, is_flag=True, expose_value=False, callback=_noted(key), help=help)(command)
+    return command
+
+
+beside_option = click.option(
+    "--beside",
+    is_flag=True,
+    expose_value=False,
+    callback=_noted(_BESIDE),
+    help="Where another process has a turn under way, go on in a branch that begins before it.",
 )
 
 
@@ -309,7 +340,22 @@ def opened(store: SessionStore, name: str, place: Place, app: str = "", profile:
         profile=profile,
     )
     session.on("notice", _notify)
+    _make_way(session)
     return session
+
+
+def _make_way(session: Session) -> None:
+    """What was asked for where somebody else has a turn under way; it is asked for once."""
+    context = click.get_current_context(silent=True)
+    asked = context.meta if context is not None else {}
+    holder, branch = session.conversation.holder, session.conversation.line.branch
+    if asked.get(_WAIT):
+        holder.wait = math.inf
+    if asked.pop(_TAKE_OVER, False):
+        session.take_over()
+    elif asked.pop(_BESIDE, False) and holder.found(branch) is not None:
+        made = session.branches.beside()
+        terminal.note(f"another process has a turn under way on {branch}: on branch {made.name} from here on")
 
 
 def _notify(text: str) -> None:

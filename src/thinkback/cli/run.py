@@ -21,6 +21,8 @@ from thinkback.cli.options import (
     Names,
     Place,
     app_option,
+    beside_option,
+    busy_options,
     check_place,
     db_option,
     json_option,
@@ -83,6 +85,8 @@ takes the words of the endpoint's own dialect.
 @app_option
 @profile_option
 @place_options
+@beside_option
+@busy_options
 @db_option
 @json_option
 def run_command(prompt: str, **given: Any) -> None:

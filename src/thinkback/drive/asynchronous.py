@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
@@ -14,6 +14,7 @@ from typing import TypeVar, assert_never
 from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer, prepare
 from thinkback.drive.approval import Approval, failed, is_coroutine, read
 from thinkback.drive.http import AsyncTransport, Timeouts
+from thinkback.drive.leases import ALONE, Tenure
 from thinkback.drive.line import Line
 from thinkback.drive.stopping import Stop
 from thinkback.drive.sync import TOOL_THREADS, net_error, now
@@ -48,8 +49,10 @@ class AsyncDriver:
         executor: Executor,
         approval: Approval | None = None,
         watch: Watch | None = None,
+        tenure: Tenure = ALONE,
     ) -> None:
         self._agenda = Agenda(turn, watch)
+        self._tenure = tenure
         self._host = host
         self._history = history
         self._line = line
@@ -79,6 +82,7 @@ class AsyncDriver:
         self._begun = True
         self._stop.loop = asyncio.get_running_loop()
         try:
+            self._tenure.begin()
             self._agenda.tell(events.Began(now()))
             async with aclosing(self._perform_all()) as deltas:
                 async for delta in deltas:
@@ -91,6 +95,7 @@ class AsyncDriver:
             self._stop.set(0)
             for task in self._running:
                 task.cancel()
+            await to_the_end(self._in_store(self._tenure.release))
             self.over.set()
 
     async def _interrupt(self) -> None:
@@ -115,7 +120,9 @@ class AsyncDriver:
                     await to_the_end(self._append(command))
                 case events.Emit():
                     agenda.done()
+                    self._tenure.handed()
                     yield command.delta
+                    self._tenure.back()
                 case events.Send():
                     agenda.done()
                     async with aclosing(self._send(command)) as deltas:
@@ -158,8 +165,11 @@ class AsyncDriver:
             async with self._transport.post(plan.url, plan.headers, body, self._timeouts) as response:
                 agenda.tell(events.Head(command.id, response.status, response.headers, now()))
                 async for piece in response.body:
-                    for delta in agenda.feed(events.Bytes(command.id, piece, now())):
-                        yield delta
+                    if deltas := agenda.feed(events.Bytes(command.id, piece, now())):
+                        self._tenure.handed()
+                        for delta in deltas:
+                            yield delta
+                        self._tenure.back()
             agenda.tell(events.Closed(command.id, now()))
         except NetworkError as error:
             agenda.tell(net_error(command.id, error))
@@ -173,8 +183,19 @@ class AsyncDriver:
 
     async def _ask(self, command: events.AskPerson) -> None:
         assert self._approval is not None  # a turn asks only where it was told that somebody is there
+        await self._in_store(self._tenure.pause)
         answered = await _answer(self._approval, command.request, self._executor)
+        await self._in_store(self._tenure.resume)
         self._agenda.tell(events.Answered(command.id, answered, now()))
+
+    async def _in_store(self, work: Callable[[], None]) -> None:
+        """``work`` on the executor; here where the store was closed meanwhile."""
+        if self._tenure is ALONE:
+            return
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        except RuntimeError:
+            work()
 
     async def _wait_for_tool(self) -> None:
         if not self._running:

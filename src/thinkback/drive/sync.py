@@ -13,6 +13,7 @@ from thinkback.drive import approval as asking
 from thinkback.drive.agenda import Agenda, TurnHost, Watch, answer, prepare
 from thinkback.drive.approval import Approval
 from thinkback.drive.http import Timeouts, Transport
+from thinkback.drive.leases import ALONE, Tenure
 from thinkback.drive.line import Line
 from thinkback.drive.stopping import Stop
 from thinkback.drive.threads import in_thread
@@ -55,8 +56,10 @@ class SyncDriver:
         timeouts: Timeouts,
         approval: Approval | None = None,
         watch: Watch | None = None,
+        tenure: Tenure = ALONE,
     ) -> None:
         self._agenda = Agenda(turn, watch)
+        self._tenure = tenure
         self._host = host
         self._history = history
         self._line = line
@@ -78,6 +81,7 @@ class SyncDriver:
         """Perform the turn."""
         self.is_running = True
         try:
+            self._tenure.begin()
             self._agenda.tell(events.Began(now()))
             yield from self._perform_all()
         except BaseException as cause:  # Ctrl-C, a closed iterator, a fault of the transport: what arrived is stored
@@ -89,6 +93,7 @@ class SyncDriver:
             for future in self._running:
                 future.cancel()
             self.is_running = False
+            self._tenure.release()
 
     def _interrupt(self) -> None:
         self._stop.set()
@@ -110,7 +115,9 @@ class SyncDriver:
                     self._append(command)
                 case events.Emit():
                     agenda.done()
+                    self._tenure.handed()
                     yield command.delta
+                    self._tenure.back()
                 case events.Send():
                     agenda.done()
                     yield from self._send(command)
@@ -142,14 +149,19 @@ class SyncDriver:
             with self._transport.post(plan.url, plan.headers, body, self._timeouts) as response:
                 agenda.tell(events.Head(command.id, response.status, response.headers, now()))
                 for piece in response.body:
-                    yield from agenda.feed(events.Bytes(command.id, piece, now()))
+                    if deltas := agenda.feed(events.Bytes(command.id, piece, now())):
+                        self._tenure.handed()
+                        yield from deltas
+                        self._tenure.back()
             agenda.tell(events.Closed(command.id, now()))
         except NetworkError as error:
             agenda.tell(net_error(command.id, error))
 
     def _ask(self, command: events.AskPerson) -> None:
         assert self._approval is not None  # a turn asks only where it was told that somebody is there
+        self._tenure.pause()
         answered = asking.answer(self._approval, command.request)
+        self._tenure.resume()
         self._agenda.tell(events.Answered(command.id, answered, now()))
 
     def _wait_for_tool(self) -> None:

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from thinkback.log.leases import Lease, Owner
 from thinkback.model.commits import Commit, Head, Priority
 
 MAIN = "main"
@@ -244,11 +245,44 @@ class Recognition(Protocol):
     """Finds responses by what a client echoes of them."""
 
     def record(self, entry: Entry) -> bool:
-        """Store a step with its sightings; ``False`` when it was stored before. Raises as ``append``."""
+        """Store a step with its sightings; ``False`` when it was stored before. Raises as ``append``.
+
+        A branch that a lease covers counts as one that has moved: its step goes on in a branch of its own.
+        """
         ...
 
     def lookup(self, scope: bytes, digests: Sequence[bytes], limit: int = 3) -> list[Seen]:
         """The responses seen in ``scope`` under any of ``digests``, at most ``limit`` for each, newest first."""
+        ...
+
+
+class Leases(Protocol):
+    """Who has a turn under way on which branch. ``term`` is how long a lease lasts that is not renewed.
+
+    ``now`` is this host's clock (microseconds UTC), which is the clock of a file; a server goes by its own. What is
+    written here need not survive a power cut: the processes do not either. All raise ``NotFoundError`` for an unknown
+    session; the branch need not be there.
+    """
+
+    def find(self, session: str, branch: str, now: int) -> Lease | None:
+        """The lease on a branch, whatever it is worth."""
+        ...
+
+    def take(
+        self, session: str, branch: str, owner: Owner, term: int, now: int, instead_of: Lease | None = None
+    ) -> Lease:
+        """The lease on the branch as it is then: ``owner``'s, unless somebody else's is there.
+
+        ``instead_of`` is one that is to be replaced, if it is still the same owner's and was not renewed.
+        """
+        ...
+
+    def renew(self, session: str, branch: str, owner: Owner, term: int, now: int) -> bool:
+        """Let it last from now on; ``False`` where ``owner`` has none."""
+        ...
+
+    def release(self, session: str, branch: str, owner: Owner) -> None:
+        """End it, if ``owner`` has it."""
         ...
 
 
@@ -273,6 +307,11 @@ class Store(Protocol):
     @property
     def recognition(self) -> Recognition:
         """Responses by what a client echoes of them."""
+        ...
+
+    @property
+    def leases(self) -> Leases:
+        """Turns under way."""
         ...
 
     def create_session(

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
@@ -20,6 +21,7 @@ from thinkback.session.requests import CallOptions, Options, Prompt
 from thinkback.session.stream import busy, reply_of
 
 if TYPE_CHECKING:
+    from thinkback.session.configuration import Sources
     from thinkback.session.conversation import Conversation
     from thinkback.session.history.compacting import CompactionOptions
 
@@ -41,8 +43,14 @@ class AsyncCalls:
         read = requests.read_options(options)
         stream = AsyncReplyStream(self._conversation, None, read)
         await stream.check()
-        await _settle(self._conversation)
-        await in_store(self._conversation, lambda: turns.answer(self._conversation, tool_results or {}, read))
+        conversation = self._conversation
+        await _settle(conversation)
+        await _take(conversation)
+        try:
+            await in_store(conversation, lambda: turns.answer(conversation, tool_results or {}, read))
+        except BaseException:
+            await to_the_end(in_store(conversation, conversation.holder.release))
+            raise
         return await _finished(stream)
 
     async def compact(
@@ -137,7 +145,18 @@ class AsyncReplyStream:
             from thinkback.session.history.summarising import before_turn_async
 
             told = await before_turn_async(conversation, self._options)
+        await _take(conversation)
+        try:
+            return await self._begin(sources, told)
+        except BaseException:
+            await to_the_end(in_store(conversation, conversation.holder.release))
+            raise
+
+    async def _begin(self, sources: Sources, told: Sequence[Delta]) -> AsyncGenerator[Delta, None]:
+        """The turn, which has the lease on its branch."""
+        conversation = self._conversation
         is_new = self._message is not None
+        await in_store(conversation, partial(conversation.begin, is_new=is_new))
         configuration = turns.begin(conversation, conversation.configure(sources), sources, is_new=is_new)
         turn, host = turns.turn_of(conversation, configuration, self._message, self._options)
         host.is_in_loop = True
@@ -154,6 +173,7 @@ class AsyncReplyStream:
             conversation.store.executor,
             host.permitting.approval,
             turns.watch_of(conversation, configuration, self._message, self._options),
+            conversation.holder,
         )
         conversation.last_turn.enter(self, self._driver)
         return _perform(self._driver, transport if place.transport is None else None, told)
@@ -192,6 +212,14 @@ async def _finished(stream: AsyncReplyStream) -> Reply:
 async def in_store(conversation: Conversation, work: Callable[[], T]) -> T:
     """``work`` on the store's executor: it reads or writes the log."""
     return await asyncio.get_running_loop().run_in_executor(conversation.store.executor, work)
+
+
+async def _take(conversation: Conversation) -> None:
+    """Take the lease on the branch that a turn goes on with; waiting keeps no thread. Raises ``BusyError``."""
+    conversation.line.refuse_detached()
+    tries = conversation.holder.takes(conversation.line.branch)
+    while (seconds := await in_store(conversation, lambda: next(tries, None))) is not None:
+        await asyncio.sleep(seconds)
 
 
 async def _settle(conversation: Conversation) -> None:

@@ -11,11 +11,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from thinkback.drive.hooks import Hooks
+from thinkback.drive.leases import Holder
 from thinkback.drive.line import Line
 from thinkback.drive.sync import now
 from thinkback.drive.tools import PythonTool
-from thinkback.errors import ThinkbackError
+from thinkback.errors import HeadMovedError, ThinkbackError
 from thinkback.log.protocol import SessionInfo
+from thinkback.log.seal import seal
 from thinkback.model.commits import Commit, Draft, Step
 from thinkback.session import apps, config
 from thinkback.session.config import keys
@@ -24,6 +26,7 @@ from thinkback.session.fresh import new_id
 from thinkback.session.place import Place
 from thinkback.session.requests import Options
 from thinkback.settings import Layers
+from thinkback.turn.orphans import NEVER_FINISHED, closing_drafts
 from thinkback.turn.plan import History
 
 if TYPE_CHECKING:
@@ -44,7 +47,9 @@ class Conversation:
 
         self.store = store
         self.info = info
-        self.line = Line(store.log, info.id, info.branch, Hooks())
+        hooks = Hooks()
+        self.holder = Holder(store.log, info.id, hooks, store.lease_period)
+        self.line = Line(store.log, info.id, info.branch, hooks, self.holder)
         self.layers = Layers().replace("session", info.settings)
         self.followed = Followed(place)
         self.functions: dict[str, PythonTool] = {}
@@ -124,6 +129,41 @@ class Conversation:
     def reload(self) -> None:
         """Read the whole line again: it is another one than before."""
         self.history = History(self.line.read())
+
+    def take(self) -> None:
+        """Take the lease on the branch that a turn goes on with. Raises ``BusyError``, ``DetachedError``."""
+        self.line.refuse_detached()
+        self.holder.take(self.line.branch)
+
+    def take_over(self) -> None:
+        """Take the lease from whoever has it, and end their turn."""
+        self.line.refuse_detached()
+        self.holder.take_over(self.line.branch)
+        self.refresh()
+        if self.holder.replaced:
+            self.end_turn(f"{self.holder.where} took the branch over")
+        self.holder.replaced = False
+
+    def begin(self, *, is_new: bool) -> None:
+        """Read what others stored; the lease on the branch is ours from here on.
+
+        Where it was taken from an owner who did not end it, the turn that was under way is ended, unless it is gone on
+        with: on the head where it stands and on no other, for its owner may only have been stopped.
+        """
+        self.refresh()
+        if self.holder.replaced and is_new:
+            self.end_turn(NEVER_FINISHED)
+        self.holder.replaced = False
+
+    def end_turn(self, reason: str) -> None:
+        """End a turn that somebody else left under way."""
+        while drafts := closing_drafts(self.history.commits, reason):
+            step, head = Step(new_id(), tuple(drafts), now()), self.history.head
+            commits = seal(step, head)
+            with suppress(HeadMovedError):
+                self.store.log.append(self.info.id, step.id, commits, head, self.line.branch)
+                self.line.hooks.stored(commits)
+            self.refresh()
 
     def append(self, drafts: Iterable[Draft]) -> tuple[Commit, ...]:
         """Store ``drafts`` as one step; returns their commits."""

@@ -114,6 +114,16 @@ class Session:
         conversation.read_layer()
         conversation.write_layer(conversation.layers.unset("session", key))
 
+    def take_over(self) -> None:
+        """End the turn that somebody else has under way on this branch, and have the branch for the next one.
+
+        What that turn still brings goes to a branch of its own. Where nobody has one, nothing is ended. Raises
+        ``ThinkbackError`` for a turn of this session object.
+        """
+        conversation = self.conversation
+        conversation.last_turn.settle()
+        conversation.take_over()
+
     def commit(
         self,
         text: str,

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Literal, Unpack, get_args
 
+from thinkback.drive.leases import PERIOD
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.drafting import ContentType
 from thinkback.log.protocol import Problem, SessionInfo
@@ -76,6 +77,8 @@ class SessionStore:
         self.place = ""
         self.file = ""
         self.commit_reasoning = commit_reasoning
+        # Seconds between renewals of a lease.
+        self.lease_period = PERIOD
         self.content_types: dict[str, ContentType] = {}
         self._rules = rules
         self._settings = settings
@@ -133,6 +136,7 @@ class SessionStore:
         account: str = "",
         profile: str = "",
         app: str = "",
+        wait: float = 0,
     ) -> Session:
         """The session ``name``, made if it is not there; endpoint and model hold from the next request on.
 
@@ -142,7 +146,8 @@ class SessionStore:
         ``chat(**request)``, maybe with ``extract_reasoning(response)``) the provider too; ``account`` names the
         account where one key replaces another; ``profile`` (names, separated by commas) says what is not given, and is
         the session's from here on (``default``: none). ``app`` is what a new session is for; it stays with the
-        session, and says what neither the caller nor a profile does.
+        session, and says what neither the caller nor a profile does. ``wait`` is how many seconds to wait where
+        somebody else has a turn under way on the branch (``math.inf``: until it ends); then ``BusyError`` is raised.
         """
         from thinkback.drive.http import Timeouts
         from thinkback.session.place import Place
@@ -166,7 +171,9 @@ class SessionStore:
             account=account,
             keyring=self._keyring,
         )
-        return self._open(name, place, profile, app)
+        opened = self._open(name, place, profile, app)
+        opened.conversation.holder.wait = wait
+        return opened
 
     def _open(self, name: str, place: Place, profile: str, app: str) -> Session:
         """The session ``name``, made if it is not there, for requests to ``place``."""

@@ -29,7 +29,7 @@ def busy() -> ThinkbackError:
         "a turn of this session is under way",
         next_actions=(
             "a session runs one turn at a time: let it end first",
-            "or open the session a second time with store.session(...), also from inside a tool",
+            "or open the session a second time and go on in a branch: store.session(...).branches.beside()",
         ),
     )
 

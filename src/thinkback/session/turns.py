@@ -194,9 +194,18 @@ def turn_of(
 
 
 def driver_of(conversation: Conversation, message: Message | None, options: Options) -> SyncDriver:
-    """The driver of a turn that begins now, once a turn that was abandoned is ended."""
+    """The driver of a turn that begins now, once a turn that was abandoned is ended. Raises ``BusyError``."""
     conversation.last_turn.settle()
-    conversation.refresh()
+    conversation.take()
+    try:
+        return _driver(conversation, message, options)
+    except BaseException:
+        conversation.holder.release()
+        raise
+
+
+def _driver(conversation: Conversation, message: Message | None, options: Options) -> SyncDriver:
+    conversation.begin(is_new=message is not None)
     configuration = begin(conversation, conversation.configure(), is_new=message is not None)
     turn, host = turn_of(conversation, configuration, message, options)
     functions = host.permitting.functions
@@ -218,6 +227,7 @@ def driver_of(conversation: Conversation, message: Message | None, options: Opti
         options.timeouts or place.timeouts,
         host.permitting.approval,
         watch_of(conversation, configuration, message, options),
+        conversation.holder,
     )
 
 

@@ -65,8 +65,15 @@ class Wire:
         said = turns.message(conversation, prompt) if prompt is not None else None
         turns.preflight(conversation, conversation.configure(), read, said).prepare()
         conversation.last_turn.settle()
-        conversation.refresh()
-        results = tool_results or {}
+        conversation.take()
+        try:
+            return self._plan(read, said, prompt, tool_results or {})
+        finally:  # what is done with the plan, and when, is the program's
+            conversation.holder.release()
+
+    def _plan(self, read: Options, said: Message | None, prompt: Prompt | None, results: Mapping[str, str]) -> Plan:
+        conversation = self._conversation
+        conversation.begin(is_new=said is not None)
         waiting = requests.open_calls(conversation.history.commits)
         answered = requests.result_drafts(results, waiting)
         if prompt is None:
@@ -106,6 +113,20 @@ class Wire:
         if known is None:
             raise ThinkbackError("there is no plan to ingest a response for", next_actions=("call wire.plan first",))
         conversation.last_turn.settle()
+        conversation.take()
+        try:
+            return self._ingest(known, body, status, headers)
+        finally:
+            conversation.holder.release()
+
+    def _ingest(
+        self,
+        known: Planned,
+        body: bytes | bytearray | memoryview | str | Iterable[bytes],
+        status: int,
+        headers: Mapping[str, str] | None,
+    ) -> Reply:
+        conversation = self._conversation
         conversation.refresh()
         pieces = _pieces(body)
         lowered = {name.lower(): value for name, value in (headers or {}).items()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from thinkback.log.leases import Lease, Owner
 from thinkback.log.protocol import Problem, Seen, SessionInfo
 from thinkback.model import canonical
 from thinkback.model.commits import Head
@@ -234,6 +235,18 @@ class Rows(Protocol):
     def remove(self, within: Family, cut: Cut) -> None:
         """Take it out: commits, the steps that brought them, sightings, entries of the search index."""
 
+    def clock(self, now: int) -> int:
+        """The time that leases go by: ``now``, which is this host's, or the server's own."""
+
+    def lease(self, of: Key, branch: str, now: int) -> Lease | None:
+        """The lease on a branch, seen at ``now``."""
+
+    def put_lease(self, of: Key, branch: str, lease: Lease, instead_of: Lease | None) -> bool:
+        """Put a lease where none is, or in place of one that was just seen; ``False`` where it is another now."""
+
+    def drop_lease(self, of: Key, branch: str, owner: Owner) -> None:
+        """Forget the lease of ``owner``, if it is that."""
+
     def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]]) -> Collection[str]:
         """Put stored payloads (codec, bytes) in place of those of commits of the session's family, by their hashes.
 
@@ -260,6 +273,9 @@ class Database(Protocol):
     def write(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, in one transaction that is durable when this returns."""
 
+    def note(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """As ``write``, of what need not survive a power cut: nothing waits for a disk."""
+
     def problems(self) -> Iterator[Problem]:
         """What ``fsck`` finds."""
 
@@ -279,3 +295,8 @@ def session_info(row: Sequence[Any]) -> SessionInfo:
     head = Head((hash or b"").hex(), seq)
     layer = canonical.decode(settings, dict[str, str])
     return SessionInfo(id, name, created, updated, seq + 1, head, layer, branch, family, parent, purpose)
+
+
+def lease_of(row: Sequence[Any] | None, now: int) -> Lease | None:
+    """A lease from owner, pid, started, boot, host, taken, deadline; seen at ``now``."""
+    return None if row is None else Lease(Owner(*row[:5]), row[5], row[6], now)

@@ -90,6 +90,15 @@ def head_moved(session: str, expected: Head, actual: Head) -> HeadMovedError:
     )
 
 
+def leased(session: str, branch: str) -> HeadMovedError:
+    """The error of a recorded step whose branch somebody has a turn under way on."""
+    return HeadMovedError(
+        f"a turn is under way on branch {branch} of session {session}",
+        details={"session": session, "branch": branch},
+        next_actions=("go on in a branch of its own",),
+    )
+
+
 def id_taken(id: str) -> IdTakenError:
     """The error for a new session under the id of another one."""
     return IdTakenError(

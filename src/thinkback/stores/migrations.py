@@ -40,7 +40,8 @@ class Schema(NamedTuple):
 
 
 NEWEST = Schema(
-    Path(__file__).with_name("sqlite_schema"), ("0001_log", "0002_versions", "0003_search", "0004_sightings")
+    Path(__file__).with_name("sqlite_schema"),
+    ("0001_log", "0002_versions", "0003_search", "0004_sightings", "0005_sessions"),
 )
 
 

@@ -7,14 +7,16 @@ one by one; a branch grows in a segment of its own session and never in what ano
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Sequence
 
 from thinkback.errors import NotFoundError, StoreError
+from thinkback.log.leases import is_due
 from thinkback.log.protocol import Entry, Seen
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import history
 from thinkback.stores.branches import open_for
-from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved
+from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved, leased
 from thinkback.stores.grouping import Group
 from thinkback.stores.history import key, pointer
 from thinkback.stores.rows import COLUMNS, to_rows
@@ -33,6 +35,7 @@ JOIN segments AS g ON g.segment = b.segment
 LEFT JOIN commits AS c ON c.segment = b.segment AND c.position = b.position
 WHERE s.id = ?
 """
+_LEASED = "SELECT deadline FROM leases WHERE session = ? AND branch = ?"
 _ADD_SEGMENT = """
 INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
 """
@@ -159,6 +162,10 @@ def _add_step(db: Connection, item: _Append) -> bool:
     session, segment, position, seq, hash, is_known, is_end = found
     if is_known:
         return False
+    if item.entry is not None:
+        lease = db.execute(_LEASED, (session, item.branch)).fetchone()
+        if lease is not None and not is_due(lease[0], time.time_ns() // 1000):
+            raise leased(item.session, item.branch)
     actual = Head((hash or b"").hex(), seq)
     if actual != item.expected:
         raise head_moved(item.session, item.expected, actual)

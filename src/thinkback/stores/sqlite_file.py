@@ -48,6 +48,7 @@ class LogFile:
         self.path, self.schema, self._connect = path, schema, connects
         self._idle: list[Connection] = []
         self._closed = False
+        self._durability = durability
         self._lock = threading.Lock()
         self._at = path
         self._copy: TemporaryDirectory[str] | None = None
@@ -105,12 +106,24 @@ class LogFile:
             yield self._writer
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """The writing connection in a transaction. Raises ``StoreError`` for a log that may only be read."""
+    def write(self, durably: bool = True) -> Iterator[Connection]:
+        """The writing connection in a transaction. Raises ``StoreError`` for a log that may only be read.
+
+        Without ``durably`` a power cut may take it, and only it, back: what was written before is unharmed.
+        """
         if self._read_only:
             raise named(sqlite3.OperationalError("it is read-only here"), self.path, sqlite3.SQLITE_READONLY)
-        with self.writer() as connection, naming_errors(self.path), transaction(connection):
-            yield connection
+        with self.writer() as connection, naming_errors(self.path):
+            if durably or self._durability == "normal":
+                with transaction(connection):
+                    yield connection
+                return
+            connection.execute("PRAGMA synchronous = NORMAL")
+            try:
+                with transaction(connection):
+                    yield connection
+            finally:
+                connection.execute("PRAGMA synchronous = FULL")
 
     @contextmanager
     def write_index(self) -> Iterator[Connection]:

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from thinkback.errors import StoreError
+from thinkback.log.leases import Lease, Owner
 from thinkback.log.protocol import Problem, Seen, SessionInfo
 from thinkback.model.commits import Head
 from thinkback.stores.database import (
@@ -23,6 +24,7 @@ from thinkback.stores.database import (
     Stored,
     Tail,
     Tip,
+    lease_of,
     session_info,
 )
 from thinkback.stores.errors import damaged, id_taken
@@ -181,6 +183,14 @@ _REMOVE = (
     """,
     "DELETE FROM segments WHERE segment = ?",
 )
+_LEASE = "SELECT owner, pid, started, boot, host, taken, deadline FROM leases WHERE session = ? AND branch = ?"
+_PUT_LEASE = """
+INSERT INTO leases (session, branch, owner, pid, started, boot, host, taken, deadline)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET owner = excluded.owner, pid = excluded.pid, started = excluded.started, boot = excluded.boot,
+    host = excluded.host, taken = excluded.taken, deadline = excluded.deadline
+"""
+_DROP_LEASE = "DELETE FROM leases WHERE session = ? AND branch = ? AND owner = ?"
 _HASHES = """
 SELECT c.arrival, c.hash FROM sessions AS s
 JOIN segments AS g ON g.session = s.session
@@ -197,6 +207,7 @@ DELETE FROM sightings WHERE head IN (
 _FORGET = (
     _UNSEE.format("session"),
     "DELETE FROM branches WHERE session = ?",
+    "DELETE FROM leases WHERE session = ?",
     "DELETE FROM steps WHERE session = ? AND commits = 0",
     "UPDATE sessions SET name = NULL, settings = '{}', branch = 'main', purpose = '' WHERE session = ?",
 )
@@ -287,6 +298,7 @@ class SqliteRows:
 
     def delete_branch(self, of: Key, name: str) -> None:
         self.db.execute("DELETE FROM branches WHERE session = ? AND name = ?", (of.session, name))
+        self.db.execute("DELETE FROM leases WHERE session = ? AND branch = ?", (of.session, name))
 
     def switch(self, of: Key, name: str) -> None:
         self.db.execute("UPDATE sessions SET branch = ? WHERE session = ?", (name, of.session))
@@ -383,6 +395,19 @@ class SqliteRows:
             self.db.execute(_REMOVE[0], (segment, segment))
             self.db.execute(_REMOVE[1], (segment,))
 
+    def clock(self, now: int) -> int:
+        return now
+
+    def lease(self, of: Key, branch: str, now: int) -> Lease | None:
+        return lease_of(self.db.execute(_LEASE, (of.session, branch)).fetchone(), now)
+
+    def put_lease(self, of: Key, branch: str, lease: Lease, instead_of: Lease | None) -> bool:
+        self.db.execute(_PUT_LEASE, (of.session, branch, *lease.owner, lease.taken, lease.deadline))
+        return True
+
+    def drop_lease(self, of: Key, branch: str, owner: Owner) -> None:
+        self.db.execute(_DROP_LEASE, (of.session, branch, owner.id))
+
     def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]]) -> Collection[str]:
         arrivals: dict[str, list[int]] = {}
         for arrival, hash in self.db.execute(_HASHES, (of.family,)):
@@ -423,6 +448,11 @@ class SqliteDatabase:
     def write(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, in one transaction."""
         with self.file.write() as db:
+            return work(SqliteRows(db), *args, **kwargs)
+
+    def note(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """As ``write``, without waiting for the disk."""
+        with self.file.write(durably=False) as db:
             return work(SqliteRows(db), *args, **kwargs)
 
     def problems(self) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from thinkback.stores.branches import LogRefs
 from thinkback.stores.care import LogCare
 from thinkback.stores.database import Database
 from thinkback.stores.errors import check_text, prefix_range
+from thinkback.stores.leases import LogLeases
 
 
 class Appends(Recognition, Protocol):
@@ -29,7 +30,7 @@ class LogStore:
     def __init__(self, database: Database, appends: Appends, search: SearchIndex) -> None:
         self.database, self._appends = database, appends
         self.refs, self.care = LogRefs(database), LogCare(database)
-        self.search = search
+        self.search, self.leases = search, LogLeases(database)
         self.recognition: Recognition = appends
 
     def create_session(

@@ -18,12 +18,15 @@ def interrupted(open_call: OpenCall) -> Draft:
     return Draft("tool_result", ToolResult(call.id, INTERRUPTED, call.name, status="interrupted"), response)
 
 
-def closing_drafts(commits: Sequence[Commit]) -> list[Draft]:
+NEVER_FINISHED = "the turn was never finished"
+
+
+def closing_drafts(commits: Sequence[Commit], reason: str = NEVER_FINISHED) -> list[Draft]:
     """Results for calls that have none, and the end of a turn that never got one."""
     drafts = [interrupted(call) for call in open_calls(commits)]
     under_way = commits[turn_start(commits) :]
     if any(commit.kind in ("user", "response") and not commit.edit for commit in under_way):
-        drafts.append(Draft("turn_ended", TurnEnded("interrupted", "the turn was never finished")))
+        drafts.append(Draft("turn_ended", TurnEnded("interrupted", reason)))
     return drafts
 
 

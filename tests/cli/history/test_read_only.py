@@ -81,7 +81,9 @@ def contents(log: Path) -> dict[str, bytes]:
 def make_old(log: Path) -> None:
     """As format 3 was."""
     with closing(sqlite3.connect(log)) as db:
-        db.executescript("DROP TABLE sightings; DELETE FROM migrations WHERE version = 4; PRAGMA user_version = 3")
+        db.executescript(
+            "DROP TABLE leases; DROP TABLE sightings; DELETE FROM migrations WHERE version > 3; PRAGMA user_version = 3"
+        )
 
 
 @pytest.mark.parametrize("state", ["new", "searched", "old"])

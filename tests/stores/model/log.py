@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from thinkback.errors import StoreError
+from thinkback.log.leases import Lease
 from thinkback.log.protocol import MAIN, BranchInfo, SessionInfo
 from thinkback.model.commits import Commit, Head
 from thinkback.stores.errors import EMPTY, head_moved, no_branch, no_commit, no_session, on_branch
@@ -53,6 +54,7 @@ class Session:
     settings: dict[str, str] = field(default_factory=dict)
     branches: dict[str, Place | None] = field(default_factory=dict)
     steps: dict[str, Place | None] = field(default_factory=dict)
+    leases: dict[str, Lease] = field(default_factory=dict)
 
     def info(self) -> SessionInfo:
         """The session as listed."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from tests.stores.model.log import MemoryLog, Place, Session, head
 from thinkback.errors import NotFoundError
+from thinkback.log.leases import is_due
 from thinkback.log.protocol import MAIN, Entry, Seen
 from thinkback.model.commits import Head
-from thinkback.stores.errors import EMPTY, check_entry, check_sealed, check_text, id_taken, name_taken
+from thinkback.stores.errors import EMPTY, check_entry, check_sealed, check_text, id_taken, leased, name_taken
 
 
 class MemoryRecognition:
@@ -28,6 +30,9 @@ class MemoryRecognition:
             branches = {} if entry.branch in session.branches else {entry.branch: start}
             if entry.step in session.steps:
                 return False
+            lease = session.leases.get(entry.branch)
+            if lease is not None and not is_due(lease.deadline, time.time_ns() // 1000):
+                raise leased(session.id, entry.branch)
             session.branches |= branches
             self._log.append(session, entry.step, entry.commits, entry.expected, entry.branch)
             self._log.sessions.setdefault(session.id, session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tests.stores.model.care import MemoryCare
+from tests.stores.model.leases import MemoryLeases
 from tests.stores.model.log import MemoryLog, Session, head, line
 from tests.stores.model.recognition import MemoryRecognition
 from tests.stores.model.search import MemorySearch
@@ -32,6 +33,7 @@ class MemoryStore:
         self.care = MemoryCare(self._log)
         self.search = MemorySearch(self._log)
         self.recognition = MemoryRecognition(self._log)
+        self.leases = MemoryLeases(self._log)
 
     def create_session(
         self, id: str, name: str, time: int, origin: Origin | None = None, settings: Mapping[str, str] | None = None
@@ -165,6 +167,7 @@ class MemoryRefs:
             if name == found.branch:
                 raise current_branch(name, session)
             del found.branches[name]
+            found.leases.pop(name, None)
 
     def switch(self, session: str, name: str) -> None:
         """Make it the branch that the session is opened on."""

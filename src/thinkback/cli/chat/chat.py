@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from thinkback.cli.chat.news import News
 from thinkback.cli.chat.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Chat:
         self.system: str | None = None
         self.screen = Screen(stream, self._look)
         self.toolbox = Toolbox()
+        self.news = News()
 
     def __enter__(self) -> Chat:
         return self

@@ -15,6 +15,8 @@ from thinkback.cli.chat import fresh
 from thinkback.cli.config.apps import placed
 from thinkback.cli.options import (
     app_option,
+    beside_option,
+    busy_options,
     check_place,
     chosen,
     db_option,
@@ -57,6 +59,8 @@ message, and what is printed is plain text.
 @app_option
 @profile_option
 @place_options
+@beside_option
+@busy_options
 @db_option
 def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **given: Any) -> None:
     """Open the session and run the loop."""

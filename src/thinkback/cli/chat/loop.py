@@ -30,6 +30,7 @@ def handle(chat: Chat, line: str) -> None:
     if not line.strip():
         return
     try:
+        chat.news.follow(chat)
         if line.startswith("//") or not line.startswith("/"):
             turns.ask(chat, line.removeprefix("/") if line.startswith("//") else line)
         else:

@@ -12,7 +12,10 @@ from thinkback.model.commits import Message, TurnEnded
 from thinkback.model.curation import curate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from thinkback.cli.chat.chat import Chat
+    from thinkback.model.commits import Commit
 
 TURNS = 10
 
@@ -44,9 +47,15 @@ def show(chat: Chat, turns: int = TURNS) -> None:
     left_out = len(begins) - turns
     earlier = f", {terminal.plural(left_out, 'turn')} before that" if left_out > 0 else ""
     terminal.note(f"session {session.name}, {branch}, {terminal.plural(len(commits), 'commit')}{earlier}")
-    thought = {one.response: one for one in thoughts.of(session)}
-    for commit in commits:
-        if commit.seq < first or commit.edit:
+    draw(chat, commits, commits[first:])
+
+
+def draw(chat: Chat, commits: Sequence[Commit], shown: Sequence[Commit]) -> None:
+    """Those of ``commits`` that are to be ``shown``, as they were said."""
+    curation = curate(commits)
+    thought = {one.response: one for one in thoughts.of(chat.session)}
+    for commit in shown:
+        if commit.edit:
             continue
         match curation.value(commit):
             case Message() as message if said.is_automatic(commit, curation):

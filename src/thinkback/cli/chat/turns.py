@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import exits, hints
+from thinkback.cli import exits, hints, terminal
 from thinkback.cli.chat import midturn
 from thinkback.cli.chat.approval import asker
 from thinkback.cli.chat.drawing.frames import frames
 from thinkback.cli.chat.keyboard import SIGNALLED
-from thinkback.errors import ThinkbackError
+from thinkback.errors import BusyError, ThinkbackError
 from thinkback.model.deltas import Status
 from thinkback.session import continuing
 
@@ -34,6 +35,10 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     """Ask ``prompt`` and show what comes; the exit code that this would have is left in ``chat.code``."""
     if not chat.session.conversation.configure().place.is_complete:
         raise click.UsageError("it is not said where to ask: /endpoint ID, then /model NAME")
+    if not _is_free(chat):
+        return
+    chat.news.follow(chat)  # a command may have gone to a branch of its own
+    chat.news.tell(chat)
     stream: ContinuedStream | None = None
     chat.code = 0
     chat.screen.begin()
@@ -63,6 +68,37 @@ def ask(chat: Chat, prompt: Prompt) -> None:
         if stream.reply.state not in (None, "completed"):
             chat.code = exits.FAILED
         _tell_silence(chat, stream)
+
+
+def _is_free(chat: Chat) -> bool:
+    """Whether nobody else has a turn under way here; a person says what becomes of one."""
+    try:
+        chat.session.conversation.line.refuse_leased()
+    except BusyError as error:
+        chat.code = exits.BUSY
+        terminal.complain(error.message if chat.reader.is_live else str(error))
+        return chat.reader.is_live and _makes_way(chat)
+    return True
+
+
+def _makes_way(chat: Chat) -> bool:
+    """Wait for somebody else's turn, leave or end it, as the person says; whether to go on."""
+    said = chat.reader.ask("wait, beside (a branch of its own), take over, or nothing? [w/b/t/N] ").strip().lower()
+    holder = chat.session.conversation.holder
+    match said[:1]:
+        case "w":
+            before, holder.wait = holder.wait, math.inf
+            try:
+                chat.session.conversation.line.refuse_leased()
+            finally:
+                holder.wait = before
+        case "b":
+            terminal.note(f"branch {chat.session.branches.beside().name}")
+        case "t":
+            chat.session.take_over()
+        case _:
+            return False
+    return True
 
 
 def _tell_silence(chat: Chat, stream: ContinuedStream) -> None:

@@ -11,6 +11,7 @@ from thinkback.cli import exits, terminal
 from thinkback.cli.decisions import target_lines
 from thinkback.cli.options import (
     DIALECTS,
+    busy_options,
     check_place,
     chosen,
     db_option,
@@ -47,6 +48,7 @@ The exit code is 0 if nothing was wrong, else 1, mended or not.
 @session_argument
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @place_options
+@busy_options
 @db_option
 @json_option
 def doctor_command(session: str, dry_run: bool, as_json: bool, db: str, **given: Any) -> None:
@@ -59,6 +61,8 @@ def doctor_command(session: str, dry_run: bool, as_json: bool, db: str, **given:
         place = place_of(store, info, store.commits(info.id), place)
         check_place(place, store.rulebook)
         open_session = opened(store, info.name, place)
+        if not dry_run:
+            open_session.conversation.line.refuse_leased()
         commits = open_session.log()
         found = examine(commits, open_session.target, open_session.settings)
         if not as_json:

@@ -16,6 +16,7 @@ import click
 from thinkback.cli import exits, hints, terminal
 from thinkback.cli.options import (
     Place,
+    busy_options,
     chosen,
     db_option,
     existing_log,
@@ -134,6 +135,7 @@ def fork_command(
 @click.argument("child")
 @click.option("--text", help="The words; else purpose, counts and last answer.")
 @session_option
+@busy_options
 @db_option
 @json_option
 def collapse_command(child: str, text: str | None, session: str, db: str, as_json: bool) -> None:
@@ -149,6 +151,7 @@ def collapse_command(child: str, text: str | None, session: str, db: str, as_jso
 @click.command("reset", short_help="Point the current branch at another commit.")
 @click.argument("to")
 @session_option
+@busy_options
 @db_option
 @json_option
 def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
@@ -170,6 +173,7 @@ def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
 @click.option("--resolve", "resolved", multiple=True, metavar="HASH=WORD", help="ours, theirs or a text; repeatable.")
 @click.option("--no-ff", is_flag=True, help="A merge commit also where the branch could just move.")
 @session_option
+@busy_options
 @db_option
 @json_option
 def merge_command(
@@ -202,6 +206,7 @@ def merge_command(
 @click.command("cherry-pick", short_help="Copy commits onto the current branch.")
 @click.argument("names", nargs=-1, required=True)
 @session_option
+@busy_options
 @db_option
 @json_option
 def cherry_pick_command(names: tuple[str, ...], session: str, db: str, as_json: bool) -> None:
@@ -214,6 +219,7 @@ def cherry_pick_command(names: tuple[str, ...], session: str, db: str, as_json: 
 @click.command("rebase", short_help="Put what the current branch added behind another head.")
 @click.argument("onto")
 @session_option
+@busy_options
 @db_option
 @json_option
 def rebase_command(onto: str, session: str, db: str, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import db_option, json_option, open_line, session_argument
+from thinkback.cli.options import busy_options, db_option, json_option, open_line, session_argument
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
@@ -30,6 +30,7 @@ STRATEGIES = ("deterministic", "model", "manual", "sliding_window", "tool_result
 @click.option("--model", help="With model: which model writes it.")
 @click.option("--list", "lists", is_flag=True, help="Show the checkpoints there are.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@busy_options
 @db_option
 @json_option
 def compact_command(

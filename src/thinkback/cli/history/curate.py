@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import db_option, json_option, open_line, session_option
+from thinkback.cli.options import busy_options, db_option, json_option, open_line, session_option
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
@@ -32,6 +32,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask where opaque v
 @click.option("--message", default="", help="A note for people.")
 @yes_option
 @session_option
+@busy_options
 @db_option
 @json_option
 def annotate_command(
@@ -76,6 +77,7 @@ def annotate_command(
 @click.option("--message", default="", help="A note for people.")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="Add a tag; may be repeated.")
 @session_option
+@busy_options
 @db_option
 @json_option
 def reasoning_command(
@@ -99,6 +101,7 @@ def reasoning_command(
 @click.argument("text")
 @yes_option
 @session_option
+@busy_options
 @db_option
 @json_option
 def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json: bool) -> None:
@@ -118,6 +121,7 @@ def edit_command(hash: str, text: str, yes: bool, session: str, db: str, as_json
 @click.argument("version", type=click.IntRange(min=0), default=0)
 @yes_option
 @session_option
+@busy_options
 @db_option
 @json_option
 def restore_command(hash: str, version: int, yes: bool, session: str, db: str, as_json: bool) -> None:

@@ -15,9 +15,11 @@ from itertools import count
 
 import msgspec
 
+from thinkback.drive.sync import now
 from thinkback.errors import ExportFileError, IdTakenError, NotFoundError, SettingError
 from thinkback.log import exchange
 from thinkback.log.exchange import Header, Line
+from thinkback.log.leases import is_due
 from thinkback.log.lines import holds
 from thinkback.log.protocol import MAIN, Origin, SessionInfo, Store
 from thinkback.model.commits import Commit, Head
@@ -164,6 +166,8 @@ class _Arriving:
         """The branch that goes on at a commit: the one of the file's name, or that name with a number behind it."""
         there = self._branches()
         for name in _numbered(self._wanted):
+            if self._is_leased(name):
+                continue
             if name not in there:
                 self._log.refs.create(self._info.id, name, at)
                 return name
@@ -174,6 +178,11 @@ class _Arriving:
                 return name
         raise AssertionError("numbers do not end")
 
+    def _is_leased(self, name: str) -> bool:
+        """Whether somebody has a turn under way on a branch: then what the file has is put beside it."""
+        lease = None if self._made else self._log.leases.find(self._info.id, name, now())
+        return lease is not None and not is_due(lease.deadline, lease.now)
+
     def _point(self, name: str) -> bool:
         """Let a branch point where it does in the file, unless it went on or another way here."""
         head, refs, id = self._heads[name], self._log.refs, self._info.id
@@ -183,7 +192,7 @@ class _Arriving:
         here = self._branches().get(name)
         if here is None:
             refs.create(id, name, head)
-        elif here.seq < head.seq and holds(self._log.read_to(id, head.hash), here):
+        elif here.seq < head.seq and not self._is_leased(name) and holds(self._log.read_to(id, head.hash), here):
             refs.move(id, name, here, head)
         else:
             return here == head

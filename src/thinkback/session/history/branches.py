@@ -16,7 +16,7 @@ from thinkback.drive.sync import now
 from thinkback.errors import BranchError, HeadMovedError, NotFoundError
 from thinkback.log import pick
 from thinkback.log.diff import Compared, Diff, compare, diff
-from thinkback.log.lines import common, holds
+from thinkback.log.lines import common, holds, turn_start
 from thinkback.log.merge import MergeResult, Strategy, merge
 from thinkback.log.names import PREVIOUS, check_branch
 from thinkback.log.protocol import BranchInfo, Origin, SessionInfo
@@ -100,6 +100,18 @@ class Branches:
         if at:
             return self.branch(name, commits[at - 1].hash, switch=True)
         info = self._log.refs.create(self._id, check_branch(name), Head())
+        self.switch(name)
+        return info
+
+    def beside(self, name: str = "") -> BranchInfo:
+        """Make a branch that ends before the turn under way, and go on there: whoever runs that turn is not disturbed.
+
+        Raises as ``branch``.
+        """
+        self._ready()
+        line, commits = self._conversation.line, self._conversation.history.commits
+        name, at = check_branch(name or f"{line.branch}-{new_id()[:8]}"), head_of(commits[: turn_start(commits)])
+        info = self._log.refs.create(self._id, name, at)
         self.switch(name)
         return info
 
@@ -219,6 +231,7 @@ class Branches:
                     details={"branch": name, "head": head.hash},
                     next_actions=("delete it with force=True", "or make another branch at its head first"),
                 )
+        self._conversation.line.refuse_leased(name)
         self._log.refs.delete(self._id, name, head)
 
     def tree(self) -> tuple[SessionNode, ...]:
@@ -276,6 +289,7 @@ class Branches:
 
     def _move(self, expected: Head, to: Found) -> None:
         """Point the current branch at ``to``."""
+        self._conversation.line.refuse_leased()
         self._log.refs.move(self._id, self._conversation.line.branch, expected, to.head, to.branch)
         self._conversation.reload()
 

@@ -144,6 +144,7 @@ class Curator:
 def by_hand(conversation: Conversation) -> Curator:
     """Who makes the drafts, of a session that stands still and is read as it is now."""
     conversation.last_turn.settle()
+    conversation.line.refuse_leased()
     conversation.refresh()
     return Curator(conversation)
 
@@ -188,6 +189,7 @@ class Batch:
 
     def __enter__(self) -> Batch:
         self._conversation.last_turn.settle()
+        self._conversation.line.refuse_leased()
         self._conversation.refresh()
         return self
 

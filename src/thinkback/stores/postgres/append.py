@@ -20,17 +20,18 @@ from typing import Any, NamedTuple, TypeAlias
 from psycopg import RawCursor, errors
 
 from thinkback.errors import NotFoundError
+from thinkback.log.leases import LONGEST, is_due
 from thinkback.log.protocol import Entry, Seen
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import history
 from thinkback.stores.branches import open_for
 from thinkback.stores.database import Key, RepeatError, Tip
-from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved
+from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved, leased
 from thinkback.stores.history import key, pointer
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
 from thinkback.stores.postgres.log import LOOKS, Log
-from thinkback.stores.postgres.rows import PostgresRows
+from thinkback.stores.postgres.rows import CLOCK, PostgresRows
 from thinkback.stores.postgres.text import raw, stored
 from thinkback.stores.rows import to_rows
 
@@ -42,6 +43,13 @@ _MOVE = """
 UPDATE thinkback.branches SET segment = $1, position = $2, seq = $3, hash = $4, time = coalesce($5, time)
 WHERE tenant = $6 AND family = $7 AND session = $8 AND name = $9
   AND segment = $10 AND position = $11 AND seq = $12 AND hash = $13
+"""
+# What is recorded goes where no lease stands that is not due.
+_MOVE_UNLEASED = f"""{_MOVE} AND NOT EXISTS (
+    SELECT 1 FROM thinkback.leases AS l
+    WHERE l.tenant = $6 AND l.family = $7 AND l.session = $8 AND l.branch = $9
+      AND l.deadline > {CLOCK} AND l.deadline <= {CLOCK} + {LONGEST}
+)
 """
 _ADD_STEP = "INSERT INTO thinkback.steps (tenant, family, session, segment, position, commits, id)"
 _ADD_UNSEARCHED = "INSERT INTO thinkback.unsearched (tenant, stored, family, segment, position, commits)"
@@ -83,6 +91,7 @@ class Step(NamedTuple):
     expected: Head
     head: Head
     seen: list[Sight]
+    is_recorded: bool = False
 
     def behind(self, segment: int, first: int) -> Tip:
         """The branch with this step behind it."""
@@ -109,7 +118,7 @@ class Appends:
         """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
         check_text("step id", step)
         check_sealed(commits, expected)
-        return self._log.run(self._append, session, branch, step, commits, expected, ())
+        return self._log.run(self._append, session, branch, step, commits, expected, None)
 
     def record(self, entry: Entry) -> bool:
         """Append a step that may open its session and branch, with its sightings; ``False`` if the step was there."""
@@ -136,7 +145,7 @@ class Appends:
         id: str,
         commits: Sequence[Commit],
         expected: Head,
-        seen: Sequence[Sight],
+        seen: Sequence[Sight] | None,
     ) -> bool:
         of = key(rows, session)
         step = _step(of, branch, id, commits, expected, seen)
@@ -191,7 +200,15 @@ def _look(rows: PostgresRows, step: Step) -> tuple[Tip, bool] | None:
     with transaction(rows.db, SNAPSHOT):
         if rows.has_step(step.of, step.id):
             return None
+        if step.is_recorded:
+            _refuse_leased(rows, step)
         return _end(rows.db, step, pointer(rows, step.of, step.branch))
+
+
+def _refuse_leased(rows: PostgresRows, step: Step) -> None:
+    lease = rows.lease(step.of, step.branch, rows.clock(0))
+    if lease is not None and not is_due(lease.deadline, lease.now):
+        raise leased(step.of.id, step.branch)
 
 
 def _end(db: Connection, step: Step, tip: Tip) -> tuple[Tip, bool]:
@@ -210,7 +227,8 @@ def _write(db: Connection, step: Step, tip: Tip) -> Tip | None:
     values = [*step.move(tip, after), tip.position + 1, len(step.rows), stored(step.id), *chain(*step.rows)]
     values += step.sightings()
     try:
-        written = RawCursor(db).execute(_whole(len(step.rows), bool(step.seen)), values).fetchone()
+        sql = _whole(len(step.rows), bool(step.seen), step.is_recorded)
+        written = RawCursor(db).execute(sql, values).fetchone()
     except errors.UniqueViolation:
         return None
     return after if written else None
@@ -240,7 +258,7 @@ def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
         after = step.behind(segment, first)
         cursor = RawCursor(rows.db)
         # Its row is held from here on, so that those who come at the same time wait and see it moved.
-        cursor.execute(_MOVE, step.move(tip, after))
+        cursor.execute(_MOVE_UNLEASED if step.is_recorded else _MOVE, step.move(tip, after))
         cursor.execute(_ADD_STEP + _parameters(7), (*of, segment, first, len(step.rows), stored(step.id)))
         if step.rows:
             cursor.execute(_ADD_UNSEARCHED + _OF_STEP, (*of, stored(step.id)))
@@ -254,16 +272,20 @@ def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
     return after
 
 
-def _step(of: Key, branch: str, id: str, commits: Sequence[Commit], expected: Head, seen: Sequence[Sight]) -> Step:
+def _step(
+    of: Key, branch: str, id: str, commits: Sequence[Commit], expected: Head, seen: Sequence[Sight] | None
+) -> Step:
+    """``seen`` are sightings of a step that is recorded, ``None`` of one that is appended."""
     time = commits[-1].time if commits else None
     head = head_of(commits) if commits else expected
-    return Step(of, branch, id, _rows(commits), time, expected, head, list(seen))
+    return Step(of, branch, id, _rows(commits), time, expected, head, list(seen or ()), seen is not None)
 
 
 @cache
-def _whole(count: int, seen: bool) -> str:
+def _whole(count: int, seen: bool, is_recorded: bool) -> str:
     """The statement that moves the branch and, if it moved, adds the step, ``count`` commits and what is ``seen``."""
-    moved = f"WITH moved AS ({_MOVE} RETURNING tenant, family, session, segment)"
+    move = _MOVE_UNLEASED if is_recorded else _MOVE
+    moved = f"WITH moved AS ({move} RETURNING tenant, family, session, segment)"
     step = f"{_ADD_STEP} SELECT tenant, family, session, segment, $14::integer, $15::integer, $16::text FROM moved"
     if not count:
         return f"{moved} {step} RETURNING 1"

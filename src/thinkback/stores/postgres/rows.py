@@ -13,6 +13,7 @@ from typing import Any
 from psycopg import errors
 
 from thinkback.errors import StoreError
+from thinkback.log.leases import Lease, Owner
 from thinkback.log.protocol import MAIN, Seen, SessionInfo
 from thinkback.model.commits import Head
 from thinkback.stores.database import (
@@ -28,6 +29,7 @@ from thinkback.stores.database import (
     Stored,
     Tail,
     Tip,
+    lease_of,
     session_info,
 )
 from thinkback.stores.errors import damaged, id_taken, no_session
@@ -184,6 +186,18 @@ UPDATE thinkback.steps SET commits = %s + 1 - position
 WHERE {_AT} AND position <= %s AND position + commits > %s + 1 AND commits > 0
 """
 _REMOVE_SEGMENT = f"DELETE FROM thinkback.segments WHERE {_AT}"
+CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+_LEASE = f"SELECT owner, pid, started, boot, host, taken, deadline FROM thinkback.leases WHERE {_OF} AND branch = %s"
+_ADD_LEASE = """
+INSERT INTO thinkback.leases (tenant, family, session, branch, owner, pid, started, boot, host, taken, deadline)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+"""
+_PUT_LEASE = f"""
+UPDATE thinkback.leases SET owner = %s, pid = %s, started = %s, boot = %s, host = %s, taken = %s, deadline = %s
+WHERE {_OF} AND branch = %s AND owner = %s AND deadline = %s
+"""
+_END_LEASE = f"DELETE FROM thinkback.leases WHERE {_OF} AND branch = %s"
+_DROP_LEASE = f"DELETE FROM thinkback.leases WHERE {_OF} AND branch = %s AND owner = %s"
 _ERASE = """
 UPDATE thinkback.commits SET codec = %s, payload = %s
 WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash = %s RETURNING segment, position
@@ -191,6 +205,7 @@ WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash
 _UNSEE = f"DELETE FROM thinkback.sightings WHERE {_WITHIN}"
 _FORGET = (
     f"DELETE FROM thinkback.branches WHERE {_OF}",
+    f"DELETE FROM thinkback.leases WHERE {_OF}",
     f"DELETE FROM thinkback.steps WHERE {_OF} AND commits = 0",
     f"UPDATE thinkback.sessions SET name = NULL, settings = '{{}}', branch = 'main', purpose = '' WHERE {_OF}",
 )
@@ -338,6 +353,7 @@ class PostgresRows:
 
     def delete_branch(self, of: Key, name: str) -> None:
         self.db.execute(_DELETE, (*of[:3], stored(name)))
+        self.db.execute(_END_LEASE, (*of[:3], stored(name)))
 
     def switch(self, of: Key, name: str) -> None:
         self.db.execute(_SWITCH, (stored(name), *of[:3]))
@@ -451,6 +467,26 @@ class PostgresRows:
         if cut.last is None:
             self.db.execute(_REMOVE_SEGMENT, (*within, cut.segment))
         index.cut(self.db, within, cut.segment, cut.after)
+
+    def clock(self, now: int) -> int:
+        """The server's: the hosts of a team need not agree."""
+        row = self.db.execute(f"SELECT {CLOCK}").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def lease(self, of: Key, branch: str, now: int) -> Lease | None:
+        row = self.db.execute(_LEASE, (*of[:3], stored(branch))).fetchone()
+        return lease_of(row, now)
+
+    def put_lease(self, of: Key, branch: str, lease: Lease, instead_of: Lease | None) -> bool:
+        at, values = (*of[:3], stored(branch)), (*lease.owner, lease.taken, lease.deadline)
+        if instead_of is None:
+            return self.db.execute(_ADD_LEASE, (*at, *values)).rowcount == 1
+        seen = instead_of.owner.id, instead_of.deadline
+        return self.db.execute(_PUT_LEASE, (*values, *at, *seen)).rowcount == 1
+
+    def drop_lease(self, of: Key, branch: str, owner: Owner) -> None:
+        self.db.execute(_DROP_LEASE, (*of[:3], stored(branch), owner.id))
 
     def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]]) -> Collection[str]:
         index.hold(self.db, self.tenant)

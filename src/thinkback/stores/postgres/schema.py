@@ -14,7 +14,7 @@ from psycopg import errors
 from thinkback.stores.migrations import Schema, checksum, failed_check, too_new, unlike
 from thinkback.stores.postgres.connections import Connection, transaction
 
-NEWEST = Schema(Path(__file__).parents[1] / "postgres_schema", ("0001_log", "0002_sightings"))
+NEWEST = Schema(Path(__file__).parents[1] / "postgres_schema", ("0001_log", "0002_sightings", "0003_sessions"))
 
 _BEGIN = """
 CREATE SCHEMA {space};

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import exits, terminal
 from thinkback.cli.chat import resume, said, turns
 from thinkback.cli.chat.slash.row import Slash, words
 from thinkback.cli.history.branching import print_branches
@@ -59,12 +59,16 @@ def fork(chat: Chat, rest: str) -> None:
 def retry(chat: Chat, rest: str) -> None:
     """Ask the last message again, on a new branch."""
     words(rest, "retry", most=0)
+    if _is_news(chat):
+        return
     commit, message = _last_message(chat)
     _ask_beside(chat, "retry", commit, _prompt(message))
 
 
 def edit(chat: Chat, rest: str) -> None:
     """Change the last message and ask that, on a new branch."""
+    if _is_news(chat):
+        return
     commit, message = _last_message(chat)
     if not rest and not chat.reader.is_live:
         raise click.UsageError("usage: /edit TEXT")
@@ -72,6 +76,15 @@ def edit(chat: Chat, rest: str) -> None:
     if not text.strip():
         raise click.UsageError("the message is empty; nothing was changed")
     _ask_beside(chat, "edit", commit, text)
+
+
+def _is_news(chat: Chat) -> bool:
+    """Whether the last message may be one that the person has not seen: then it is shown, and nothing is done."""
+    if not chat.news.tell(chat):
+        return False
+    chat.code = exits.BUSY
+    terminal.note("nothing was asked: say it again to go on from there")
+    return True
 
 
 def _last_message(chat: Chat) -> tuple[Commit, Message]:
