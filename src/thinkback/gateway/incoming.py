@@ -7,28 +7,36 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from thinkback.gateway.grant import Grant
+from thinkback.gateway.grant import OPEN, Grant
 from thinkback.proxy.report import Report
+from thinkback.proxy.request_view import Client, Received
 from thinkback.stores.gateway_state.records import Use
 from thinkback.wire.writing import Problem
 
 
 class Incoming(NamedTuple):
-    """One request for a response.
+    """One request for a response: as an exchange takes it, whose it is, and the name it has in logs."""
 
-    ``front`` is the dialect that the client speaks. ``model`` and ``streams`` are what the address says, where it does
-    (Gemini), else ``""`` and ``None``: then the body does. ``headers`` are those of the client, in lower case, without
-    credentials and what is between two hops.
-    """
-
-    front: str
-    body: bytes
-    headers: Mapping[str, str]
+    request: Received
     grant: Grant
     id: str
-    model: str = ""
-    streams: bool | None = None
-    counts_only: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        front: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        grant: Grant,
+        id: str,
+        model: str = "",
+        streams: bool | None = None,
+        counts_only: bool = False,
+    ) -> Incoming:
+        """A request with the key ``grant``; ``Received`` says what the rest is."""
+        is_open = grant.key == OPEN.key
+        client = Client(grant.tenant, grant.key, grant.recording, limited="*" not in grant.models, alone=is_open)
+        return cls(Received(front, body, headers, client, model, streams, counts_only), grant, id)
 
 
 class Notes(msgspec.Struct):

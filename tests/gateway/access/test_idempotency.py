@@ -98,8 +98,9 @@ class Gateway:
 
 def request(**changes: Any) -> Incoming:
     """A request with an idempotency key."""
-    made = Incoming("openai-chat", b'{"model":"m"}', {"idempotency-key": "retry-1"}, Grant("k", "acme"), "req-1")
-    return made._replace(**changes)
+    made = Incoming.of("openai-chat", b'{"model":"m"}', {"idempotency-key": "retry-1"}, Grant("k", "acme"), "req-1")
+    own = {name: changes.pop(name) for name in ("grant", "id") if name in changes}
+    return made._replace(request=made.request._replace(**changes), **own)
 
 
 def test_an_answer_is_given_again_as_it_was(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def test_two_requests_at_once_lose_nothing() -> None:
         bodies = [json.dumps(question(messages=[*begun, {"role": "user", "content": word}])) for word in ("a", "bb")]
         await asyncio.gather(
             *(
-                respond(made, Incoming("openai-chat", body.encode(), {}, GRANT, "r"), sink)
+                respond(made, Incoming.of("openai-chat", body.encode(), {}, GRANT, "r"), sink)
                 for body, sink in zip(bodies, sinks, strict=True)
             )
         )

@@ -45,7 +45,7 @@ def test_the_loop_is_left_to_others_in_every_mebibyte(piece: bytes) -> None:
     async def run() -> None:
         task = asyncio.create_task(other())
         body = json.dumps(question(stream=True)).encode()
-        await respond(made, Incoming("openai-chat", body, {}, GRANT, "r1"), kept)
+        await respond(made, Incoming.of("openai-chat", body, {}, GRANT, "r1"), kept)
         task.cancel()
         await made.close()
 
@@ -104,7 +104,7 @@ def test_a_response_without_end_is_ended_and_its_client_told_why(line: bytes, st
 
     async def run() -> None:
         body = json.dumps(question(stream=stream)).encode()
-        await respond(made, Incoming("openai-chat", body, {}, GRANT, "r1"), kept)
+        await respond(made, Incoming.of("openai-chat", body, {}, GRANT, "r1"), kept)
         await made.close()
 
     asyncio.run(run())

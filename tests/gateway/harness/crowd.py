@@ -200,7 +200,7 @@ class Talk:
         kept = Kept(leaves_after)
         body = json.dumps(self.body()).encode()
         by_address = (self.model, self.streams) if self.front == "gemini" else ("", None)
-        await respond(engine, Incoming(self.front, body, {}, self.person.grant, "r", *by_address), kept)
+        await respond(engine, Incoming.of(self.front, body, {}, self.person.grant, "r", *by_address), kept)
         if kept.status == 200 and kept.ended:
             whole = self.echoes and not self.streams
             messages = _given(self.front, kept.json) if whole else _visible(self.front, text, call)

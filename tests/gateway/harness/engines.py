@@ -175,7 +175,7 @@ def ask(
     """One request, answered."""
     kept = sink or Kept()
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    incoming = Incoming(front, data, headers or {}, grant, "r1", model, streams)
+    incoming = Incoming.of(front, data, headers or {}, grant, "r1", model, streams)
     asyncio.run(respond(engine, incoming, kept))
     return kept
 

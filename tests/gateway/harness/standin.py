@@ -61,14 +61,14 @@ class Standin:
         self.incoming.append(incoming)
         self._tell()
         try:
-            body = json.loads(incoming.body)
+            body = json.loads(incoming.request.body)
             await getattr(self, f"do_{body.get('do', 'echo')}")(incoming, sink, body)
         except ClientGone:
             self._end("gone")
             raise
         except asyncio.CancelledError:
             if sink.stop is not None and getattr(sink, "started", False):
-                await sink.end(b"data: " + front(incoming.front).write_error(sink.stop) + b"\n\n")
+                await sink.end(b"data: " + front(incoming.request.front).write_error(sink.stop) + b"\n\n")
                 self._end("stopped")
                 return
             self._end("cancelled")
@@ -81,10 +81,11 @@ class Standin:
 
     async def do_echo(self, incoming: Incoming, sink: Sink, body: Any) -> None:
         """What was asked, as a document."""
-        said = {"model": incoming.model, "streams": incoming.streams, "headers": dict(incoming.headers)}
+        asked = incoming.request
+        said = {"model": asked.model, "streams": asked.streams, "headers": dict(asked.headers)}
         sink.notes.report = Report(upstream="deepseek/deepseek-v4-pro", reasoning_tokens=7)
         await sink.start(200, {"content-type": "application/json", "thinkback-reattach": "not-needed"})
-        await sink.end(json.dumps({**said, "front": incoming.front, "counts_only": incoming.counts_only}).encode())
+        await sink.end(json.dumps({**said, "front": asked.front, "counts_only": asked.counts_only}).encode())
 
     async def do_stream(self, incoming: Incoming, sink: Sink, body: Any) -> None:
         """Some events."""

@@ -196,7 +196,7 @@ def test_a_packed_body_is_unpacked(house: Running, encoding: str, packed: bytes)
     before = len(house.behind.incoming)
 
     assert 200 == house.ask("/v1/chat/completions", packed, headers={"content-encoding": encoding}).status
-    assert BODY == house.behind.incoming[before].body
+    assert BODY == house.behind.incoming[before].request.body
 
 
 @pytest.mark.parametrize(

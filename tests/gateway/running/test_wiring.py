@@ -76,7 +76,10 @@ def test_a_key_is_let_in_until_its_budget_is_spent(tmp_path: Path, monkeypatch: 
         grant = await behind.admit(secret, "10.0.0.9")
         assert grant_of(row) == grant
         monkeypatch.setattr(wiring, "respond", answers)
-        incoming, clients = Incoming("openai-chat", b"{}", {"idempotency-key": "1"}, grant, "r"), [Client(), Client()]
+        incoming, clients = (
+            Incoming.of("openai-chat", b"{}", {"idempotency-key": "1"}, grant, "r"),
+            [Client(), Client()],
+        )
         for client in clients:
             with behind.entered(grant):
                 await behind.respond(incoming, client)

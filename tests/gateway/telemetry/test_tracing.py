@@ -35,7 +35,7 @@ def trace(grant: Grant, *, content: bool, fails: bool = False) -> ReadableSpan:
 
     async def run() -> None:
         sink = ResponseSink(_send, [], 60)
-        with traced(spans, Incoming("openai-chat", b"{}", {}, grant, "req_1"), sink):
+        with traced(spans, Incoming.of("openai-chat", b"{}", {}, grant, "req_1"), sink):
             sink.notes.report = Report(
                 model="fast",
                 upstream="deepseek/deepseek-v4-pro",

@@ -85,7 +85,7 @@ class Idempotency:
         Raises ``Refused`` for a key that stands for another request, or whose answer takes too long, was too large or
         cannot be read any more. Of a key whose recording is off nothing may be kept: it is answered like any other.
         """
-        name = incoming.headers.get(HEADER, "")
+        name = incoming.request.headers.get(HEADER, "")
         if not name or incoming.grant.recording == "off":
             await respond(incoming, sink)
             return
@@ -254,11 +254,11 @@ def _scope(slot: Slot) -> bytes:
 def _digest(incoming: Incoming) -> bytes:
     """What makes it the same request: where it goes, what it says, and the settings it asks for."""
     parts = (
-        incoming.front.encode(),
-        incoming.model.encode("utf-8", "surrogatepass"),
-        repr((incoming.streams, incoming.counts_only)).encode(),
-        incoming.headers.get(SETTINGS, "").encode("utf-8", "surrogatepass"),
-        incoming.body,
+        incoming.request.front.encode(),
+        incoming.request.model.encode("utf-8", "surrogatepass"),
+        repr((incoming.request.streams, incoming.request.counts_only)).encode(),
+        incoming.request.headers.get(SETTINGS, "").encode("utf-8", "surrogatepass"),
+        incoming.request.body,
     )
     digest = hashlib.sha256()
     for part in parts:

@@ -19,10 +19,8 @@ from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.http import HttpResponse, Timeouts
 from thinkback.drive.sync import now
 from thinkback.gateway.access.estimating import estimate
-from thinkback.gateway.config import naming
 from thinkback.gateway.engine.apart import LARGE
 from thinkback.gateway.engine.engine import Engine
-from thinkback.gateway.grant import OPEN, Grant
 from thinkback.gateway.incoming import ClientGone, Incoming, Sink
 from thinkback.gateway.upstreams.breakers import is_of_the_place
 from thinkback.gateway.upstreams.routing import Choice
@@ -54,7 +52,6 @@ from thinkback.proxy.events import (
     Write,
 )
 from thinkback.proxy.exchange import Exchange
-from thinkback.proxy.request_view import Client, Received
 from thinkback.stores.gateway_state.records import Use
 from thinkback.turn.plan import History
 
@@ -67,12 +64,6 @@ async def respond(engine: Engine, incoming: Incoming, sink: Sink) -> None:
     await _Driver(engine, incoming, sink).run()
 
 
-def client_of(grant: Grant) -> Client:
-    """``grant`` as far as an exchange depends on it."""
-    is_open = grant.key == OPEN.key
-    return Client(grant.tenant, grant.key, grant.recording, limited=naming.STAR not in grant.models, alone=is_open)
-
-
 class _Driver:
     """Of one request, in one task."""
 
@@ -81,12 +72,8 @@ class _Driver:
         self._incoming = incoming
         self._sink = sink
         self._config = config = engine.config
-        front, body, headers = incoming.front, incoming.body, incoming.headers
-        asked = Received(
-            front, body, headers, client_of(incoming.grant), incoming.model, incoming.streams, incoming.counts_only
-        )
         degraded, rests = bool(sink.notes.degraded), engine.storing.rests
-        most = config.limits.max_messages
+        asked, most = incoming.request, config.limits.max_messages
         self._exchange = Exchange(asked, engine.sealer, most, now(), random.random(), degraded=degraded, rests=rests)
         self._choice: Choice
         self._cancelled: asyncio.CancelledError | None = None
@@ -186,7 +173,7 @@ class _Driver:
                 incoming = self._incoming
                 self._phases.setdefault("recognise", 0.0)
                 self._choice = self._engine.router.choose(
-                    command.model, incoming.grant, command.origins, command.end_user, incoming.front
+                    command.model, incoming.grant, command.origins, command.end_user, incoming.request.front
                 )
                 return self._choice.current
             case NextPlace():
@@ -198,7 +185,7 @@ class _Driver:
         return None
 
     def _settings(self, route: Route) -> Any:
-        grant, headers = self._incoming.grant, self._incoming.headers
+        grant, headers = self._incoming.grant, self._incoming.request.headers
         endpoint = route.target.endpoint.settings
         return self._engine.effective.of(self._config.settings, route.settings, grant.settings, headers, endpoint)
 
@@ -229,7 +216,7 @@ class _Driver:
 
     async def _store(self, command: Store) -> bool:
         started = time.monotonic()
-        engine, tenant, size = self._engine, self._incoming.grant.tenant, len(self._incoming.body)
+        engine, tenant, size = self._engine, self._incoming.grant.tenant, len(self._incoming.request.body)
         self._guessed = await engine.apart(self._received, partial(estimate, command.step, size)) or self._guessed
         stored = True
         if command.kept is not None:

@@ -195,7 +195,7 @@ class App:
             sink.body_read = True
             check_text(body)
             sink.notes.phases["body"] = time.perf_counter() - asked.began
-            incoming = Incoming(
+            incoming = Incoming.of(
                 asked.route.front,
                 body,
                 passed_on(scope["headers"]),

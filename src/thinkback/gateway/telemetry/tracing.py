@@ -39,8 +39,8 @@ def traced(spans: Spans, incoming: Incoming, response: Response) -> Iterator[Non
     """A span around the answer to ``incoming``. What was said is on it only for keys that record everything."""
     from thinkback.observe import spans as names
 
-    operation = front(incoming.front).operation
-    with spans.request(operation, incoming.headers) as span:
+    operation = front(incoming.request.front).operation
+    with spans.request(operation, incoming.request.headers) as span:
         failure = ""
         try:
             yield
@@ -63,7 +63,7 @@ def traced(spans: Spans, incoming: Incoming, response: Response) -> Iterator[Non
                 names.FIRST_CHUNK: notes.phases.get("first_byte"),
                 names.STATUS: response.status or None,
                 **usage_of(report),
-                "thinkback.front": incoming.front,
+                "thinkback.front": incoming.request.front,
                 "thinkback.request.id": incoming.id,
                 "thinkback.key": incoming.grant.key,
                 "thinkback.reattach": report.reattach,
