@@ -296,7 +296,7 @@ def test_a_chat_that_is_killed_while_a_tool_runs_resumes(agent: Terminal, comman
     referee.push(Step(text="Resumed."))
     done = command("chat", "--continue", stdin=b"Go on\n")
 
-    assert "I look." in done.out
+    assert "I look." in command("log", "--kind", "reasoning").out
     assert "Resumed." in done.out
     assert [200, 200] == [exchange.status for exchange in referee.requests]
 

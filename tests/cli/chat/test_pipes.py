@@ -33,13 +33,14 @@ def states(command: Command, name: str) -> list[str]:
 
 
 def test_each_line_is_a_message(command: Command, referee: Referee) -> None:
-    """Answers and reasoning are printed, empty lines are none, and no escape code is."""
+    """Answers are printed, reasoning beside them, empty lines are no messages, and no escape code is printed."""
     referee.push(Step(reasoning="Thinking.", text="One."), Step(text="Two."))
 
     done = command("chat", *place(referee), stdin=b"First\n\n  \nSecond")
 
     assert (0, ["First", "Second"]) == (done.code, asked(referee))
-    assert done.out.index("Thinking.") < done.out.index("One.") < done.out.index("Two.")
+    assert "One.\nTwo.\n" == done.out
+    assert "Thinking:\nThinking.\n(Thought" in done.err
     assert "\x1b" not in done.out + done.err
 
 
@@ -165,7 +166,7 @@ def test_an_unknown_app_or_profile_is_refused(command: Command, referee: Referee
 
 
 def test_a_named_session_is_gone_on_with(command: Command, referee: Referee) -> None:
-    """What was said before is shown, and endpoint and model are those of its last request."""
+    """Endpoint and model are those of its last request; what was said before is not printed for a program again."""
     command("chat", *place(referee), "--session", "talk", stdin=b"First\n")
 
     by_name = command("chat", "--session", "talk", stdin=b"Second\n")
@@ -174,8 +175,9 @@ def test_a_named_session_is_gone_on_with(command: Command, referee: Referee) -> 
 
     assert ["First", "Second", "Third"] == asked(referee)
     assert 5 == len(messages(referee))
-    assert by_name.out.index("First") < by_name.out.index('You said: "First".') < by_name.out.index("Second")
-    assert "Second" in last.out
+    assert (1, 1) == (by_name.out.count("You said:"), last.out.count("You said:"))
+    assert "Second" in by_name.out
+    assert "Third" in last.out
     assert ["completed"] * 3 == states(command, "talk")
 
 
@@ -187,16 +189,17 @@ def test_continue_and_session_exclude_each_other(command: Command) -> None:
     assert "--continue goes on in the last session" in done.err
 
 
-def test_only_the_last_turns_of_a_long_session_are_shown(command: Command, referee: Referee) -> None:
+def test_only_the_last_turns_of_a_long_session_are_shown(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
     """And how many there are before them."""
-    lines = "".join(f"Message number {at}.\n" for at in range(13))
-    command("chat", *place(referee), "--session", "talk", stdin=lines.encode())
+    say(chat, *(f"Message number {at}." for at in range(13)))
+    capsys.readouterr()
 
-    done = command("chat", "--session", "talk")
+    say(chat, "/resume talk")
 
-    assert "Message number 2." not in done.out
-    assert "Message number 3." in done.out
-    assert "3 turns before that" in done.err
+    shown = capsys.readouterr()
+    assert "Message number 2." not in shown.out
+    assert "Message number 3." in shown.out
+    assert "3 turns before that" in shown.err
 
 
 def test_a_key_is_in_no_output(command: Command, referee: Referee) -> None:
@@ -227,14 +230,14 @@ def test_ctrl_c_keeps_what_arrived(command: Command, referee: Referee) -> None:
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdin is not None
-        assert process.stdout is not None
+        assert process.stderr is not None
         process.stdin.write(b"Hi\nnot asked\n")
         process.stdin.flush()
-        shown = b""
-        while b"Thinking" not in shown:
-            shown += os.read(process.stdout.fileno(), 65536)
+        thought = b""
+        while b"Thinking" not in thought:
+            thought += os.read(process.stderr.fileno(), 65536)
         process.send_signal(signal.SIGINT)
-        shown += process.communicate(timeout=20)[0]
+        shown = process.communicate(timeout=20)[0]
 
     assert exits.INTERRUPTED == process.returncode
     assert b"partial: interrupted" in shown

@@ -77,6 +77,7 @@ def _check_start(app: str, place: Place) -> None:
     from thinkback.rules import load_rulebook
     from thinkback.session import apps, config
 
-    apps.find(app)
+    if app:
+        apps.find(app)
     if place.endpoint and not place.base_url:
         load_rulebook(config.user_rule_files()).endpoint(place.endpoint)

@@ -34,7 +34,9 @@ class Chat:
     ``system`` is the system prompt that the next question brings, if it brings one.
     """
 
-    def __init__(self, store: SessionStore, session: Session, reader: Reader, stream: TextIO) -> None:
+    def __init__(
+        self, store: SessionStore, session: Session, reader: Reader, stream: TextIO, aside: TextIO | None = None
+    ) -> None:
         from thinkback.cli.chat.drawing.screen import Screen
 
         self.store = store
@@ -43,7 +45,7 @@ class Chat:
         self.code = 0
         self.is_over = False
         self.system: str | None = None
-        self.screen = Screen(stream, self._look)
+        self.screen = Screen(stream, self._look, aside=aside)
         self.toolbox = Toolbox()
         self.news = News()
 

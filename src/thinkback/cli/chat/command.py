@@ -40,7 +40,7 @@ _HELP = """\
 Talk to a model. Reasoning and answer stream; Ctrl-C ends a turn, and nothing that arrived is lost.
 
 Lines that begin with a slash are commands: /help lists them. Without a terminal each line of standard input is a
-message, and what is printed is plain text.
+message, and what is printed is plain text: answers on standard output, thinking on standard error.
 """
 
 
@@ -86,13 +86,13 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
             unused,
             ended_in_order(),
             silent_keys(reader.is_live),
-            Chat(store, found, reader, sys.stdout) as chat,
+            Chat(store, found, reader, sys.stdout, None if reader.is_live else sys.stderr) as chat,
         ):
             chat.system = given["system"]
             if reader.is_live:
                 terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
-            if known is not None and known.commits:
-                resume.show(chat)
+                if known is not None and known.commits:
+                    resume.show(chat)
             code = loop.run(chat)
     sys.exit(code)
 

@@ -39,15 +39,22 @@ _BLANK_LINES = re.compile(r"^(?:[ \t]*\r?\n)+")
 
 
 class Screen:
-    """Draws turns on ``stream``; ``look`` is how, or gives it at each turn. ``clock`` is in seconds."""
+    """Draws turns on ``stream``; ``look`` is how, or gives it at each turn. ``clock`` is in seconds. Thinking goes to
+    ``aside`` where that is another stream.
+    """
 
     def __init__(
-        self, stream: TextIO, look: Look | Callable[[], Look], clock: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO,
+        look: Look | Callable[[], Look],
+        clock: Callable[[], float] = time.monotonic,
+        aside: TextIO | None = None,
     ) -> None:
         self._wanted = look
         self._clock = clock
         self._look = look() if callable(look) else look
         self._surface = Surface(stream, self._look)
+        self._beside = self._surface if aside is None else Surface(aside, self._look, asks=False)
         self._said = words_for(self._look)
         self._lock = threading.RLock()
         self._ticker: _Ticker | None = None
@@ -76,6 +83,7 @@ class Screen:
         with self._lock:
             self._look = self._wanted() if callable(self._wanted) else self._wanted
             self._surface.take(self._look)
+            self._beside.take(self._look)
             self._said = words_for(self._look)
 
     # -- a turn --------------------------------------------------------------------------------------------------------
@@ -153,11 +161,11 @@ class Screen:
         with self._lock:
             self._begin_section("thinking")
             if not text.strip():
-                self._surface.noted(self._said.hidden(tokens))
+                self._beside.noted(self._said.hidden(tokens))
                 return
             if self._look.mode == "full":
-                Thinking(self._surface, "full", self._said, 0.0).whole(text)
-            self._surface.noted(self._said.done(seconds, tokens, estimated=estimated, shared=True))
+                Thinking(self._beside, "full", self._said, 0.0).whole(text)
+            self._beside.noted(self._said.done(seconds, tokens, estimated=estimated, shared=True))
 
     def message(self, role: str, text: str) -> None:
         """A message of an earlier turn."""
@@ -197,7 +205,7 @@ class Screen:
                 self._close()
             else:
                 self._begin_section("thinking")
-            self._open = Thinking(self._surface, self._look.mode, self._said, self._clock())
+            self._open = Thinking(self._beside, self._look.mode, self._said, self._clock())
         self._open.feed(text, index, self._clock())
 
     def _say(self, text: str) -> None:
@@ -261,11 +269,9 @@ class Screen:
             hidden = [step for step in reply.steps if not step.reasoning and _reasoned(step.result)]
             if hidden:
                 counts = [step.result.usage.reasoning or 0 for step in hidden if step.result.usage is not None]
-                self._begin_section("line")
-                self._surface.noted(self._said.hidden(sum(counts)))
+                self._note_thinking(self._said.hidden(sum(counts)))
             if reply.outcome == "max_tokens_in_reasoning":
-                self._begin_section("line")
-                self._surface.noted(self._said.spent)
+                self._note_thinking(self._said.spent)
         if reply.state in _CUT:  # what went wrong is told behind it
             self.ended(reply.state)
         elif reply.state not in (None, "completed"):
@@ -273,8 +279,14 @@ class Screen:
 
     # -- sections ------------------------------------------------------------------------------------------------------
 
+    def _note_thinking(self, text: str) -> None:
+        self._begin_section("line" if self._beside is self._surface else "thinking")
+        self._beside.noted(text)
+
     def _begin_section(self, section: Section) -> None:
         self._close()
+        if section == "thinking" and self._beside is not self._surface:
+            return
         if self._last and (section != self._last or section != "line"):
             self._surface.write(self._surface.line_end)
         self._last = section
