@@ -8,6 +8,7 @@ from tests.turn.playbook import Playbook, begins, commits_of, keeps, sends
 from thinkback.model.blocks import Origin, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Message, Response, TurnEnded
 from thinkback.turn import orphans
+from thinkback.turn.plan import History
 
 ORIGIN = Origin("openai-chat", "https://house.example/v1", "thinker")
 
@@ -93,6 +94,18 @@ def test_result_of_no_open_call_is_passed_over() -> None:
     """A result that nothing waits for does not disturb the others."""
     log = [user(), *response("r", "a"), result("z")]
     assert ["a"] == [found.call.id for found in orphans.open_calls(commits_of(log))]
+
+
+def test_a_history_follows_its_open_calls() -> None:
+    """They are those of all its commits, however these came; what was held is forgotten with what was held."""
+    commits = commits_of([user(), *response("r", "a", "b"), result("a")])
+    history = History(commits[:4])
+    assert ["a"] == [found.call.id for found in history.open_calls()]
+    history.hold("r", 2, ToolCall("b", "look", '{"held":true}'))
+    history.take(commits[4:])
+    assert ['{"held":true}'] == [found.call.arguments for found in history.open_calls()]
+    history.release()
+    assert orphans.open_calls(commits) == history.open_calls()
 
 
 def test_last_system_prompt_counts() -> None:
