@@ -48,7 +48,7 @@ def test_a_row_of_any_endpoint_is_shown_without_json(inside: Inside) -> None:
         assert line in " ".join(shown.split())
     for rule in load_rulebook().rules():
         for name, value in msgspec.structs.asdict(rule).items():
-            told = [line for line in rule_lines(value) if is_given(rule, name)]
+            told = rule_lines(value) if is_given(rule, name) else ()
             assert [] == [line for line in told if not line or ("{" in line and name != "refusals")]
 
 

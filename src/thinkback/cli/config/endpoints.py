@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -156,11 +157,18 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
 
 def is_given(of: object, name: str) -> bool:
     """Whether a row, or a table in one, says something of the field ``name``: it differs from the default."""
+    return bool(getattr(of, name) != _defaults(type(of))[name])  # type: ignore[arg-type]
+
+
+@functools.cache
+def _defaults(kind: type) -> dict[str, object]:
+    """What each field of a table is where nothing is said of it."""
     import msgspec
 
-    field = next(field for field in msgspec.structs.fields(of) if field.name == name)  # type: ignore[arg-type]
-    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-    return bool(getattr(of, name) != default)
+    return {
+        field.name: field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        for field in msgspec.structs.fields(kind)
+    }
 
 
 def rule_lines(value: object) -> Iterator[str]:
