@@ -113,10 +113,9 @@ def create_session(
     rows: Rows, id: str, name: str, time: int, origin: Origin | None, settings: str = NO_SETTINGS
 ) -> SessionInfo:
     """The session of that name, made with ``settings`` (a JSON object) if there is none."""
-    found = rows.info(name)
-    if found is None or found.name != name:
+    if not rows.has_name(name):
         _begin(rows, id, name, time, origin, settings)
-        found = rows.info(name)
+    found = rows.info(name)
     if found is None:  # deleted in between
         raise RepeatError(f"the name {name!r} leads to no session")
     return found

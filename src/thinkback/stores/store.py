@@ -38,7 +38,9 @@ class LogStore:
     ) -> SessionInfo:
         """Make the session ``name`` with ``settings``; an existing one of that name is returned as it is."""
         check_text("session id", id)
-        known = self.find_session(name)
+        check_text("session name", name)
+        # A fork is a new session, all but always: only the others are looked for without a write.
+        known = self.find_session(name) if origin is None else None
         if known is not None and known.name == name:
             return known
         layer = canonical.encode(dict(settings or {})).decode()
