@@ -56,16 +56,14 @@ class ThinkPart:
             self.run = []
             self.inner.append(self.run)
         self.run.append(text)
-        self._show(text, arrival)
+        if text:
+            arrival.show_reasoning(self, text)
 
     def add_other(self, chunk: dict[str, Any], arrival: Arrival) -> None:
         """A chunk inside this one with more than text; whatever comes next begins a run of its own."""
         self.inner.append(chunk)
         self.run = None
-        self._show(_text_of(chunk), arrival)
-
-    def _show(self, text: str, arrival: Arrival) -> None:
-        if text:
+        if text := _text_of(chunk):
             arrival.show_reasoning(self, text)
 
     def sign(self, signature: str | None) -> None:

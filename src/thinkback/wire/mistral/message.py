@@ -84,14 +84,15 @@ class MessageBuilder:
 
     def _think(self, chunk: chunks.ThinkChunk) -> None:
         signature = chunk.signature
-        part = self._thinking(any(inner.text for inner in chunk.thinking), signature)
+        texts = [inner.text for inner in chunk.thinking]
+        part = self._thinking(any(texts), signature)
         if part is None:
             return
-        for inner in chunk.thinking:
-            part.add(inner.text, self._arrival)
-        if not isinstance(signature, msgspec.UnsetType):
+        for text in texts:
+            part.add(text, self._arrival)
+        if signature is not msgspec.UNSET:
             part.sign(signature)
-        if not isinstance(chunk.closed, msgspec.UnsetType):
+        if chunk.closed is not msgspec.UNSET:
             part.rest["closed"] = chunk.closed
 
     def _thinking(self, says: bool, signature: object) -> ThinkPart | None:
