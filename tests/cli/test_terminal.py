@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkback.cli import terminal
+from thinkback.cli.chat.drawing.column import Plain
 from thinkback.session.transcripts.ink import Cleaner, clean_json
 
 
@@ -105,3 +108,51 @@ def test_json_means_the_same_and_holds_nothing_to_obey(text: str) -> None:
     written = clean_json(json.dumps({"a": text}, ensure_ascii=False))
     assert {"a": text} == json.loads(written)
     assert written == terminal.clean(written)
+
+
+@given(st.text("ab \n\t語", max_size=80), st.integers(1, 7))
+def test_plain_text_is_broken_between_words_however_it_is_cut(text: str, size: int) -> None:
+    """Whole and in pieces alike, no word is lost, and no line is too long but for a word that is."""
+    whole, cut = Plain(12), Plain(12)
+    written = whole.feed(text) + whole.end()
+
+    assert written == "".join(cut.feed(text[at : at + size]) for at in range(0, len(text), size)) + cut.end()
+    assert text.split() == written.split()
+    assert all(
+        terminal.columns_of(line.expandtabs(1).strip()) <= 12 or len(line.split()) == 1 for line in written.split("\n")
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "columns", "expected"),
+    [
+        ("short enough", 12, "short enough"),
+        ("allowed: low, high, xhigh", 18, "allowed: low,\nhigh, xhigh"),
+        ("  - bedrock, bedrock-claude", 16, "  - bedrock,\n  bedrock-claude"),
+        ("\x1b[31mone two\x1b[0m three", 13, "\x1b[31mone two\x1b[0m three"),
+        ("\x1b[31mone two\x1b[0m three", 9, "\x1b[31mone two\x1b[0m\nthree"),
+        ("averyveryverylongword x", 10, "averyveryverylongword\nx"),
+    ],
+)
+def test_a_line_fits_a_terminal_between_words(line: str, columns: int, expected: str) -> None:
+    """Colours take no room; what follows stands under the first word."""
+    assert expected == terminal.fit(line, columns)
+
+
+@pytest.mark.parametrize("told", [terminal.out, terminal.note, terminal.complain])
+@pytest.mark.parametrize("watched", [True, False])
+def test_what_is_told_is_broken_between_words_for_people_alone(
+    told: Callable[[str], None], watched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists and errors on a terminal of 40 columns; programs read whole lines."""
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: watched)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(sys, "stderr", stream)
+    told("allowed are none, minimal, low, medium, high, xhigh, max")
+
+    lines = stream.getvalue().splitlines()
+    assert [watched, watched] == [len(lines) > 1, max(map(len, lines)) <= 40]
+    assert "high, xhigh, max" in " ".join(lines)

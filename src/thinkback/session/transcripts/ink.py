@@ -143,6 +143,27 @@ def wrap(text: str, indent: int = 0) -> str:
     return "\n".join(lines)
 
 
+def fit(line: str, columns: int) -> str:
+    """``line`` broken between words where it is wider than ``columns``; what follows stands under its first word.
+
+    The colours of a pen take no room. A word that is wider than all of it stays whole.
+    """
+    shown = _PAINT.sub("", line)
+    if columns_of(shown) <= columns:
+        return line
+    indent = " " * min(len(shown) - len(shown.lstrip(" ")), columns // 2)
+    rows, used = [""], 0
+    for piece in re.findall(r" *[^ ]+", line):
+        size = columns_of(_PAINT.sub("", piece))
+        if used and used + size > columns:
+            rows.append(indent)
+            piece, used = piece.lstrip(" "), len(indent)
+            size = columns_of(_PAINT.sub("", piece))
+        rows[-1] += piece
+        used += size
+    return "\n".join(rows)
+
+
 def clock(microseconds: int) -> str:
     """A time as people read it, where they are."""
     return time.strftime("%m-%d %H:%M:%S", time.localtime(microseconds // 1_000_000))

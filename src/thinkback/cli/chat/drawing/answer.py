@@ -7,7 +7,7 @@ has left the screen by then stays as it was written.
 from __future__ import annotations
 
 from thinkback.cli.chat.drawing.blocks import Splitter
-from thinkback.cli.chat.drawing.column import Column
+from thinkback.cli.chat.drawing.column import Column, Plain
 from thinkback.cli.chat.drawing.surface import Surface
 from thinkback.session.transcripts.ink import Cleaner
 
@@ -25,6 +25,7 @@ class Answer:
         self._splitter = Splitter()
         self._columns = surface.columns
         self._column = Column(self._columns)
+        self._plain = Plain(self._columns) if surface.is_terminal else None
         self._rows = 0
         self._stays = False
         self._has_stayed = False
@@ -42,7 +43,7 @@ class Answer:
         text = self._clean(text)
         self._pieces.append(text)
         if not self._surface.draws:
-            self._surface.write(text)
+            self._surface.write(text if self._plain is None else self._plain.feed(text))
             return
         self._follow_size()
         open_before = self._splitter.size
@@ -58,7 +59,8 @@ class Answer:
     def close(self) -> None:
         """The answer is over, or broken off."""
         if not self._surface.draws:
-            self._surface.write("" if self.text.endswith("\n") else "\n")
+            held = "" if self._plain is None else self._plain.end()
+            self._surface.write(held + ("" if self.text.endswith("\n") else "\n"))
             return
         self._follow_size()
         rest = self._splitter.end()

@@ -18,6 +18,48 @@ _TAB = 4
 _NARROWEST = 8
 
 
+class Plain:
+    """Text that arrives in pieces, broken between words without an escape code: a word is given once it is whole."""
+
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+        self._used = 0
+        self._gap = ""
+        self._word = ""
+
+    def feed(self, text: str) -> str:
+        """What to write for a piece of clean text."""
+        written = []
+        for part in _PARTS.split(text):
+            if part == "\n":
+                written.append(self.end() + part)
+                self._used = 0
+            elif part in (" ", "\t"):
+                written.append(self._take())
+                self._gap += part
+            else:
+                self._word += part
+        return "".join(written)
+
+    def end(self) -> str:
+        """What is held back."""
+        rest = self._take() + self._gap
+        self._gap = ""
+        return rest
+
+    def _take(self) -> str:
+        word, gap = self._word, self._gap
+        if not word:
+            return ""
+        self._word = self._gap = ""
+        size = columns_of(word)
+        if self._used and self._used + len(gap) + size > self._columns:
+            self._used = size
+            return f"\n{word}"
+        self._used += len(gap.expandtabs(_TAB)) + size
+        return gap + word
+
+
 class Column:
     """``style`` is the escape sequence for its letters; ``shaded`` fills each row with the style's background.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from thinkback.cli.chat.drawing.column import Column
+from thinkback.cli.chat.drawing.column import Column, Plain
 from thinkback.cli.chat.drawing.look import Mode
 from thinkback.cli.chat.drawing.surface import Surface
 from thinkback.model.texts import BETWEEN_THOUGHTS
@@ -31,6 +31,7 @@ class Thinking:
         self._clean = Cleaner()
         self._columns = surface.columns
         self._column = Column(self._columns, surface.theme.thinking, shaded=surface.theme.depth != "16")
+        self._plain = Plain(self._columns) if surface.is_terminal else None
         self._ends_line = True
         if mode == "full" and not surface.draws:
             surface.line(f"{said.live}:")
@@ -71,7 +72,8 @@ class Thinking:
         self._end_row()
 
     def _end_row(self) -> None:
-        plain = "" if self._ends_line else "\n"
+        held = "" if self._plain is None else self._plain.end()
+        plain = held + ("" if self._ends_line else "\n")
         self._surface.write(self._column.end() if self._surface.draws else plain)
 
     @property
@@ -81,7 +83,7 @@ class Thinking:
     def _write(self, text: str) -> None:
         surface = self._surface
         if not surface.draws:
-            surface.write(text)
+            surface.write(text if self._plain is None else self._plain.feed(text))
             self._ends_line = text.endswith("\n") if text else self._ends_line
             return
         if surface.columns != self._columns:
