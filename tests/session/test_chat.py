@@ -324,7 +324,7 @@ def test_failed_question_is_sent_again_by_going_on(store: SessionStore, referee:
     """``generate`` repeats the request; asking again adds a second message, which is accepted, too."""
     session = open_session(store, referee)
     referee.push(Step(fault=HttpError(500)), Step(fault=HttpError(500)))
-    with pytest.raises(ProviderError, match="goes on from what is in the log"):
+    with pytest.raises(ProviderError, match="asks again, with what is in the log"):
         session.chat("Hello?", max_retries=0)
     assert ["user", "request", "failed"] == kinds(session)
     with pytest.raises(ProviderError):

@@ -21,6 +21,7 @@ from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, 
 from thinkback.model.slices import CONTENT, sliced
 from thinkback.model.think_tags import Piece, TagSplitter, Where, is_plain
 from thinkback.wire.arrival import join
+from thinkback.wire.placeholders import Placeholders, marked
 
 _index = attrgetter("index")
 
@@ -30,19 +31,23 @@ class _Begun(Protocol):
 
 
 class _Slice:
-    """A slice of a text, or any other block: then it stays without pieces. ``thinks``: tags make it reasoning."""
+    """A slice of a text, or any other block: then it stays without pieces.
 
-    __slots__ = ("at", "closed", "closing", "opening", "pieces", "thinks")
+    ``thinks``: tags make it reasoning; ``shown``: it was shown as text before.
+    """
+
+    __slots__ = ("at", "closed", "closing", "opening", "pieces", "shown", "thinks")
 
     def __init__(self, at: int) -> None:
         self.at = at
         self.pieces: list[str] = []
-        self.thinks = self.closed = False
+        self.thinks = self.closed = self.shown = False
         self.opening = self.closing = ""
 
     def block(self) -> Text | ThinkingBlock:
         if self.thinks:
-            return ThinkingBlock(join(self.pieces), source_field=CONTENT, opening=self.opening, closing=self.closing)
+            block = ThinkingBlock(join(self.pieces), source_field=CONTENT, opening=self.opening, closing=self.closing)
+            return block if self.shown else marked(block)
         return Text(join(self.pieces))
 
 
@@ -52,6 +57,7 @@ class Tagging:
     def __init__(self, where: Where, begun: Sequence[_Begun], response: str = "") -> None:
         self.where = where
         self._tags = TagSplitter(where)
+        self._placeholders = Placeholders()
         self._begun = begun
         self._response = response
         # The slices of each block that has begun, in order.
@@ -122,6 +128,7 @@ class Tagging:
         if index >= 0:
             for piece in self._tags.close():
                 self._take(index, piece)
+            self._deltas += self._placeholders.rest()
         return self._deltas
 
     def slices(self, index: int) -> list[_Slice]:
@@ -159,6 +166,8 @@ class Tagging:
         return made
 
     def _take(self, index: int, piece: Piece) -> None:
+        if piece.kind != "reasoning":
+            self._deltas += self._placeholders.rest()
         match piece.kind:
             case "text":
                 part = self._visible(index)
@@ -172,7 +181,7 @@ class Tagging:
             case "reasoning":
                 part = self._thought(index)
                 part.pieces.append(piece.text)
-                self._deltas.append(ReasoningDelta(piece.text, part.at, self._response))
+                self._deltas += self._placeholders.without([ReasoningDelta(piece.text, part.at, self._response)])
             case "close":
                 part = self._thought(index)
                 part.closing, part.closed = piece.text, True
@@ -204,7 +213,7 @@ class Tagging:
             return
         last = self._visible(index)
         for part in self._slices[index]:
-            part.thinks = part.closed = True
+            part.thinks = part.closed = part.shown = True
             self._deltas.append(Reclassified("".join(part.pieces), part.at, self._response))
         last.closing = piece.text
 
