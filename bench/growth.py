@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
@@ -30,7 +29,7 @@ from thinkback.log.protocol import MAIN, Origin
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Commit, Head, Step
 from thinkback.stores import open_store
-from thinkback.stores.rows import COLUMNS, PLAIN
+from thinkback.stores.rows import COLUMNS, unpack
 from thinkback.turn.plan import History
 
 FEW, MANY = 100, 100_000
@@ -62,9 +61,7 @@ def _scan(path: Path, commits: int) -> list[Any]:
 
 def _decoded(path: Path, commits: int) -> list[Any]:
     """The same rows with each payload unpacked and decoded as any JSON."""
-    return [
-        msgspec.json.decode(row[-1] if row[-2] == PLAIN else zlib.decompress(row[-1])) for row in _scan(path, commits)
-    ]
+    return [msgspec.json.decode(unpack(row[-2], row[-1])) for row in _scan(path, commits)]
 
 
 def read_samples(commits: int, rounds: int) -> Samples:

@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -95,8 +95,27 @@ def test_an_answer_that_was_erased_is_not_given_again(house: House, providers: P
     assert ["", ""] == [ask(XENIA), ask(YORICK)]
 
 
-def places_of(house: House, server: Server, words: list[str], responses: list[str]) -> set[str]:
-    """Where any of the words, or what is kept of the responses, is found. Nothing is left to a look-up of ours."""
+def payloads_of(house: House) -> list[tuple[int, bytes]]:
+    """Codecs and bytes of all payloads."""
+    if "://" in house.store:
+        with closing(psycopg.connect(house.store, autocommit=True)) as db:
+            return db.execute("SELECT codec, payload FROM thinkback.commits").fetchall()
+    with closing(sqlite3.connect(log_of(house))) as db:
+        return db.execute("SELECT codec, payload FROM commits").fetchall()
+
+
+def traces_of(house: House, word: str) -> list[bytes]:
+    """How a word is in the files: as it is, and in what is stored of payloads, which are compressed."""
+    stored = [payload for codec, payload in payloads_of(house) if word.encode() in unpack(codec, payload)]
+    return [word.encode(), *stored]
+
+
+def places_of(
+    house: House, server: Server, words: list[str], responses: list[str], traces: Sequence[bytes] = ()
+) -> set[str]:
+    """Where any of the words, their traces, or what is kept of the responses, is found. Nothing is left to a look-up
+    of ours.
+    """
     found = set()
     with thinkback.open(log_of(house)) as store:
         while store.log.search.fill():
@@ -108,15 +127,14 @@ def places_of(house: House, server: Server, words: list[str], responses: list[st
         with closing(psycopg.connect(house.store, autocommit=True)) as db:
             for statement in ("VACUUM FULL", "CHECKPOINT"):
                 db.execute(statement)
-            payloads = db.execute("SELECT codec, payload FROM thinkback.commits").fetchall()
             vocabulary = str(db.execute("SELECT words FROM thinkback.entries").fetchall())
         files += [path for path in (server.place / "data" / "base").rglob("*") if path.is_file()]
     else:
         with closing(sqlite3.connect(log_of(house))) as db:
             db.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, search_words, row)")
-            payloads = db.execute("SELECT codec, payload FROM commits").fetchall()
             vocabulary = str(db.execute("SELECT term FROM temp.terms").fetchall())
-    raw = [held(path) for path in files]
+    raw, payloads = [held(path) for path in files], payloads_of(house)
+    found |= {"files"} if any(trace in data for trace in traces for data in raw) else set()
     for word in words:
         found |= {"files"} if any(word.encode() in data for data in raw) else set()
         found |= {"payloads"} if any(word.encode() in unpack(*row) for row in payloads) else set()
@@ -248,12 +266,13 @@ def test_erased_is_gone(house: House, providers: Providers, postgres: Server) ->
         session.chat(f"What is {words[0]}?", params={"user": XENIA})
     everywhere = {"files", "payloads", "vocabulary", "kept"}
 
+    traces = [trace for word in words for trace in traces_of(house, word)]
     for word, logged in zip(words, ({"usage log"}, set(), {"usage log"}), strict=True):
-        assert everywhere | logged == places_of(house, postgres, [word], responses)
+        assert everywhere | logged == places_of(house, postgres, [word], responses, traces_of(house, word))
     assert "usage log" not in places_of(house, postgres, [XENIA], responses)
     with thinkback.open(log_of(house), usage_log=usage) as store:
         assert 3 == len(store.care.purge(end_user=XENIA).sessions)
     (line,) = map(json.loads, usage.read_text().splitlines())
     assert (None, None, True) == (line["prompt"], line["answer"], line["output_tokens"] > 0)
-    assert set() == places_of(house, postgres, words, responses)
+    assert set() == places_of(house, postgres, words, responses, traces)
     assert set() == places_of(house, postgres, [XENIA], responses)

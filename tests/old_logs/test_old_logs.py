@@ -24,6 +24,7 @@ from thinkback.log.protocol import Store
 from thinkback.model.commits import Commit, Erased
 from thinkback.stores import open_store
 
+pytestmark = pytest.mark.filterwarnings("ignore:the log .* is being brought to format:UserWarning")
 CONVERSATIONS = {name: sets.conversations(name) for name in sets.names()}
 of_every_set = pytest.mark.parametrize(
     ("name", "database"), [(name, database) for name in CONVERSATIONS for database in sets.DATABASES]

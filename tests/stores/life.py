@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from tests.stores.samples import response_step, user_step
-from thinkback.log.protocol import MAIN, BranchInfo, Entry, Origin, Seen, SessionInfo, Sighting, Store
+import msgspec
+
+from tests.stores.samples import asked_step, response_step, user_step
+from thinkback.log.protocol import MAIN, BranchInfo, Entry, Origin, Seen, SessionInfo, Sighting, Store, Summary
 from thinkback.log.seal import seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head, Step
 
 Change: TypeAlias = Callable[[Store], object]
-Looks: TypeAlias = tuple[list[SessionInfo], dict[tuple[str, str], list[Commit]], list[Seen]]
+Looks: TypeAlias = tuple[list[SessionInfo], dict[tuple[str, str], list[Commit]], list[Seen], Mapping[str, Summary]]
 
 FOREVER = 10**12
 SESSIONS, BRANCHES = 5, 4  # no more than so many at once
@@ -28,14 +30,21 @@ SCOPE, DIGESTS = b"a scope 16 bytes", [bytes([number]) * 16 for number in range(
 
 
 def looks(store: Store) -> Looks:
-    """Everything that can be seen by names, sessions, their branches, their histories, and what is recognised."""
+    """Everything that can be seen by names, sessions, their branches, their histories, sums, and what is recognised."""
     sessions = store.list_sessions()
     histories = {
         (info.id, branch.name): store.read(info.id, branch=branch.name)
         for info in sessions
         for branch in store.refs.list(info.id)
     }
-    return sessions, histories, store.recognition.lookup(SCOPE, DIGESTS, 10)
+    # Which message was stored first cannot be seen any more once something was collected or erased.
+    sums = {
+        id: msgspec.structs.replace(
+            found, tally=msgspec.structs.replace(found.tally, title=str(bool(found.tally.title)))
+        )
+        for id, found in store.summaries().items()
+    }
+    return sessions, histories, store.recognition.lookup(SCOPE, DIGESTS, 10), sums
 
 
 def recorded(
@@ -112,4 +121,5 @@ def _place(chance: random.Random, store: Store, info: SessionInfo, branch: Branc
 def _step(chance: random.Random, id: str) -> Step:
     length, time = chance.choice([1, 150]), chance.randrange(1_000)
     thought, text = f"thought {id} " * length, f"text {id} " * length
-    return chance.choice([response_step(id, thought, text, time), user_step(id, text, time)])
+    steps = (response_step(id, thought, text, time), user_step(id, text, time), asked_step(id, thought, text, time))
+    return chance.choice(steps)

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from thinkback.log.protocol import Store
 from thinkback.log.seal import head_of, seal
+from thinkback.model import canonical
 from thinkback.model.blocks import Origin, Text, ThinkingBlock
-from thinkback.model.commits import Commit, Draft, Head, Message, Response, Step, Usage, block_draft
+from thinkback.model.commits import Commit, Draft, Head, Message, Request, Response, Step, TurnEnded, Usage, block_draft
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_rows import SqliteDatabase
 from thinkback.stores.store import LogStore
@@ -30,6 +31,16 @@ def response_step(id: str, thought: str = "Rayleigh. " * 90, text: str = "It sca
         Draft("provider_usage", Usage(10, 20, 5, wire='{"prompt_tokens":10}'), response),
     )
     return Step(id, drafts, time)
+
+
+def asked_step(id: str, thought: str, text: str, time: int) -> Step:
+    """A step of one whole response with the record of its request and the end of its turn."""
+    step = response_step(id, thought, text, time)
+    basis = f'{{"rule":"{len(text) % 3} é"}}'
+    digest = canonical.digest(canonical.raw(basis))
+    record = Request({"model": "m"}, {}, (), "{}", "", "", "", "", "", "", digest, basis)
+    asked = Draft("request", record, f"response of {id}")
+    return Step(id, (asked, *step.drafts, Draft("turn_ended", TurnEnded("completed"))), time)
 
 
 def put(store: Store, session: str, step: Step) -> list[Commit]:

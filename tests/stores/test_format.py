@@ -14,15 +14,15 @@ from typing import get_args
 
 import pytest
 
-from tests.stores.samples import fill, put, put_on, response_step, user_step
+from tests.stores.samples import asked_step, fill, put, put_on, response_step, user_step
 from thinkback.log.protocol import MAIN, Origin
-from thinkback.log.seal import head_of
+from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Text
-from thinkback.model.commits import KIND_OF, Commit, Draft, Erased, Merge, Message, Payload, Step
+from thinkback.model.commits import KIND_OF, Commit, Draft, Erased, Head, Merge, Message, Payload, Step
 from thinkback.stores import open_store
 from thinkback.stores.migrations import NEWEST
-from thinkback.stores.rows import COMPRESS_OVER, pack
+from thinkback.stores.rows import dictionary, pack, to_rows, unpack
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text("utf-8")
 
@@ -72,7 +72,7 @@ def test_the_header_is_as_described(db: sqlite3.Connection) -> None:
     formats = [int(number) for number in re.findall(r"^\| (\d+) \| \d+\.\d+ \|", DOCUMENT, re.M)]
     assert [*range(1, len(NEWEST.names) + 1)] == formats
     assert (formats[-1],) == db.execute("PRAGMA user_version").fetchone()
-    assert f"payloads over {COMPRESS_OVER} bytes" in DOCUMENT
+    assert hashlib.sha256(dictionary()).hexdigest() in DOCUMENT
 
 
 def test_every_payload_is_described() -> None:
@@ -111,11 +111,14 @@ def test_a_program_with_sqlite_and_hashlib_can_read_a_log(log: Path, commits: li
     with closing(sqlite3.connect(log)) as db:
         found = []
         for seq, stored, codec, payload in db.execute(code[1], {"name": "fork"}):
-            payload = zlib.decompress(payload) if codec in (1, 3) else payload
+            if codec in (4, 6):
+                stream = zlib.decompressobj(-15, zdict=dictionary())
+                payload = stream.decompress(payload)
+                assert zlib.crc32(payload).to_bytes(4) == stream.unused_data
             parents, kind, digest, time, response, block, edit = db.execute(
                 "SELECT parents, kind, digest, time, response, block, edit FROM commits WHERE hash = ?", (stored,)
             ).fetchone()
-            assert (hashlib.sha256(payload).digest() == digest) == (codec in (0, 1))
+            assert (hashlib.sha256(payload).digest() == digest) == (codec in (0, 4))
             joined = ",".join(parents[n : n + 32].hex() for n in range(0, len(parents), 32))
             lines = ["1", joined, kind, digest.hex(), edit.hex(), response, str(block), str(time)]
             assert hashlib.sha256("\n".join(lines).encode()).digest() == stored
@@ -131,9 +134,27 @@ def test_a_program_with_sqlite_and_hashlib_can_read_a_log(log: Path, commits: li
 def test_every_codec_is_described() -> None:
     """The document's table has the codecs that are written, and no others."""
     section = DOCUMENT[DOCUMENT.index("## Payloads") : DOCUMENT.index("## Hashes")]
-    described = [int(codec) for codec in re.findall(r"^\| (\d) \|", section, re.M)]
-    written = {pack(payload, erased)[0] for payload in (b"short", b"long" * 500) for erased in (False, True)}
-    assert sorted(written) == described
+    described = [int(codec) for codec in re.findall(r"^\| (\d+) \|", section, re.M)]
+    written = {pack(payload, erased)[0] for payload in (b"x", b"long" * 500) for erased in (False, True)}
+    written |= {row[8] for row in to_rows(seal(asked_step("1", "hm", "So.", 1), Head()))}
+    # 1 and 3 are in logs of formats before 5.
+    assert sorted({*written, 1, 3}) == described
+    assert b"long" == unpack(1, zlib.compress(b"long")) == unpack(3, zlib.compress(b"long"))
+
+
+def test_a_request_is_whole_with_its_basis(log: Path) -> None:
+    """As the document says it is put together, its bytes are those of the digest."""
+    with closing(open_store(log)) as store:
+        commits = fill(store, "s", [asked_step("1", "hm", "So.", 1), asked_step("2", "hm", "And so.", 2)])
+    with closing(sqlite3.connect(log)) as db:
+        rows = db.execute("SELECT payload, digest FROM commits WHERE codec = 12 ORDER BY arrival").fetchall()
+        bases = {digest: (codec, text) for digest, codec, text in db.execute("SELECT digest, codec, text FROM bases")}
+    assert 2 == len(rows)
+    for (stored, digest), commit in zip(rows, (each for each in commits if each.kind == "request"), strict=True):
+        short = zlib.decompressobj(-15, zdict=dictionary()).decompress(stored[32:])
+        payload = short[:-1] + b',"basis":' + unpack(*bases[stored[:32]]) + b"}"
+        assert (commit.payload, digest) == (payload, hashlib.sha256(payload).digest())
+        assert json.loads(payload)["basis_digest"] == stored[:32].hex()
 
 
 def test_the_recipe_in_the_document_is_the_one_that_is_used(commits: list[Commit]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.samples import fill, response_step, user_step
+from tests.stores.samples import asked_step, fill, response_step, user_step
 from thinkback.errors import ThinkbackError
 from thinkback.model.commits import Commit
 from thinkback.stores import open_store
@@ -19,7 +19,7 @@ from thinkback.stores import open_store
 DAMAGE = {
     "a payload": ("UPDATE commits SET payload = x'7b7d', codec = 0 WHERE position = 2", "its payload has the digest"),
     "a codec": ("UPDATE commits SET codec = 7 WHERE position = 2", "does not unpack"),
-    "compressed bytes": ("UPDATE commits SET payload = x'00' WHERE codec = 1", "does not unpack"),
+    "compressed bytes": ("UPDATE commits SET payload = x'00' WHERE codec = 4", "does not unpack"),
     "a hash": ("UPDATE commits SET hash = zeroblob(32) WHERE position = 2", "its fields hash to"),
     "a short hash": ("UPDATE commits SET hash = x'00' WHERE position = 2", "its fields hash to"),
     "a digest": ("UPDATE commits SET digest = zeroblob(32) WHERE position = 2", "its payload has the digest"),
@@ -63,6 +63,14 @@ DAMAGE = {
     "a sighting of nothing": ("INSERT INTO sightings VALUES (x'00', x'01', 99, 98)", "leads to no response"),
     "a sighting of a question": ("INSERT INTO sightings VALUES (x'00', x'01', 5, 1)", "leads to no response"),
     "a sighting behind its step": ("INSERT INTO sightings VALUES (x'00', x'01', 1, 2)", "leads to no response"),
+    "a title of nobody's": ("UPDATE summaries SET title = 'x'", "its title is not of its messages"),
+    "a wrong sum": ("UPDATE summaries SET turns = 3", "its turns are 3, of its commits 0"),
+    "a wrong time": ("UPDATE summaries SET last = 3", "its last are 3, of its commits 2000"),
+    "a lost basis": ("DELETE FROM bases", "is used and not there"),
+    "a basis that nobody uses": ("UPDATE bases SET uses = 2", "says that 2 requests use it, there are 1"),
+    "another basis": ("UPDATE bases SET codec = 0, text = x'227822'", "has the digest"),
+    "a lost summary": ("DELETE FROM summaries", "session s has no summary"),
+    "a lost trigger": ("DROP TRIGGER older_programs", "trigger older_programs is missing"),
     "an edited migration": ("UPDATE migrations SET checksum = 'x'", "not the one of this thinkback"),
     "a lost migration": ("DELETE FROM migrations", "migration 1 is not recorded"),
     "a migration too many": ("INSERT INTO migrations VALUES (9, 'later', 'x', 0)", "recorded but not known"),
@@ -89,6 +97,7 @@ def test_damage_is_found_and_named(log: Path, commits: list[Commit], kind: str) 
     """Each kind of damage gives at least one problem that names it."""
     sql, what = DAMAGE[kind]
     store = open_store(log)
+    fill(store, "r", [asked_step("1", "hm", "So.", 1)])
     assert [] == list(store.fsck())
     with closing(sqlite3.connect(log, isolation_level=None)) as db:
         db.executescript(sql)

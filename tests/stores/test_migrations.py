@@ -60,7 +60,7 @@ def test_an_older_log_is_migrated_and_reads_the_same(log: Path, later: Schema) -
 
 def test_a_log_of_format_1_goes_on(log: Path) -> None:
     """A file as 0.1 wrote it keeps ids, names, settings and commits, and gets branches, forks and a family."""
-    commits = format_1(log, [user_step("1"), response_step("2")])
+    commits = older(log, [user_step("1"), response_step("2")], 1)
     with _opened(log, NEWEST) as store:
         head = head_of(commits)
         was = SessionInfo("s", "first", 7, 2_000, 5, head, {"reasoning.effort": "high"}, "main", "s")
@@ -80,8 +80,7 @@ def test_a_log_of_format_1_goes_on(log: Path) -> None:
 
 def test_a_log_of_format_3_is_not_recognised_until_it_was_seen_again(log: Path) -> None:
     """Its sessions go on as they were; what is recorded from then on is found."""
-    with _opened(log, Schema(NEWEST.directory, NEWEST.names[:3])) as store:
-        commits = fill(store, "s", [user_step("1"), response_step("2")])
+    commits = older(log, [user_step("1"), response_step("2")], 3)
     with _opened(log, NEWEST) as store:
         assert [] == store.recognition.lookup(SCOPE, DIGESTS)
         entry = recorded("3", head_of(commits))
@@ -180,15 +179,17 @@ def test_a_script_is_split_into_its_statements() -> None:
     assert [trigger, "-- one; two\nSELECT 1;\n"] == list(statements(trigger + "-- one; two\nSELECT 1;\n-- the end\n"))
 
 
-def format_1(log: Path, steps: list[Step], connect: Connect = connect) -> list[Commit]:
-    """A file of format 1 with the session ``s``, which holds ``steps``, and the empty session ``t``."""
+def older(log: Path, steps: list[Step], version: int, connect: Connect = connect) -> list[Commit]:
+    """A file of an older format with the session ``s``, which holds ``steps``, and the empty session ``t``."""
     sealed = chain(steps)
     with closing(connect(str(log))) as db:
         db.execute("PRAGMA journal_mode = WAL").fetchall()
-        migrate(db, str(log), Schema(NEWEST.directory, NEWEST.names[:1]))
+        migrate(db, str(log), Schema(NEWEST.directory, NEWEST.names[:version]))
         settings = '{"reasoning.effort":"high"}'
+        more = ", 'main', NULL, ''" if version > 1 else ""
         db.execute(
-            "INSERT INTO sessions VALUES (1, 's', 'first', 1, 7, ?), (2, 't', 'second', 2, 8, '{}')", (settings,)
+            f"INSERT INTO sessions VALUES (1, 's', 'first', 1, 7, ?{more}), (2, 't', 'second', 2, 8, '{{}}'{more})",
+            (settings,),
         )
         db.execute("INSERT INTO segments VALUES (1, 1, 0, NULL, NULL), (2, 2, 0, NULL, NULL)")
         at = 0

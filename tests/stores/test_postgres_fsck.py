@@ -26,7 +26,7 @@ DAMAGE = {
         "payload has the digest",
     ),
     "a codec": ("UPDATE thinkback.commits SET codec = 7 WHERE position = 2", "does not unpack"),
-    "compressed bytes": (r"UPDATE thinkback.commits SET payload = '\x00' WHERE codec = 1", "does not unpack"),
+    "compressed bytes": (r"UPDATE thinkback.commits SET payload = '\x00' WHERE codec = 4", "does not unpack"),
     "a hash": (r"UPDATE thinkback.commits SET hash = '\x00' WHERE position = 2", "its fields hash to"),
     "a parent": (r"UPDATE thinkback.commits SET parents = '\x00' WHERE position = 2", "its parents are"),
     "a kind": ("UPDATE thinkback.commits SET kind = 'user' WHERE position = 2", "its fields hash to"),

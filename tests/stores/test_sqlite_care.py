@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.stores.samples import fill, put, response_step, user_step
-from tests.stores.test_migrations import format_1
+from tests.stores.test_migrations import older
 from thinkback.errors import StoreError
 from thinkback.log.protocol import MAIN, Origin
 from thinkback.log.seal import head_of
@@ -129,7 +129,7 @@ def test_no_history_of_changes_leaves_a_copy(log: Path, seed: int) -> None:
 def test_an_old_file_is_swept_once(log: Path) -> None:
     """A file whose first commits were written without overwriting is rewritten by its first erasure."""
     steps = [user_step(f"{n}", _secret(n, 60), n) for n in range(40)]
-    commits = format_1(log, steps, _careless)
+    commits = older(log, steps, 1, _careless)
     store = open_sqlite(str(log))
     for expected in (b"\x01", b"\x02"):
         number = expected[0]

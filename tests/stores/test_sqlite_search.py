@@ -41,6 +41,7 @@ def overwrite(store: LogStore, hash: str, payload: bytes) -> None:
         with changing(db, [arrival]):
             codec, stored = pack(payload)
             db.execute("UPDATE commits SET codec = ?, payload = ? WHERE arrival = ?", (codec, stored, arrival))
+            db.execute("UPDATE summaries SET counted = 0, title = ''")
         scrub(db)
 
 

@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from thinkback.log.leases import Lease, Owner
+from thinkback.log.tally import Tally
 from thinkback.model.commits import Commit, Head, Priority
 
 MAIN = "main"
@@ -49,6 +50,26 @@ class SessionInfo(msgspec.Struct, frozen=True):
     def is_task(self) -> bool:
         """Whether it is a sub-agent's: nobody's conversation, but a part of its parent's."""
         return self.parent != "" and self.purpose.startswith(TASK_PURPOSE)
+
+
+class About(msgspec.Struct, frozen=True):
+    """What programs say of a session: which ``program`` began it, in which ``project`` and ``directory``, of which
+    ``sources`` it was made (ids in other programs' histories), and what it ``cost`` so far, in millionths of a US
+    dollar; ``None`` where nobody said.
+    """
+
+    program: str = ""
+    project: str = ""
+    directory: str = ""
+    sources: tuple[str, ...] = ()
+    cost: int | None = None
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What a list of sessions shows of one: what was counted of it, and what programs say."""
+
+    tally: Tally
+    about: About
 
 
 class BranchInfo(msgspec.Struct, frozen=True):
@@ -315,9 +336,23 @@ class Store(Protocol):
         ...
 
     def create_session(
-        self, id: str, name: str, time: int, origin: Origin | None = None, settings: Mapping[str, str] | None = None
+        self,
+        id: str,
+        name: str,
+        time: int,
+        origin: Origin | None = None,
+        settings: Mapping[str, str] | None = None,
+        about: About | None = None,
     ) -> SessionInfo:
         """Make the session ``name`` with ``settings``; an existing one of that name is returned as it is."""
+        ...
+
+    def summaries(self) -> dict[str, Summary]:
+        """What a list shows of each session, by its id."""
+        ...
+
+    def describe(self, session: str, about: About) -> None:
+        """Replace what programs say of a session."""
         ...
 
     def find_session(self, name: str) -> SessionInfo | None:

@@ -7,7 +7,7 @@ nothing is removed from under it. Must not: know what a payload means.
 from __future__ import annotations
 
 from thinkback.errors import NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, BranchInfo, Entry, Origin, SessionInfo
+from thinkback.log.protocol import MAIN, About, BranchInfo, Entry, Origin, SessionInfo
 from thinkback.model.commits import Head
 from thinkback.stores.database import Branch, Database, Key, Place, RepeatError, Rows, Tip
 from thinkback.stores.errors import (
@@ -110,11 +110,13 @@ def list_sessions(rows: Rows) -> list[SessionInfo]:
 
 
 def create_session(
-    rows: Rows, id: str, name: str, time: int, origin: Origin | None, settings: str = NO_SETTINGS
+    rows: Rows, id: str, name: str, time: int, origin: Origin | None, settings: str, about: About
 ) -> SessionInfo:
     """The session of that name, made with ``settings`` (a JSON object) if there is none."""
     if not rows.has_name(name):
-        _begin(rows, id, name, time, origin, settings)
+        of = _begin(rows, id, name, time, origin, settings)
+        if about != About():
+            rows.put_about(of, about)
     found = rows.info(name)
     if found is None:  # deleted in between
         raise RepeatError(f"the name {name!r} leads to no session")

@@ -17,6 +17,7 @@ from thinkback.stores.errors import check_tombstones, no_commit, no_session
 from thinkback.stores.history import key
 from thinkback.stores.reachability import left_over, pieces, unreached
 from thinkback.stores.rows import pack
+from thinkback.stores.summaries import settle_family
 
 AT_ONCE = 5_000
 """Commits that are taken out in one transaction, so that nobody waits long for it."""
@@ -68,6 +69,7 @@ def _erase(rows: Rows, session: str, payloads: Mapping[str, bytes]) -> None:
     missing = next((hash for hash in payloads if hash not in erased), None)
     if missing is not None:
         raise no_commit(missing, session)
+    settle_family(rows, of[:2])
     rows.scrub()
 
 
@@ -87,6 +89,7 @@ def _delete(rows: Rows, session: str) -> int:
     spares = left_over(rows, of[:2])
     for spare in spares:
         rows.remove(of[:2], spare.cut)
+    settle_family(rows, of[:2])
     rows.scrub()
     rows.bury(of[:2])
     return sum(spare.removed.commits for spare in spares)
@@ -116,6 +119,7 @@ def cut(rows: Rows, within: Family, where: Cut, older_than: int | None = None) -
 
 def _bury(rows: Rows, within: Family) -> None:
     rows.hold_family(within)
+    settle_family(rows, within)
     rows.bury(within)
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from thinkback.log.leases import Lease, Owner
-from thinkback.log.protocol import Problem, Seen, SessionInfo
+from thinkback.log.protocol import About, Problem, Seen, SessionInfo
+from thinkback.log.tally import Tally
 from thinkback.model import canonical
 from thinkback.model.commits import Head
 
@@ -232,8 +233,32 @@ class Rows(Protocol):
     def is_needed(self, within: Family, cut: Cut) -> bool:
         """Whether a branch or a segment stands on what a cut takes out."""
 
+    def summaries(self) -> list[tuple[Key, Tally | None, About]]:
+        """What is kept of each session: its tally, ``None`` where it is not counted, and what programs say of it."""
+
+    def tallied(self, of: Key) -> Iterable[list[Stored]]:
+        """The commits that a tally is made of, by the segments of the session, in order."""
+
+    def latest(self, of: Key) -> int:
+        """The latest time of a commit in the session's segments, 0 without one."""
+
+    def uncounted(self, within: Family) -> list[Key]:
+        """The sessions of a family that are not counted."""
+
+    def hold_uncounted(self, of: Key) -> bool:
+        """Whether the session is there and not counted; others that add to it then wait until the transaction ends."""
+
+    def put_tally(self, of: Key, tally: Tally) -> None:
+        """Replace the tally of a session, which is counted with this."""
+
+    def put_about(self, of: Key, about: About) -> bool:
+        """Replace what programs say of it; ``False`` if the session is not there."""
+
     def remove(self, within: Family, cut: Cut) -> None:
-        """Take it out: commits, the steps that brought them, sightings, entries of the search index."""
+        """Take it out: commits, the steps that brought them, sightings, entries of the search index.
+
+        The session is not counted then.
+        """
 
     def clock(self, now: int) -> int:
         """The time that leases go by: ``now``, which is this host's, or the server's own."""
@@ -251,7 +276,7 @@ class Rows(Protocol):
         """Put stored payloads (codec, bytes) in place of those of commits of the session's family, by their hashes.
 
         Forgets the family's sightings, for what is visible is not what is stored any more, and what the search index
-        had of these commits. Returns the hashes that were found.
+        had of these commits; the sessions of the family are not counted then. Returns the hashes that were found.
         """
 
     def scrub(self) -> None:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from thinkback.log.protocol import Problem
 from thinkback.model import canonical
 from thinkback.model.commits import Erased, Response, commit_hash, decode_payload
-from thinkback.stores.database import Stored
+from thinkback.stores.database import Rows, Stored
 from thinkback.stores.rows import ERASED, hashes, unpack
+from thinkback.stores.summaries import counted, disagreement, titles
 
 
 class Row(NamedTuple):
@@ -29,6 +30,32 @@ class Row(NamedTuple):
     edit: str
     payload: bytes | None
     erased: bool = False
+
+
+def basis_problems(kept: Iterable[tuple[bytes, int, bytes, int]], used: Mapping[bytes, int]) -> Iterator[Problem]:
+    """Shared data of requests that is not what its digest says, or not used as often as it says."""
+    left = dict(used)
+    for digest, codec, text, uses in kept:
+        where = f"basis {digest.hex()}"
+        try:
+            data = canonical.raw(canonical.decode(unpack(codec, text), str))
+        except ValueError as error:
+            yield Problem(where, f"cannot be read: {error}")
+        else:
+            if canonical.digest(data) != digest.hex():
+                yield Problem(where, f"has the digest {canonical.digest(data)}")
+        if uses != left.pop(digest, 0):
+            yield Problem(where, f"says that {uses} requests use it, there are {used.get(digest, 0)}")
+    for digest in left:
+        yield Problem(f"basis {digest.hex()}", "is used and not there")
+
+
+def summary_problems(rows: Rows) -> Iterator[Problem]:
+    """Sessions of which something else is kept than their commits give."""
+    for of, kept, _ in rows.summaries():
+        found = None if kept is None else counted(rows, of)
+        if kept is not None and found is not None and (wrong := disagreement(kept, found, titles(rows, of))):
+            yield Problem(f"summary of session {of.id}", wrong)
 
 
 def row_of(stored: Stored, kind: str, response: str) -> Row:

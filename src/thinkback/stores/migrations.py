@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,9 @@ from thinkback.errors import FormatVersionError, StoreError
 from thinkback.stores.sqlite_open import Connection, transaction
 
 APPLICATION_ID = 0x7468_6B62  # "thkb": marks the file as a log of thinkback
+
+# What the migration that a log is read without needs.
+_ROOM, _ROOM_OF_SESSION, _SESSIONS_A_SECOND = 256 * 1024, 128, 100_000
 
 _RECORD = "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT"
 # One statement, so that a program that makes the log meanwhile is seen wholly or not at all.
@@ -29,7 +33,8 @@ FROM pragma_application_id, pragma_user_version
 class Schema(NamedTuple):
     """A directory of migrations and the names of those to apply, oldest first.
 
-    ``what`` they make; ``mark`` is the application id of such a file, ``space`` PostgreSQL's schema for it.
+    ``what`` they make; ``mark`` is the application id of such a file, ``space`` PostgreSQL's schema for it. A log of
+    the format ``readable`` or a later one is read as it stands, and brought up when it is written to; 0: none is.
     """
 
     directory: Path
@@ -37,11 +42,21 @@ class Schema(NamedTuple):
     what: str = "log of thinkback"
     mark: int = APPLICATION_ID
     space: str = "thinkback"
+    readable: int = 0
+
+    def reads(self, version: int) -> bool:
+        """Whether a log of that format is read as it stands."""
+        return version == len(self.names) or 0 < self.readable <= version < len(self.names)
+
+    def of(self, version: int) -> Schema:
+        """The schema that a log of a format that is read as it stands should have."""
+        return self._replace(names=self.names[:version]) if self.reads(version) else self
 
 
 NEWEST = Schema(
     Path(__file__).with_name("sqlite_schema"),
     ("0001_log", "0002_versions", "0003_search", "0004_sightings", "0005_sessions"),
+    readable=4,
 )
 
 
@@ -56,12 +71,37 @@ def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:
                 _apply(connection, path, schema, number)
 
 
-def is_newest(connection: Connection, path: str, schema: Schema = NEWEST) -> bool:
-    """Whether the file has the format of ``schema``. Raises as ``migrate``."""
+def version_of(connection: Connection, path: str, schema: Schema = NEWEST) -> int:
+    """The format of the file, 0 for an empty one. Raises as ``migrate``."""
     version = _version(connection, path, schema)
     if version > len(schema.names):
         raise too_new(path, version, schema)
-    return version == len(schema.names)
+    return version
+
+
+def announce(path: str, size: int, sessions: int, free: int | None, schema: Schema = NEWEST) -> None:
+    """Say that a log is about to be brought to the newest format. Raises ``StoreError`` where there is no room for it.
+
+    ``size`` and ``free`` (``None``: not known) are bytes of the log and of its disk.
+    """
+    needed = 2 * (_ROOM + _ROOM_OF_SESSION * sessions)  # once in the journal, once in the file
+    if free is not None and free < needed:
+        raise StoreError(
+            f"the log {path} is to be brought to format {len(schema.names)}, which takes {_megabytes(needed)} of disk; "
+            f"{_megabytes(free)} are free",
+            details={"path": path, "needed": needed, "free": free},
+            next_actions=("nothing was changed: free some space and try again", "the log can be read as it is"),
+        )
+    seconds = max(1, sessions // _SESSIONS_A_SECOND)
+    warnings.warn(
+        f"the log {path} ({_megabytes(size)}, sessions: {sessions}) is being brought to format {len(schema.names)}, "
+        f"which takes about {seconds} s; earlier versions of thinkback cannot use it afterwards",
+        stacklevel=2,
+    )
+
+
+def _megabytes(size: int) -> str:
+    return f"{max(1, round(size / 1e6))} MB"
 
 
 def check(connection: Connection, schema: Schema = NEWEST) -> Iterator[str]:

@@ -1,26 +1,38 @@
 """Commits to rows of the table ``commits`` and back, whatever the database.
 
-Hashes are stored as bytes. A payload over 512 bytes is compressed, and stays so only where that makes it smaller. A
-tombstone is marked: the digest beside it is not of its bytes.
+Hashes are stored as bytes. A payload is compressed with a dictionary that ships with the package, and stays so only
+where that makes it smaller. A tombstone is marked: the digest beside it is not of its bytes.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
-from thinkback.model.commits import Commit, Erased, Payload, decode_payload
+from thinkback.model import canonical
+from thinkback.model.commits import Commit, Erased, Payload, Request, decode_payload
+from thinkback.stores.database import Stored
 from thinkback.stores.errors import damaged
 
-PLAIN, ZLIB, ERASED = 0, 1, 2  # ERASED is added to either of the others
-COMPRESS_OVER = 512
-MEMORY_LEVEL = 5  # the default of 8 clears 256 KB for each payload: twice the time for the same size below 100 KB
+PLAIN, ZLIB, ERASED, DICTIONARY = 0, 1, 2, 4  # ERASED is added to any of the others; ZLIB is not written any more
+BASED = DICTIONARY | 8
+"""Of a request: the digest of its basis, and the payload without this last member, as DICTIONARY."""
+CODEC, STORED = 9, 10  # in a row of COLUMNS
+_LEVEL = 6
+_RAW = -zlib.MAX_WBITS  # a zlib stream would sum the dictionary up for each payload: three times the cost of reading it
+_SUM = 4
+_MEMORY_LEVEL = 5  # what is copied for each payload is smaller by this, and hardly a payload larger
 
 COLUMNS = "position, hash, parents, kind, digest, time, response, block, edit, codec, payload"
+
+
+_MEMBER = b',"basis":'
 
 
 @cache
@@ -32,24 +44,102 @@ def _decoder() -> msgspec.json.Decoder[Payload]:
 def pack(payload: bytes, erased: bool = False) -> tuple[int, bytes]:
     """(codec, stored bytes) of a payload."""
     mark = ERASED if erased else 0
-    if len(payload) > COMPRESS_OVER:
-        packer = zlib.compressobj(1, zlib.DEFLATED, 15, MEMORY_LEVEL)
-        small = packer.compress(payload) + packer.flush()
-        if len(small) < len(payload):
-            return ZLIB | mark, small
-    return PLAIN | mark, payload
+    small = _small(payload)
+    return (DICTIONARY | mark, small) if len(small) < len(payload) else (PLAIN | mark, payload)
+
+
+def _small(payload: bytes) -> bytes:
+    packer = _packer().copy()
+    return packer.compress(payload) + packer.flush() + zlib.crc32(payload).to_bytes(_SUM)
+
+
+class Basis(NamedTuple):
+    """What requests share: its digest, and how it stands in their payloads, packed. ``uses`` counts them."""
+
+    digest: bytes
+    codec: int
+    text: bytes
+    uses: int
+
+
+def bases_of(commits: Iterable[Commit]) -> list[Basis]:
+    """The bases of the requests that are stored without theirs, in the order of their digests."""
+    found = Counter(member for commit in commits if (member := _shared(commit)))
+    return sorted(Basis(digest, *pack(text), uses) for (digest, text), uses in found.items())
+
+
+def _shared(commit: Commit) -> tuple[bytes, bytes] | None:
+    """The digest of the basis that ends the payload, and its bytes there; ``None`` for any other payload."""
+    value = commit.value
+    if not isinstance(value, Request) or not value.basis:
+        return None
+    text = canonical.encode(value.basis)
+    end = f'"basis_digest":"{value.basis_digest}","basis":'.encode() + text + b"}"
+    if not commit.payload.endswith(end) or canonical.digest(canonical.raw(value.basis)) != value.basis_digest:
+        return None
+    return bytes.fromhex(value.basis_digest), text
+
+
+def _stored(commit: Commit) -> tuple[int, bytes]:
+    shared = _shared(commit)
+    if shared is None:
+        return pack(commit.payload, type(commit.value) is Erased)
+    digest, text = shared
+    return BASED, digest + _small(commit.payload[: -len(text) - len(_MEMBER) - 1] + b"}")
+
+
+def with_bases(rows: Iterable[Stored], find: Callable[[bytes], tuple[int, bytes] | None]) -> Iterator[Stored]:
+    """``rows`` (``COLUMNS``) with whole payloads; ``find`` gives codec and text of a basis by its digest.
+
+    A request whose basis is not there is left without it: its digest tells.
+    """
+    for row in rows:
+        if row[CODEC] == BASED and (found := find(bytes(row[STORED][:32]))) is not None:
+            yield (*row[:CODEC], PLAIN, unpack(BASED, row[STORED])[:-1] + _MEMBER + unpack(*found) + b"}")
+        else:
+            yield row
 
 
 def unpack(codec: int, stored: bytes) -> bytes:
-    """The payload of stored bytes. Raises ``ValueError`` when they are none."""
+    """The payload of stored bytes, of ``BASED`` without its basis. Raises ``ValueError`` when they are none."""
     if codec in (PLAIN, ERASED):
         return stored
-    if codec not in (ZLIB, ZLIB | ERASED):
+    unpacker = _UNPACKERS.get(codec)
+    if unpacker is None:
         raise ValueError(f"codec {codec} is not known")
     try:
-        return zlib.decompress(stored)
+        return unpacker(stored)
     except zlib.error as error:
         raise ValueError(f"the payload does not unpack: {error}") from error
+
+
+@cache
+def dictionary() -> bytes:
+    """Dictionary 1, which payloads are compressed with. It never changes: what is stored needs its bytes."""
+    return Path(__file__).with_name("dictionary_1.bin").read_bytes()
+
+
+@cache
+def _packer() -> zlib._Compress:
+    """Has read the dictionary: a copy of it is a tenth of the cost of another one."""
+    return zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, dictionary())
+
+
+def _with_dictionary(stored: bytes) -> bytes:
+    unpacker = zlib.decompressobj(_RAW, dictionary())
+    payload = unpacker.decompress(stored)
+    if unpacker.unused_data != zlib.crc32(payload).to_bytes(_SUM):
+        raise zlib.error("its checksum is another one")
+    return payload
+
+
+_UNPACKERS: dict[int, Callable[[bytes], bytes]] = {
+    ZLIB: lambda stored: zlib.decompress(stored),
+    ZLIB | ERASED: lambda stored: zlib.decompress(stored),
+    DICTIONARY: _with_dictionary,
+    DICTIONARY | ERASED: _with_dictionary,
+    BASED: lambda stored: _with_dictionary(stored[32:]),
+}
 
 
 def to_rows(commits: Sequence[Commit]) -> list[tuple[Any, ...]]:
@@ -65,7 +155,7 @@ def to_rows(commits: Sequence[Commit]) -> list[tuple[Any, ...]]:
             commit.response,
             commit.index,
             raw(commit.edit),
-            *pack(commit.payload, type(commit.value) is Erased),
+            *_stored(commit),
         )
         for commit in commits
     ]

@@ -13,15 +13,19 @@ from collections.abc import Sequence
 from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.leases import is_due
 from thinkback.log.protocol import Entry, Seen
+from thinkback.log.tally import tally as tally_of_step
+from thinkback.log.tally import unasked
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import history
 from thinkback.stores.branches import open_for
+from thinkback.stores.database import Key
 from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved, leased
 from thinkback.stores.grouping import Group
 from thinkback.stores.history import key, pointer
-from thinkback.stores.rows import COLUMNS, to_rows
+from thinkback.stores.rows import COLUMNS, bases_of, to_rows
 from thinkback.stores.sqlite_open import Connection, named, transaction
-from thinkback.stores.sqlite_rows import SqliteDatabase, SqliteRows
+from thinkback.stores.sqlite_rows import PUT_TALLY, TALLY, SqliteDatabase, SqliteRows, tally_of, tally_row, texts
+from thinkback.stores.summaries import settle
 
 # The last column: whether the branch ends where a segment of its own session ends.
 _HEAD = """
@@ -40,11 +44,22 @@ _ADD_SEGMENT = """
 INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
 """
 _ADD_COMMIT = f"INSERT INTO commits (segment, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_ADD_STEP = "INSERT INTO steps (session, id, segment, position, commits) VALUES (?, ?, ?, ?, ?)"
+_ADD_STEP = "INSERT INTO steps (session, id, segment, position, commits, format) VALUES (?, ?, ?, ?, ?, ?)"
+_ADD_BASIS = """
+INSERT INTO bases (digest, codec, text, uses) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET uses = uses + excluded.uses
+"""
+_ASKED = """
+SELECT DISTINCT response FROM commits
+WHERE segment = ? AND kind = 'request' AND response IN (SELECT value FROM json_each(?))
+"""
 _GROW = "UPDATE branches SET position = ? WHERE session = ? AND name = ?"
 _POINT = "UPDATE branches SET segment = ?, position = ? WHERE session = ? AND name = ?"
 _LAST = "SELECT last_insert_rowid()"
 _ADD_SIGHTING = "INSERT OR IGNORE INTO sightings (scope, digest, head, response) VALUES (?, ?, ?, ?)"
+
+FORMAT = 5
+"""Of the log, as each step says: programs of an older one say none."""
 
 # What is wrong with one step alone; anything else concerns the whole transaction.
 _FAULTS = (StoreError, NotFoundError, sqlite3.IntegrityError, sqlite3.DataError, ValueError, OverflowError)
@@ -53,13 +68,29 @@ _FAULTS = (StoreError, NotFoundError, sqlite3.IntegrityError, sqlite3.DataError,
 class _Append:
     """One step on its way into the file, and what became of it. ``sightings``: scope, digest, commits from the end."""
 
-    __slots__ = ("branch", "entry", "expected", "failure", "rows", "session", "sightings", "step", "stored")
+    __slots__ = (
+        *(
+            "bases",
+            "branch",
+            "commits",
+            "entry",
+            "expected",
+            "failure",
+            "rows",
+            "session",
+            "sightings",
+            "step",
+            "stored",
+        ),
+        *("tally", "unasked"),
+    )
 
     def __init__(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> None:
         check_text("step id", step)
         check_sealed(commits, expected)
         self.session, self.step, self.expected, self.branch = session, step, expected, branch
-        self.rows = to_rows(commits)
+        self.rows, self.bases, self.commits = to_rows(commits), bases_of(commits), commits
+        self.tally, self.unasked = tally_of_step(commits), unasked(commits)
         self.sightings: list[tuple[bytes, bytes, int]] = []
         self.entry: Entry | None = None
         self.stored: bool | None = None
@@ -111,7 +142,7 @@ class Appends:
         """Store a batch of steps in one transaction. Outcomes count only once it is committed."""
         outcomes: Sequence[bool | Exception]
         try:
-            with self._file.writer() as db, transaction(db):
+            with self._file.changer() as db, transaction(db):
                 outcomes = [_attempt(db, item, alone=len(batch) == 1) for item in batch]
         except (sqlite3.Error, *_FAULTS) as error:
             outcomes = [error] * len(batch)
@@ -179,11 +210,28 @@ def _add_step(db: Connection, item: _Append) -> bool:
             first = 0
             db.execute(_POINT, (segment, len(item.rows) - 1, session, item.branch))
         db.executemany(_ADD_COMMIT, [(segment, at, *row) for at, row in enumerate(item.rows, first)])
+    if item.bases:
+        db.executemany(_ADD_BASIS, item.bases)
     if item.sightings:
         ((last,),) = db.execute(_LAST).fetchall()
         db.executemany(_ADD_SIGHTING, [(scope, digest, last, last - back) for scope, digest, back in item.sightings])
-    db.execute(_ADD_STEP, (session, item.step, segment, first, len(item.rows)))
+    db.execute(_ADD_STEP, (session, item.step, segment, first, len(item.rows), FORMAT))
+    if item.rows:
+        _count(db, item, session, segment)
     return True
+
+
+def _count(db: Connection, item: _Append, session: int, segment: int) -> None:
+    """Add what was stored to the summary of its session."""
+    counted, *kept = db.execute(TALLY, (session,)).fetchone()
+    if not counted:
+        settle(SqliteRows(db), Key("", 0, session, item.session))
+        return
+    tally = item.tally
+    if item.unasked:  # a request may stand before the step, as in a file that was imported in pieces
+        asked = db.execute(_ASKED, (segment, texts(tuple(item.unasked)))).fetchall()
+        tally = tally_of_step(item.commits, [response for (response,) in asked]) if asked else tally
+    db.execute(PUT_TALLY, tally_row(tally_of(kept).plus(tally), session))
 
 
 def _open(db: Connection, item: _Append, entry: Entry) -> bool:

@@ -53,6 +53,7 @@ class LogFile:
         self._at = path
         self._copy: TemporaryDirectory[str] | None = None
         self._read_only = not self.in_memory and is_read_only(path)
+        self._is_old = False
         self._writer: Connection
         if self.in_memory:
             self.path, self._connect = "in memory", connect_memory
@@ -72,10 +73,38 @@ class LogFile:
         self._writer = self._connect(self._at)
         try:
             configure(self._writer, durability)
-            migrations.migrate(self._writer, self.path, self.schema)
+            self._is_old = self._stands_as_it_is()
+            if not self._is_old:
+                migrations.migrate(self._writer, self.path, self.schema)
         except BaseException:
             self._writer.close()
             raise
+
+    def _stands_as_it_is(self) -> bool:
+        """Whether the file has an older format that is read as it stands, until it is written to.
+
+        One without sessions is not: it may be a file that is being made.
+        """
+        version = migrations.version_of(self._writer, self.path, self.schema)
+        if version == len(self.schema.names) or not self.schema.reads(version):
+            return False
+        return self._writer.execute("SELECT 1 FROM sessions LIMIT 1").fetchone() is not None
+
+    def _renew(self) -> None:
+        """Bring a file of an older format up before it is written to, with word of that."""
+        if not self._is_old:
+            return
+        if self._stands_as_it_is():  # another program may have been first
+            from shutil import disk_usage
+
+            (size,) = self._writer.execute(
+                "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+            ).fetchone()
+            (sessions,) = self._writer.execute("SELECT count(*) FROM sessions").fetchone()
+            free = disk_usage(os.path.dirname(os.path.abspath(self._at))).free
+            migrations.announce(self.path, size, sessions, free, self.schema)
+            migrations.migrate(self._writer, self.path, self.schema)
+        self._is_old = False
 
     def _go_on_in_copy(self) -> None:
         """Use a copy in a temporary directory, of the newest format: nothing is written where the file is."""
@@ -106,6 +135,13 @@ class LogFile:
             yield self._writer
 
     @contextmanager
+    def changer(self) -> Iterator[Connection]:
+        """The same for whoever changes the log: from here on it has the newest format."""
+        with self.writer() as connection:
+            self._renew()
+            yield connection
+
+    @contextmanager
     def write(self, durably: bool = True) -> Iterator[Connection]:
         """The writing connection in a transaction. Raises ``StoreError`` for a log that may only be read.
 
@@ -113,7 +149,7 @@ class LogFile:
         """
         if self._read_only:
             raise named(sqlite3.OperationalError("it is read-only here"), self.path, sqlite3.SQLITE_READONLY)
-        with self.writer() as connection, naming_errors(self.path):
+        with naming_errors(self.path), self.changer() as connection:
             if durably or self._durability == "normal":
                 with transaction(connection):
                     yield connection
@@ -181,6 +217,11 @@ class LogFile:
         with naming_errors(self.path):
             return connect_read_only(self._at) if in_place else connect(self._at)
 
+    def is_cut_short(self, db: Connection) -> bool:
+        """Whether the file ends within a page: SQLite takes what is missing for zeros."""
+        (page,) = db.execute("PRAGMA page_size").fetchone()
+        return not self.in_memory and os.path.getsize(self._at) % page > 0
+
     def empty_journal(self) -> None:
         """Bring what was overwritten into the database, and empty the write-ahead log, which holds the old bytes."""
         with self.writer() as db, naming_errors(self.path):
@@ -214,11 +255,11 @@ class LogFile:
 
 
 def _is_whole(path: str, schema: migrations.Schema) -> bool:
-    """Whether the file can be read as it stands: of the newest format, with nothing in its write-ahead log."""
+    """Whether the file can be read as it stands: of a format for that, with nothing in its write-ahead log."""
     try:
         if os.path.getsize(f"{path}-wal"):
             return False
     except OSError:
         pass
     with closing(connect_read_only(path)) as db:
-        return migrations.is_newest(db, path, schema)
+        return schema.reads(migrations.version_of(db, path, schema))

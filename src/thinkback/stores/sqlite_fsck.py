@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from thinkback.log.protocol import Problem
 from thinkback.stores import migrations
-from thinkback.stores.fsck import Row, audit, audit_steps, row_of
-from thinkback.stores.rows import COLUMNS
+from thinkback.stores.fsck import Row, audit, audit_steps, basis_problems, row_of, summary_problems
+from thinkback.stores.rows import BASED, COLUMNS, with_bases
 from thinkback.stores.sqlite_open import Connection
+from thinkback.stores.sqlite_rows import SqliteRows
 
 _SEGMENTS = """
 SELECT g.segment, g.base, g.parent_segment, g.parent_position, c.hash, p.base + g.parent_position
@@ -63,6 +64,16 @@ LEFT JOIN commits AS c ON c.arrival = s.head
 LEFT JOIN commits AS r ON r.arrival = s.response AND r.segment = c.segment AND r.position <= c.position
 WHERE r.kind IS NOT 'response'
 """
+_BASES = "SELECT digest, codec, text, uses FROM bases ORDER BY digest"
+_USES = f"SELECT substr(payload, 1, 32), count(*) FROM commits WHERE codec = {BASED} GROUP BY 1"
+# What FTS5 would find only when it is asked for words.
+_WORDS = """
+SELECT 'search_words_config', 'has no version'
+WHERE NOT EXISTS (SELECT 1 FROM search_words_config WHERE k = 'version')
+UNION ALL
+SELECT 'search_words_idx', 'has rows of another shape'
+WHERE EXISTS (SELECT 1 FROM search_words_idx WHERE typeof(segid) <> 'integer' OR typeof(pgno) <> 'integer')
+"""
 _ENDS = "SELECT segment, max(position) + 1 FROM commits GROUP BY segment"
 _ORPHANS = "SELECT DISTINCT segment FROM commits WHERE segment NOT IN (SELECT segment FROM segments)"
 
@@ -70,11 +81,17 @@ _ORPHANS = "SELECT DISTINCT segment FROM commits WHERE segment NOT IN (SELECT se
 def fsck(db: Connection, schema: migrations.Schema) -> Iterator[Problem]:
     """Every disagreement in the file. Never raises for damage: it is what this is for."""
     yield from _guarded("file", _file_problems(db))
-    yield from _guarded("migrations", (Problem("migrations", what) for what in migrations.check(db, schema)))
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    promised = schema.of(version)
+    yield from _guarded("migrations", (Problem("migrations", what) for what in migrations.check(db, promised)))
     yield from _guarded("segments", _segment_problems(db))
     yield from _guarded("branches", _ref_problems(db))
     yield from _guarded("steps", _step_problems(db))
     yield from _guarded("sightings", _sighting_problems(db))
+    yield from _guarded("search", (Problem(*row) for row in db.execute(_WORDS)))
+    if version == len(schema.names):
+        yield from _guarded("bases", basis_problems(db.execute(_BASES), dict(db.execute(_USES).fetchall())))
+    yield from _guarded("summaries", summary_problems(SqliteRows(db)))
 
 
 def _guarded(where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
@@ -112,7 +129,7 @@ def _segment_problems(db: Connection) -> Iterator[Problem]:
 
 
 def _rows(db: Connection, segment: int) -> Iterator[Row]:
-    for row in db.execute(_ROWS, (segment,)):
+    for row in with_bases(db.execute(_ROWS, (segment,)), SqliteRows(db).basis):
         yield row_of(row, row[3].decode("utf-8", "surrogateescape"), row[6].decode("utf-8", "surrogateescape"))
 
 

@@ -9,7 +9,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from thinkback.errors import StoreError
 from thinkback.log.leases import Lease, Owner
-from thinkback.log.protocol import Problem, Seen, SessionInfo
+from thinkback.log.protocol import About, Problem, Seen, SessionInfo
+from thinkback.log.tally import KINDS, Tally
+from thinkback.model import canonical
 from thinkback.model.commits import Head
 from thinkback.stores.database import (
     Branch,
@@ -28,7 +30,7 @@ from thinkback.stores.database import (
     session_info,
 )
 from thinkback.stores.errors import damaged, id_taken
-from thinkback.stores.rows import COLUMNS
+from thinkback.stores.rows import BASED, COLUMNS, with_bases
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_index import changing, scrub
 from thinkback.stores.sqlite_open import Connection, naming_errors, new_file
@@ -183,6 +185,40 @@ _REMOVE = (
     """,
     "DELETE FROM segments WHERE segment = ?",
 )
+_BASIS = "SELECT codec, text FROM bases WHERE digest = ?"
+_BASES_OF = f"SELECT substr(payload, 1, 32) FROM commits WHERE segment = ? AND position > ? AND codec = {BASED}"
+_BASIS_OF = f"SELECT substr(payload, 1, 32) FROM commits WHERE arrival = ? AND codec = {BASED}"
+_UNCOUNT = """
+UPDATE summaries SET counted = 0, title = '' WHERE session = (SELECT session FROM segments WHERE segment = ?)
+"""
+_UNCOUNT_FAMILY = """
+UPDATE summaries SET counted = 0, title = '' WHERE session IN (SELECT session FROM sessions WHERE family = ?)
+"""
+_UNCOUNTED = """
+SELECT '', s.family, s.session, s.id FROM sessions AS s JOIN summaries AS u ON u.session = s.session
+WHERE s.family = ? AND NOT u.counted
+"""
+_SUMMARIES = """
+SELECT '', s.family, s.session, s.id, u.counted, u.title, u.models, u.turns, u.tokens, u.reasoning, u.last,
+       u.program, u.project, u.directory, u.sources, u.cost
+FROM sessions AS s JOIN summaries AS u ON u.session = s.session WHERE s.name IS NOT NULL ORDER BY s.session
+"""
+# Of a file that was not written to since it had an older format.
+_UNSUMMED = "SELECT '', family, session, id FROM sessions WHERE name IS NOT NULL ORDER BY session"
+_KINDS = ", ".join(f"'{kind}'" for kind in sorted(KINDS))
+_TALLIED = f"SELECT {COLUMNS} FROM commits WHERE segment = ? AND kind IN ({_KINDS}) ORDER BY position"
+_LATEST = """
+SELECT coalesce(max(c.time), 0) FROM segments AS g JOIN commits AS c ON c.segment = g.segment WHERE g.session = ?
+"""
+TALLY = "SELECT counted, title, models, turns, tokens, reasoning, last FROM summaries WHERE session = ?"
+PUT_TALLY = """
+UPDATE summaries SET counted = 1, title = ?, models = ?, turns = ?, tokens = ?, reasoning = ?, last = ?
+WHERE session = ?
+"""
+_PUT_ABOUT = """
+UPDATE summaries SET program = ?, project = ?, directory = ?, sources = ?, cost = ? WHERE session = ?
+"""
+_ADD_SUMMARY = "INSERT INTO summaries VALUES (?, 1, '', '[]', 0, 0, 0, 0, '', '', '', '[]', NULL)"
 _LEASE = "SELECT owner, pid, started, boot, host, taken, deadline FROM leases WHERE session = ? AND branch = ?"
 _PUT_LEASE = """
 INSERT INTO leases (session, branch, owner, pid, started, boot, host, taken, deadline)
@@ -208,6 +244,7 @@ _FORGET = (
     _UNSEE.format("session"),
     "DELETE FROM branches WHERE session = ?",
     "DELETE FROM leases WHERE session = ?",
+    "DELETE FROM summaries WHERE session = ?",
     "DELETE FROM steps WHERE session = ? AND commits = 0",
     "UPDATE sessions SET name = NULL, settings = '{}', branch = 'main', purpose = '' WHERE session = ?",
 )
@@ -275,7 +312,9 @@ class SqliteRows:
             raise id_taken(id)
         above = (None, None) if parent is None else (parent.family, parent.session)
         values = (id, name, above[0], time, settings, above[1], purpose)
-        return Key(*self.db.execute(_ADD_SESSION, values).fetchall()[0])
+        of = Key(*self.db.execute(_ADD_SESSION, values).fetchall()[0])
+        self.db.execute(_ADD_SUMMARY, (of.session,))
+        return of
 
     def write_settings(self, of: Key, text: str) -> bool:
         self.db.execute("UPDATE sessions SET settings = ? WHERE session = ?", (text, of.session))
@@ -324,7 +363,7 @@ class SqliteRows:
 
     def commits(self, within: Family, ranges: Sequence[Range]) -> Iterator[list[Stored]]:
         for segment, _, first, last in ranges:
-            yield self.db.execute(_RANGE, (segment, first, last)).fetchall()
+            yield list(with_bases(self.db.execute(_RANGE, (segment, first, last)), self.basis))
 
     def commit_at(self, within: Family, at: Place) -> tuple[int, bytes, int] | None:
         found: tuple[int, bytes, int] | None = self.db.execute(_COMMIT, at).fetchone()
@@ -338,7 +377,9 @@ class SqliteRows:
 
     def matches(self, low: bytes, high: bytes, within: Family | None) -> list[Match]:
         rows = self.db.execute(_MATCHES, (low, high, None if within is None else within[1])).fetchall()
-        return [Match(session, base, tuple(stored)) for _, session, base, *stored in rows]
+        return [
+            Match(session, base, next(with_bases([tuple(stored)], self.basis))) for _, session, base, *stored in rows
+        ]
 
     def count(self) -> int:
         return int(self.db.execute("SELECT count(*) FROM commits").fetchone()[0])
@@ -385,8 +426,43 @@ class SqliteRows:
         kept = cut.segment, -2 if cut.last is None else cut.last
         return bool(self.db.execute(_IS_NEEDED, (*kept, *kept)).fetchone()[0])
 
+    def summaries(self) -> list[tuple[Key, Tally | None, About]]:
+        if not self._is_there("SELECT 1 FROM sqlite_schema WHERE name = 'summaries'"):
+            return [(Key(*row), None, About()) for row in self.db.execute(_UNSUMMED).fetchall()]
+        found = []
+        for row in self.db.execute(_SUMMARIES).fetchall():
+            program, project, directory, sources, cost = row[11:]
+            about = About(program, project, directory, names(sources), cost)
+            found.append((Key(*row[:4]), tally_of(row[5:11]) if row[4] else None, about))
+        return found
+
+    def tallied(self, of: Key) -> Iterator[list[Stored]]:
+        for (segment,) in self.db.execute(
+            "SELECT segment FROM segments WHERE session = ? ORDER BY segment", (of.session,)
+        ).fetchall():
+            yield self.db.execute(_TALLIED, (segment,)).fetchall()
+
+    def latest(self, of: Key) -> int:
+        return int(self.db.execute(_LATEST, (of.session,)).fetchone()[0])
+
+    def uncounted(self, within: Family) -> list[Key]:
+        return [Key(*row) for row in self.db.execute(_UNCOUNTED, within[1:]).fetchall()]
+
+    def hold_uncounted(self, of: Key) -> bool:
+        return self._is_there("SELECT 1 FROM summaries WHERE session = ? AND NOT counted", of.session)
+
+    def put_tally(self, of: Key, tally: Tally) -> None:
+        self.db.execute(PUT_TALLY, tally_row(tally, of.session))
+
+    def put_about(self, of: Key, about: About) -> bool:
+        values = about.program, about.project, about.directory, texts(about.sources), about.cost, of.session
+        self.db.execute(_PUT_ABOUT, values)
+        return True
+
     def remove(self, within: Family, cut: Cut) -> None:
         segment, after = behind = cut.segment, cut.after
+        self.db.execute(_UNCOUNT, (segment,))
+        self._release(self.db.execute(_BASES_OF, behind).fetchall())
         values = (behind, behind, (segment, *behind), (after, segment, *behind))
         with changing(self.db, [arrival for (arrival,) in self.db.execute(_ARRIVALS, behind)]):
             for sql, parameters in zip(_TRUNCATE, values, strict=True):
@@ -399,6 +475,8 @@ class SqliteRows:
         return now
 
     def lease(self, of: Key, branch: str, now: int) -> Lease | None:
+        if not self._is_there("SELECT 1 FROM sqlite_schema WHERE name = 'leases'"):
+            return None  # a log that was not written to since it had an older format
         return lease_of(self.db.execute(_LEASE, (of.session, branch)).fetchone(), now)
 
     def put_lease(self, of: Key, branch: str, lease: Lease, instead_of: Lease | None) -> bool:
@@ -414,10 +492,25 @@ class SqliteRows:
             if hash.hex() in tombstones:
                 arrivals.setdefault(hash.hex(), []).append(arrival)
         self.db.execute(_UNSEE.format("family"), (of.family,))
+        self.db.execute(_UNCOUNT_FAMILY, (of.family,))
         with changing(self.db, [arrival for found in arrivals.values() for arrival in found]):
             for hash, found in arrivals.items():
+                for arrival in found:
+                    self._release(self.db.execute(_BASIS_OF, (arrival,)).fetchall())
                 self.db.executemany(_ERASE, [(*tombstones[hash], arrival) for arrival in found])
         return arrivals
+
+    def basis(self, digest: bytes) -> tuple[int, bytes] | None:
+        """Codec and text of what requests share."""
+        found: tuple[int, bytes] | None = self.db.execute(_BASIS, (digest,)).fetchone()
+        return found
+
+    def _release(self, digests: Sequence[tuple[bytes]]) -> None:
+        """Forget that requests that go use these bases, and those that none uses any more."""
+        for row in digests:
+            self.db.execute("UPDATE bases SET uses = uses - 1 WHERE digest = ?", row)
+        if digests:
+            self.db.execute("DELETE FROM bases WHERE uses <= 0")
 
     def scrub(self) -> None:
         scrub(self.db)
@@ -432,6 +525,27 @@ class SqliteRows:
 
     def _is_there(self, sql: str, *values: Any) -> bool:
         return self.db.execute(sql, values).fetchone() is not None
+
+
+def tally_of(row: Sequence[Any]) -> Tally:
+    """A tally from title, models, turns, tokens, reasoning, last."""
+    title, models, *counts = row
+    return Tally(title, names(models), *counts)
+
+
+def tally_row(tally: Tally, session: int) -> tuple[Any, ...]:
+    """The values of ``PUT_TALLY``."""
+    return tally.title, texts(tally.models), tally.turns, tally.tokens, tally.reasoning, tally.last, session
+
+
+def texts(names: tuple[str, ...]) -> str:
+    """Names as a column holds them: a JSON array."""
+    return canonical.encode(names).decode()
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The names that a column holds."""
+    return canonical.decode(text, tuple[str, ...])
 
 
 class SqliteDatabase:
@@ -460,6 +574,8 @@ class SqliteDatabase:
         from thinkback.stores import sqlite_fsck  # where it is needed: a millisecond of every start
 
         with closing(self.file.connection()) as db, naming_errors(self.file.path):
+            if self.file.is_cut_short(db):
+                yield Problem("file", "its size is no whole number of pages: its end is missing")
             db.execute("BEGIN")
             yield from sqlite_fsck.fsck(db, self.file.schema)
 

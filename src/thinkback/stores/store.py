@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from thinkback.log.protocol import MAIN, Origin, Problem, Recognition, SearchIndex, SessionInfo
+from thinkback.log.protocol import MAIN, About, Origin, Problem, Recognition, SearchIndex, SessionInfo, Summary
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head
-from thinkback.stores import branches, history
+from thinkback.stores import branches, history, summaries
 from thinkback.stores.branches import LogRefs
 from thinkback.stores.care import LogCare
 from thinkback.stores.database import Database
@@ -34,7 +34,13 @@ class LogStore:
         self.recognition: Recognition = appends
 
     def create_session(
-        self, id: str, name: str, time: int, origin: Origin | None = None, settings: Mapping[str, str] | None = None
+        self,
+        id: str,
+        name: str,
+        time: int,
+        origin: Origin | None = None,
+        settings: Mapping[str, str] | None = None,
+        about: About | None = None,
     ) -> SessionInfo:
         """Make the session ``name`` with ``settings``; an existing one of that name is returned as it is."""
         check_text("session id", id)
@@ -44,7 +50,7 @@ class LogStore:
         if known is not None and known.name == name:
             return known
         layer = canonical.encode(dict(settings or {})).decode()
-        return self.database.write(branches.create_session, id, name, time, origin, layer)
+        return self.database.write(branches.create_session, id, name, time, origin, layer, about or About())
 
     def find_session(self, name: str) -> SessionInfo | None:
         """The session of that name or id; a name wins."""
@@ -54,6 +60,14 @@ class LogStore:
     def list_sessions(self) -> list[SessionInfo]:
         """All sessions, last updated first."""
         return self.database.read(branches.list_sessions)
+
+    def summaries(self) -> dict[str, Summary]:
+        """What a list shows of each session, by its id."""
+        return self.database.read(summaries.summaries)
+
+    def describe(self, session: str, about: About) -> None:
+        """Replace what programs say of a session."""
+        self.database.write(summaries.describe, session, about)
 
     def write_settings(self, session: str, settings: Mapping[str, str]) -> None:
         """Replace the session layer of the settings."""

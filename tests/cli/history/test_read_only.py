@@ -80,9 +80,15 @@ def contents(log: Path) -> dict[str, bytes]:
 
 def make_old(log: Path) -> None:
     """As format 3 was."""
+    with thinkback.open(log) as store:
+        payloads = [(commit.payload, bytes.fromhex(commit.hash)) for commit in store.commits("talk")]
     with closing(sqlite3.connect(log)) as db:
+        db.executemany("UPDATE commits SET codec = 0, payload = ? WHERE hash = ?", payloads)
+        db.commit()
         db.executescript(
-            "DROP TABLE leases; DROP TABLE sightings; DELETE FROM migrations WHERE version > 3; PRAGMA user_version = 3"
+            "DROP TABLE summaries; DROP TABLE leases; DROP TABLE bases; DROP TRIGGER older_programs;"
+            "ALTER TABLE steps DROP COLUMN format;"
+            "DROP TABLE sightings; DELETE FROM migrations WHERE version > 3; PRAGMA user_version = 3"
         )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from thinkback.errors import StoreError
 from thinkback.log.leases import Lease
-from thinkback.log.protocol import MAIN, BranchInfo, SessionInfo
+from thinkback.log.protocol import MAIN, About, BranchInfo, SessionInfo
 from thinkback.model.commits import Commit, Head
 from thinkback.stores.errors import EMPTY, head_moved, no_branch, no_commit, no_session, on_branch
 
@@ -52,6 +52,7 @@ class Session:
     purpose: str = ""
     branch: str = MAIN
     settings: dict[str, str] = field(default_factory=dict)
+    about: About = field(default_factory=About)
     branches: dict[str, Place | None] = field(default_factory=dict)
     steps: dict[str, Place | None] = field(default_factory=dict)
     leases: dict[str, Lease] = field(default_factory=dict)

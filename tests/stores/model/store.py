@@ -9,7 +9,8 @@ from tests.stores.model.leases import MemoryLeases
 from tests.stores.model.log import MemoryLog, Session, head, line
 from tests.stores.model.recognition import MemoryRecognition
 from tests.stores.model.search import MemorySearch
-from thinkback.log.protocol import MAIN, BranchInfo, Origin, Problem, SessionInfo
+from thinkback.log.protocol import MAIN, About, BranchInfo, Origin, Problem, SessionInfo, Summary
+from thinkback.log.tally import Tally, tally
 from thinkback.model.commits import Commit, Erased, Head
 from thinkback.stores.errors import (
     ambiguous,
@@ -36,7 +37,13 @@ class MemoryStore:
         self.leases = MemoryLeases(self._log)
 
     def create_session(
-        self, id: str, name: str, time: int, origin: Origin | None = None, settings: Mapping[str, str] | None = None
+        self,
+        id: str,
+        name: str,
+        time: int,
+        origin: Origin | None = None,
+        settings: Mapping[str, str] | None = None,
+        about: About | None = None,
     ) -> SessionInfo:
         """Make the session ``name`` with ``settings``; an existing one of that name is returned as it is."""
         check_text("session id", id)
@@ -49,6 +56,7 @@ class MemoryStore:
                     raise id_taken(id)
                 session = self._made(id, name, time, origin)
                 session.settings = dict(settings or {})
+                session.about = about or About()
                 self._log.sessions[id] = self._log.names[name] = session
             return session.info()
 
@@ -73,6 +81,24 @@ class MemoryStore:
             self._log.refuse_closed()
             newest = reversed(self._log.sessions.values())
             return sorted((session.info() for session in newest), key=lambda info: -info.updated)
+
+    def summaries(self) -> dict[str, Summary]:
+        """What a list shows of each session."""
+        with self._log.lock:
+            self._log.refuse_closed()
+            return {id: Summary(self._tally(session), session.about) for id, session in self._log.sessions.items()}
+
+    def _tally(self, session: Session) -> Tally:
+        found = Tally()
+        for segment in self._log.segments:
+            if segment.session is session:
+                found = found.plus(tally(segment.commits))
+        return found
+
+    def describe(self, session: str, about: About) -> None:
+        """Replace what programs say of a session."""
+        with self._log.lock:
+            self._log.session(session).about = about
 
     def write_settings(self, session: str, settings: Mapping[str, str]) -> None:
         """Replace the session layer of the settings."""

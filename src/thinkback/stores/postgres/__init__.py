@@ -14,7 +14,7 @@ from thinkback.stores.postgres.append import Appends
 from thinkback.stores.postgres.connections import Pool
 from thinkback.stores.postgres.log import Log
 from thinkback.stores.postgres.rows import refuse_tenant
-from thinkback.stores.postgres.schema import NEWEST, migrate
+from thinkback.stores.postgres.schema import NEWEST, open_format
 from thinkback.stores.postgres.search import PostgresSearch
 from thinkback.stores.store import LogStore
 
@@ -34,9 +34,9 @@ def open_postgres(
     refuse_tenant(tenant)
     pool = Pool(url, durability, connections)
     try:
-        pool.run(lambda db: migrate(db, pool.shown, schema))
+        is_old = pool.run(lambda db: open_format(db, pool.shown, schema))
     except BaseException:
         pool.close()
         raise
-    log = Log(pool, tenant, schema)
+    log = Log(pool, tenant, schema, is_old)
     return LogStore(log, Appends(log), PostgresSearch(log))

@@ -23,6 +23,7 @@ from thinkback.errors import NotFoundError
 from thinkback.log.leases import LONGEST, is_due
 from thinkback.log.protocol import Entry, Seen
 from thinkback.log.seal import head_of
+from thinkback.log.tally import tally, unasked
 from thinkback.model.commits import Commit, Head
 from thinkback.stores import history
 from thinkback.stores.branches import open_for
@@ -31,10 +32,13 @@ from thinkback.stores.errors import check_entry, check_sealed, check_text, damag
 from thinkback.stores.history import key, pointer
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
 from thinkback.stores.postgres.log import LOOKS, Log
-from thinkback.stores.postgres.rows import CLOCK, PostgresRows
-from thinkback.stores.postgres.text import raw, stored
-from thinkback.stores.rows import to_rows
+from thinkback.stores.postgres.rows import CLOCK, PostgresRows, tally_row
+from thinkback.stores.postgres.text import given, raw, stored
+from thinkback.stores.rows import Basis, bases_of, to_rows
+from thinkback.stores.summaries import settle
 
+FORMAT = 3
+"""Of the log, as each step says: programs of an older one say none."""
 REMEMBERED = 4096
 AT_ONCE = 100
 """Commits that go into one statement: a server takes 65,535 values in one, and keeps a plan for each length."""
@@ -51,7 +55,26 @@ _MOVE_UNLEASED = f"""{_MOVE} AND NOT EXISTS (
       AND l.deadline > {CLOCK} AND l.deadline <= {CLOCK} + {LONGEST}
 )
 """
-_ADD_STEP = "INSERT INTO thinkback.steps (tenant, family, session, segment, position, commits, id)"
+# The row is held from here on, and what is added is added to its newest version.
+_SUM = """
+UPDATE thinkback.summaries AS u
+SET title = CASE WHEN u.title = '' AND u.counted THEN {0}::text ELSE u.title END,
+    models = ARRAY(SELECT DISTINCT name FROM unnest(u.models || {1}::text[]) AS m (name)),
+    turns = u.turns + {2}::bigint, tokens = u.tokens + {3}::bigint, reasoning = u.reasoning + {4}::bigint,
+    last = greatest(u.last, {5}::bigint)
+"""
+_SUM_ONE = _SUM.format("$1", "$2", "$3", "$4", "$5", "$6") + "WHERE tenant = $7 AND family = $8 AND session = $9"
+_ADD_STEP = """
+INSERT INTO thinkback.steps (tenant, family, session, segment, position, commits, id, written_by_format_3_or_later)
+"""
+_ADD_BASIS = """
+INSERT INTO thinkback.bases (tenant, digest, codec, text, uses) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (tenant, digest) DO UPDATE SET uses = bases.uses + excluded.uses
+"""
+_ASKED = """
+SELECT DISTINCT response FROM thinkback.commits
+WHERE tenant = %s AND family = %s AND segment = %s AND kind = 'request' AND response = ANY(%s)
+"""
 _ADD_UNSEARCHED = "INSERT INTO thinkback.unsearched (tenant, stored, family, segment, position, commits)"
 _OF_STEP = """
 SELECT tenant, stored, family, segment, position, commits FROM thinkback.steps
@@ -91,6 +114,9 @@ class Step(NamedTuple):
     expected: Head
     head: Head
     seen: list[Sight]
+    commits: Sequence[Commit]
+    unasked: list[str]
+    bases: list[Basis]
     is_recorded: bool = False
 
     def behind(self, segment: int, first: int) -> Tip:
@@ -118,6 +144,7 @@ class Appends:
         """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
         check_text("step id", step)
         check_sealed(commits, expected)
+        self._log.renew()
         return self._log.run(self._append, session, branch, step, commits, expected, None)
 
     def record(self, entry: Entry) -> bool:
@@ -125,6 +152,7 @@ class Appends:
         check_text("step id", entry.step)
         check_sealed(entry.commits, entry.expected)
         seen = check_entry(entry)
+        self._log.renew()
         step = entry.branch, entry.step, entry.commits, entry.expected, seen
         with suppress(NotFoundError):
             return self._log.run(self._append, entry.session, *step)
@@ -160,6 +188,9 @@ class Appends:
             after = self._write(rows, step, *looked)
         else:
             raise damaged(f"branch {branch} of session {of.id} takes no step", session=of.id, branch=branch)
+        if tip is None:  # the first step of this process
+            with transaction(rows.db):
+                settle(rows, of)
         self._remember(of, branch, after)
         return True
 
@@ -174,7 +205,7 @@ class Appends:
 
         ``None``: nothing is stored, because the branch is elsewhere, or its place or the step's id is taken.
         """
-        if not (opens or self._in_parts or len(step.rows) > AT_ONCE):
+        if not (opens or self._in_parts or step.unasked or step.bases or len(step.rows) > AT_ONCE):
             try:
                 return _write(rows.db, step, tip)
             except errors.FeatureNotSupported:
@@ -226,6 +257,8 @@ def _write(db: Connection, step: Step, tip: Tip) -> Tip | None:
     after = step.behind(tip.segment, tip.position + 1)
     values = [*step.move(tip, after), tip.position + 1, len(step.rows), stored(step.id), *chain(*step.rows)]
     values += step.sightings()
+    if step.rows:
+        values += tally_row(tally(step.commits))
     try:
         sql = _whole(len(step.rows), bool(step.seen), step.is_recorded)
         written = RawCursor(db).execute(sql, values).fetchone()
@@ -251,6 +284,7 @@ def _write_in_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Ti
 def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
     """The parts in a transaction. Raises what the server says where the branch is elsewhere or a place is taken."""
     of, branch = step.of[:3], stored(step.branch)
+    asked = _asked(rows.db, step, tip.segment)
     with rows.db.pipeline():
         segment, first = tip.segment, tip.position + 1
         if opens:
@@ -259,8 +293,9 @@ def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
         cursor = RawCursor(rows.db)
         # Its row is held from here on, so that those who come at the same time wait and see it moved.
         cursor.execute(_MOVE_UNLEASED if step.is_recorded else _MOVE, step.move(tip, after))
-        cursor.execute(_ADD_STEP + _parameters(7), (*of, segment, first, len(step.rows), stored(step.id)))
+        cursor.execute(_ADD_STEP + _parameters(8), (*of, segment, first, len(step.rows), stored(step.id), FORMAT))
         if step.rows:
+            cursor.execute(_SUM_ONE, (*tally_row(tally(step.commits, asked)), *of))
             cursor.execute(_ADD_UNSEARCHED + _OF_STEP, (*of, stored(step.id)))
             added = ((*of[:2], segment, position, *row) for position, row in enumerate(step.rows, first))
             cursor.executemany(_ADD_COMMITS + _parameters(14), added)
@@ -268,8 +303,18 @@ def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
             place = (of[0], step.time, of[1], segment, after.position)
             seen = ((*place, after.position - back, scope, digest) for scope, digest, back in step.seen)
             cursor.executemany(_ADD_SIGHTING + _parameters(8), seen)
+        for basis in step.bases:  # in their order, and last: many wait for the same ones
+            cursor.execute(_ADD_BASIS, (of[0], *basis))
         cursor.execute(_IS_MOVED, (*of, branch, *after.place))
     return after
+
+
+def _asked(db: Connection, step: Step, segment: int) -> list[str]:
+    """Responses of the step whose requests came in an earlier one, as in a file that was imported in pieces."""
+    if not step.unasked:
+        return []
+    values = (*step.of[:2], segment, list(map(stored, step.unasked)))
+    return [given(response) for (response,) in db.execute(_ASKED, values).fetchall()]
 
 
 def _step(
@@ -278,7 +323,8 @@ def _step(
     """``seen`` are sightings of a step that is recorded, ``None`` of one that is appended."""
     time = commits[-1].time if commits else None
     head = head_of(commits) if commits else expected
-    return Step(of, branch, id, _rows(commits), time, expected, head, list(seen or ()), seen is not None)
+    rest = commits, unasked(commits), bases_of(commits), seen is not None
+    return Step(of, branch, id, _rows(commits), time, expected, head, list(seen or ()), *rest)
 
 
 @cache
@@ -286,17 +332,22 @@ def _whole(count: int, seen: bool, is_recorded: bool) -> str:
     """The statement that moves the branch and, if it moved, adds the step, ``count`` commits and what is ``seen``."""
     move = _MOVE_UNLEASED if is_recorded else _MOVE
     moved = f"WITH moved AS ({move} RETURNING tenant, family, session, segment)"
-    step = f"{_ADD_STEP} SELECT tenant, family, session, segment, $14::integer, $15::integer, $16::text FROM moved"
+    place = "tenant, family, session, segment, $14::integer, $15::integer, $16::text"
+    step = f"{_ADD_STEP} SELECT {place}, {FORMAT} FROM moved"
     if not count:
         return f"{moved} {step} RETURNING 1"
     rows = ", ".join(_row(at, 17 + at * len(_TYPES)) for at in range(count))
     step += " RETURNING tenant, stored, family, segment, position, commits"
     unsearched = f"unsearched AS ({_ADD_UNSEARCHED} SELECT * FROM step)"
+    next = 17 + count * len(_TYPES)
     if seen:
-        next = 17 + count * len(_TYPES)
         sightings = f"unnest(${next}::bytea[], ${next + 1}::bytea[], ${next + 2}::integer[]) AS s (scope, digest, back)"
         columns = "tenant, $5::bigint, family, segment, $2::integer, $2::integer - s.back, s.scope, s.digest"
         unsearched += f", seen AS ({_ADD_SIGHTING} SELECT {columns} FROM moved, {sightings})"
+        next += 3
+    sums = (f"${at}" for at in range(next, next + 6))
+    of = "u.tenant = moved.tenant AND u.family = moved.family AND u.session = moved.session"
+    unsearched += f", summed AS ({_SUM.format(*sums)} FROM moved WHERE {of})"
     commits = f"{_ADD_COMMITS} SELECT tenant, family, segment, v.* FROM moved, (VALUES {rows}) AS v RETURNING 1"
     return f"{moved}, step AS ({step}), {unsearched} {commits}"
 

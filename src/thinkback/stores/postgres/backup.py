@@ -13,7 +13,10 @@ from thinkback.stores import migrations, sqlite_open
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
 from thinkback.stores.postgres.text import COLUMNS, given
 from thinkback.stores.rows import COLUMNS as FILE_COLUMNS
+from thinkback.stores.sqlite_append import FORMAT
 from thinkback.stores.sqlite_file import LogFile
+from thinkback.stores.sqlite_rows import SqliteRows, texts
+from thinkback.stores.summaries import settle
 
 BATCH = 1000
 
@@ -40,7 +43,13 @@ _ADD_SEGMENT = (
     "INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment"
 )
 _ADD_BRANCH = "INSERT INTO branches (session, name, segment, position) VALUES (?, ?, ?, ?)"
-_ADD_STEP = "INSERT INTO steps (session, id, segment, position, commits) VALUES (?, ?, ?, ?, ?)"
+_ADD_STEP = "INSERT INTO steps (session, id, segment, position, commits, format) VALUES (?, ?, ?, ?, ?, ?)"
+_ADD_SUMMARY = "INSERT INTO summaries VALUES (?, 0, '', '[]', 0, 0, 0, 0, ?, ?, ?, ?, ?)"
+_BASES = "SELECT digest, codec, text, uses FROM thinkback.bases WHERE tenant = %s"
+_ADD_BASIS = "INSERT INTO bases (digest, codec, text, uses) VALUES (?, ?, ?, ?)"
+_SUMMARIES = """
+SELECT family, session, program, project, directory, sources, cost FROM thinkback.summaries WHERE tenant = %s
+"""
 _ADD_COMMIT = f"INSERT INTO commits (segment, {FILE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 Numbers: TypeAlias = dict[tuple[int, int], int]
@@ -56,6 +65,9 @@ def copy_to_file(db: Connection, tenant: str, path: str) -> None:
                 sessions = _copy_sessions(db, copy, tenant)
                 for family in dict.fromkeys(family for family, _ in sessions):
                     _copy_family(db, copy, (tenant, family), sessions)
+                _copy_bases(db, copy, tenant)
+                for of, _, _ in SqliteRows(copy).summaries():
+                    settle(SqliteRows(copy), of)
         finally:
             file.close()
 
@@ -70,7 +82,14 @@ def _copy_sessions(db: Connection, copy: sqlite_open.Connection, tenant: str) ->
         text = (given(id), None if name is None else given(name))
         rest = (settings, given(branch), ids.get(parent), given(purpose))
         copy.execute(_ADD_SESSION, (number, *text, ids.get(root, number), created, *rest))
+    for family, session, program, project, directory, sources, cost in db.execute(_SUMMARIES, (tenant,)).fetchall():
+        said = (given(program), given(project), given(directory), texts(tuple(map(given, sources))), cost)
+        copy.execute(_ADD_SUMMARY, (numbers[family, session], *said))
     return numbers
+
+
+def _copy_bases(db: Connection, copy: sqlite_open.Connection, tenant: str) -> None:
+    copy.executemany(_ADD_BASIS, db.execute(_BASES, (tenant,), binary=True))
 
 
 def _copy_family(db: Connection, copy: sqlite_open.Connection, of: tuple[str, int], sessions: Numbers) -> None:
@@ -89,7 +108,7 @@ def _copy_family(db: Connection, copy: sqlite_open.Connection, of: tuple[str, in
     for session, id, segment, position, commits in db.execute(_STEPS, of).fetchall():
         # A step without commits may have outlived its segment.
         at = segments[segment] if commits else segments.get(segment, homes.get(session))
-        copy.execute(_ADD_STEP, (sessions[of[1], session], given(id), at, position, commits))
+        copy.execute(_ADD_STEP, (sessions[of[1], session], given(id), at, position, commits, FORMAT))
 
 
 def _rows(rows: Iterable[tuple[Any, ...]], segments: dict[int | None, int | None]) -> Iterator[tuple[Any, ...]]:

@@ -13,11 +13,13 @@ import psycopg
 from psycopg import errors
 
 from thinkback.log.protocol import Problem
-from thinkback.stores.fsck import Row, audit, audit_steps, row_of
+from thinkback.stores.fsck import Row, audit, audit_steps, basis_problems, row_of, summary_problems
 from thinkback.stores.migrations import Schema
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
-from thinkback.stores.postgres.schema import check
+from thinkback.stores.postgres.rows import PostgresRows
+from thinkback.stores.postgres.schema import check, version
 from thinkback.stores.postgres.text import COLUMNS, given
+from thinkback.stores.rows import BASED, with_bases
 
 BATCH = 1000
 
@@ -62,6 +64,11 @@ SELECT segment, position, response, min(encode(digest, 'hex')) FROM thinkback.si
 GROUP BY segment, position, response ORDER BY segment, position
 """
 _RESPONSE = f"SELECT 1 FROM thinkback.commits WHERE {_OF} AND segment = %s AND position = %s AND kind = 'response'"
+_BASES = "SELECT digest, codec, text, uses FROM thinkback.bases WHERE tenant = %s ORDER BY digest"
+_USES = f"""
+SELECT substring(payload FROM 1 FOR 32), count(*) FROM thinkback.commits
+WHERE tenant = %s AND codec = {BASED} GROUP BY 1
+"""
 _ENDS = f"SELECT segment, max(position) + 1 FROM thinkback.commits WHERE {_OF} GROUP BY segment"
 
 
@@ -72,6 +79,10 @@ def fsck(db: Connection, tenant: str, schema: Schema) -> Iterator[Problem]:
         yield from _guarded(db, "migrations", (Problem("migrations", what) for what in check(db, schema)))
         yield from _guarded(db, "families", _families(db, tenant, families))
         yield from _guarded(db, "keys", _astray(db, tenant))
+    with _snapshot(db):
+        if schema.of(version(db, schema)) == schema:
+            yield from _guarded(db, "bases", _bases(db, tenant))
+        yield from _guarded(db, "summaries", summary_problems(PostgresRows(db, tenant, {})))
     for family in families:
         with _snapshot(db):
             audited = _Family(db, tenant, family)
@@ -103,6 +114,11 @@ def _astray(db: Connection, tenant: str) -> Iterator[Problem]:
         return
     for key, is_name in rows:
         yield Problem(f"{'name' if is_name else 'id'} {given(key)}", "leads to no session that has it")
+
+
+def _bases(db: Connection, tenant: str) -> Iterator[Problem]:
+    uses: dict[bytes, int] = dict(db.execute(_USES, (tenant,), binary=True).fetchall())
+    yield from basis_problems(db.execute(_BASES, (tenant,), binary=True), uses)
 
 
 def _guarded(db: Connection, where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
@@ -196,5 +212,6 @@ class _Family:
     def _rows(self, segment: int) -> Iterator[Row]:
         with self._db.cursor("rows", binary=True) as cursor:
             cursor.itersize = BATCH
-            for row in cursor.execute(_ROWS, (*self._of, segment)):
+            found = PostgresRows(self._db, self._of[0], {}).basis
+            for row in with_bases(cursor.execute(_ROWS, (*self._of, segment)), found):
                 yield row_of(row, row[3], given(row[6]))

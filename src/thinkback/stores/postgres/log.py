@@ -15,6 +15,7 @@ from thinkback.stores.postgres.backup import copy_to_file
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, Pool, transaction
 from thinkback.stores.postgres.fsck import fsck
 from thinkback.stores.postgres.rows import PostgresRows
+from thinkback.stores.postgres.schema import renew
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,8 +27,8 @@ REMEMBERED = 4096
 class Log:
     """The log of ``tenant`` behind ``pool``, in the format ``schema``. The operations' ``Database``."""
 
-    def __init__(self, pool: Pool, tenant: str, schema: Schema) -> None:
-        self.pool, self.tenant, self._schema = pool, tenant, schema
+    def __init__(self, pool: Pool, tenant: str, schema: Schema, is_old: bool = False) -> None:
+        self.pool, self.tenant, self._schema, self._is_old = pool, tenant, schema, is_old
         self._keys: dict[str, Key] = {}
 
     def read(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -36,6 +37,7 @@ class Log:
 
     def write(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, in one transaction."""
+        self.renew()
         return self.pool.run(lambda db: self._attempt(db, "", lambda rows: work(rows, *args, **kwargs)))
 
     def note(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -50,6 +52,12 @@ class Log:
     def run(self, work: Callable[Concatenate[PostgresRows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """What ``work`` returns, which makes its own transactions."""
         return self.pool.run(lambda db: self._attempt(db, None, lambda rows: work(rows, *args, **kwargs)))
+
+    def renew(self) -> None:
+        """Bring a log of an older format up, which is read as it stands until it is written to."""
+        if self._is_old:
+            self.pool.run(lambda db: renew(db, self.pool.shown, self._schema))
+            self._is_old = False
 
     def problems(self) -> Iterator[Problem]:
         """What ``fsck`` finds in the log of this tenant."""

@@ -14,7 +14,8 @@ from psycopg import errors
 
 from thinkback.errors import StoreError
 from thinkback.log.leases import Lease, Owner
-from thinkback.log.protocol import MAIN, Seen, SessionInfo
+from thinkback.log.protocol import MAIN, About, Seen, SessionInfo
+from thinkback.log.tally import KINDS, Tally
 from thinkback.model.commits import Head
 from thinkback.stores.database import (
     Branch,
@@ -36,6 +37,7 @@ from thinkback.stores.errors import damaged, id_taken, no_session
 from thinkback.stores.postgres import index
 from thinkback.stores.postgres.connections import Connection
 from thinkback.stores.postgres.text import COLUMNS, SHORT, given, raw, stored, unescaped
+from thinkback.stores.rows import BASED, with_bases
 
 _KEY = "SELECT family, session FROM thinkback.keys WHERE tenant = %s AND key = %s AND is_name = %s"
 _KEYS = "SELECT family, session FROM thinkback.keys WHERE tenant = %s AND key = %s ORDER BY is_name DESC LIMIT 1"
@@ -69,8 +71,44 @@ UPDATE thinkback.families SET sessions = sessions + 1 WHERE tenant = %s AND fami
 """
 _ROOT = f"SELECT root FROM thinkback.sessions WHERE {_OF} AND name IS NOT NULL"
 _ADD_SESSION = """
-INSERT INTO thinkback.sessions (tenant, family, session, id, name, root, parent, purpose, branch, created, settings)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO thinkback.sessions (tenant, family, session, id, name, root, parent, purpose, branch, created, settings,
+                                written_by_format_3_or_later)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 3)
+"""
+_ADD_SUMMARY = """
+INSERT INTO thinkback.summaries (tenant, family, session, counted, turns, tokens, reasoning, last, title, models,
+                                 program, project, directory, sources)
+VALUES (%s, %s, %s, true, 0, 0, 0, 0, '', '{}', '', '', '', '{}')
+"""
+_BASIS = "SELECT codec, text FROM thinkback.bases WHERE tenant = %s AND digest = %s"
+_USE_LESS = "UPDATE thinkback.bases SET uses = uses - %s WHERE tenant = %s AND digest = %s"
+_BASES_OF = f"""
+SELECT substring(payload FROM 1 FOR 32), count(*) FROM thinkback.commits
+WHERE tenant = %s AND family = %s AND segment = %s AND position > %s AND codec = {BASED} GROUP BY 1
+"""
+_BASIS_OF = f"""
+SELECT substring(payload FROM 1 FOR 32), count(*) FROM thinkback.commits
+WHERE tenant = %s AND family = %s AND substring(hash FROM 1 FOR 6) = %s AND hash = %s AND codec = {BASED} GROUP BY 1
+"""
+_SUMMARIES = """
+SELECT u.tenant, u.family, u.session, s.id, u.counted, u.title, u.models, u.turns, u.tokens, u.reasoning, u.last,
+       u.program, u.project, u.directory, u.sources, u.cost
+FROM thinkback.summaries AS u
+JOIN thinkback.sessions AS s ON s.tenant = u.tenant AND s.family = u.family AND s.session = u.session
+WHERE u.tenant = %s AND s.name IS NOT NULL ORDER BY s.made
+"""
+# Of a log that was not written to since it had an older format.
+_UNSUMMED = """
+SELECT tenant, family, session, id FROM thinkback.sessions WHERE tenant = %s AND name IS NOT NULL ORDER BY made
+"""
+_UNCOUNTED = """
+SELECT s.tenant, s.family, s.session, s.id FROM thinkback.sessions AS s
+JOIN thinkback.summaries AS u ON u.tenant = s.tenant AND u.family = s.family AND u.session = s.session
+WHERE s.tenant = %s AND s.family = %s AND NOT u.counted
+"""
+_TALLIED = f"""
+SELECT {COLUMNS} FROM thinkback.commits AS c
+WHERE c.tenant = %s AND c.family = %s AND c.segment = %s AND c.kind = ANY(%s) ORDER BY c.position
 """
 _SETTINGS = f"UPDATE thinkback.sessions SET settings = %s WHERE {_OF} AND name IS NOT NULL"
 _IS_KNOWN = f"SELECT 1 FROM thinkback.steps WHERE {_OF} AND id = %s"
@@ -83,6 +121,7 @@ SET segment = excluded.segment, position = excluded.position, seq = excluded.seq
     time = excluded.time
 """
 _DELETE = f"DELETE FROM thinkback.branches WHERE {_OF} AND name = %s"
+_END_LEASE = f"DELETE FROM thinkback.leases WHERE {_OF} AND branch = %s"
 _SWITCH = f"UPDATE thinkback.sessions SET branch = %s WHERE {_OF}"
 _NUMBER = """
 UPDATE thinkback.families SET segments = segments + 1 WHERE tenant = %s AND family = %s RETURNING segments
@@ -196,7 +235,6 @@ _PUT_LEASE = f"""
 UPDATE thinkback.leases SET owner = %s, pid = %s, started = %s, boot = %s, host = %s, taken = %s, deadline = %s
 WHERE {_OF} AND branch = %s AND owner = %s AND deadline = %s
 """
-_END_LEASE = f"DELETE FROM thinkback.leases WHERE {_OF} AND branch = %s"
 _DROP_LEASE = f"DELETE FROM thinkback.leases WHERE {_OF} AND branch = %s AND owner = %s"
 _ERASE = """
 UPDATE thinkback.commits SET codec = %s, payload = %s
@@ -206,10 +244,29 @@ _UNSEE = f"DELETE FROM thinkback.sightings WHERE {_WITHIN}"
 _FORGET = (
     f"DELETE FROM thinkback.branches WHERE {_OF}",
     f"DELETE FROM thinkback.leases WHERE {_OF}",
+    f"DELETE FROM thinkback.summaries WHERE {_OF}",
     f"DELETE FROM thinkback.steps WHERE {_OF} AND commits = 0",
     f"UPDATE thinkback.sessions SET name = NULL, settings = '{{}}', branch = 'main', purpose = '' WHERE {_OF}",
 )
 _OWN_SEGMENTS = f"SELECT segment FROM thinkback.segments WHERE {_OF}"
+_LATEST = """
+SELECT coalesce(max(c.time), 0) FROM thinkback.segments AS g
+JOIN thinkback.commits AS c ON c.tenant = g.tenant AND c.family = g.family AND c.segment = g.segment
+WHERE g.tenant = %s AND g.family = %s AND g.session = %s
+"""
+_IS_UNCOUNTED = f"SELECT 1 FROM thinkback.summaries WHERE {_OF} AND NOT counted FOR UPDATE"
+_PUT_TALLY = f"""
+UPDATE thinkback.summaries
+SET counted = true, title = %s, models = %s, turns = %s, tokens = %s, reasoning = %s, last = %s WHERE {_OF}
+"""
+_PUT_ABOUT = f"""
+UPDATE thinkback.summaries SET program = %s, project = %s, directory = %s, sources = %s, cost = %s WHERE {_OF}
+"""
+_UNCOUNT = f"""
+UPDATE thinkback.summaries SET counted = false, title = ''
+WHERE {_WITHIN} AND session IN (SELECT session FROM thinkback.segments WHERE {_AT})
+"""
+_UNCOUNT_FAMILY = f"UPDATE thinkback.summaries SET counted = false, title = '' WHERE {_WITHIN}"
 _NAME = f"SELECT name FROM thinkback.sessions WHERE {_OF}"
 _UNNAME = "DELETE FROM thinkback.keys WHERE tenant = %s AND key = %s AND is_name"
 # A deleted session is remembered by its id while it has segments, or others descend from it.
@@ -318,6 +375,7 @@ class PostgresRows:
         if not self.db.execute(_CLAIM, (self.tenant, stored(id), False, *of[1:3])).rowcount:
             raise id_taken(id)
         self.db.execute(_ADD_SESSION, (*of[:3], *map(stored, (id, name, root, above, purpose, MAIN)), time, settings))
+        self.db.execute(_ADD_SUMMARY, of[:3])
         return of
 
     def _numbered(self, id: str, parent: Key | None) -> Key:
@@ -379,7 +437,7 @@ class PostgresRows:
                 self.db.execute(_RANGE, (*within, segment, first, last), binary=True)
                 for segment, _, first, last in ranges
             ]
-        return (list(unescaped(cursor.fetchall())) for cursor in found)
+        return (self._whole(cursor.fetchall()) for cursor in found)
 
     def commit_at(self, within: Family, at: Place) -> tuple[int, bytes, int] | None:
         row = self.db.execute(_COMMIT, (*within, *at), binary=True).fetchone()
@@ -395,8 +453,24 @@ class PostgresRows:
         rows = self.db.execute(_MATCHES.replace("{within}", condition), values, binary=True).fetchall()
         first = {row[3]: row for row in reversed(rows)}
         return [
-            Match(given(session), base, next(unescaped([tuple(commit)]))) for session, base, *commit in first.values()
+            Match(given(session), base, self._whole([tuple(commit)])[0]) for session, base, *commit in first.values()
         ]
+
+    def _whole(self, rows: Sequence[Stored]) -> list[Stored]:
+        """Rows of ``COLUMNS`` as they were given, with what requests share."""
+        return list(with_bases(unescaped(rows), self.basis))
+
+    def basis(self, digest: bytes) -> tuple[int, bytes] | None:
+        """Codec and text of what requests share."""
+        row = self.db.execute(_BASIS, (self.tenant, digest), binary=True).fetchone()
+        return None if row is None else (row[0], row[1])
+
+    def _release(self, uses: Sequence[tuple[Any, ...]]) -> None:
+        """Forget that so many requests that go use these bases, and those that none uses any more. Comes last."""
+        for digest, count in sorted(uses):
+            self.db.execute(_USE_LESS, (count, self.tenant, digest))
+        if uses:
+            self.db.execute("DELETE FROM thinkback.bases WHERE tenant = %s AND uses <= 0", (self.tenant,))
 
     def count(self) -> int:
         ((count,),) = self.db.execute(_COUNT, (self.tenant,)).fetchall()
@@ -459,14 +533,54 @@ class PostgresRows:
         ((found,),) = self.db.execute(_IS_NEEDED, (*kept, *kept)).fetchall()
         return bool(found)
 
+    def summaries(self) -> list[tuple[Key, Tally | None, About]]:
+        found: list[tuple[Key, Tally | None, About]] = []
+        if not self._is_there("SELECT 1 WHERE to_regclass('thinkback.summaries') IS NOT NULL"):
+            rows = self.db.execute(_UNSUMMED, (self.tenant,)).fetchall()
+            return [(Key(row[0], row[1], row[2], given(row[3])), None, About()) for row in rows]
+        for row in self.db.execute(_SUMMARIES, (self.tenant,)).fetchall():
+            program, project, directory, sources, cost = row[11:]
+            about = About(given(program), given(project), given(directory), tuple(map(given, sources)), cost)
+            tally = Tally(given(row[5]), tuple(sorted(map(given, row[6]))), *row[7:11])
+            found.append((Key(row[0], row[1], row[2], given(row[3])), tally if row[4] else None, about))
+        return found
+
+    def tallied(self, of: Key) -> Iterator[list[Stored]]:
+        for (segment,) in self.db.execute(f"{_OWN_SEGMENTS} ORDER BY segment", of[:3]).fetchall():
+            found = self.db.execute(_TALLIED, (*of[:2], segment, sorted(KINDS)), binary=True).fetchall()
+            yield list(unescaped(found))
+
+    def latest(self, of: Key) -> int:
+        ((last,),) = self.db.execute(_LATEST, of[:3]).fetchall()
+        return int(last)
+
+    def uncounted(self, within: Family) -> list[Key]:
+        rows = self.db.execute(_UNCOUNTED, within).fetchall()
+        return [Key(row[0], row[1], row[2], given(row[3])) for row in rows]
+
+    def hold_uncounted(self, of: Key) -> bool:
+        """Holds the row: an append that is under way is seen by the next statement, or adds to what this transaction
+        puts there."""
+        return self._is_there(_IS_UNCOUNTED, *of[:3])
+
+    def put_tally(self, of: Key, tally: Tally) -> None:
+        self.db.execute(_PUT_TALLY, (*tally_row(tally), *of[:3]))
+
+    def put_about(self, of: Key, about: About) -> bool:
+        said = *map(stored, (about.program, about.project, about.directory)), list(map(stored, about.sources))
+        return self.db.execute(_PUT_ABOUT, (*said, about.cost, *of[:3])).rowcount > 0
+
     def remove(self, within: Family, cut: Cut) -> None:
         index.hold(self.db, self.tenant)
+        self.db.execute(_UNCOUNT, (*within, *within, cut.segment))
+        uses = self.db.execute(_BASES_OF, (*within, cut.segment, cut.after), binary=True).fetchall()
         for sql in _REMOVE:
             self.db.execute(sql, (*within, cut.segment, cut.after))
         self.db.execute(_SHORTEN, (cut.after, *within, cut.segment, cut.after, cut.after))
         if cut.last is None:
             self.db.execute(_REMOVE_SEGMENT, (*within, cut.segment))
         index.cut(self.db, within, cut.segment, cut.after)
+        self._release(uses)
 
     def clock(self, now: int) -> int:
         """The server's: the hosts of a team need not agree."""
@@ -475,6 +589,8 @@ class PostgresRows:
         return int(row[0])
 
     def lease(self, of: Key, branch: str, now: int) -> Lease | None:
+        if not self._is_there("SELECT 1 WHERE to_regclass('thinkback.leases') IS NOT NULL"):
+            return None  # a log that was not written to since it had an older format
         row = self.db.execute(_LEASE, (*of[:3], stored(branch))).fetchone()
         return lease_of(row, now)
 
@@ -491,12 +607,16 @@ class PostgresRows:
     def erase(self, of: Key, tombstones: Mapping[str, tuple[int, bytes]]) -> Collection[str]:
         index.hold(self.db, self.tenant)
         self.db.execute(_UNSEE, of[:2])
+        self.db.execute(_UNCOUNT_FAMILY, of[:2])
         erased: dict[str, list[tuple[int, int]]] = {}
+        uses: list[tuple[Any, ...]] = []
         for hash, tombstone in tombstones.items():
             wanted = raw(hash)
+            uses += self.db.execute(_BASIS_OF, (*of[:2], wanted[:SHORT], wanted), binary=True).fetchall()
             if found := self.db.execute(_ERASE, (*tombstone, *of[:2], wanted[:SHORT], wanted)).fetchall():
                 erased[hash] = [(segment, position) for segment, position in found]
         index.renew(self.db, of[:2], [place for places in erased.values() for place in places])
+        self._release(uses)
         return erased
 
     def scrub(self) -> None:
@@ -517,6 +637,12 @@ class PostgresRows:
 
     def _is_there(self, sql: str, *values: object) -> bool:
         return self.db.execute(sql, values).fetchone() is not None
+
+
+def tally_row(tally: Tally) -> tuple[str, list[str], int, int, int, int]:
+    """Title, models, turns, tokens, reasoning, last."""
+    models = list(map(stored, tally.models))
+    return stored(tally.title), models, tally.turns, tally.tokens, tally.reasoning, tally.last
 
 
 def family_of(tenant: str, id: str) -> int:

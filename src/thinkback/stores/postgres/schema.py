@@ -11,10 +11,12 @@ from pathlib import Path
 
 from psycopg import errors
 
-from thinkback.stores.migrations import Schema, checksum, failed_check, too_new, unlike
+from thinkback.stores.migrations import Schema, announce, checksum, failed_check, too_new, unlike
 from thinkback.stores.postgres.connections import Connection, transaction
 
-NEWEST = Schema(Path(__file__).parents[1] / "postgres_schema", ("0001_log", "0002_sightings", "0003_sessions"))
+NEWEST = Schema(
+    Path(__file__).parents[1] / "postgres_schema", ("0001_log", "0002_sightings", "0003_sessions"), readable=2
+)
 
 _BEGIN = """
 CREATE SCHEMA {space};
@@ -23,28 +25,61 @@ CREATE TABLE {space}.migrations (version integer PRIMARY KEY, name text NOT NULL
 _THERE_ALREADY = (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable)
 
 
+def version(db: Connection, schema: Schema = NEWEST) -> int:
+    """The format of what is there, 0 where there is none."""
+    return _version(db, schema) or 0
+
+
+def stands_as_it_is(db: Connection, shown: str, schema: Schema = NEWEST) -> bool:
+    """Whether the database has an older format that is read as it stands, until it is written to."""
+    found = version(db, schema)
+    if found > len(schema.names):
+        raise too_new(shown, found, schema)
+    return found < len(schema.names) and schema.reads(found)
+
+
 def migrate(db: Connection, shown: str, schema: Schema = NEWEST) -> None:
     """Bring the database up to ``schema``. Raises ``FormatVersionError`` when it is newer than that."""
-    version = _version(db, schema)
-    if version is None:
+    found = _version(db, schema)
+    if found is None:
         try:
             with transaction(db):
                 db.execute(_BEGIN.format(space=schema.space))
                 _apply(db, shown, schema, 1)
-            version = 1
+            found = 1
         except _THERE_ALREADY:  # another process was first
-            version = _version(db, schema) or 0
-    if version > len(schema.names):
-        raise too_new(shown, version, schema)
-    for number in range(version + 1, len(schema.names) + 1):
+            found = _version(db, schema) or 0
+    if found > len(schema.names):
+        raise too_new(shown, found, schema)
+    for number in range(found + 1, len(schema.names) + 1):
         with transaction(db):
             db.execute(f"LOCK TABLE {schema.space}.migrations IN EXCLUSIVE MODE")
             if (_version(db, schema) or 0) < number:
                 _apply(db, shown, schema, number)
 
 
+def open_format(db: Connection, shown: str, schema: Schema = NEWEST) -> bool:
+    """Make a log where there is none, or bring it up where it cannot be read; whether it stands as it is."""
+    is_old = stands_as_it_is(db, shown, schema)
+    if not is_old:
+        migrate(db, shown, schema)
+    return is_old
+
+
+def renew(db: Connection, shown: str, schema: Schema = NEWEST) -> None:
+    """Bring a log up that is about to be written to, with word of that. The server's disk is not known."""
+    if stands_as_it_is(db, shown, schema):
+        row = db.execute(
+            "SELECT pg_database_size(current_database()), (SELECT count(*) FROM thinkback.sessions)"
+        ).fetchone()
+        size, sessions = row or (0, 0)
+        announce(shown, size, sessions, None, schema)
+        migrate(db, shown, schema)
+
+
 def check(db: Connection, schema: Schema = NEWEST) -> Iterator[str]:
     """What is wrong with the recorded migrations and with what they promise."""
+    schema = schema.of(_version(db, schema) or 0)
     rows = db.execute(f"SELECT version, name, checksum FROM {schema.space}.migrations").fetchall()
     yield from unlike({row[0]: row[1:] for row in rows}, schema)
     for name in schema.names:

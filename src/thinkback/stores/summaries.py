@@ -1,0 +1,74 @@
+"""What a list of sessions shows: counted over the commits that a session stored itself, and what programs say of it.
+
+Promises: what is kept is what counting it again would give; a session that is not counted (an older format, commits
+that were collected) is counted where it is read, and for good by whoever appends to it. Must not: count what is of
+another session.
+"""
+
+from __future__ import annotations
+
+from thinkback.errors import CorruptLogError
+from thinkback.log.protocol import About, Summary
+from thinkback.log.tally import Tally, tally
+from thinkback.stores.database import Family, Key, Rows
+from thinkback.stores.errors import no_session
+from thinkback.stores.history import key
+from thinkback.stores.rows import from_rows
+
+
+def summaries(rows: Rows) -> dict[str, Summary]:
+    """Those of all sessions, by their ids."""
+    return {of.id: Summary(found or counted(rows, of) or Tally(), about) for of, found, about in rows.summaries()}
+
+
+def counted(rows: Rows, of: Key) -> Tally | None:
+    """The tally of a session, counted again; ``None`` where a commit cannot be read, which ``fsck`` names."""
+    try:
+        return _counted(rows, of)
+    except CorruptLogError:
+        return None
+
+
+def _counted(rows: Rows, of: Key) -> Tally:
+    found = Tally(last=rows.latest(of))
+    for stored in rows.tallied(of):
+        found = found.plus(tally(from_rows(stored, 0)))
+    return found
+
+
+def titles(rows: Rows, of: Key) -> frozenset[str]:
+    """What its title may be: the first words of any of its messages."""
+    commits = (commit for stored in rows.tallied(of) for commit in from_rows(stored, 0))
+    return frozenset(title for commit in commits if (title := tally([commit]).title))
+
+
+def settle(rows: Rows, of: Key) -> None:
+    """Count a session for good that is not counted, with whatever others add meanwhile."""
+    if rows.hold_uncounted(of) and (found := counted(rows, of)) is not None:
+        rows.put_tally(of, found)
+
+
+def settle_family(rows: Rows, within: Family) -> None:
+    """The same for all sessions of a family, whose shape is held."""
+    for of in rows.uncounted(within):
+        settle(rows, of)
+
+
+def describe(rows: Rows, session: str, about: About) -> None:
+    """Replace what programs say of a session."""
+    if not rows.put_about(key(rows, session), about):
+        raise no_session(session)
+
+
+def disagreement(kept: Tally, found: Tally, titles: frozenset[str]) -> str:
+    """How what is kept of a session differs from what was found; empty where it does not.
+
+    Which of its messages was the first cannot be seen any more: its title is one of ``titles``.
+    """
+    if kept.title not in titles and (kept.title or titles):
+        return f"its title is not of its messages: {kept.title!r}"
+    return ", ".join(
+        f"its {name} are {getattr(kept, name)}, of its commits {getattr(found, name)}"
+        for name in ("models", "turns", "tokens", "reasoning", "last")
+        if getattr(kept, name) != getattr(found, name)
+    )

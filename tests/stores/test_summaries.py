@@ -1,0 +1,78 @@
+"""What a list of sessions shows, in every store: kept up to date by whatever changes a session."""
+
+from __future__ import annotations
+
+from tests.stores.samples import asked_step, fill, put, put_on, response_step, user_step
+from thinkback.log.protocol import MAIN, About, Origin, Store
+from thinkback.log.seal import head_of, seal
+from thinkback.log.tally import Tally
+from thinkback.model import canonical
+from thinkback.model.commits import Erased, Step
+
+FOREVER = 10**9
+
+
+def tallies(store: Store) -> dict[str, Tally]:
+    """By session."""
+    return {id: found.tally for id, found in store.summaries().items()}
+
+
+def test_an_append_adds_to_the_summary_of_its_session(store: Store) -> None:
+    """On whatever branch; a fork counts what it stores itself."""
+    trunk = fill(store, "s", [user_step("1"), asked_step("2", "hm", "So.", 2_000)])
+    assert {"s": Tally("Why is the sky blue?", ("reasoner",), 1, 30, 5, 2_000)} == tallies(store)
+    store.refs.create("s", "b", head_of(trunk[:1]), MAIN)
+    put_on(store, "s", "b", asked_step("3", "hm", "No.", 5_000))
+    store.create_session("f", "fork", 1, Origin("s", at=head_of(trunk)))
+    assert Tally() == tallies(store)["f"]
+    put(store, "f", user_step("4", "And the sea?", 3_000))
+    sums = tallies(store)
+    assert Tally("Why is the sky blue?", ("reasoner",), 2, 60, 10, 5_000) == sums["s"]
+    assert Tally("And the sea?", (), 0, 0, 0, 3_000) == sums["f"]
+    assert [] == list(store.fsck())
+
+
+def test_a_request_may_come_a_step_before_its_response(store: Store) -> None:
+    """As in a file that was imported in pieces; a response whose request is nowhere is a copy."""
+    whole = asked_step("2", "hm", "So.", 2_000)
+    fill(store, "s", [user_step("1"), Step("a", whole.drafts[:1], 2), Step("b", whole.drafts[1:], 3)])
+    fill(store, "s", [response_step("9")])
+    assert Tally("Why is the sky blue?", ("reasoner",), 1, 30, 5, 2_000) == tallies(store)["s"]
+    assert [] == list(store.fsck())
+
+
+def test_a_title_goes_with_its_text(store: Store) -> None:
+    """What was erased, collected or deleted is in no summary."""
+    trunk = fill(store, "s", [user_step("1", "secret"), user_step("2", "open")])
+    store.care.erase("s", {trunk[0].hash: canonical.encode(Erased("asked to", 1))})
+    assert "open" == tallies(store)["s"].title
+    store.refs.move("s", MAIN, head_of(trunk), head_of(trunk[:1]), MAIN)
+    store.care.gc(FOREVER)
+    assert Tally(last=1_000) == tallies(store)["s"]
+    fill(store, "t", [asked_step("3", "hm", "So.", 1)])
+    store.care.delete_session("s")
+    assert ["t"] == list(tallies(store))
+    assert [] == list(store.fsck())
+
+
+def test_programs_say_what_a_session_is_about(store: Store) -> None:
+    """When it is made, and afterwards; appends leave that alone."""
+    about = About("chat \0", "thinkback", "/home/me", ("a\\b", "é"), 1_500_000)
+    store.create_session("s", "s", 1, about=about)
+    store.create_session("t", "t", 1)
+    put(store, "s", user_step("1"))
+    assert [about, About()] == [store.summaries()[id].about for id in "st"]
+    store.describe("s", About(cost=0))
+    assert About(cost=0) == store.summaries()["s"].about
+    store.create_session("s2", "s", 1, about=about)
+    assert {"s", "t"} == {*store.summaries()}
+
+
+def test_a_step_that_is_stored_twice_counts_once(store: Store) -> None:
+    """Also where the answer to the first time was lost."""
+    store.create_session("s", "s", 1)
+    info = store.find_session("s")
+    assert info is not None
+    commits = seal(asked_step("1", "hm", "So.", 7), info.head)
+    assert [True, False] == [store.append("s", "1", commits, info.head) for _ in range(2)]
+    assert Tally("", ("reasoner",), 1, 30, 5, 7) == tallies(store)["s"]
