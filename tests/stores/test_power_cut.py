@@ -24,6 +24,7 @@ def test_a_power_cut_leaves_a_whole_prefix(tmp_path: Path, effort: Effort, durab
 
     With ``full``, all that were acknowledged are there. The log goes on from it.
     """
+    _cut_and_check(tmp_path / "torn page", durability, 22)  # its file ends within a page that the journal has
     seeds = effort.chance
     for run in range(effort.rounds(12, 200)):
         _cut_and_check(tmp_path / f"{run}", durability, seeds.randrange(2**32))

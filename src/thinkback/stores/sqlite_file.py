@@ -218,9 +218,12 @@ class LogFile:
             return connect_read_only(self._at) if in_place else connect(self._at)
 
     def is_cut_short(self, db: Connection) -> bool:
-        """Whether the file ends within a page: SQLite takes what is missing for zeros."""
+        """Whether the file ends within a page: SQLite takes what is missing for zeros.
+
+        After a power cut it may, where the write-ahead log has the page.
+        """
         (page,) = db.execute("PRAGMA page_size").fetchone()
-        return not self.in_memory and os.path.getsize(self._at) % page > 0
+        return not self.in_memory and os.path.getsize(self._at) % page > 0 and not _has_journal(self._at)
 
     def empty_journal(self) -> None:
         """Bring what was overwritten into the database, and empty the write-ahead log, which holds the old bytes."""
@@ -256,10 +259,15 @@ class LogFile:
 
 def _is_whole(path: str, schema: migrations.Schema) -> bool:
     """Whether the file can be read as it stands: of a format for that, with nothing in its write-ahead log."""
-    try:
-        if os.path.getsize(f"{path}-wal"):
-            return False
-    except OSError:
-        pass
+    if _has_journal(path):
+        return False
     with closing(connect_read_only(path)) as db:
         return schema.reads(migrations.version_of(db, path, schema))
+
+
+def _has_journal(path: str) -> bool:
+    """Whether something stands in the file's write-ahead log."""
+    try:
+        return os.path.getsize(f"{path}-wal") > 0
+    except OSError:
+        return False
