@@ -31,16 +31,18 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     RAN.update(found for name, found in report.user_properties if name == "exchange")
 
 
-@pytest.fixture(autouse=True)
-def no_user_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def no_user_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test reads the configuration, keys or proxies of whoever runs it, or writes into that person's files."""
-    monkeypatch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path_factory.getbasetemp() / "no-configuration"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
-    monkeypatch.setenv("THINKBACK_USAGE_LOG", str(tmp_path_factory.getbasetemp() / "usage.jsonl"))
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-    for name in list(os.environ):
-        if name.endswith("_API_KEY") or name.lower() in ("http_proxy", "https_proxy", "all_proxy"):
-            monkeypatch.delenv(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THINKBACK_CONFIG_DIR", str(tmp_path_factory.getbasetemp() / "no-configuration"))
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+        patch.setenv("THINKBACK_USAGE_LOG", str(tmp_path_factory.getbasetemp() / "usage.jsonl"))
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+        for name in list(os.environ):
+            if name.endswith("_API_KEY") or name.lower() in ("http_proxy", "https_proxy", "all_proxy"):
+                patch.delenv(name)
+        yield
 
 
 @pytest.fixture(scope="session")
