@@ -188,6 +188,17 @@ def test_the_chain_of_a_request_need_not_be_made_twice() -> None:
     assert [] == sightings(SCOPE, asked, messages, [])
 
 
+def test_an_answer_is_found_under_no_other_digests_than_those_of_its_message() -> None:
+    """By its chain, its calls and its window, whoever keeps them."""
+    book = Book()
+    turns = [asks("a"), answers("b", "x1"), gives("x1"), answers("c")]
+    book.converse(*turns)
+    search = Search(said(drafts(turns)))
+
+    assert book.rows.keys() == {digest for at in (1, 3) for digest in search.digests_of(at)}
+    assert set(search.digests_of(1)).isdisjoint(search.digests_of(3))
+
+
 def test_a_long_unknown_history_takes_few_queries() -> None:
     """Batches grow; no digest is asked for twice."""
     book = Book()

@@ -112,8 +112,13 @@ class Playbook:
         return self
 
     def _show(self) -> None:
-        """What goes to the client needs no line of its own; only that it goes out before what follows."""
-        while isinstance(self.open, events.Start | events.Write | events.Judged):
+        """What goes to the client needs no line of its own; only that it goes out before what follows. Nothing waits
+        to be stored.
+        """
+        while isinstance(self.open, events.Start | events.Write | events.Judged | events.Unstored):
+            if isinstance(self.open, events.Unstored):
+                self.open = self.exchange.on(Answered(frozenset()), next(self._now))
+                continue
             if isinstance(self.open, events.Start):
                 self.status, self.headers = self.open.status, self.open.headers
             elif isinstance(self.open, events.Write):

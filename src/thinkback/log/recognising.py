@@ -91,6 +91,10 @@ class Search:
                 taken.add(found.response)
         return Recognised(self._base, self._through, restored, tuple(missing))
 
+    def digests_of(self, at: int) -> list[bytes]:
+        """All digests by which the response in message ``at`` may be found."""
+        return [*self._chains(at), *self._calls(at), *self._windows_of(at)]
+
     def _settle(self, batch: Sequence[int]) -> None:
         """Find the last of these messages, which were looked up, that ends a known beginning."""
         for at in reversed(batch):

@@ -58,6 +58,12 @@ class OpenKept(NamedTuple):
     scope: bytes
 
 
+class Unstored(NamedTuple):
+    """The digests in ``scope`` of responses that wait to be stored; answered by a ``frozenset``, also without a log."""
+
+    scope: bytes
+
+
 class Choose(NamedTuple):
     """The places for ``model``; ``origins`` are who minted what the history carries.
 
@@ -136,8 +142,11 @@ class Judged(NamedTuple):
     error: Exception | None
 
 
-Question: TypeAlias = LookUp | ReadLines | ReadHistory | OpenKept
+InLog: TypeAlias = LookUp | ReadLines | ReadHistory | OpenKept
 """What an exchange looks up in a log; answered by ``Unavailable`` where it is to do without."""
+
+Question: TypeAlias = InLog | Unstored
+"""What an exchange asks about the conversation."""
 
 Command: TypeAlias = (
     Question | KeepHistory | Choose | Settle | NextPlace | Judged | Send | Receive | Sleep | Store | Start | Write | End

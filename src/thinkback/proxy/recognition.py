@@ -28,6 +28,7 @@ NOTHING_RECORDED = "nothing is recorded"
 NOTHING = frozenset({"unknown", NOTHING_RECORDED})
 """The reasons for which an answer is missing that say nothing of whether there ever was one."""
 _EXPIRED = "it is not kept any more"
+_UNSTORED = "it is not stored yet"
 # The id that the gateway gives an item, and how the ids of reasoning begin.
 _OURS = re.compile(r"[a-z]+_(resp_[0-9A-Za-z]+)_(\d+)")
 _REASONING = "rs_"
@@ -90,6 +91,19 @@ def find_withheld(request: Request, scope: bytes) -> Lookups[Found]:
         if message.speaker == "assistant" and at not in copies
     ]
     return Found(seen.base, History(), -1, copies, tuple(missing), seen.through)
+
+
+def known_to_wait(
+    missing: Sequence[tuple[int, str]], request: Request, unstored: frozenset[bytes]
+) -> list[tuple[int, str]]:
+    """``missing`` messages, with it said of which the response only waits to be stored, as ``unstored`` digests show."""
+    if not unstored:
+        return list(missing)
+    search = Search(request.said, request.links)
+    return [
+        (at, _UNSTORED if why in NOTHING and not unstored.isdisjoint(search.digests_of(at)) else why)
+        for at, why in missing
+    ]
 
 
 def _on_the_line(request: Request, scope: bytes, base: Seen, through: int) -> Lookups[dict[int, Seen]]:

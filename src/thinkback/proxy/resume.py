@@ -34,7 +34,7 @@ from thinkback.model.commits import (
 from thinkback.model.curation import Curation
 from thinkback.model.waiting import Waiting
 from thinkback.proxy import losses, recognition
-from thinkback.proxy.events import Lookups, Unavailable
+from thinkback.proxy.events import Lookups, Unavailable, Unstored
 from thinkback.proxy.recognition import OF_A_RESPONSE, Found, Request
 from thinkback.proxy.recording import Line
 from thinkback.proxy.request_view import View
@@ -71,14 +71,16 @@ def resume(view: View, session: str, step: str, began: int, *, rests: bool) -> L
     echoes = any(message.speaker == "assistant" for message in view.known.said)
     wants = bool(view.known.previous or echoes or recognition.has_names(view.known.drafts))
     known, found, degraded = view.known, _unknown(view.known), client.records and rests
+    unstored: frozenset[bytes] = frozenset()
     if client.records and wants:
+        unstored = yield Unstored(view.scope)  # what is stored after this, the log has
         try:
             known, found = yield from _looked_up(view)
             degraded = False
         except Unavailable:
             degraded = True
     whole = _whole(found, known)
-    missing = still_missing(found, known)
+    missing = recognition.known_to_wait(still_missing(found, known), known, unstored)
     lost = losses.lost(missing, known, view.request.drafts)
     base = found.base
     at, commits = _brought(found, known, Step(step, (), began), withholds=client.withholds)

@@ -78,6 +78,25 @@ def test_requests_pass_and_are_stored_later(tmp_path: Path) -> None:
     asyncio.run(place.engine.close())
 
 
+@pytest.mark.parametrize("answers", [True, False], ids=["the log answers again", "the log does not answer"])
+def test_an_answer_that_waits_to_be_stored_is_missing(tmp_path: Path, answers: bool) -> None:
+    """It is a model's, and its reasoning does not go back: also told once all is stored, for as long as it is there."""
+    place = Place(tmp_path)
+    place.log.trouble = True
+    place.ask(FIRST)
+    place.log.trouble = not answers
+    place.clock.wait(REST)
+    second = place.ask(SECOND)
+    assert ("none; missing=1" if answers else "unavailable") == second.notes.report.reattach
+
+    place.log.trouble = False
+    place.engine.storing.drain()
+    place.clock.wait(REST)
+    third = [*SECOND, {"role": "assistant", "content": "Rayleigh."}, {"role": "user", "content": "And on Mars?"}]
+    assert "partial; missing=1" == place.ask(third).notes.report.reattach
+    asyncio.run(place.engine.close())
+
+
 def test_a_database_that_goes_away_before_the_answer_is_stored(tmp_path: Path) -> None:
     """It was there to look the history up, and is not there to store what came of it."""
     place = Place(tmp_path)

@@ -272,6 +272,26 @@ def test_what_follows_a_waiting_step_waits_behind_it(tmp_path: Path, recorder: R
     assert not spool.holds("tenant", "s")
 
 
+def test_what_waits_is_known_by_its_digests_until_it_is_stored(tmp_path: Path, recorder: Recorder) -> None:
+    """To the process that kept it, and once it was read to one that took it over; in its tenant and scope alone."""
+    kept = entries(3)
+    spool = spooled(tmp_path, kept)
+    scope = kept[0].sightings[0].scope
+    every = frozenset(sighting.digest for entry in kept for sighting in entry.sightings)
+    assert (every, frozenset()) == (spool.digests("tenant", scope), spool.digests("another", scope))
+    spool.close()
+
+    after = Spool(tmp_path, SEALER)
+    assert frozenset() == after.digests("tenant", scope)
+    recorder.allowed = 1
+    assert Drained(1, 0, 2) == after.drain(recorder)
+    left = frozenset(sighting.digest for entry in kept[1:] for sighting in entry.sightings)
+    assert (left, frozenset()) == (after.digests("tenant", scope), after.digests("tenant", b"another scope..."))
+    recorder.allowed = 2
+    assert Drained(2, 0, 0) == after.drain(recorder)
+    assert frozenset() == after.digests("tenant", scope)
+
+
 def test_steps_of_several_files_are_stored_in_the_order_of_their_times(tmp_path: Path, recorder: Recorder) -> None:
     """A conversation whose requests went to three processes, all of which have ended."""
     kept = entries(6)

@@ -32,13 +32,13 @@ from thinkback.proxy.events import (
     Event,
     Failed,
     Head,
+    InLog,
     Interrupt,
     Judged,
     KeepHistory,
     LookUp,
     NextPlace,
     OpenKept,
-    Question,
     ReadHistory,
     ReadLines,
     Receive,
@@ -49,6 +49,7 @@ from thinkback.proxy.events import (
     Start,
     Store,
     Unavailable,
+    Unstored,
     Write,
 )
 from thinkback.proxy.exchange import Exchange
@@ -154,6 +155,8 @@ class _Driver:
                 return await self._shielded(command)
             case LookUp() | ReadLines() | ReadHistory() | OpenKept():
                 return await self._look_up(command)
+            case Unstored(scope=scope):
+                return self._engine.storing.unstored(self._incoming.grant.tenant, scope)
             case KeepHistory():
                 return self._engine.histories.keep(self._incoming.grant.tenant, command.history, command.weight)
             case Choose() | NextPlace() | Judged():
@@ -191,7 +194,7 @@ class _Driver:
 
     # -- the log ---------------------------------------------------------------------------------------------------
 
-    async def _look_up(self, question: Question) -> Any:
+    async def _look_up(self, question: InLog) -> Any:
         """What a log answers. Raises ``Unavailable`` where the exchange is to do without."""
         engine, tenant = self._engine, self._incoming.grant.tenant
         started = time.monotonic()
@@ -289,7 +292,7 @@ class _Driver:
         self._is_noted = True
 
 
-def _looked_up(engine: Engine, tenant: str, question: Question) -> Any:
+def _looked_up(engine: Engine, tenant: str, question: InLog) -> Any:
     """What the log of ``tenant`` answers; on a thread for the store."""
     log = engine.logs.of(tenant)
     match question:

@@ -101,6 +101,8 @@ class Spool:
         self._current: SpoolFile | None = None
         self._full: dict[str, SpoolFile] = {}
         self._waiting: dict[tuple[str, str], int] = {}
+        # By tenant and scope the digests of what waits, each with the step that it was noted for last.
+        self._digests: dict[tuple[str, bytes], dict[bytes, str]] = {}
         self._ours: set[str] = set()
         self._last = 0
 
@@ -117,10 +119,16 @@ class Spool:
             self._last = max(self._last + 1, int(self._now() * 1_000_000))
             self._current.append(self._last, data)
             self._waiting[of] = self._waiting.get(of, 0) + 1
+            self._note(tenant, entry)
 
     def holds(self, tenant: str, session: str) -> bool:
         """Whether steps of a session wait here that this process spooled: what follows them must wait too."""
         return (tenant, session) in self._waiting
+
+    def digests(self, tenant: str, scope: bytes) -> frozenset[bytes]:
+        """By what the steps that wait here will be found: those of this process, and those that a drain left."""
+        with self._lock:
+            return frozenset(self._digests.get((tenant, scope), ()))
 
     def bytes(self) -> int:
         """How much all processes keep here, done or not."""
@@ -188,14 +196,31 @@ class Spool:
                     self._ours.discard(file.path.name)
                     if not self._ours:
                         self._waiting.clear()
+                    if not self._full and self._current is None:
+                        self._digests.clear()
             else:
                 file.wipe()
 
-    def done(self, item: _Item, tenant: str, session: str) -> None:
+    def left(self, tenant: str, entry: Entry) -> None:
+        """A step of a drain goes on waiting, whoever kept it."""
+        with self._lock:
+            self._note(tenant, entry)
+
+    def _note(self, tenant: str, entry: Entry) -> None:
+        for sighting in entry.sightings:
+            self._digests.setdefault((tenant, sighting.scope), {})[sighting.digest] = entry.step
+
+    def done(self, item: _Item, tenant: str, entry: Entry) -> None:
         """Tick a step off."""
         item.file.tick(item.record)
         with self._lock:
-            of = (tenant, session)
+            for sighting in entry.sightings:
+                noted = self._digests.get((tenant, sighting.scope), {})
+                if noted.get(sighting.digest) == entry.step:
+                    del noted[sighting.digest]
+                if not noted:
+                    self._digests.pop((tenant, sighting.scope), None)
+            of = (tenant, entry.session)
             if item.name not in self._ours:
                 return
             if self._waiting.get(of, 0) > 1:
@@ -254,14 +279,14 @@ class _Drain:
             tenant, entry = found
             of = (tenant, entry.session)
             if failures >= TRIES or of in self._held:
-                self.left += 1
+                self._leave(tenant, entry)
                 continue
             try:
                 self._store(tenant, entry)
             except ThinkbackError as error:
                 self._held.add(of)
-                self.left += 1
-                stuck.append((item, *of))
+                self._leave(tenant, entry)
+                stuck.append((item, tenant, msgspec.structs.replace(entry, commits=())))
                 if isinstance(error, _DEFINITE):
                     answers = True
                 else:
@@ -269,7 +294,7 @@ class _Drain:
             else:
                 failures, answers = 0, True
                 self.stored += 1
-                self._spool.done(item, *of)
+                self._spool.done(item, tenant, entry)
         if answers:
             self._give_up([each for each in stuck if self._spool.is_old(each[0])])
 
@@ -285,10 +310,14 @@ class _Drain:
             self._record(tenant, msgspec.structs.replace(entry, branch=branch, via=""))
             self._moved[of] = branch
 
-    def _give_up(self, stuck: Iterable[tuple[_Item, str, str]]) -> None:
-        for item, tenant, session in stuck:
+    def _leave(self, tenant: str, entry: Entry) -> None:
+        self.left += 1
+        self._spool.left(tenant, entry)
+
+    def _give_up(self, stuck: Iterable[tuple[_Item, str, Entry]]) -> None:
+        for item, tenant, entry in stuck:
             self._put_aside(item)
-            self._spool.done(item, tenant, session)
+            self._spool.done(item, tenant, entry)
             self.left -= 1
 
     def _put_aside(self, item: _Item) -> None:

@@ -72,6 +72,10 @@ class Storing:
         spool.put(tenant, entry)
         return False
 
+    def unstored(self, tenant: str, scope: bytes) -> frozenset[bytes]:
+        """The digests in ``scope`` by which responses that wait in the spool will be found."""
+        return frozenset() if self._spool is None else self._spool.digests(tenant, scope)
+
     async def asked(self, ask: Callable[[], Awaitable[T]]) -> T | None:
         """What ``ask`` finds in a log; ``None`` while the database is in trouble and the gateway may do without."""
         if self.rests:
