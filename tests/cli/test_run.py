@@ -268,6 +268,32 @@ def test_reasoning_without_an_answer_has_an_exit_code_of_its_own(command: Comman
     assert "gave no answer (it finished with 'length')" in done.err
 
 
+@pytest.mark.parametrize(
+    ("step", "outcome", "code", "line"),
+    [
+        (Step(text="Half an", finish="length"), "max_tokens", 0, "the answer is cut off: the output limit was reached"),
+        (Step(finish="length"), "max_tokens", 6, "the answer is cut off: the output limit was reached"),
+        (Step(refusal="I will not.", finish="stop"), "refused", 6, "the model refused to answer"),
+        (Step(reasoning="Hm.", refusal="No.", finish="stop"), "refused", 6, "the model refused to answer"),
+        (Step(text="Half an", finish="content_filter"), "safety", 6, "a safety filter stopped the answer"),
+        (Step(text=" \n"), "empty", 6, "the answer has no text"),
+    ],
+    ids=["cut", "cut at once", "refused", "refused after a thought", "filtered", "white space"],
+)
+def test_an_answer_that_is_none_or_not_whole_is_told(
+    command: Command, referee: Referee, step: Step, outcome: str, code: int, line: str
+) -> None:
+    """By a line with the provider's word, by exit code 6 where there is no answer, in JSON by a field."""
+    referee.push(step, step)
+
+    done = command("run", "Hi", *place(referee))
+    data = command("run", "Hi", *place(referee), "--json")
+
+    assert (code, code, outcome) == (done.code, data.code, data.json["outcome"])
+    assert [1, 1] == [err.count(f"{line} (it finished with '") for err in (done.err, data.err)]
+    assert "reasoned and gave" not in done.err
+
+
 def test_a_thought_without_an_answer_is_continued_on_request(command: Command, referee: Referee) -> None:
     """``--continue`` asks for the answer, and says that it does; after three times exit code 6 stays."""
     referee.push(Step(reasoning="I think and think", finish="length"))

@@ -33,7 +33,7 @@ def reply(*results: ReadResult) -> Reply:
 def test_turn_without_a_response_has_an_empty_reply() -> None:
     """It failed or was interrupted before anything came."""
     empty = reply()
-    assert ("", None, None, None, None, [], [], {}, None, False) == (
+    assert ("", None, None, None, None, [], [], {}, None, False, "", "") == (
         empty.text,
         empty.reasoning,
         empty.reasoning_commit,
@@ -44,7 +44,23 @@ def test_turn_without_a_response_has_an_empty_reply() -> None:
         empty.generation_config,
         empty.raw_response,
         empty.is_reasoning_only,
+        empty.outcome,
+        empty.ending,
     )
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ({"content": "42."}, ""),
+        ({"content": " "}, "the answer has no text"),
+        ({"refusal": "No."}, "the model refused to answer"),
+    ],
+    ids=["answered", "white space", "refused"],
+)
+def test_an_answer_that_is_none_is_told(message: dict[str, Any], expected: str) -> None:
+    """Of the last response, in a sentence."""
+    assert expected == reply(read(message)).ending
 
 
 def test_usage_is_summed_over_the_responses() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from thinkback.session.reply import Reply
 
 FAILED = 1
-REASONING_ONLY = 6
+NO_ANSWER = 6
 DAMAGED = 7
 BUSY = 8
 INTERRUPTED = 130
@@ -46,7 +49,7 @@ EXITS = (
     Exit(3, ("provider", "wire"), "the provider answered with an error or unreadably"),
     Exit(4, ("network", "timeout"), "the provider was not reached, or fell silent"),
     Exit(5, ("replay", "unsupported", "context"), "required reasoning, or some content, may not be sent: nothing was"),
-    Exit(REASONING_ONLY, (), "the model reasoned and gave no answer"),
+    Exit(NO_ANSWER, (), "the model gave no answer: nothing, a refusal, or its reasoning alone"),
     Exit(DAMAGED, ("store", "head-moved", "corrupt", "format-version"), "the log cannot be used, or is damaged"),
     Exit(BUSY, ("busy",), "another process has a turn under way there: try again, --wait, or --take-over"),
     Exit(INTERRUPTED, (), "interrupted"),
@@ -56,6 +59,12 @@ EXITS = (
 def code_of(kind: str) -> int:
     """The exit code for an error's kind."""
     return next((row.code for row in EXITS if kind in row.kinds), FAILED)
+
+
+def code_after(reply: Reply) -> int:
+    """The exit code for a turn that came to its end: a cut answer is one as far as it goes."""
+    is_cut = reply.outcome == "max_tokens" and bool(reply.text.strip() or reply.tool_calls)
+    return NO_ANSWER if reply.ending and not is_cut else 0
 
 
 def table() -> str:

@@ -271,7 +271,7 @@ class Screen:
 
 
 def _leave(reply: Reply) -> None:
-    """Tell what kept the answer away, if anything did."""
+    """Tell what kept the answer away, or its end, if anything did."""
     if reply.state is None:
         for call in reply.tool_calls:
             terminal.note(f"the model calls {call.name}({call.arguments}): there is no such tool; --app brings tools")
@@ -282,14 +282,16 @@ def _leave(reply: Reply) -> None:
                 "  - nobody is asked here: --set permissions.mode=auto, or rules (--set permissions.rules=...)"
             )
         sys.exit(exits.FAILED)
-    if reply.is_reasoning_only:
-        finish = reply.steps[-1].result.response.finish
-        terminal.complain(f"the model reasoned and gave no answer (it finished with {finish!r})")
+    if not reply.ending:
+        return
+    finish = reply.steps[-1].result.response.finish
+    terminal.complain(f"{reply.ending} (it finished with {finish!r})")
+    if reply.outcome in ("max_tokens_in_reasoning", "reasoning_only"):
         terminal.note(
             "  - allow more output: --param max_tokens=4096; or ask for less effort: --set reasoning.effort=low; "
             "or ask for its answer: --continue"
         )
-        sys.exit(exits.REASONING_ONLY)
+    sys.exit(exits.code_after(reply))
 
 
 def _as_json(session: Session, reply: Reply) -> dict[str, Any]:
@@ -305,6 +307,7 @@ def _as_json(session: Session, reply: Reply) -> dict[str, Any]:
         "text": reply.text,
         "reasoning": reply.reasoning,
         "tool_calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.tool_calls],
+        "outcome": reply.outcome or None,
         "finish": reply.steps[-1].result.response.finish if reply.steps else None,
         "usage": {name: getattr(usage, name) if usage else None for name in ("input", "output", "reasoning", "cached")},
         "decisions": [msgspec.structs.asdict(decision) for decision in reply.decisions],

@@ -11,6 +11,7 @@ from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, is_plac
 from thinkback.model.commits import Commit, Outcome, TurnState, Usage
 from thinkback.model.target import Decision
 from thinkback.model.texts import thoughts_of
+from thinkback.session.transcripts.endings import ending
 from thinkback.turn import events
 from thinkback.turn.plan import Plan
 from thinkback.turn.usage import TokenUse, summed, token_use
@@ -91,6 +92,11 @@ class Reply:
     def outcome(self) -> Outcome:
         """How the last response came out: answered, tool_calls, max_tokens_in_reasoning, refused, safety ..."""
         return self.steps[-1].result.response.outcome if self.steps else ""
+
+    @property
+    def ending(self) -> str:
+        """In a sentence, how the last response came out if it is no answer, or not a whole one; else empty."""
+        return ending(self.outcome, self.steps[-1].result.blocks) if self.steps else ""
 
     @property
     def decisions(self) -> list[Decision]:

@@ -161,6 +161,23 @@ def test_loading_shows_what_was_said_and_thought(command: Command, referee: Refe
     assert "It says one." in json.dumps(referee.requests[-1].body)
 
 
+def test_an_answer_without_text_and_a_refusal_are_told(command: Command, referee: Referee, workspace: Path) -> None:
+    """Among the thoughts, also where the reason to stop says it."""
+    referee.push(Step(text=" "), Step(reasoning="Hm.", refusal="No.", finish="stop"))
+
+    async def work() -> tuple[list[str], str]:
+        async with edited(command, Editor(), *place(referee)) as editor:
+            id = await editor.begin(workspace)
+            stops = [(await editor.say(id, "Is it?")).stop_reason for _ in "ab"]
+            return stops, editor.text("agent_thought_chunk")
+
+    stops, thought = run(work())
+    assert ["end_turn", "refusal"] == stops
+    assert "(the answer has no text)" in thought
+    assert "(the model refused to answer)" in thought
+    assert "reasoned and gave" not in thought
+
+
 def test_a_turn_that_is_nothing_but_thought_is_continued(command: Command, referee: Referee, workspace: Path) -> None:
     """The model is asked to go on, at most three times; then the editor is told that there was no answer."""
     silent = [Step(reasoning=f"Hm, {number}.") for number in range(5)]

@@ -35,7 +35,7 @@ def test_after_three_times_it_is_told(chat: Chat, referee: Referee, capsys: pyte
     assert 4 == len(referee.requests)
     assert "the model reasoned and gave no answer, asked 4 times" in shown
     assert "/set reasoning.effort low" in shown
-    assert exits.REASONING_ONLY == chat.code
+    assert exits.NO_ANSWER == chat.code
 
 
 def test_a_budget_that_thinking_used_up_is_told(
@@ -46,6 +46,44 @@ def test_a_budget_that_thinking_used_up_is_told(
     say(chat, "One.")
 
     assert "all tokens that the answer may have were spent on it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "line"),
+    [
+        (Step(text="Half an", finish="length"), 0, "(the answer is cut off: the output limit was reached)"),
+        (Step(reasoning="Hm.", refusal="I will not.", finish="stop"), exits.NO_ANSWER, "(the model refused to answer)"),
+        (Step(text="Half an", finish="content_filter"), exits.NO_ANSWER, "(a safety filter stopped the answer)"),
+        (Step(text=" \n"), exits.NO_ANSWER, "(the answer has no text)"),
+    ],
+    ids=["cut", "refused", "filtered", "white space"],
+)
+def test_an_answer_that_is_none_or_not_whole_is_told_then_and_later(
+    chat: Chat, referee: Referee, capsys: pytest.CaptureFixture[str], step: Step, code: int, line: str
+) -> None:
+    """Behind it, once, also when the session is shown again; nobody asks the model to go on."""
+    referee.push(step)
+    say(chat, "One.")
+    ended, live = chat.code, capsys.readouterr().out
+    say(chat, "Two.", "/resume talk")
+    again = capsys.readouterr().out.partition("> One.")[2]
+
+    assert (code, 2) == (ended, len(referee.requests))
+    assert [1, 1] == [shown.count(f"{line}\n") for shown in (live, again)]
+    assert again.index(line) < again.index("> Two.")
+    assert "reasoned and gave" not in live
+
+
+def test_thought_alone_is_told_when_it_is_shown_again(
+    chat: Chat, referee: Referee, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each time that the model was asked."""
+    referee.push(THOUGHT, Step(text="At last."))
+    say(chat, "One.", "/resume talk")
+
+    shown = capsys.readouterr().out.partition("> One.")[2]
+    assert 1 == shown.count("(the model reasoned and gave no answer)\n")
+    assert shown.index("(the model reasoned") < shown.index("asked to go on") < shown.index("At last.")
 
 
 def test_the_last_message_is_the_persons(chat: Chat, referee: Referee, capsys: pytest.CaptureFixture[str]) -> None:

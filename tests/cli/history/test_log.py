@@ -42,6 +42,22 @@ def test_the_log_has_columns_whatever_the_kinds(command: Command, referee: Refer
         assert 1 == len({re.search(r"\d\d:\d\d:\d\d", line).start() for line in lines})  # type: ignore[union-attr]
 
 
+def test_an_answer_that_is_none_or_not_whole_is_told(command: Command, referee: Referee) -> None:
+    """In the line of its response, and as a line of its own behind it in the style of a chat, filtered or not."""
+    referee.push(Said(text="Half an", finish="length"), Said(), Said(text="Whole."))
+    for prompt in ("One", "Two", "Three"):
+        command("run", prompt, *PLACE, referee.base_url("deepseek"), "--session", "s")
+    cut, empty = "the answer is cut off: the output limit was reached", "the answer has no text"
+
+    texts = [commit["text"] for commit in command("log", "s", "--json").json if commit["kind"] == "response"]
+    assert [True, True, False] == [told in text for told, text in zip((cut, empty, "answer"), texts, strict=True)]
+    chat = command("log", "s", "--style", "chat").out
+    lines = ("One", "Half an", f"({cut})", "Two", f"({empty})", "Three", "Whole.")
+    places = [chat.index(f"{line}\n") for line in lines]
+    assert sorted(places) == places
+    assert 1 == command("log", "s", "--style", "chat", "--kind", "assistant").out.count(f"({cut})")
+
+
 def test_the_tag_of_reasoning_is_dim_and_cyan_on_a_terminal(talked: Command) -> None:
     """The tag stands out by colour on a terminal, and is plain with NO_COLOR."""
     assert "\x1b[2;36m[reasoning]" in talked.on_terminal("log", "talk").out

@@ -362,6 +362,19 @@ def test_reasoning_without_an_answer_is_warned_about(command: Command, referee: 
     assert "reasoned and gave no answer" in run(work())["warning"]
 
 
+def test_a_cut_answer_and_a_refusal_are_warned_about(command: Command, referee: Referee) -> None:
+    """Whether there is text or not."""
+    at_referee(command.config, referee)
+    referee.push(Step(text="Half an", finish="length"), Step(reasoning="Hm.", refusal="No.", finish="stop"))
+
+    async def work() -> list[Any]:
+        async with served(command, *asked()) as client:
+            return [await told(client, "query", prompt="Hi") for _ in "ab"]
+
+    expected = ["the answer is cut off: the output limit was reached", "the model refused to answer"]
+    assert expected == [answer["warning"] for answer in run(work())]
+
+
 def test_a_cancelled_question_ends_its_turn_and_others_go_on(command: Command, referee: Referee) -> None:
     """A client's cancellation is stored as an interrupted turn with what had arrived, and charged at its most."""
     at_referee(command.config, referee)

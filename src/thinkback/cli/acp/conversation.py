@@ -157,10 +157,12 @@ class Conversation:
 
     def _tell_ending(self, reply: Reply) -> None:
         """Tell why a turn ended otherwise than with an answer."""
-        if reply.is_reasoning_only:
+        if continuing.is_unanswered(reply):
             self._telling.note(f"the model reasoned and gave no answer: {reply.reason}".rstrip(": "))
         elif reply.state not in ("completed", None):
             self._telling.note(f"the turn ended, {reply.state.replace('_', ' ')}: {reply.reason}".rstrip(": "))
+        elif reply.ending:
+            self._telling.note(reply.ending)
 
     def _tell_context(self) -> None:
         """Tell how much of the model's context the next request will fill, where that is known."""

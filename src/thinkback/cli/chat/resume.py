@@ -10,6 +10,7 @@ from thinkback.cli.options import Place, opened, place_of
 from thinkback.model.blocks import Text, ToolCall, ToolResult
 from thinkback.model.commits import Message, TurnEnded
 from thinkback.model.curation import curate
+from thinkback.session.transcripts.endings import endings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +54,7 @@ def show(chat: Chat, turns: int = TURNS) -> None:
 def draw(chat: Chat, commits: Sequence[Commit], shown: Sequence[Commit]) -> None:
     """Those of ``commits`` that are to be ``shown``, as they were said."""
     curation = curate(commits)
+    told = endings(commits, shown)
     thought = {one.response: one for one in thoughts.of(chat.session)}
     for commit in shown:
         if commit.edit:
@@ -75,3 +77,5 @@ def draw(chat: Chat, commits: Sequence[Commit], shown: Sequence[Commit]) -> None
                 chat.screen.thought(found.text, found.seconds or None, found.tokens or None, estimated=found.estimated)
             case _:
                 pass
+        if commit.hash in told:
+            chat.screen.note(f"({told[commit.hash]})")

@@ -65,6 +65,7 @@ def ask(chat: Chat, prompt: Prompt) -> None:
         raise
     else:
         chat.screen.finish(stream.reply, None)
+        chat.code = exits.code_after(stream.reply)
         if stream.reply.state not in (None, "completed"):
             chat.code = exits.FAILED
         _tell_silence(chat, stream)
@@ -103,9 +104,8 @@ def _makes_way(chat: Chat) -> bool:
 
 def _tell_silence(chat: Chat, stream: ContinuedStream) -> None:
     """Say so where the model thought, also when it was asked again, and gave no answer."""
-    if not stream.reply.is_reasoning_only:
+    if not continuing.is_unanswered(stream.reply):
         return
-    chat.code = exits.REASONING_ONLY
     asked = len(stream.unanswered) + 1
     again = f", asked {asked} times" if asked > 1 else ""
     chat.screen.note(f"the model reasoned and gave no answer{again}")

@@ -20,6 +20,7 @@ from thinkback.cli.mcp.tools import Tell, Tool
 from thinkback.compile.policy import thinks
 from thinkback.errors import NetworkError, NotFoundError, ProviderError, ThinkbackError, Veto
 from thinkback.model.deltas import ReasoningDelta, TextDelta
+from thinkback.session import continuing
 from thinkback.session.aio import AsyncReplyStream
 from thinkback.session.profiles.files import SETTING as PROFILES
 from thinkback.session.reply import Reply
@@ -291,12 +292,11 @@ def _told(name: str, target: Asked, question: Query, reply: Reply, longest: int)
         told["effort"] = [f"{c.value}: {c.state} {c.reason}".rstrip() for c in controls]
     if len(reply.text) > longest:
         told["note"] = f"the answer has {len(reply.text)} characters; read_session has all of them"
-    if not reply.text.strip():
-        told["warning"] = (
-            "the model reasoned and gave no answer: allow more max_output_tokens, or ask for less effort"
-            if reply.is_reasoning_only
-            else "the answer is empty"
-        )
+    if reply.ending:
+        advice = ": allow more max_output_tokens, or ask for less effort" if continuing.is_unanswered(reply) else ""
+        told["warning"] = reply.ending + advice
+    elif not reply.text.strip():
+        told["warning"] = "the answer is empty"
     return told
 
 

@@ -9,6 +9,7 @@ from thinkback.model.blocks import ThinkingBlock, ToolCall
 from thinkback.model.commits import Commit
 from thinkback.model.curation import Curation, curate
 from thinkback.session.transcripts import ink
+from thinkback.session.transcripts.endings import endings
 from thinkback.session.transcripts.ink import Style
 from thinkback.session.transcripts.wording import first_words
 
@@ -32,11 +33,12 @@ def pprint(commits: Sequence[Commit], look: str, stream: TextIO, history: Sequen
 
     ``look`` is chat, table or compact. Raises ``ValueError`` for another.
     """
+    every = history or commits
     looks = {"chat": _chat, "table": _table, "compact": _compact}
     if look not in looks:
         raise ValueError(f"there is no style {look!r}; styles are {', '.join(looks)}")
     pen = ink.pen(stream)
-    for text, styles in looks[look](commits, curate(history or commits)):
+    for text, styles in looks[look](commits, every):
         stream.write(pen(text, *styles) + "\n")
 
 
@@ -47,20 +49,27 @@ def label(commit: Commit) -> str:
     return "[reasoning]" if commit.kind == "reasoning" else commit.kind
 
 
-def _chat(commits: Sequence[Commit], curation: Curation) -> Iterator[Line]:
+def _chat(commits: Sequence[Commit], every: Sequence[Commit]) -> Iterator[Line]:
+    curation, told = curate(every), endings(every, commits)
     for commit in commits:
-        if commit.kind not in _SAID or commit.edit:
-            continue
-        value = curation.value(commit)
-        reasons = isinstance(value, ThinkingBlock)
-        yield (
-            f"{_name(commit)}{_said_of(commit, curation)}",
-            MUTED if reasons else _COLOURS.get(commit.kind, _CALLED),
-        )
-        words = value.thought or first_words(value) if isinstance(value, ThinkingBlock) else first_words(value)
-        styles: tuple[Style, ...] = _ITALIC if reasons else (("dim",) if isinstance(value, ToolCall) else ())
-        yield from ((line, styles) for line in ink.wrap(words, 2).splitlines())
-        yield "", ()
+        if commit.kind in _SAID and not commit.edit:
+            yield from _message(commit, curation)
+        if commit.hash in told:
+            yield from ((line, ("dim",)) for line in ink.wrap(f"({told[commit.hash]})").splitlines())
+            yield "", ()
+
+
+def _message(commit: Commit, curation: Curation) -> Iterator[Line]:
+    value = curation.value(commit)
+    reasons = isinstance(value, ThinkingBlock)
+    yield (
+        f"{_name(commit)}{_said_of(commit, curation)}",
+        MUTED if reasons else _COLOURS.get(commit.kind, _CALLED),
+    )
+    words = value.thought or first_words(value) if isinstance(value, ThinkingBlock) else first_words(value)
+    styles: tuple[Style, ...] = _ITALIC if reasons else (("dim",) if isinstance(value, ToolCall) else ())
+    yield from ((line, styles) for line in ink.wrap(words, 2).splitlines())
+    yield "", ()
 
 
 def _name(commit: Commit) -> str:
@@ -76,7 +85,8 @@ def _said_of(commit: Commit, curation: Curation) -> str:
     return f" ({', '.join(said)})" if said else ""
 
 
-def _table(commits: Sequence[Commit], curation: Curation) -> Iterator[Line]:
+def _table(commits: Sequence[Commit], every: Sequence[Commit]) -> Iterator[Line]:
+    curation = curate(every)
     rows = [("commit", "kind", "time", "said", "text")]
     for commit in commits:
         words = ink.one_line(first_words(curation.value(commit)), 48)
@@ -88,7 +98,8 @@ def _table(commits: Sequence[Commit], curation: Curation) -> Iterator[Line]:
         yield line, MUTED if commit.kind == "reasoning" else ()
 
 
-def _compact(commits: Sequence[Commit], curation: Curation) -> Iterator[Line]:
+def _compact(commits: Sequence[Commit], every: Sequence[Commit]) -> Iterator[Line]:
+    curation = curate(every)
     column = max([14, *(len(label(commit)) for commit in commits)])
     for commit in commits:
         before = f"{ink.short(commit.hash)} {ink.pad(label(commit), column)} "

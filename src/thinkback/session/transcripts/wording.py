@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 def first_words(payload: Payload) -> str:
     """A payload in a few words."""
     from thinkback.model import blocks, commits
+    from thinkback.session.transcripts.endings import ending
 
     match payload:
         case commits.Message() | blocks.Text():
@@ -34,7 +35,8 @@ def first_words(payload: Payload) -> str:
         case commits.Response():
             model = payload.origin.served_model or payload.origin.requested_model
             failed = payload.error.message if payload.error else ""
-            return ", ".join(word for word in (model, payload.finish, failed) if word)
+            told = failed if payload.error else ending(payload.outcome)
+            return ", ".join(word for word in (model, payload.finish, told) if word)
         case commits.Request():
             if "endpoint" not in payload.target:
                 return "(asked elsewhere)"  # a client kept what it said of the response that follows

@@ -35,6 +35,8 @@ Section: TypeAlias = Literal["", "thinking", "answer", "line"]
 _SECONDS_PER_TICK = 1.0
 # states of a turn whose last response may have been broken off
 _CUT = ("interrupted", "timed_out", "partial_failed", "failed")
+# outcomes of which the caller tells how often the model was asked
+_THOUGHT = ("max_tokens_in_reasoning", "reasoning_only")
 _BLANK_LINES = re.compile(r"^(?:[ \t]*\r?\n)+")
 
 
@@ -276,6 +278,8 @@ class Screen:
             self.ended(reply.state)
         elif reply.state not in (None, "completed"):
             self.ended(reply.state, reply.reason)
+        elif reply.ending and reply.outcome not in _THOUGHT:
+            self.note(f"({reply.ending})")
 
     # -- sections ------------------------------------------------------------------------------------------------------
 
