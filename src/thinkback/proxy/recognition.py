@@ -96,7 +96,7 @@ def find_withheld(request: Request, scope: bytes) -> Lookups[Found]:
 def known_to_wait(
     missing: Sequence[tuple[int, str]], request: Request, unstored: frozenset[bytes]
 ) -> list[tuple[int, str]]:
-    """``missing`` messages; of those whose response only waits to be stored, as ``unstored`` digests show, it is said."""
+    """``missing`` messages; of those whose digest is in ``unstored`` it is said that they only wait."""
     if not unstored:
         return list(missing)
     search = Search(request.said, request.links)

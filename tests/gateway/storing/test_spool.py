@@ -292,6 +292,18 @@ def test_what_waits_is_known_by_its_digests_until_it_is_stored(tmp_path: Path, r
     assert frozenset() == after.digests("tenant", scope)
 
 
+def test_what_was_damaged_while_it_waited_is_no_longer_known(tmp_path: Path) -> None:
+    """The process that kept it does not wait for it any more."""
+    kept = entries(1)
+    spool = spooled(tmp_path, kept)
+    (file,) = tmp_path.glob("*.spool")
+    data = file.read_bytes()
+    file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+
+    assert Drained(0, 1, 0) == spool.drain(lambda tenant, entry: None)
+    assert frozenset() == spool.digests("tenant", kept[0].sightings[0].scope)
+
+
 def test_steps_of_several_files_are_stored_in_the_order_of_their_times(tmp_path: Path, recorder: Recorder) -> None:
     """A conversation whose requests went to three processes, all of which have ended."""
     kept = entries(6)
@@ -364,6 +376,7 @@ def test_what_will_never_be_stored_is_put_aside_when_others_are(tmp_path: Path, 
     spool.put("tenant", entries(1, session="t")[0])
     assert Drained(1, 1, 0) == spool.drain(recorder)
     assert not spool.holds("tenant", "s")
+    assert frozenset() == spool.digests("tenant", entries(1)[0].sightings[0].scope)
     assert [] == list(tmp_path.glob("*.spool"))
 
 
