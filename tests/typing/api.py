@@ -142,6 +142,7 @@ def asks(session: Session) -> None:
     )
     assert_type(reply, Reply)
     assert_type(reply.text, str)
+    assert_type(reply.ending, str)
     assert_type(reply.reasoning, str | None)
     assert_type(reply.reasoning_commit, Commit | None)
     assert_type(reply.usage, Usage | None)
