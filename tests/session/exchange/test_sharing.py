@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 import thinkback
@@ -60,6 +59,8 @@ def exported(store: SessionStore, place: Path, format: str, **asked: Any) -> str
     store.export(file, format=format, **asked)
     if format != "parquet":
         return file.read_text("utf-8")
+    import duckdb  # not with the module: it complains at its end of what a collection froze
+
     with duckdb.connect(":memory:") as db:
         found = db.execute("SELECT * FROM read_parquet(?)", [str(file)]).fetchall()
     return file.read_bytes().decode("latin-1") + repr(found)

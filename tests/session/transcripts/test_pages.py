@@ -12,7 +12,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -198,6 +197,8 @@ def test_any_log_can_be_read(sequence: list[Move]) -> None:
 
 def rows(place: Path, columns: str) -> list[tuple[Any, ...]]:
     """Columns of a Parquet file, in order."""
+    import duckdb  # not with the module: it complains at its end of what a collection froze
+
     with duckdb.connect(":memory:") as db:
         return db.execute(
             f"SELECT {columns} FROM read_parquet(?) ORDER BY session_id, seq, branch", [str(place)]
