@@ -9,6 +9,9 @@ PROJECTS := pyproject.toml referee/pyproject.toml
 PURE := model wire rules settings log compile turn
 CORPUS = $(if $(THINKBACK_CORPUS),$(THINKBACK_CORPUS),../shared/corpus)
 
+# Processes that start hundreds of times do not compile everything each time; `make clean` removes what they cached.
+unexport PYTHONDONTWRITEBYTECODE
+
 comma := ,
 space := $(subst ,, )
 PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/$(package)/*))
@@ -17,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients load peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients load peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,8 +50,12 @@ test: venv ## everything that must hold before a change goes in, side by side
 
 PURE_TESTS := $(foreach package,$(PURE),tests/$(package))
 
-test-pure: venv ## the tests of the pure packages alone, which cover them to 100 %, branches included
-	@$(BIN)/python -m coverage run -m pytest -q $(PURE_TESTS)
+# once, before processes that collect at once
+rewritten: venv
+	@$(BIN)/python -m pytest -p no:terminal -p tests.rewritten
+
+test-pure: rewritten ## the tests of the pure packages alone, which cover them to 100 %, branches included
+	@$(BIN)/python -m coverage run -m pytest -q -p no:schemathesis $(PURE_TESTS)
 	@$(BIN)/python -m coverage report --fail-under=100 --include='$(PURE_FILES)' > .uncovered.txt \
 		|| { cat .uncovered.txt; echo 'the pure packages must be covered to 100 % by their own tests, branches included'; exit 1; }
 	@echo 'coverage of the pure packages: 100 %, branches included'
@@ -56,7 +63,7 @@ test-pure: venv ## the tests of the pure packages alone, which cover them to 100
 # a number, or auto: as many as there are cores
 WORKERS ?= auto
 
-test-rest: venv ## all other tests, in WORKERS=auto processes
+test-rest: rewritten ## all other tests, in WORKERS=auto processes
 	@$(BIN)/python -m pytest $(SPREAD) $(foreach place,$(PURE_TESTS),--ignore=$(place))
 
 VERSIONS ?= 3.12 3.13
