@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
-import pytest
 
 from tests.compile.build import (
     GEMINI,
@@ -28,6 +27,7 @@ from tests.compile.build import (
     think,
     thought,
 )
+from tests.every import every
 from thinkback.compile import fold
 from thinkback.compile.policy import Place, Policy
 from thinkback.model.blocks import Block, Carrier, ThinkingBlock
@@ -116,8 +116,8 @@ def last_question(raw: list[bytes]) -> int:
     return max(at for at, message in enumerate(raw) if b"question " in message)
 
 
-@pytest.mark.parametrize("tools", [True, False], ids=["tools", "plain"])
-@pytest.mark.parametrize("id", ALL)
+@every("tools", [True, False])
+@every("id", ALL)
 def test_the_next_request_begins_with_the_last(id: str, tools: bool) -> None:
     """On endpoints that keep earlier turns every message goes out again, byte for byte, with what follows behind it.
 
@@ -136,7 +136,7 @@ def test_the_next_request_begins_with_the_last(id: str, tools: bool) -> None:
         last = turn, built
 
 
-@pytest.mark.parametrize("id", [id for id in ALL if ROWS[id].form != "none"])
+@every("id", [id for id in ALL if ROWS[id].form != "none"])
 def test_asking_for_everything_keeps_the_bytes(id: str) -> None:
     """Where a person asks for the reasoning of finished turns, it stays, unless the endpoint must not see it."""
     row = ROWS[id]
@@ -146,7 +146,7 @@ def test_asking_for_everything_keeps_the_bytes(id: str) -> None:
             assert before.raw == now.raw[: len(before.raw)]
 
 
-@pytest.mark.parametrize("id", ALL)
+@every("id", ALL)
 def test_a_body_begins_with_the_body_before(id: str) -> None:
     """The body begins with the message array, so that a longer one begins with the bytes of a shorter one."""
     row = ROWS[id]
@@ -156,7 +156,7 @@ def test_a_body_begins_with_the_body_before(id: str) -> None:
     assert long.body.startswith(short.body[: -len(short.end)])
 
 
-@pytest.mark.parametrize("id", [id for id in ALL if "must" in (ROWS[id].open_turn, ROWS[id].later)])
+@every("id", [id for id in ALL if "must" in (ROWS[id].open_turn, ROWS[id].later)])
 def test_required_reasoning_survives_every_setting(id: str) -> None:
     """Where a shipped row requires the reasoning of the turn under way, no setting keeps it away."""
     row = ROWS[id]
@@ -168,7 +168,7 @@ def test_required_reasoning_survives_every_setting(id: str) -> None:
         assert b"needed" in build(talk, place(row), wanted, params=thinking(row)).body
 
 
-@pytest.mark.parametrize("id", ALL)
+@every("id", ALL)
 def test_reasoning_of_others_is_not_sent(id: str) -> None:
     """Under every shipped row reasoning minted elsewhere stays away, opaque values and all; calls and text stay."""
     row = ROWS[id]
@@ -183,7 +183,7 @@ def test_reasoning_of_others_is_not_sent(id: str) -> None:
     assert b"text" in body
 
 
-@pytest.mark.parametrize("id", [id for id in ALL if ROWS[id].keep_switch])
+@every("id", [id for id in ALL if ROWS[id].keep_switch])
 def test_retention_is_switched_on_where_it_is_used(id: str) -> None:
     """A shipped row's own switch goes along where reasoning of finished turns does, and not where it does not."""
     row = ROWS[id]
@@ -198,7 +198,7 @@ def test_retention_is_switched_on_where_it_is_used(id: str) -> None:
         assert built.params == {**(keeps if sent else drops), **off}
 
 
-@pytest.mark.parametrize("id", ALL)
+@every("id", ALL)
 def test_decisions_name_the_row(id: str) -> None:
     """Every decision names the shipped row it was made by."""
     row = ROWS[id]

@@ -25,6 +25,7 @@ from tests.compile.build import (
     say,
     target,
 )
+from tests.every import every
 from thinkback.compile import translate
 from thinkback.model.blocks import Media, Text, ToolResult, Unknown
 from thinkback.model.commits import Message, Tool, Tools
@@ -54,8 +55,8 @@ def ids(body: Any) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("one", "other"), FROM_TO)
-@pytest.mark.parametrize("given", [("c1", "c2"), ("", ""), ("same", "same")], ids=["own", "none", "twice"])
+@every(("one", "other"), FROM_TO)
+@every("given", [("c1", "c2"), ("", ""), ("same", "same")])
 def test_calls_and_results_keep_to_each_other(one: str, other: str, given: tuple[str, str]) -> None:
     """Also where their dialect gave them no ids, or one id twice; results stay in the order of the calls."""
     talk = Talk(origin(one)).user().reply(call(given[0]), call(given[1]), say("so"))
@@ -77,7 +78,7 @@ def test_ids_are_the_same_in_every_request(other: str) -> None:
     assert before == to(other, talk.reply(say("x")).end().user("b")).raw[: len(before)]
 
 
-@pytest.mark.parametrize(("one", "other"), FROM_TO)
+@every(("one", "other"), FROM_TO)
 def test_what_was_said_is_told_and_its_verbatim_object_is_not(one: str, other: str) -> None:
     """Texts, refusals, calls and results go as they were understood."""
     text = Text("the answer", source_field="refusal", wire='{"verbatim":1}')

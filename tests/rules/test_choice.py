@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.every import every
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.model.rule import Endpoint, Later, Rule
 from thinkback.model.target import model_matches
@@ -362,7 +363,7 @@ def row(id: str) -> Rule:
     return next(rule for rule in BOOK.rules() if rule.id == id)
 
 
-@pytest.mark.parametrize(("endpoint", "model", "on", "expected", "guessed"), CHOICES)
+@every(("endpoint", "model", "on", "expected", "guessed"), CHOICES)
 def test_row_in_force(endpoint: str, model: str, on: str, expected: str, guessed: bool) -> None:
     """Endpoint, longest pattern and day choose the row; a model no row names takes the newest, marked as guessed."""
     rule, was_guessed = BOOK.rule_for(endpoint, model, on)
@@ -384,7 +385,7 @@ def test_an_endpoint_of_ones_own_takes_the_row_of_its_dialect(dialect: str, expe
     assert {} == rule.controls.effort
 
 
-@pytest.mark.parametrize(("id", "expected"), WANTS.items())
+@every(("id", "expected"), WANTS.items())
 def test_what_a_row_wants(id: str, expected: tuple[str, str, str, Later]) -> None:
     """The form and the demands of each family are those of the reference."""
     rule = row(id)

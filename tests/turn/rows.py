@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
 
 import msgspec
 
@@ -14,7 +16,8 @@ DAY = "2026-11-20"
 ADDRESS = "https://house.example/v1"
 
 
-def reachable() -> dict[str, Target]:
+@cache
+def reachable() -> Mapping[str, Target]:
     """A target by the id of its rule row, for each row that some model of some endpoint is not guessed to have."""
     found: dict[str, Target] = {}
     for endpoint in BOOK.endpoints():
@@ -25,7 +28,7 @@ def reachable() -> dict[str, Target]:
             target = BOOK.target(endpoint.id, model, on=DAY, base_url=place)
             if not target.guessed:
                 found.setdefault(target.rule.id, msgspec.structs.replace(target, account="a", account_known=True))
-    return found
+    return MappingProxyType(found)
 
 
 def _models(endpoint: str) -> Iterator[str]:

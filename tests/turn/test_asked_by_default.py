@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.every import every
 from tests.turn.rows import ADDRESS, BOOK, DAY, reachable
 from thinkback.compile.policy import thinks
 from thinkback.errors import SettingError
@@ -39,7 +40,7 @@ def test_nearly_every_row_is_reached() -> None:
     assert len(ROWS) > 190
 
 
-@pytest.mark.parametrize("id", sorted(ROWS))
+@every("id", sorted(ROWS))
 def test_a_model_that_can_reason_is_asked_to(id: str) -> None:
     """The request has the row's own words, or reasons without any; saying so explicitly changes nothing."""
     target = ROWS[id]
@@ -55,7 +56,7 @@ def test_a_model_that_can_reason_is_asked_to(id: str) -> None:
         assert not thinks(rule, body(target, Settings()))
 
 
-@pytest.mark.parametrize("id", sorted(ROWS))
+@every("id", sorted(ROWS))
 def test_sessions_of_before_keep_their_way(id: str) -> None:
     """Without the mark nothing is said that nobody asked for: what does not reason by itself does not."""
     resolved = Resolver(Settings(), ROWS[id], {})

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.every import every
 from tests.exchanges import exchanges
 from thinkback.errors import NotFoundError, SettingError
 from thinkback.model.target import Settings, Target, lookup
@@ -359,7 +360,7 @@ FAMILIES = [
     Family("ollama-native", ("qwen3:4b", "deepseek-r1:8b"), {"think": (True, False, *TO_MAX.split())}, {}),
     Family("ollama-native", ("gpt-oss:20b",), {"think": ("low", "medium", "high")}, {}),
 ]  # fmt: skip
-CASES = [pytest.param(family, model, id=f"{family.endpoint}-{model}") for family in FAMILIES for model in family.models]
+CASES = [(family, model) for family in FAMILIES for model in family.models]
 ASKED: list[dict[str, Any]] = [
     *({"effort": word} for word in EFFORTS),
     {"enabled": False},
@@ -416,7 +417,7 @@ def refused(family: Family, params: dict[str, Any]) -> list[tuple[str, object]]:
     return [(path, value) for path, value in leaves(params) if not fits(value, family.accepted.get(path, ()))]
 
 
-@pytest.mark.parametrize(("family", "model"), CASES)
+@every(("family", "model"), CASES)
 def test_a_plain_request_says_only_what_is_due(family: Family, model: str) -> None:
     """Without settings nothing is said but what belongs to every request, and it is accepted."""
     params = resolve(target(family, model)).params
@@ -427,7 +428,7 @@ def test_a_plain_request_says_only_what_is_due(family: Family, model: str) -> No
     assert not needs_limit or "max_tokens" in params
 
 
-@pytest.mark.parametrize(("family", "model"), CASES)
+@every(("family", "model"), CASES)
 def test_every_setting_is_said_in_accepted_words(family: Family, model: str) -> None:
     """Whatever is asked for, what is sent is within the table, and what became of it is reported."""
     for asked in ASKED:
@@ -438,7 +439,7 @@ def test_every_setting_is_said_in_accepted_words(family: Family, model: str) -> 
         assert missed <= {"reasoning.display", "reasoning.enabled"}, asked
 
 
-@pytest.mark.parametrize(("family", "model"), CASES)
+@every(("family", "model"), CASES)
 def test_a_budget_stays_below_the_output_limit(family: Family, model: str) -> None:
     """A budget leaves room below the limit of the request, be it given or not; else none is sent."""
     path, limits = next(

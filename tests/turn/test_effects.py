@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 import msgspec
-import pytest
 
 from tests.compile.build import Talk, call, entry, say, thought
+from tests.every import every
 from tests.turn.rows import BOOK, DAY, reachable
 from thinkback.errors import ThinkbackError
 from thinkback.model.blocks import ThinkingBlock
@@ -74,7 +74,7 @@ def goes(body: bytes) -> set[int]:
     return {n for n in range(1, 5) if f"thought-{n}".encode() in body or f"c2lnbmF0dXJl{n}".encode() in body}
 
 
-@pytest.mark.parametrize("id", sorted(ROWS))
+@every("id", sorted(ROWS))
 def test_setting_what_is_displayed_changes_no_byte(id: str) -> None:
     """Every key that shows a value: the same value, set explicitly, gives the same request."""
     before = sent(id, BEGUN)
@@ -90,7 +90,7 @@ def test_setting_what_is_displayed_changes_no_byte(id: str) -> None:
     assert [] == changed
 
 
-@pytest.mark.parametrize("id", sorted(ROWS))
+@every("id", sorted(ROWS))
 def test_an_unset_setting_names_every_value_that_would_change_a_byte(id: str) -> None:
     """Where no value reproduces the effect; a value that is not named changes nothing."""
     before = sent(id, BEGUN)
@@ -110,7 +110,7 @@ def test_an_unset_setting_names_every_value_that_would_change_a_byte(id: str) ->
 ON_CALLS = {"gemini-openai", "gemini-openai-2.5", "gemini-openai-2.5-pro"}
 
 
-@pytest.mark.parametrize("id", sorted(ROWS.keys() - ON_CALLS))
+@every("id", sorted(ROWS.keys() - ON_CALLS))
 def test_each_scope_says_what_goes_back(id: str) -> None:
     """The turn under way and finished turns, as the bytes have them."""
     found = goes(sent(id, BEGUN))
