@@ -91,7 +91,8 @@ def split(pieces: list[str], where: Where = "start", *, exact: bool = False, pas
     found: list[list[str]] = []
     given: list[Piece] = []
     for cut in filter(None, pieces):
-        given += [Piece("text", cut)] if passing and splitter.passes(cut) else splitter.feed(cut)
+        flows = passing and splitter.flows and not splitter.doubtful([cut])
+        given += [Piece("text", splitter.go_by([cut]))] if flows else splitter.feed(cut)
     for piece in given + splitter.close():
         assert piece.text
         if found and found[-1][0] == piece.kind and piece.kind in ("text", "reasoning"):
@@ -110,6 +111,16 @@ def test_content_is_split_by_the_rules_at_every_cut(name: str, content: str, exp
     for at in range(min(len(content), 60)):
         assert expected == split([content[:at], content[at:]])
         assert expected == split([content[:at], content[at:]], passing=True)
+
+
+@pytest.mark.parametrize("tag", sorted({tag for pair in TAGS for tag in pair}))
+def test_what_may_be_held_back_is_in_doubt(tag: str) -> None:
+    """A tag, and each text that ends as one begins, in either case; what is beside them in time is not."""
+    for length in range(1, len(tag)):
+        for begins in (tag[:length], tag[:length].swapcase()):
+            assert [1] == TagSplitter().doubtful(["a", f"b{begins}", "c"])
+    assert [0, 2] == TagSplitter().doubtful([tag, "]x[ <>", f"a{tag}b"])
+    assert [0, 1] == TagSplitter().doubtful([f"{tag[:1]}\0", "a"])
 
 
 @pytest.mark.parametrize(

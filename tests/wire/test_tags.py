@@ -267,7 +267,9 @@ def test_reasoning_goes_on_behind_text_of_another_block() -> None:
     assert [("text", "plain"), ("thought", "b")] == told(tuple(part.block() for part in tagging.slices(0)))
 
 
-BY_TURNS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([*MARKS, "a", "b", "[x]"])), max_size=24)
+BY_TURNS = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from([*MARKS, "a", "b", "[x]", "\\[", "x <", "\0"])), max_size=24
+)
 
 
 @given(turns=BY_TURNS, at=st.lists(st.integers(0, 24), max_size=3), where=st.sampled_from(["start", "anywhere"]))
@@ -285,15 +287,31 @@ def test_deltas_by_turns_are_shown_as_if_each_came_alone(
     ]
 
     cut = [deltas[start:end] for start, end in itertools.pairwise([0, *sorted(at), len(deltas)])]
-    assert shown_in([[delta] for delta in deltas], blocks, where) == shown_in(cut, blocks, where)
+    alone = shown_in([[delta] for delta in deltas], blocks, where)
+    assert alone == shown_in(cut, blocks, where)
+    assert alone[1] == ["".join(said for index, said in turns if index == at) for at in range(2)]
 
 
-def shown_in(batches: list[list[Delta]], blocks: list[Block], where: Where) -> list[Delta]:
-    """What is shown of deltas that come in ``batches``."""
+def shown_in(batches: list[list[Delta]], blocks: list[Block], where: Where) -> tuple[list[Delta], list[str]]:
+    """What is shown of deltas that come in ``batches``, and what the first two blocks, of text, then say."""
     tagging = Tagging(where, texts_begun(blocks))
     shown = [tagging.show(list(batch)) for batch in batches]
+    tagging.show([TextDelta("", index) for index in range(2)])
     tagging.end()
-    return list(itertools.chain.from_iterable(shown))
+    said = ["".join(content_slice(part.block()) for part in tagging.slices(index)) for index in range(2)]
+    return list(itertools.chain.from_iterable(shown)), said
+
+
+def test_what_was_held_back_of_a_text_is_shown_before_what_is_no_text() -> None:
+    """Alone and in one go."""
+    call = ToolCallDelta(1, arguments="{}")
+    deltas: list[Delta] = [call, TextDelta("a <", 0), call]
+    expected = [call, TextDelta("a ", 0), TextDelta("<", 0), call]
+    blocks: list[Block] = [Text(""), ToolCall("c", "f", "")]
+
+    for batches in ([deltas], [deltas[:2], deltas[2:]]):
+        tagging = Tagging("start", texts_begun(blocks))
+        assert expected == [delta for batch in batches for delta in tagging.show(list(batch))]
 
 
 class _Begun:

@@ -17,7 +17,7 @@ Must not: know the dialect or build blocks.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -54,6 +54,10 @@ _NAMES = r"<(?:think|thinking|thought|reasoning)\s{1,99}"
 _WITH_ATTRIBUTES = _NAMES + r"[\w:-]{1,99}=[^<>]{0,4096}>"
 _ATTRIBUTES_BEGIN = _NAMES + r"(?:[\w:-]{1,99}(?:=[^<>]{0,4096})?)?\Z"
 _FIRST = re.compile(r"[<\[◁]")
+# So much of a tag tells it from nearly all other text in brackets.
+_TELLING = 4
+# Stands behind each of several texts that are looked at in one go; no tag has it.
+_END = "\0"
 # So many characters are read again at most until a text has no reasoning left in it, so that no text takes long.
 _AGAIN = 1 << 18
 
@@ -70,6 +74,7 @@ class _Delimiters(NamedTuple):
     attributes_begin: re.Pattern[str]
     opening_begins: frozenset[str]
     tag_begins: frozenset[str]
+    may_begin: re.Pattern[str]
 
 
 def _any_of(flags: re.RegexFlag, *patterns: str) -> re.Pattern[str]:
@@ -99,7 +104,17 @@ def _delimiters(folded: Callable[[str], str], flags: re.RegexFlag) -> _Delimiter
         attributes_begin=re.compile(_ATTRIBUTES_BEGIN, flags),
         opening_begins=_beginnings(closing_of),
         tag_begins=_beginnings(closing_of) | _beginnings(lone),
+        may_begin=_may_begin(*closing_of, *lone),
     )
+
+
+def _may_begin(*tags: str) -> re.Pattern[str]:
+    """Finds any of ``tags`` by how it begins, and any text ended by ``_END`` whose end may turn out to be one.
+
+    In all letters' cases: what it finds is looked at again.
+    """
+    cut = {re.escape(tag[:length]) + _END for tag in tags for length in range(1, _TELLING)}
+    return _any_of(re.IGNORECASE, *sorted(cut | {re.escape(tag[:_TELLING]) for tag in tags}))
 
 
 # Of other letters than those of ASCII a few are one of them in another case; they make no tag.
@@ -167,12 +182,32 @@ class TagSplitter:
             return [Piece("text", text)]
         return self._split(text, final=False)
 
-    def passes(self, text: str) -> bool:
-        """Whether ``text`` is answer and nothing else, as most of it is; then it has gone by, as with ``feed``."""
-        if self._held or self._closing or not self._began or "<" in text or "[" in text or "◁" in text:
-            return False
+    def doubtful(self, texts: Sequence[str]) -> list[int]:
+        """Which of ``texts``, in order, may have a tag in them or be held back where they end."""
+        text = "".join(texts)
+        if not ("<" in text or "[" in text or "◁" in text):
+            return []
+        if _END in text:
+            return list(range(len(texts)))
+        text = _END.join((*texts, ""))
+        found: list[int] = []
+        number = at = 0
+        for match in self._known.may_begin.finditer(text):
+            number, at = number + text.count(_END, at, match.start()), match.start()
+            if number not in found[-1:]:
+                found.append(number)
+        return found
+
+    @property
+    def flows(self) -> bool:
+        """Whether what follows is answer, if there is no tag in it, and nothing is held back in front of it."""
+        return self._began and not (self._held or self._closing)
+
+    def go_by(self, texts: Sequence[str]) -> str:
+        """``texts`` joined, none of them doubtful: while text flows they are what ``feed`` gives back for each."""
+        text = "".join(texts)
         self._code.note(text)
-        return True
+        return text
 
     @property
     def thinks(self) -> bool:

@@ -69,6 +69,8 @@ class Placeholders:
 
     def rest(self) -> list[Delta]:
         """What is held: it turned out to be no placeholder."""
+        if not self._held:
+            return []
         held, self._held = self._held, {}
         self._past.update(held)
         return list(held.values())

@@ -10,7 +10,7 @@ Must not: know dialects.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Protocol, assert_never
 
@@ -68,31 +68,62 @@ class Tagging:
 
     def show(self, deltas: list[Delta]) -> list[Delta]:
         """``deltas`` as they are to be shown."""
-        if self._pass(deltas):
-            self._deltas = deltas
-            return deltas
         self._deltas = []
+        if not deltas:
+            return self._deltas
+        first = deltas[0].index
+        if first >= len(self._slices):
+            self._reach(first)
+        if self._text < 0:
+            if self._pass(deltas):
+                self._deltas += deltas
+                return self._deltas
+        elif first == self._text:
+            texts = [delta.text for delta in deltas if type(delta) is TextDelta and delta.index == first]
+            if len(texts) == len(deltas):
+                self._show(deltas, texts)
+                return self._deltas
         for index, of_one in groupby(deltas, _index):
             if index >= len(self._slices):
                 self._reach(index)
-            first, *rest = of_one
-            self._show_one(first)
-            self._show(rest)
+            for _, alike in groupby(of_one, type):
+                run = list(alike)
+                self._show(run, [delta.text for delta in run if type(delta) is TextDelta])
         return self._deltas
 
-    def _show(self, run: list[Delta]) -> None:
-        """Show deltas that go on with one block: where they do not pass as a whole, most of them do."""
-        if not run:
+    def _pass(self, deltas: list[Delta]) -> bool:
+        """Whether ``deltas``, which no text is under way before, are of known blocks and none of them is text."""
+        known = len(self._slices)
+        if self._count != known or (len(self._begun) != known and max(map(_index, deltas)) >= known):
+            return False
+        return TextDelta not in map(type, deltas)
+
+    def _show(self, run: list[Delta], texts: list[str]) -> None:
+        """Show deltas of one block, all of them text or none: as they are, but for those where a tag may be."""
+        doubtful = self._tags.doubtful(texts)
+        if not doubtful and self._flows(run[0]):
+            self._go_by(run, texts)
             return
-        if self._pass(run):
-            self._deltas += run
-        elif len(run) > 1 and self._count == len(self._slices) and not self._tags.thinks:
-            middle = len(run) // 2
-            self._show(run[:middle])
-            self._show(run[middle:])
-        else:
-            for delta in run:
-                self._show_one(delta)
+        for start, end in pairwise((0, *doubtful, len(run))):
+            at = start
+            while at < end and ((at == start and doubtful) or not self._flows(run[at])):
+                self._show_one(run[at])
+                at += 1
+            self._go_by(run[at:end], texts[at:end])
+
+    def _go_by(self, run: list[Delta], texts: list[str]) -> None:
+        """Show a part of a run as it is."""
+        if texts:
+            self._slices[self._text][-1].pieces.append(self._tags.go_by(texts))
+        self._deltas += run
+
+    def _flows(self, delta: Delta) -> bool:
+        """Whether ``delta``, without a doubt about it, is shown as it is: each block has one slice, at its index."""
+        if self._count != len(self._slices):
+            return False
+        if type(delta) is not TextDelta:
+            return self._text < 0
+        return delta.index == self._text and self._tags.flows and not self._slices[self._text][-1].thinks
 
     def _show_one(self, delta: Delta) -> None:
         assert not isinstance(delta, Status)  # of a turn, never of a response
@@ -102,25 +133,6 @@ class Tagging:
             self.end()
             at = self._slices[delta.index][-1].at
             self._deltas.append(delta if at == delta.index else msgspec.structs.replace(delta, index=at))
-
-    def _pass(self, deltas: list[Delta]) -> bool:
-        """Whether ``deltas`` are shown as they are, as most are: they go on with one text, or there is none in them.
-
-        Each block has one slice, which is at its own index.
-        """
-        known = len(self._slices)
-        if self._count != known or (len(self._begun) != known and any(at >= known for at in map(_index, deltas))):
-            return False
-        index = self._text
-        if index < 0:
-            return TextDelta not in map(type, deltas)
-        part = self._slices[index][-1]
-        texts = [delta.text for delta in deltas if type(delta) is TextDelta and delta.index == index]
-        text = "".join(texts)
-        if part.thinks or len(texts) != len(deltas) or not self._tags.passes(text):
-            return False
-        part.pieces.append(text)
-        return True
 
     def end(self) -> list[Delta]:
         """The text under way has ended: what was held back of it is shown."""
