@@ -142,6 +142,17 @@ def test_every_codec_is_described() -> None:
     assert b"long" == unpack(1, zlib.compress(b"long")) == unpack(3, zlib.compress(b"long"))
 
 
+@pytest.mark.parametrize("length", [4_000, 4_096, 4_097, 40_000])
+def test_payloads_of_any_length_unpack_as_described(length: int) -> None:
+    """Whatever window they were packed with; they reach back as far as the dictionary is long."""
+    payload = dictionary()[:length] + bytes(at * at * 31 % 251 for at in range(length - len(dictionary()[:length])))
+    codec, stored = pack(payload)
+    assert 4 == codec
+    assert payload == unpack(codec, stored) == zlib.decompressobj(-15, zdict=dictionary()).decompress(stored[:-4])
+    if length <= len(dictionary()):
+        assert len(stored) < 100
+
+
 def test_a_request_is_whole_with_its_basis(log: Path) -> None:
     """As the document says it is put together, its bytes are those of the digest."""
     with closing(open_store(log)) as store:

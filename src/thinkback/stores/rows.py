@@ -27,7 +27,9 @@ CODEC, STORED = 9, 10  # in a row of COLUMNS
 _LEVEL = 6
 _RAW = -zlib.MAX_WBITS  # a zlib stream would sum the dictionary up for each payload: three times the cost of reading it
 _SUM = 4
-_MEMORY_LEVEL = 5  # what is copied for each payload is smaller by this, and hardly a payload larger
+# What is copied for each payload is smaller by these two, and hardly a payload larger.
+_MEMORY_LEVEL = 5
+_SHORT, _SHORT_WINDOW = 4096, -14  # holds the dictionary and so long a payload
 
 COLUMNS = "position, hash, parents, kind, digest, time, response, block, edit, codec, payload"
 
@@ -49,7 +51,7 @@ def pack(payload: bytes, erased: bool = False) -> tuple[int, bytes]:
 
 
 def _small(payload: bytes) -> bytes:
-    packer = _packer().copy()
+    packer = _packer(_SHORT_WINDOW if len(payload) <= _SHORT else _RAW).copy()
     return packer.compress(payload) + packer.flush() + zlib.crc32(payload).to_bytes(_SUM)
 
 
@@ -120,9 +122,9 @@ def dictionary() -> bytes:
 
 
 @cache
-def _packer() -> zlib._Compress:
+def _packer(window: int) -> zlib._Compress:
     """Has read the dictionary: a copy of it is a tenth of the cost of another one."""
-    return zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, dictionary())
+    return zlib.compressobj(_LEVEL, zlib.DEFLATED, window, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, dictionary())
 
 
 def _with_dictionary(stored: bytes) -> bytes:
