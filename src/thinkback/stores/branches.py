@@ -9,13 +9,12 @@ from __future__ import annotations
 from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.protocol import MAIN, About, BranchInfo, Entry, Origin, SessionInfo
 from thinkback.model.commits import Head
-from thinkback.stores.database import Branch, Database, Key, Place, RepeatError, Rows, Tip
+from thinkback.stores.database import Branch, Database, Key, RepeatError, Rows, Tip
 from thinkback.stores.errors import (
     EMPTY,
     branch_taken,
     check_text,
     current_branch,
-    damaged,
     head_moved,
     id_taken,
     name_taken,
@@ -125,14 +124,14 @@ def create_session(
 
 def _begin(rows: Rows, id: str, name: str, time: int, origin: Origin | None = None, settings: str = NO_SETTINGS) -> Key:
     """A session with its branch, on a new segment or on what it forks from."""
-    parent = place = None
+    parent = at = None
     if origin is not None:
         if rows.has_id(id):
             raise id_taken(id)
         parent, _, _ = held(rows, origin.session)
-        place = None if origin.at is None else find(rows, parent, origin.at, origin.branch)
+        at = None if origin.at is None else find(rows, parent, origin.at, origin.branch)
     of = rows.add_session(id, name, time, parent, origin.purpose if origin else "", settings)
-    add_branch(rows, of, MAIN, place, time)
+    add_branch(rows, of, MAIN, at, time)
     return of
 
 
@@ -176,7 +175,7 @@ def _begin_for(rows: Rows, entry: Entry) -> Key:
         raise
 
 
-def _standing(rows: Rows, of: Key, at: Head, via: str) -> Place | None:
+def _standing(rows: Rows, of: Key, at: Head, via: str) -> tuple[Tip, int] | None:
     """Where a commit stands, on the branch that it was seen on, or wherever it is if that has moved since."""
     try:
         return find(rows, of, at, via)
@@ -184,22 +183,17 @@ def _standing(rows: Rows, of: Key, at: Head, via: str) -> Place | None:
         return find(rows, of, at, "")
 
 
-def add_branch(rows: Rows, of: Key, name: str, place: Place | None, created: int) -> Branch:
-    """A branch of that name at a place; ``None`` for before the first commit of all."""
-    branch = _branch(rows, of, name, place, created)
+def add_branch(rows: Rows, of: Key, name: str, at: tuple[Tip, int] | None, created: int) -> Branch:
+    """A branch of that name where a commit stands; ``None`` for before the first commit of all."""
+    branch = _branch(rows, of, name, at, created)
     rows.put_branch(of, branch)
     return branch
 
 
-def _branch(rows: Rows, of: Key, name: str, place: Place | None, created: int) -> Branch:
-    """A branch at a place, with the head and the time that are there."""
-    if place is None:
+def _branch(rows: Rows, of: Key, name: str, at: tuple[Tip, int] | None, created: int) -> Branch:
+    if at is None:
         return Branch(name, Tip(rows.add_segment(of, 0, None), -1, -1, b""), created)
-    found = rows.commit_at(of[:2], place)
-    if found is None:
-        raise damaged(f"no commit is at position {place.position} of segment {place.segment}", session=of.id)
-    seq, hash, time = found
-    return Branch(name, Tip(*place, seq, hash), time)
+    return Branch(name, *at)
 
 
 def _check(rows: Rows, of: Key, name: str, expected: Head) -> None:

@@ -55,23 +55,31 @@ def read_to(rows: Rows, session: str, hash: str) -> list[Commit]:
     return _line(rows, of[:2], locate(rows, of, hash))
 
 
-def find(rows: Rows, of: Key, at: Head, via: str) -> Place | None:
-    """Where a commit stands; ``None`` for the empty head. With ``via``, on that branch, else in the family.
+def find(rows: Rows, of: Key, at: Head, via: str) -> tuple[Tip, int] | None:
+    """Where a commit stands, on branch ``via`` or else in the family, and its time; ``None`` for the empty head.
 
     Walks the segments of the branch, not its commits. Raises ``NotFoundError``.
     """
     if at == EMPTY:
         return None
     if not via:
-        return locate(rows, of, at.hash)
+        place = locate(rows, of, at.hash)
+        standing = _standing(rows, of, place)
+        if standing is None:
+            raise damaged(f"no commit is at position {place.position} of segment {place.segment}", session=of.id)
+        return standing
     tip = pointer(rows, of, via)
     if 0 <= at.seq <= tip.seq:
         segment, base, _, _ = rows.ranges(of[:2], tip.place, at.seq - 1)[-1]
-        place = Place(segment, at.seq - base)
-        found = rows.commit_at(of[:2], place)
-        if found is not None and found[1].hex() == at.hash:
-            return place
+        standing = _standing(rows, of, Place(segment, at.seq - base))
+        if standing is not None and standing[0].hash.hex() == at.hash:
+            return standing
     raise on_branch(at, via)
+
+
+def _standing(rows: Rows, of: Key, place: Place) -> tuple[Tip, int] | None:
+    found = rows.commit_at(of[:2], place)
+    return found and (Tip(*place, *found[:2]), found[2])
 
 
 def locate(rows: Rows, of: Key, hash: str) -> Place:

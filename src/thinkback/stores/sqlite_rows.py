@@ -86,7 +86,16 @@ ON CONFLICT DO UPDATE SET segment = excluded.segment, position = excluded.positi
 _ADD_SEGMENT = """
 INSERT INTO segments (session, base, parent_segment, parent_position) VALUES (?, ?, ?, ?) RETURNING segment
 """
-_SEGMENT = "SELECT base, parent_segment, parent_position FROM segments WHERE segment = ?"
+# A segment and those below it, down to the one where a seq is.
+_LINE = """
+WITH RECURSIVE line (segment, base, last, above, position) AS (
+    SELECT segment, base, ?, parent_segment, parent_position FROM segments WHERE segment = ?
+    UNION ALL
+    SELECT g.segment, g.base, l.position, g.parent_segment, g.parent_position
+    FROM line AS l JOIN segments AS g ON g.segment = l.above WHERE l.base > ?
+)
+SELECT segment, base, last, above FROM line
+"""
 _RANGE = f"SELECT {COLUMNS} FROM commits WHERE segment = ? AND position BETWEEN ? AND ? ORDER BY position"
 _COMMIT = """
 SELECT g.base + c.position, c.hash, c.time FROM commits AS c JOIN segments AS g ON g.segment = c.segment
@@ -308,11 +317,14 @@ class SqliteRows:
         return self._is_there("SELECT 1 FROM steps WHERE session = ? AND id = ?", of.session, id)
 
     def add_session(self, id: str, name: str, time: int, parent: Key | None, purpose: str, settings: str) -> Key:
-        if self.has_id(id):
-            raise id_taken(id)
         above = (None, None) if parent is None else (parent.family, parent.session)
         values = (id, name, above[0], time, settings, above[1], purpose)
-        of = Key(*self.db.execute(_ADD_SESSION, values).fetchall()[0])
+        try:
+            of = Key(*self.db.execute(_ADD_SESSION, values).fetchall()[0])
+        except sqlite3.IntegrityError:
+            if self.has_id(id):
+                raise id_taken(id) from None
+            raise
         self.db.execute(_ADD_SUMMARY, (of.session,))
         return of
 
@@ -348,17 +360,13 @@ class SqliteRows:
 
     def ranges(self, within: Family, at: Place, since: int) -> list[Range]:
         found: list[Range] = []
-        segment: int | None
         segment, last = at
-        while segment is not None:
-            row = self.db.execute(_SEGMENT, (segment,)).fetchone()
-            if row is None:
-                raise damaged(f"segment {segment} does not exist")
-            base, above, position = row
-            found.append(Range(segment, base, max(0, since + 1 - base), last))
-            if base <= since + 1:
-                break
-            segment, last = above, position
+        first, missing = since + 1, segment
+        for number, base, end, above in self.db.execute(_LINE, (last, segment, first)):
+            found.append(Range(number, base, max(0, first - base), end))
+            missing = above if base > first else None
+        if missing is not None:
+            raise damaged(f"segment {missing} does not exist")
         return found
 
     def commits(self, within: Family, ranges: Sequence[Range]) -> Iterator[list[Stored]]:
