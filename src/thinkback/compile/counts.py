@@ -46,26 +46,20 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     other_tokens: int
 
 
-class Tally:
+class Tally(msgspec.Struct):
     """Sums over rendered messages, in characters: what is stored and what is sent, with the reasoning in both.
 
     The rest are sums over the responses that the target's model was billed for: characters and tokens.
     """
 
-    __slots__ = (
-        "other_characters",
-        "other_tokens",
-        "raw",
-        "raw_reasoning",
-        "reasoning_characters",
-        "reasoning_tokens",
-        "sent",
-        "sent_reasoning",
-    )
-
-    def __init__(self) -> None:
-        self.raw = self.raw_reasoning = self.sent = self.sent_reasoning = 0
-        self.reasoning_characters = self.reasoning_tokens = self.other_characters = self.other_tokens = 0
+    raw: int = 0
+    raw_reasoning: int = 0
+    sent: int = 0
+    sent_reasoning: int = 0
+    reasoning_characters: int = 0
+    reasoning_tokens: int = 0
+    other_characters: int = 0
+    other_tokens: int = 0
 
     def add(self, sent: Sent) -> None:
         """Add one more response."""

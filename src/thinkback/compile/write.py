@@ -21,7 +21,7 @@ from thinkback.compile.guard import Verdict
 from thinkback.compile.persistent_list import LINES, PersistentList
 from thinkback.compile.pieces import Case
 from thinkback.compile.policy import Place, Policy
-from thinkback.compile.prefix_binding import NO_CHAIN, Link, Prefix
+from thinkback.compile.prefix_binding import NO_CHAIN, Chain, Link, Prefix
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn, says
 from thinkback.errors import ReplayRefused, UnsupportedContent
 from thinkback.model.blocks import Block, Text, ThinkingBlock
@@ -45,7 +45,7 @@ class Bare(msgspec.Struct, frozen=True, gc=False):
 Plain: TypeAlias = bytes | Bare
 
 
-class Cursor:
+class Cursor(msgspec.Struct):
     """How far the messages are: their number, the role of the last, how many responses came, and what they come to.
 
     ``began``: another message than a system message was among them; ``stripped``: a setting took away reasoning that
@@ -56,32 +56,20 @@ class Cursor:
     thinking off; ``lifts``: reasoning of one goes only because an annotation asks for it. A loop changes its own copy.
     """
 
-    __slots__ = (
-        "began",
-        "chain",
-        "changed",
-        "first",
-        "known",
-        "left",
-        "lifts",
-        "messages",
-        "named",
-        "off",
-        "responses",
-        "role",
-        "stripped",
-        "tally",
-    )
-
-    def __init__(self) -> None:
-        self.messages = self.responses = self.left = self.known = 0
-        self.changed = -1
-        self.role = ""
-        self.began = self.stripped = self.off = self.lifts = False
-        self.first: Literal["", "user", "assistant", "calls"] = ""
-        self.named: tuple[str, ...] = ()
-        self.chain = NO_CHAIN
-        self.tally = Tally()
+    messages: int = 0
+    responses: int = 0
+    left: int = 0
+    known: int = 0
+    changed: int = -1
+    role: str = ""
+    began: bool = False
+    stripped: bool = False
+    off: bool = False
+    lifts: bool = False
+    first: Literal["", "user", "assistant", "calls"] = ""
+    named: tuple[str, ...] = ()
+    chain: Chain = NO_CHAIN
+    tally: Tally = msgspec.field(default_factory=Tally)
 
     def copy(self) -> Cursor:
         """A twin that may be changed."""
