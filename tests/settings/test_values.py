@@ -211,6 +211,21 @@ def test_anything_at_all_is_either_a_value_or_a_setting_error(name: str, raw: ob
     assert value == parse(name, to_text(value))
 
 
+def test_values_are_written_as_json_but_for_texts() -> None:
+    """Switches, numbers, and what a profile may list."""
+    written = {
+        "on": "on",
+        "true": True,
+        "false": False,
+        "12": 12,
+        "-1": -1,
+        "0.5": 0.5,
+        '["ä", 1]': ["ä", 1],
+        "null": None,
+    }
+    assert list(written) == list(map(to_text, written.values()))
+
+
 @pytest.mark.parametrize(
     ("raw", "value"),
     [

@@ -361,7 +361,8 @@ class SqliteRows:
     def ranges(self, within: Family, at: Place, since: int) -> list[Range]:
         found: list[Range] = []
         segment, last = at
-        first, missing = since + 1, segment
+        first = since + 1
+        missing: int | None = segment
         for number, base, end, above in self.db.execute(_LINE, (last, segment, first)):
             found.append(Range(number, base, max(0, first - base), end))
             missing = above if base > first else None

@@ -71,7 +71,7 @@ class Tagging:
         self._deltas = []
         if not deltas:
             return self._deltas
-        first = deltas[0].index
+        first: int = _index(deltas[0])
         if first >= len(self._slices):
             self._reach(first)
         if self._text < 0:
