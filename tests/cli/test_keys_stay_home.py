@@ -21,7 +21,7 @@ from thinkback.model.commits import Draft, Message, Request, Step
 from thinkback.model.rule import Endpoint
 from thinkback.rules import load_rulebook
 from thinkback.rules.urls import server_of
-from thinkback.session.place import Place, is_home, same_server
+from thinkback.session.endpoint_config import Place, is_home, same_server
 from thinkback.stores import open_store
 
 BOOK = load_rulebook({})

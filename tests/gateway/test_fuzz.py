@@ -29,7 +29,7 @@ from thinkback.errors import ThinkbackError
 from thinkback.gateway.access.keys import Terms, new_key
 from thinkback.gateway.http.openapi import DESCRIPTION
 from thinkback.gateway.secrets.sealing import Sealer
-from thinkback.log.visible import said
+from thinkback.log.echo_digests import said
 from thinkback.model.blocks import Origin
 from thinkback.proxy import client_state, resume
 from thinkback.proxy.preserve_json import preserved

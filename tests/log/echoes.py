@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tests.wire.rewriting import rewrite
-from thinkback.log.visible import Said, said
+from thinkback.log.echo_digests import Said, said
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Draft
 from thinkback.wire.registry import dialect

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.log.build import Line, ids
 from thinkback.log import drafting
+from thinkback.log.cherry_pick import rebase
 from thinkback.log.diff import Change, compare, diff, render
 from thinkback.log.diff import Line as Told
-from thinkback.log.pick import rebase
 from thinkback.model.commits import Compaction, Content, Draft, Priority
 
 

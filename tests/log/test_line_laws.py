@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.log.build import Line, ids
+from thinkback.log.cherry_pick import cherry_pick, rebase
 from thinkback.log.diff import diff
 from thinkback.log.lines import common, is_torn
-from thinkback.log.meet import meet
-from thinkback.log.pick import cherry_pick, rebase
+from thinkback.log.merge_base import meet
 from thinkback.model.commits import Commit, Priority, Response
 from thinkback.model.curation import curate
 

@@ -9,8 +9,8 @@ from tests.log.build import Line, ids
 from thinkback.errors import OpenTurnError, UnsupportedContent
 from thinkback.log import drafting
 from thinkback.log.erasing import tombstone
-from thinkback.log.meet import meet
 from thinkback.log.merge import Conflict, merge
+from thinkback.log.merge_base import meet
 from thinkback.model.blocks import Text, ToolCall
 from thinkback.model.commits import (
     Annotation,

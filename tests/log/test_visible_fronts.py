@@ -14,7 +14,7 @@ from bench.dialects import DIALECTS, FRAMINGS, stream_of
 from tests.log.echoes import CHANGES, FRONTS, echoed
 from tests.wire.fronts import read_back, reader_of, written
 from tests.wire.test_fronts import BLOCKS, deltas_of, result_of, streamed
-from thinkback.log.visible import Said, said
+from thinkback.log.echo_digests import Said, said
 from thinkback.model.blocks import Block, Text, ToolCall
 from thinkback.model.commits import Draft, Message
 from thinkback.wire.histories import response_drafts

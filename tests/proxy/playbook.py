@@ -24,7 +24,7 @@ from thinkback.proxy import events
 from thinkback.proxy.events import Answered, Command, Failed, Interrupt, Route
 from thinkback.proxy.exchange import Exchange
 from thinkback.proxy.request_view import Client, Received
-from thinkback.session.place import Place
+from thinkback.session.endpoint_config import Place
 from thinkback.stores import open_store
 from thinkback.turn.credentials import Credentials
 from thinkback.turn.plan import History

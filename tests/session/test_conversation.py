@@ -10,9 +10,9 @@ from tests.session.chats import PERSONAS
 from thinkback.model.commits import Draft, Message
 from thinkback.session.agents.subagents import task_tool
 from thinkback.session.conversation import Conversation
+from thinkback.session.endpoint_config import Place
 from thinkback.session.history.branches import Branches
 from thinkback.session.history.compacting import Compactor
-from thinkback.session.place import Place
 from thinkback.session.profiles.profiles import saved
 from thinkback.session.requests import Options
 from thinkback.session.store import SessionStore

@@ -64,7 +64,7 @@ class Machine(RuleBasedStateMachine):
         self.exits = ExitStack()
         self.clock = Clock()
         self.exits.enter_context(patch("thinkback.drive.sync.time", self.clock))
-        self.exits.enter_context(patch("thinkback.session.fresh.secrets", self.clock))
+        self.exits.enter_context(patch("thinkback.session.ids.secrets", self.clock))
         self.worlds = self.make_worlds()
         self.actions = 0
         self.texts = 0

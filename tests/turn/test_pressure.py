@@ -24,9 +24,9 @@ from thinkback.model.commits import Compaction, Content, Priority
 from thinkback.model.plan import Counts
 from thinkback.model.rule import ModelInfo, Rule
 from thinkback.model.target import Settings, Target
+from thinkback.turn.auto_compaction import is_closed, trial
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.pressure import after_refusal, automatic, level, share, told
-from thinkback.turn.room import is_closed, trial
 
 LONG = "word " * 400
 """About 500 tokens."""

@@ -267,7 +267,7 @@ def _is_imported(store: SessionStore, info: SessionInfo) -> bool:
 
 def _is_known(store: SessionStore, place: Place) -> bool:
     """Whether an address is the endpoint's own, or stands in a profile of this machine."""
-    from thinkback.session.place import is_home
+    from thinkback.session.endpoint_config import is_home
     from thinkback.session.profiles import files
 
     try:

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from thinkback.cli.chat.drawing.look import Look
     from thinkback.cli.chat.drawing.thinking import Thinking
     from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified
-    from thinkback.session.continuing import ContinuedStream
     from thinkback.session.reply import Reply
+    from thinkback.session.retry_reasoning_only import ContinuedStream
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
 
@@ -115,7 +115,7 @@ def _names(given: Mapping[str, Any]) -> Names:
 def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dict[str, Any], as_json: bool) -> None:
     from thinkback.cli.chat import fresh
     from thinkback.errors import ProviderError, ThinkbackError
-    from thinkback.session import continuing
+    from thinkback.session import retry_reasoning_only
 
     with open_log(log_path(db), asks=True) as store:
         known = store.log.find_session(name) if name else None
@@ -126,7 +126,9 @@ def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dic
         with tools_of(session) as tools:
             options |= tools
             try:
-                reply = continuing.chat(session, text, **options) if as_json else _stream(session, text, options)
+                reply = (
+                    retry_reasoning_only.chat(session, text, **options) if as_json else _stream(session, text, options)
+                )
             except ThinkbackError as error:
                 if name or isinstance(error, ProviderError) or session.log(kinds=("response",)):
                     raise hints.for_shell(error, session.name) from None
@@ -150,11 +152,11 @@ def _check(store: SessionStore, place: Place) -> None:
 
 def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
     from thinkback.cli.chat.drawing.look import look_of
-    from thinkback.session import continuing
+    from thinkback.session import retry_reasoning_only
 
     place = session.conversation.configure().place
     screen = Screen(look_of(session.settings, place.endpoint, place.model))
-    with continuing.stream(session, text, **options) as stream:
+    with retry_reasoning_only.stream(session, text, **options) as stream:
         try:
             for delta in stream:
                 screen.show(delta)

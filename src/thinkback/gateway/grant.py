@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from thinkback.proxy.recording import Recording
+from thinkback.proxy.retention import Recording
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from thinkback.log.copies import is_said
+from thinkback.log.copy_commits import is_said
 from thinkback.log.lines import common
-from thinkback.log.meet import meet
+from thinkback.log.merge_base import meet
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Compaction, Head
 from thinkback.model.curation import Curation, curate

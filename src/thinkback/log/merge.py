@@ -13,9 +13,9 @@ import msgspec
 
 from thinkback.errors import OpenTurnError
 from thinkback.log import drafting
-from thinkback.log.copies import Copies, is_said
+from thinkback.log.copy_commits import Copies, is_said
 from thinkback.log.lines import open_calls, subjects
-from thinkback.log.meet import Meeting, meet
+from thinkback.log.merge_base import Meeting, meet
 from thinkback.log.seal import head_of
 from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import Annotation, Commit, Draft, Head, Merge, Payload, Priority, surviving

@@ -223,7 +223,7 @@ class Care(Protocol):
 
 
 class Sighting(msgspec.Struct, frozen=True):
-    """A digest by which a response is found again (log/visible.py), inside ``scope``: 16 bytes each.
+    """A digest by which a response is found again (log/echo_digests.py), inside ``scope``: 16 bytes each.
 
     ``response`` is the id of a response of the step that it is stored with.
     """

@@ -15,7 +15,7 @@ from thinkback.log.protocol import Entry
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Step
 from thinkback.model.target import Target
-from thinkback.session.place import Place
+from thinkback.session.endpoint_config import Place
 from thinkback.turn.credentials import Authenticator
 from thinkback.turn.plan import History, Plan
 from thinkback.wire.writing import Problem

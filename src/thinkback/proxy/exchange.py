@@ -25,7 +25,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Commit, Response, Step
 from thinkback.model.deltas import Delta
-from thinkback.proxy import planning, presentation, recognition, recording, request_view, resume
+from thinkback.proxy import planning, presentation, recognition, request_view, resume, retention
 from thinkback.proxy.client_state import Sealing
 from thinkback.proxy.events import (
     Answered,
@@ -52,12 +52,12 @@ from thinkback.proxy.events import (
 )
 from thinkback.proxy.presentation import Clock
 from thinkback.proxy.problems import problem_of
-from thinkback.proxy.recording import Line
 from thinkback.proxy.relay import STREAM, Relay
 from thinkback.proxy.report import Report
 from thinkback.proxy.request_view import Facts, Received, View
 from thinkback.proxy.resume import Resumed
-from thinkback.session.fresh import new_id
+from thinkback.proxy.retention import Line
+from thinkback.session.ids import new_id
 from thinkback.turn import events as turn_events
 from thinkback.turn import exchange as turn_exchange
 from thinkback.turn.ask import Ask
@@ -364,13 +364,13 @@ class Exchange:
         """Store a step of the turn, with that by which its response is found again."""
         shape, client = front(self._received.front), self._received.client
         prefix = shape.id_prefix if shape.body.previous else None
-        sightings = recording.sightings(resumed.known, step, view.scope, prefix)
+        sightings = retention.sightings(resumed.known, step, view.scope, prefix)
         commits, entry = turn.line.sealed(step, sightings)
-        kept = recording.packed(step) if client.withholds else None
+        kept = retention.packed(step) if client.withholds else None
         try:
             stored = yield Store(step, entry if client.records else None, kept, view.scope)
         except HeadMovedError:
-            entry = recording.branched(entry)
+            entry = retention.branched(entry)
             stored = yield Store(step, entry, None, view.scope)
         self._degraded, self._is_stored = self._degraded or not stored, True
         turn.line = turn.line.behind(commits, entry.branch)

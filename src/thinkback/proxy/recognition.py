@@ -13,10 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from thinkback.errors import WireError
-from thinkback.log import visible
+from thinkback.log import echo_digests
+from thinkback.log.echo_digests import Said
+from thinkback.log.matching import CANDIDATES, Recognised, Search
 from thinkback.log.protocol import Seen
-from thinkback.log.recognising import CANDIDATES, Recognised, Search
-from thinkback.log.visible import Said
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Text, Unknown
 from thinkback.model.commits import Commit, Draft
@@ -45,8 +45,8 @@ class Request(NamedTuple):
 
 def request_of(drafts: Sequence[Draft], previous: str = "") -> Request:
     """``drafts`` of a request; ``previous`` is the id of the response that it goes on from, where it names one."""
-    said = visible.said(drafts)
-    return Request(drafts, said, visible.chain(message.value for message in said), previous)
+    said = echo_digests.said(drafts)
+    return Request(drafts, said, echo_digests.chain(message.value for message in said), previous)
 
 
 class Found(NamedTuple):
@@ -124,7 +124,7 @@ def _on_the_line(request: Request, scope: bytes, base: Seen, through: int) -> Lo
 def _found_in(request: Request, scope: bytes) -> Lookups[Recognised]:
     """What the request echoes; of one that only names a response, that one."""
     if request.previous:
-        rows: Sequence[Seen] = yield LookUp([visible.of_response(request.previous)], scope, CANDIDATES)
+        rows: Sequence[Seen] = yield LookUp([echo_digests.of_response(request.previous)], scope, CANDIDATES)
         found = {seen.response: seen for seen in rows}
         base = next(iter(found.values())) if len(found) == 1 else None
         return Recognised(base, -1, {}, ())
@@ -157,7 +157,7 @@ def _on_one_line(found: Recognised, said: Sequence[Said], lines: _Lines) -> Reco
     last = max(found.restored)
     seen = found.restored[last]
     commits = lines[seen.session, seen.head.hash]
-    line = visible.said(visible.drafts_of(commits))
+    line = echo_digests.said(echo_digests.drafts_of(commits))
     goes_on = found.base is None or any(commit.hash == found.base.head.hash for commit in commits)
     if len(line) != last + 1 or not goes_on:
         return found
@@ -237,7 +237,7 @@ def _named(draft: Draft) -> _Name | None:
 
 def _response(scope: bytes, response: str) -> Lookups[list[Commit]]:
     """The commits of the response that is known under an id; none where there is none or more than one."""
-    rows: Sequence[Seen] = yield LookUp([visible.of_response(response)], scope, 2)
+    rows: Sequence[Seen] = yield LookUp([echo_digests.of_response(response)], scope, 2)
     found = {seen.response: seen for seen in rows}
     if len(found) != 1:
         return []

@@ -21,8 +21,8 @@ from thinkback.model.target import lookup
 from thinkback.proxy import client_state, recognition
 from thinkback.proxy.client_state import Sealing
 from thinkback.proxy.problems import Refused
-from thinkback.proxy.recording import Recording
-from thinkback.session.fresh import new_id
+from thinkback.proxy.retention import Recording
+from thinkback.session.ids import new_id
 from thinkback.turn.own_fields import own_fields
 from thinkback.wire import registry
 from thinkback.wire.documents import is_too_deep

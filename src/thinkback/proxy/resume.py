@@ -13,10 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from thinkback.errors import WireError
-from thinkback.log import visible
+from thinkback.log import echo_digests
+from thinkback.log.echo_digests import Said
 from thinkback.log.protocol import MAIN
 from thinkback.log.seal import seal
-from thinkback.log.visible import Said
 from thinkback.model import canonical
 from thinkback.model.blocks import Origin, Text, ToolCall, ToolResult
 from thinkback.model.commits import (
@@ -36,8 +36,8 @@ from thinkback.model.waiting import Waiting
 from thinkback.proxy import losses, recognition
 from thinkback.proxy.events import Lookups, Unavailable, Unstored
 from thinkback.proxy.recognition import OF_A_RESPONSE, Found, Request
-from thinkback.proxy.recording import Line
 from thinkback.proxy.request_view import View
+from thinkback.proxy.retention import Line
 from thinkback.turn import orphans
 from thinkback.turn.plan import History
 
@@ -128,7 +128,7 @@ def _whole(found: Found, request: Request) -> Request:
     """``request`` with what stands before it where it only named that."""
     if not request.previous or found.base is None:
         return request
-    return recognition.request_of([*visible.drafts_of(found.history.commits), *request.drafts], request.previous)
+    return recognition.request_of([*echo_digests.drafts_of(found.history.commits), *request.drafts], request.previous)
 
 
 def _brought(found: Found, known: Request, step: Step, *, withholds: bool) -> tuple[Head, list[Commit]]:
@@ -222,7 +222,7 @@ def split_off(
         return found
     known = {through: _last_answer(base), **restored} if through >= 0 else restored
     for number, answer in known.items():
-        calls = {call for message in visible.said(answer) for call in message.calls}
+        calls = {call for message in echo_digests.said(answer) for call in message.calls}
         left = calls.difference(said[number].calls)
         for at in range(number + 1, len(said) if left else 0):
             message = said[at]
@@ -237,7 +237,7 @@ def split_off(
 
 def _last_answer(base: Sequence[Commit]) -> list[Draft]:
     at = next((at for at in reversed(range(len(base))) if base[at].kind == "response"), len(base))
-    return visible.drafts_of(base[at:])
+    return echo_digests.drafts_of(base[at:])
 
 
 def _has_only(message: Said, calls: set[str], drafts: Sequence[Draft]) -> bool:

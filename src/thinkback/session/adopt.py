@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thinkback.errors import ThinkbackError
-from thinkback.log.visible import Said, drafts_of, said
+from thinkback.log.echo_digests import Said, drafts_of, said
 from thinkback.model.commits import Commit, Draft, Message, TurnEnded
 
 _BEGINS = ("user", "system", "tool_result", "response")

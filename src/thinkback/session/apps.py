@@ -19,7 +19,7 @@ import msgspec
 from thinkback.drive.tools import offered
 from thinkback.errors import NotFoundError, RuleFileError, SettingError, ThinkbackError
 from thinkback.session import config, requests
-from thinkback.session.fresh import outside
+from thinkback.session.ids import outside
 from thinkback.settings.apps import App, check_constraints, choose_model, parse_app
 from thinkback.settings.features import packaged
 from thinkback.settings.registry import DEFAULT
@@ -29,7 +29,7 @@ from thinkback.turn.orphans import last_system
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
     from thinkback.model.target import Settings, Target
-    from thinkback.session.place import Place, Rulebook
+    from thinkback.session.endpoint_config import Place, Rulebook
     from thinkback.session.requests import Options
     from thinkback.settings import Layers
     from thinkback.turn.plan import History

@@ -15,7 +15,7 @@ import msgspec
 from thinkback.errors import NotFoundError, RuleFileError
 from thinkback.model.target import Settings, Target
 from thinkback.session import apps
-from thinkback.session.place import Place, Rulebook
+from thinkback.session.endpoint_config import Place, Rulebook
 from thinkback.session.profiles.files import SETTING, loaded
 from thinkback.session.profiles.moving import Spot, filled, moved, spot_of
 from thinkback.session.profiles.rotation import Rotating, Rotation, targets

@@ -22,8 +22,8 @@ from thinkback.model.commits import Commit, Draft, Step
 from thinkback.session import apps, config
 from thinkback.session.config import keys
 from thinkback.session.configuration import Configuration, Followed, Sources, read, resolve, rotating_of
-from thinkback.session.fresh import new_id
-from thinkback.session.place import Place
+from thinkback.session.endpoint_config import Place
+from thinkback.session.ids import new_id
 from thinkback.session.requests import Options
 from thinkback.settings import Layers
 from thinkback.turn.orphans import NEVER_FINISHED, closing_drafts

@@ -12,7 +12,7 @@ from thinkback.model.target import Settings
 from thinkback.observe.cost import Cost, Prices, cost, cost_of, read
 from thinkback.observe.usage_log import UsageLog, Watch
 from thinkback.session import config
-from thinkback.session.fresh import outside
+from thinkback.session.ids import outside
 from thinkback.turn.spending import StepUse
 from thinkback.turn.usage import token_use
 

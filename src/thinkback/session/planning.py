@@ -13,7 +13,7 @@ from thinkback.model.commits import Request
 from thinkback.model.plan import Control
 from thinkback.model.target import Settings, Target, merge_headers
 from thinkback.session import requests
-from thinkback.session.fresh import outside
+from thinkback.session.ids import outside
 from thinkback.session.requests import Options
 from thinkback.settings import snapshot
 from thinkback.turn.budget import Bounded, bounded

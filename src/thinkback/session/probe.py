@@ -24,7 +24,7 @@ from thinkback.model.target import Target, merge_headers
 from thinkback.rules import load_rulebook, packaged
 from thinkback.rules.book import UNKNOWN
 from thinkback.session import config
-from thinkback.session.place import Place, Rulebook
+from thinkback.session.endpoint_config import Place, Rulebook
 from thinkback.turn.probing import experiments, toml
 from thinkback.turn.probing.conversation import Answer
 from thinkback.turn.probing.experiments import Ask

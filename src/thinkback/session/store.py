@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from thinkback.drive.http import AsyncTransport, Httpx2Transport, Timeouts, Transport, Verify
     from thinkback.observe.usage_log import UsageLog
     from thinkback.rules import Rulebook
+    from thinkback.session.endpoint_config import Place
     from thinkback.session.exchange.exporting import Exported
     from thinkback.session.exchange.importing import Imported
     from thinkback.session.history.erasing import StoreCare
     from thinkback.session.history.search import Filters, Found
-    from thinkback.session.place import Place
     from thinkback.session.session import Session
     from thinkback.session.usage import StoreUsage
 
@@ -150,7 +150,7 @@ class SessionStore:
         somebody else has a turn under way on the branch (``math.inf``: until it ends); then ``BusyError`` is raised.
         """
         from thinkback.drive.http import Timeouts
-        from thinkback.session.place import Place
+        from thinkback.session.endpoint_config import Place
 
         if client is not None:
             from thinkback.drive.client import ADDRESS, ClientTransport
@@ -181,7 +181,7 @@ class SessionStore:
         from thinkback.session import apps
         from thinkback.session.configuration import checked
         from thinkback.session.conversation import Conversation
-        from thinkback.session.fresh import new_id
+        from thinkback.session.ids import new_id
         from thinkback.session.profiles.files import SETTING
         from thinkback.session.session import Session
         from thinkback.settings.profiles import names_in
@@ -279,7 +279,7 @@ class SessionStore:
         Raises ``NotFoundError``, ``MissingPackageError``.
         """
         from thinkback.drive.sync import now
-        from thinkback.log.leaving import Sharing
+        from thinkback.log.sharing import Sharing
         from thinkback.session.exchange import exporting
 
         sharing = Sharing(with_reasoning, with_carriers, complete)

@@ -27,7 +27,7 @@ from thinkback.model.blocks import ToolCall
 from thinkback.model.commits import Compaction, Message
 from thinkback.session import apps, requests
 from thinkback.session.agents.permitting import Permitting
-from thinkback.session.fresh import new_id, outside
+from thinkback.session.ids import new_id, outside
 from thinkback.session.planning import plan_of, within_budget
 from thinkback.session.requests import Options, Prompt
 from thinkback.turn.ask import Ask

@@ -14,7 +14,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Origin, ToolCall
 from thinkback.model.commits import Commit, Compaction, Draft, Message
 from thinkback.session import adopt, apps, requests, turns
-from thinkback.session.fresh import new_id
+from thinkback.session.ids import new_id
 from thinkback.session.planning import plan_of
 from thinkback.session.reply import Reply
 from thinkback.session.requests import CallOptions, Options, Prompt
@@ -22,8 +22,8 @@ from thinkback.session.stream import reply_of
 from thinkback.settings.registry import BEGUN_WITH
 from thinkback.turn import events, failures, pressure
 from thinkback.turn.ask import Ask
+from thinkback.turn.first_commits import opening_drafts
 from thinkback.turn.machine import Turn
-from thinkback.turn.opening import opening_drafts
 from thinkback.turn.permissions import Verdict
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.retry import asked_for, is_retryable

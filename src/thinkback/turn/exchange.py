@@ -5,7 +5,7 @@ from __future__ import annotations
 from thinkback.model.blocks import Block
 from thinkback.model.commits import Draft, Failure, block_draft
 from thinkback.model.deltas import Delta
-from thinkback.turn import failures, held
+from thinkback.turn import failures, unlogged_text
 from thinkback.turn.events import Head
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.reading import open_reader
@@ -76,7 +76,7 @@ class Exchange:
 
     def drafts(self, result: ReadResult, history: History, keep_text: bool) -> list[Draft]:
         """Record, response, blocks and usage; without ``keep_text`` readable reasoning is held in ``history`` alone."""
-        header = result.response if keep_text else held.bare_header(result.response)
+        header = result.response if keep_text else unlogged_text.bare_header(result.response)
         drafts = [self.record(), Draft("response", header, self.response)]
         for at, block in enumerate(result.blocks):
             drafts.append(block_draft(block if keep_text else self._kept(block, at, history), self.response, at))
@@ -85,10 +85,10 @@ class Exchange:
         return drafts
 
     def _kept(self, block: Block, at: int, history: History) -> Block:
-        if not held.is_held(block):
+        if not unlogged_text.is_held(block):
             return block
         history.hold(self.response, at, block)
-        return held.bare(block)
+        return unlogged_text.bare(block)
 
     def _open(self) -> ResponseReader:
         return open_reader(self.plan, self.response, self.headers.get("content-type", ""))

@@ -24,7 +24,6 @@ from thinkback.model.deltas import Status
 from thinkback.turn import failures, orphans, pressure
 from thinkback.turn.ask import Ask
 from thinkback.turn.calls import Calls
-from thinkback.turn.ending import state_after
 from thinkback.turn.events import (
     Answered,
     Append,
@@ -55,8 +54,9 @@ from thinkback.turn.events import (
     ToolDone,
 )
 from thinkback.turn.exchange import Exchange
-from thinkback.turn.opening import opening_drafts
+from thinkback.turn.first_commits import opening_drafts
 from thinkback.turn.orphans import OpenCall
+from thinkback.turn.outcome import state_after
 from thinkback.turn.overflow import is_overflow
 from thinkback.turn.plan import History, Plan
 from thinkback.turn.repair import next_repair, stands_in

@@ -40,13 +40,13 @@ def automatic(history: History, plan: Plan) -> Compaction | None:
     """``room.automatic``, which is not even imported while there is room."""
     if level(plan.counts, plan.wanted) in ("", "warn"):
         return None
-    from thinkback.turn import room
+    from thinkback.turn import auto_compaction
 
-    return room.automatic(history, plan)
+    return auto_compaction.automatic(history, plan)
 
 
 def after_refusal(history: History, plan: Plan, refusal: str) -> Compaction | None:
     """``room.after_refusal``."""
-    from thinkback.turn import room
+    from thinkback.turn import auto_compaction
 
-    return room.after_refusal(history, plan, refusal)
+    return auto_compaction.after_refusal(history, plan, refusal)

@@ -20,7 +20,7 @@ from thinkback.model.blocks import Block, Text, ThinkingBlock
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta
 from thinkback.model.slices import CONTENT, sliced
 from thinkback.model.think_tags import Piece, TagSplitter, Where, is_plain
-from thinkback.wire.arrival import join
+from thinkback.wire.block_accumulator import join
 from thinkback.wire.placeholders import Placeholders, marked
 
 _index = attrgetter("index")

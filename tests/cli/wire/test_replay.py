@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.exchanges import DIRECTORIES, cases
-from thinkback.cli.places import of_dialect, sibling
+from thinkback.cli.dialect_endpoints import of_dialect, sibling
 from thinkback.cli.wire.carried import COUNTED, carry
 from thinkback.cli.wire.replay import replay_case, replay_file
 from thinkback.errors import NotFoundError, WireError

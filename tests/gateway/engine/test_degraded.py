@@ -15,8 +15,8 @@ from tests.gateway.harness.steps import SECRET
 from thinkback.errors import StoreError
 from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.secrets.sealing import Sealer
+from thinkback.gateway.storing.failover import REST, Storing
 from thinkback.gateway.storing.spool import Drained, Spool
-from thinkback.gateway.storing.storing import REST, Storing
 from thinkback.stores import open_store
 
 MODEL = "deepseek/deepseek-v4-pro"

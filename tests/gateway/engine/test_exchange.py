@@ -33,7 +33,7 @@ from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.grant import Grant
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Head, Request
-from thinkback.proxy.recording import Recording
+from thinkback.proxy.retention import Recording
 from thinkback_referee import Referee
 
 

@@ -13,7 +13,7 @@ from thinkback.errors import SettingError, StoreError
 from thinkback.gateway.access.keys import missing, unknown
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.grant import OPEN, Grant
-from thinkback.gateway.http.behind import Health
+from thinkback.gateway.http.backend import Health
 from thinkback.gateway.incoming import ClientGone, Incoming, Sink
 from thinkback.gateway.telemetry.logs import Log
 from thinkback.gateway.telemetry.metrics import Metrics

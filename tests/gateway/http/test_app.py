@@ -11,7 +11,7 @@ import pytest
 
 from tests.gateway.harness.running import Running, read_until, running
 from tests.gateway.harness.standin import KEY
-from thinkback.gateway.http.behind import Health
+from thinkback.gateway.http.backend import Health
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from thinkback.gateway.config.schema import Telemetry
 from thinkback.gateway.grant import Grant
-from thinkback.gateway.http.sink import ResponseSink
+from thinkback.gateway.http.response_stream import ResponseSink
 from thinkback.gateway.incoming import Incoming
 from thinkback.gateway.telemetry.tracing import spans_of, traced
 from thinkback.model.blocks import Text, ThinkingBlock

@@ -19,7 +19,7 @@ from thinkback.model.blocks import Origin
 from thinkback.proxy.events import Route
 from thinkback.proxy.problems import problem_of
 from thinkback.rules import load_rulebook
-from thinkback.session.place import Place
+from thinkback.session.endpoint_config import Place
 
 BOOK = load_rulebook()
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 
 from tests.session.histories import Move, build, moves, shape
 from tests.stores.samples import put, user_step
-from thinkback.log.leaving import Sharing
 from thinkback.log.protocol import Origin as Forked
 from thinkback.log.protocol import Store
 from thinkback.log.seal import head_of
+from thinkback.log.sharing import Sharing
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Usage, surviving
 from thinkback.session.exchange.exporting import Exported, choose, json_lines

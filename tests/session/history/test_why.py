@@ -12,7 +12,7 @@ from tests.session.chats import PERSONAS, get_weather, kinds, open_session
 from thinkback.errors import CorruptLogError, NotFoundError, ProviderError
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Draft, Request, Step
-from thinkback.session.fresh import new_id
+from thinkback.session.ids import new_id
 from thinkback.session.store import SessionStore
 from thinkback_referee import Call, HttpError, Referee
 from thinkback_referee import Step as Scripted

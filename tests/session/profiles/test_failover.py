@@ -22,7 +22,7 @@ from thinkback.errors import (
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.commits import Request
 from thinkback.model.deltas import Status
-from thinkback.session import continuing
+from thinkback.session import retry_reasoning_only
 from thinkback.session.profiles.rotation import COOLDOWN
 from thinkback.session.reply import Reply
 from thinkback.session.session import Session
@@ -377,7 +377,7 @@ def test_a_thought_without_an_answer_is_continued_where_it_was_thought(store: Se
     for step in (Step(reasoning="I keep it to myself."), Step(reasoning="Well then.", text="Forty-two.")):
         houses.one.push(step)
     session = store.session("chat", profile="all")
-    assert "Forty-two." == continuing.chat(session, FIRST).text.strip()
+    assert "Forty-two." == retry_reasoning_only.chat(session, FIRST).text.strip()
     assert ["anthropic", "anthropic"] == went(session)
     assert "deepseek" == session.target.endpoint.id
 

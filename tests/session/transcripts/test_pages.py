@@ -21,9 +21,9 @@ import thinkback
 from tests.compile.build import HERE, Talk, call, say, think
 from tests.session.histories import Move, build, moves
 from thinkback.errors import NotFoundError, ThinkbackError
-from thinkback.log.leaving import Sharing
 from thinkback.log.protocol import Store
 from thinkback.log.seal import head_of
+from thinkback.log.sharing import Sharing
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Annotation, Compaction, Draft, Erased, Head, Message, Priority, Usage

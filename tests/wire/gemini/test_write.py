@@ -10,7 +10,7 @@ import pytest
 
 from tests.wire.gemini.feeding import adopt, rewrite
 from thinkback.errors import UnsupportedContent, WireError
-from thinkback.log import visible
+from thinkback.log import echo_digests
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool, Tools
@@ -251,7 +251,7 @@ def test_a_text_alone_in_output_is_the_result(output: str, is_alone: bool) -> No
     assert (output if is_alone else whole.content) == result.content
     (content,) = write.results([msgspec.structs.replace(result, id="b", wire="")])
     assert response == json.loads(content)["parts"][0]["functionResponse"]["response"]
-    seen = [visible.said([each])[0].value for each in (draft, Draft("tool_result", whole))]
+    seen = [echo_digests.said([each])[0].value for each in (draft, Draft("tool_result", whole))]
     assert seen[0] == seen[1]
 
 

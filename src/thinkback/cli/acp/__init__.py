@@ -59,7 +59,7 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
             details={"package": "agent-client-protocol", "extra": "acp"},
             next_actions=(install_hint("acp"),),
         ) from error
-    from thinkback.cli import pipes
+    from thinkback.cli import stdio
     from thinkback.cli.acp.agent import Start
     from thinkback.cli.acp.options import read_model
     from thinkback.cli.acp.serving import serve
@@ -69,7 +69,7 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
     place = place_in(given)
     _check_start(app, place)
     with open_log(log_path(db), asks=True) as store:
-        pipes.serve(serve(store, Start(place, profile, app, offered)))
+        stdio.serve(serve(store, Start(place, profile, app, offered)))
 
 
 def _check_start(app: str, place: Place) -> None:

@@ -20,10 +20,10 @@ from thinkback.cli.acp.buffers import EditorBuffers
 from thinkback.cli.acp.telling import Telling
 from thinkback.drive.tools import PythonTool
 from thinkback.errors import ThinkbackError
-from thinkback.session import continuing
+from thinkback.session import retry_reasoning_only
 from thinkback.session.agents.toolbox import toolbox
-from thinkback.session.continuing import AsyncContinuedStream
 from thinkback.session.reply import Reply
+from thinkback.session.retry_reasoning_only import AsyncContinuedStream
 from thinkback.session.session import Session
 from thinkback.session.stream import busy
 from thinkback.settings.apps import MCP, Server
@@ -107,7 +107,7 @@ class Conversation:
         said = content.prompt_of(blocks)
         self._cancelled = False
         self._telling.thoughts = self.session.settings.include_in_response
-        stream = self._stream = continuing.stream_async(
+        stream = self._stream = retry_reasoning_only.stream_async(
             self.session,
             said,
             settings={**options.unsaid(self.session), **settings},
@@ -157,7 +157,7 @@ class Conversation:
 
     def _tell_ending(self, reply: Reply) -> None:
         """Tell why a turn ended otherwise than with an answer."""
-        if continuing.is_unanswered(reply):
+        if retry_reasoning_only.is_unanswered(reply):
             self._telling.note(f"the model reasoned and gave no answer: {reply.reason}".rstrip(": "))
         elif reply.state not in ("completed", None):
             self._telling.note(f"the turn ended, {reply.state.replace('_', ' ')}: {reply.reason}".rstrip(": "))

@@ -11,7 +11,7 @@ from typing import Any
 import acp
 
 from thinkback.cli.acp.agent import EditorAgent, Start
-from thinkback.cli.pipes import Incoming, Outgoing, claimed
+from thinkback.cli.stdio import Incoming, Outgoing, claimed
 from thinkback.session.store import SessionStore
 
 _PARSE_ERROR, _INVALID_REQUEST = (-32700, "Parse error"), (-32600, "Invalid request")

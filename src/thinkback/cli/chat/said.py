@@ -9,7 +9,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.curation import Curation
-from thinkback.session.continuing import MARK
+from thinkback.session.retry_reasoning_only import MARK
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit

@@ -25,9 +25,9 @@ _ALSO = {"exit": "quit", "q": "quit"}
 @cache
 def table() -> dict[str, Slash]:
     """Every command by name, in the order of the help."""
-    from thinkback.cli.chat.slash import apps, basics, branches, keeping, looking, places, profiles, settings
+    from thinkback.cli.chat.slash import apps, basics, branches, export, inspect, places, profiles, settings
 
-    groups = (settings, profiles, places, apps, looking, branches, keeping, basics)
+    groups = (settings, profiles, places, apps, inspect, branches, export, basics)
     return {row.name: row for group in groups for row in group.ROWS}
 
 

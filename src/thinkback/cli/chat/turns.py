@@ -17,15 +17,15 @@ from thinkback.cli.chat.drawing.frames import frames
 from thinkback.cli.chat.keyboard import SIGNALLED
 from thinkback.errors import BusyError, ThinkbackError
 from thinkback.model.deltas import Status
-from thinkback.session import continuing
+from thinkback.session import retry_reasoning_only
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from thinkback.cli.chat.chat import Chat
-    from thinkback.session.continuing import ContinuedStream
     from thinkback.session.reply import Reply
     from thinkback.session.requests import CallOptions, Prompt
+    from thinkback.session.retry_reasoning_only import ContinuedStream
 
 # Ctrl-C that often at once gives up on ending the turn in good order.
 _PATIENCE = 3
@@ -44,7 +44,7 @@ def ask(chat: Chat, prompt: Prompt) -> None:
     chat.screen.begin()
     try:
         with one_interrupt() as over:
-            stream = continuing.stream(chat.session, prompt, **_options(chat))
+            stream = retry_reasoning_only.stream(chat.session, prompt, **_options(chat))
             with stream, frames(chat.screen.show) as show:
                 for delta in stream:
                     show(delta)
@@ -104,7 +104,7 @@ def _makes_way(chat: Chat) -> bool:
 
 def _tell_silence(chat: Chat, stream: ContinuedStream) -> None:
     """Say so where the model thought, also when it was asked again, and gave no answer."""
-    if not continuing.is_unanswered(stream.reply):
+    if not retry_reasoning_only.is_unanswered(stream.reply):
         return
     asked = len(stream.unanswered) + 1
     again = f", asked {asked} times" if asked > 1 else ""

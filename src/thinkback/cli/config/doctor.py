@@ -83,7 +83,7 @@ def _write(log: Store, info: SessionInfo, commits: Sequence[Commit], found: Exam
     from thinkback.drive.sync import now
     from thinkback.log.seal import head_of, seal
     from thinkback.model.commits import Step
-    from thinkback.session.fresh import new_id
+    from thinkback.session.ids import new_id
 
     head = head_of(commits)
     step = Step(new_id(), found.drafts, now())

@@ -61,7 +61,7 @@ def mcp_command(allowed: tuple[str, ...], targets: tuple[str, ...], token_budget
     if bool(allowed) != bool(targets):
         missing = "--target says which models" if allowed else "--allow-queries says which tools"
         raise click.UsageError(f"{missing} may be asked: --allow-queries and --target go together")
-    from thinkback.cli import pipes
+    from thinkback.cli import stdio
     from thinkback.cli.mcp.asking import Asker, asking_tools, read_targets
     from thinkback.cli.mcp.budget import TokenBudget
     from thinkback.cli.mcp.server import serve
@@ -74,4 +74,4 @@ def mcp_command(allowed: tuple[str, ...], targets: tuple[str, ...], token_budget
             asker = Asker(store, read_targets(store, targets), TokenBudget(token_budget))
             names = QUERIES if "all" in allowed else allowed
             tools += [tool for tool in asking_tools(asker) if tool.name in names]
-        pipes.serve(serve(store, tools))
+        stdio.serve(serve(store, tools))

@@ -20,7 +20,7 @@ from thinkback.cli.mcp.tools import Tell, Tool
 from thinkback.compile.policy import thinks
 from thinkback.errors import NetworkError, NotFoundError, ProviderError, ThinkbackError, Veto
 from thinkback.model.deltas import ReasoningDelta, TextDelta
-from thinkback.session import continuing
+from thinkback.session import retry_reasoning_only
 from thinkback.session.aio import AsyncReplyStream
 from thinkback.session.profiles.files import SETTING as PROFILES
 from thinkback.session.reply import Reply
@@ -293,7 +293,11 @@ def _told(name: str, target: Asked, question: Query, reply: Reply, longest: int)
     if len(reply.text) > longest:
         told["note"] = f"the answer has {len(reply.text)} characters; read_session has all of them"
     if reply.ending:
-        advice = ": allow more max_output_tokens, or ask for less effort" if continuing.is_unanswered(reply) else ""
+        advice = (
+            ": allow more max_output_tokens, or ask for less effort"
+            if retry_reasoning_only.is_unanswered(reply)
+            else ""
+        )
         told["warning"] = reply.ending + advice
     elif not reply.text.strip():
         told["warning"] = "the answer is empty"

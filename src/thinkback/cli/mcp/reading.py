@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Meta
 
 from thinkback.errors import NotFoundError
-from thinkback.log.leaving import Leaving, Sharing
 from thinkback.log.protocol import Hit, SessionInfo
+from thinkback.log.sharing import Leaving, Sharing
 from thinkback.log.transcript import Piece, pieces_of
 from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult, is_shown
 from thinkback.model.commits import Commit, Compaction, Payload, Request, Response, surviving

@@ -22,7 +22,7 @@ from mcp.shared.message import SessionMessage
 import thinkback
 from thinkback.cli import terminal
 from thinkback.cli.mcp.tools import Tell, Tool
-from thinkback.cli.pipes import claimed
+from thinkback.cli.stdio import claimed
 from thinkback.drive.asynchronous import to_the_end
 from thinkback.drive.tools import inline
 from thinkback.errors import ThinkbackError

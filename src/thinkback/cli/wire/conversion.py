@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from thinkback.cli.places import sibling, url_of
+from thinkback.cli.dialect_endpoints import sibling, url_of
 from thinkback.errors import NotFoundError
 from thinkback.log.seal import seal
 from thinkback.model.blocks import Origin

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from thinkback.cli.places import of_dialect, url_of
+from thinkback.cli.dialect_endpoints import of_dialect, url_of
 from thinkback.model.blocks import Origin, Text, ToolCall, ToolResult, carriers_of
 from thinkback.model.commits import Draft, Request, block_draft
 from thinkback.model.target import Target

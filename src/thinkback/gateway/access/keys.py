@@ -23,7 +23,7 @@ from thinkback.gateway.access.audit import NO_AUDIT, Audit
 from thinkback.gateway.grant import OPEN, Budget, Grant, Limits
 from thinkback.model import canonical
 from thinkback.proxy.problems import Refused
-from thinkback.proxy.recording import Recording
+from thinkback.proxy.retention import Recording
 from thinkback.stores.gateway_state.records import KeyRow
 from thinkback.stores.gateway_state.state import GatewayState
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from thinkback.proxy.recording import Recording
+from thinkback.proxy.retention import Recording
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Hours = Annotated[float, Meta(gt=0, le=87_600)]

@@ -14,10 +14,10 @@ from thinkback.gateway.engine.apart import Apart
 from thinkback.gateway.engine.memory import Histories, Withheld
 from thinkback.gateway.engine.settings import Effective
 from thinkback.gateway.secrets.sealing import Sealer
+from thinkback.gateway.storing.batch_writer import Writing
+from thinkback.gateway.storing.failover import Storing
 from thinkback.gateway.storing.spool import Spool
-from thinkback.gateway.storing.storing import Storing
 from thinkback.gateway.storing.tenants import TenantLogs
-from thinkback.gateway.storing.writing import Writing
 from thinkback.gateway.upstreams.routing import Router
 from thinkback.log.protocol import Entry
 from thinkback.rules import Rulebook

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.model.commits import Draft
-from thinkback.proxy import recording
+from thinkback.proxy import retention
 from thinkback.stores.gateway_state.state import Carriers
 from thinkback.turn.plan import History
 
@@ -77,7 +77,7 @@ class Withheld(NamedTuple):
         sealer = self.sealer.of("carriers")
         for response, sealed in self.carriers.get(tenant, scope, sorted(responses), self.now()).items():
             data = sealer.open_bytes(sealed, scope)
-            drafts = recording.unpack(data, response) if data is not None else []
+            drafts = retention.unpack(data, response) if data is not None else []
             if drafts:
                 found[response] = drafts
         return found

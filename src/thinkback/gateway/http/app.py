@@ -23,19 +23,19 @@ from thinkback.gateway.headers import passed_on
 from thinkback.gateway.http import pages, routes
 from thinkback.gateway.http.answers import Answer, answer_of
 from thinkback.gateway.http.arrays import ArraySink
-from thinkback.gateway.http.behind import Behind
+from thinkback.gateway.http.backend import Behind
 from thinkback.gateway.http.body import check_text, read_body
 from thinkback.gateway.http.connections import OFFER
 from thinkback.gateway.http.origins import Origins
+from thinkback.gateway.http.response_stream import Headers, ResponseSink
 from thinkback.gateway.http.routes import GETS, Route
 from thinkback.gateway.http.scraping import check_scraper
-from thinkback.gateway.http.sink import Headers, ResponseSink
 from thinkback.gateway.incoming import ClientGone, Incoming, Sink
 from thinkback.gateway.telemetry.logs import Log, Value
 from thinkback.gateway.telemetry.metrics import OPEN, STREAMS, Metrics
 from thinkback.gateway.telemetry.tracing import spans_of, traced
 from thinkback.proxy.problems import Refused, problem_of
-from thinkback.session.fresh import new_id
+from thinkback.session.ids import new_id
 from thinkback.wire.registry import front
 from thinkback.wire.writing import Problem
 

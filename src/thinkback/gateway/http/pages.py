@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from thinkback.gateway.http.answers import Answer
-from thinkback.gateway.http.behind import Health
+from thinkback.gateway.http.backend import Health
 from thinkback.proxy.problems import Refused
 from thinkback.wire import registry
 from thinkback.wire.front import Listed

@@ -18,7 +18,7 @@ from thinkback.errors import ThinkbackError
 from thinkback.gateway.config.reading import read_config
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.http.app import App
-from thinkback.gateway.http.behind import Behind
+from thinkback.gateway.http.backend import Behind
 from thinkback.gateway.http.listening import Listener
 from thinkback.gateway.running import peers
 from thinkback.gateway.running.places import read_text

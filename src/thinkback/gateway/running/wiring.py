@@ -21,7 +21,7 @@ from thinkback.gateway.config.schema import Config
 from thinkback.gateway.engine.driver import respond
 from thinkback.gateway.engine.engine import Engine
 from thinkback.gateway.grant import Grant, Limits
-from thinkback.gateway.http.behind import Health
+from thinkback.gateway.http.backend import Health
 from thinkback.gateway.incoming import Incoming, Sink
 from thinkback.gateway.running.places import spool_place, state_place
 from thinkback.gateway.running.sweeping import sweep

@@ -30,7 +30,7 @@ from thinkback.model.rule import Endpoint
 from thinkback.model.target import model_matches
 from thinkback.proxy.events import Route
 from thinkback.session.config import today
-from thinkback.session.place import Place, Rulebook
+from thinkback.session.endpoint_config import Place, Rulebook
 
 _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""

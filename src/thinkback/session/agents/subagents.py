@@ -23,7 +23,7 @@ from thinkback.drive.stopping import STOP, Stop
 from thinkback.drive.tools import PythonTool, ToolOutput, python_tool
 from thinkback.errors import ThinkbackError, ToolFailed
 from thinkback.log.protocol import TASK_PURPOSE, Origin
-from thinkback.session import continuing
+from thinkback.session import retry_reasoning_only
 from thinkback.session.agents.permitting import Permitting
 from thinkback.session.history.children import descend
 from thinkback.session.reply import Reply
@@ -197,14 +197,14 @@ def _drive(child: Conversation, prompt: str, options: dict[str, Any], stop: Stop
     session = Session(child)
 
     def turn() -> Coroutine[Any, Any, Reply]:
-        return continuing.chat_async(session, prompt, **options)
+        return retry_reasoning_only.chat_async(session, prompt, **options)
 
     if stop.loop is not None:
         return _in_loop(stop.loop, turn, stop)
     if child.configure().place.transport is None:
         return _in_own_loop(turn, stop)
     # A transport of the program's own, for threads: between two pieces of what it brings the turn can be ended.
-    with continuing.stream(session, prompt, **options) as stream:
+    with retry_reasoning_only.stream(session, prompt, **options) as stream:
         for _ in stream:
             if stop.is_set:
                 raise ToolFailed("the turn was interrupted")

@@ -19,9 +19,9 @@ import msgspec
 from thinkback.errors import ExportFileError, NotFoundError, ThinkbackError
 from thinkback.log import exchange
 from thinkback.log.exchange import Header, Tip
-from thinkback.log.leaving import Leaving, Sharing
 from thinkback.log.lines import common
 from thinkback.log.protocol import MAIN, SessionInfo, Store
+from thinkback.log.sharing import Leaving, Sharing
 from thinkback.log.transcript import Entry, transcript
 from thinkback.model.commits import Commit, Head
 from thinkback.settings.registry import IMPORTED

@@ -23,7 +23,7 @@ from thinkback.log.leases import is_due
 from thinkback.log.lines import holds
 from thinkback.log.protocol import MAIN, Origin, SessionInfo, Store
 from thinkback.model.commits import Commit, Head
-from thinkback.session.fresh import new_id
+from thinkback.session.ids import new_id
 from thinkback.session.profiles.files import SETTING, listed
 from thinkback.settings import Layers
 from thinkback.settings.profiles import names_in

@@ -14,7 +14,7 @@ import msgspec
 
 from thinkback.drive.sync import now
 from thinkback.errors import BranchError, HeadMovedError, NotFoundError
-from thinkback.log import pick
+from thinkback.log import cherry_pick
 from thinkback.log.diff import Compared, Diff, compare, diff
 from thinkback.log.lines import common, holds, turn_start
 from thinkback.log.merge import MergeResult, Strategy, merge
@@ -22,9 +22,9 @@ from thinkback.log.names import PREVIOUS, check_branch
 from thinkback.log.protocol import BranchInfo, Origin, SessionInfo
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
-from thinkback.session.fresh import new_id
 from thinkback.session.history.children import descend
 from thinkback.session.history.revisions import Found, branches, family, find, find_whole, has, lines_with
+from thinkback.session.ids import new_id
 
 if TYPE_CHECKING:
     from thinkback.session.conversation import Conversation
@@ -182,7 +182,7 @@ class Branches:
 
         def attempt() -> tuple[Commit, ...]:
             ours = conversation.line.read()
-            made = pick.cherry_pick(ours, picks, now(), new_id)
+            made = cherry_pick.cherry_pick(ours, picks, now(), new_id)
             conversation.line.put(new_id(), made, head_of(ours))
             return tuple(made)
 
@@ -200,7 +200,7 @@ class Branches:
         ours, base = conversation.line.read(), find(conversation, onto)
         if common(ours, base.commits) == len(base.commits):
             return ()
-        made = pick.rebase(ours, base.commits, now(), new_id)
+        made = cherry_pick.rebase(ours, base.commits, now(), new_id)
         if not made:
             self._move(head_of(ours), base)
             return ()
@@ -285,7 +285,7 @@ class Branches:
     def _whole_line(self, head: Head) -> Sequence[Commit]:
         """A history where what is picked with ``head`` is whole; else the first that holds it, for the error."""
         lines = list(lines_with(self._conversation, head))
-        return next((line for line in lines if pick.is_whole(line, head.hash)), lines[0])
+        return next((line for line in lines if cherry_pick.is_whole(line, head.hash)), lines[0])
 
     def _move(self, expected: Head, to: Found) -> None:
         """Point the current branch at ``to``."""

@@ -12,17 +12,17 @@ from thinkback.compile.counts import DEFAULT_RATIO
 from thinkback.compile.neutral import compile_neutral
 from thinkback.drive.sync import now
 from thinkback.errors import BranchError, UnsupportedContent
-from thinkback.log.copies import is_said
+from thinkback.log.cherry_pick import Unit, copied, units
+from thinkback.log.copy_commits import is_said
 from thinkback.log.lines import common
 from thinkback.log.merge import refuse_open
-from thinkback.log.pick import Unit, copied, units
 from thinkback.log.protocol import Origin, SessionInfo, Store
 from thinkback.log.seal import head_of
 from thinkback.model.commits import BranchSummary, Commit, Draft, Head, Message
 from thinkback.model.curation import Curation, curate
 from thinkback.model.texts import text_of
-from thinkback.session.fresh import new_id
 from thinkback.session.history.revisions import family
+from thinkback.session.ids import new_id
 
 if TYPE_CHECKING:
     from thinkback.session.conversation import Conversation

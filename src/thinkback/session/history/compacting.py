@@ -21,7 +21,7 @@ from thinkback.model.target import Decision
 from thinkback.session import requests
 from thinkback.session.planning import plan_of
 from thinkback.session.requests import Options
-from thinkback.turn import room
+from thinkback.turn import auto_compaction
 from thinkback.turn.plan import Plan
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Compactor:
 
     def _outline(self, base: Plan) -> Outline:
         outline = Outline(self._conversation.history.commits)
-        if room.is_closed(outline, base):
+        if auto_compaction.is_closed(outline, base):
             raise CompactionRefused(
                 f"{base.target.model} binds its reasoning to what stands before it, and a turn is under way",
                 details={"rule": base.target.rule.id, "model": base.target.model},
@@ -209,7 +209,7 @@ class Compactor:
             strategy: CompactionStrategy = "model" if written.text else "deterministic"
             said = {"strategy": strategy, "model": written.model, "usage": written.usage, "note": written.note}
             payload = msgspec.structs.replace(payload, **said)
-        after = room.trial(self._conversation.history, base, payload)
+        after = auto_compaction.trial(self._conversation.history, base, payload)
         payload = msgspec.structs.replace(
             payload, before=before.effective, after=after.counts.effective, reason=asked.reason
         )

@@ -13,7 +13,7 @@ from thinkback.log import drafting
 from thinkback.log.drafting import ContentType, Void
 from thinkback.model.commits import Commit, Draft, Payload, Priority, surviving
 from thinkback.model.curation import Curation, curate
-from thinkback.session.fresh import new_id, outside
+from thinkback.session.ids import new_id, outside
 
 if TYPE_CHECKING:
     from thinkback.session.conversation import Conversation

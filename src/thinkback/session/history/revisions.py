@@ -14,7 +14,7 @@ from thinkback.log.names import HEAD, PREVIOUS, Name, parse, walk
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
-from thinkback.session.fresh import outside
+from thinkback.session.ids import outside
 
 if TYPE_CHECKING:
     from thinkback.session.conversation import Conversation

@@ -29,13 +29,13 @@ from thinkback.log.digest import survivors, transcript
 from thinkback.log.outline import Outline
 from thinkback.model.commits import Compaction, Usage
 from thinkback.model.deltas import Status
+from thinkback.session.endpoint_config import Place
 from thinkback.session.history.compacting import Asked, Compactor
-from thinkback.session.place import Place
 from thinkback.session.planning import plan_of
 from thinkback.session.profiles.files import SETTING
 from thinkback.session.reply import Reply, total
 from thinkback.session.requests import Options
-from thinkback.turn import pressure, room
+from thinkback.turn import auto_compaction, pressure
 
 if TYPE_CHECKING:
     from thinkback.session.configuration import Configuration
@@ -204,7 +204,7 @@ def _due(conversation: Conversation, options: Options) -> Asked | None:
         return None
     if pressure.level(plan.counts, settings) != "summarise":
         return None
-    wish, found = room.choice(conversation.history, plan) or (None, None)
+    wish, found = auto_compaction.choice(conversation.history, plan) or (None, None)
     if wish is None or found is None or found.after >= USEFUL * found.before:
         return None
     reason = f"{AUTOMATIC}: {pressure.share(plan.counts)}"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from thinkback.session.place import Place, Rulebook, same_server
+from thinkback.session.endpoint_config import Place, Rulebook, same_server
 from thinkback.settings.profiles import Profile
 
 

@@ -15,8 +15,8 @@ import msgspec
 
 from thinkback.errors import SettingError, ThinkbackError
 from thinkback.model.commits import Commit, Request
-from thinkback.session.fresh import outside
-from thinkback.session.place import Place, Rulebook
+from thinkback.session.endpoint_config import Place, Rulebook
+from thinkback.session.ids import outside
 from thinkback.session.profiles.files import read
 from thinkback.session.profiles.moving import moved, spot_of
 from thinkback.settings.profiles import Profile

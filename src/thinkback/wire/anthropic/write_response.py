@@ -17,8 +17,8 @@ from thinkback.model.commits import Outcome, Response, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from thinkback.wire.anthropic.blocks import NAME
 from thinkback.wire.arguments import as_object
-from thinkback.wire.arrival import join
-from thinkback.wire.ordering import Begun, Ended, Kept, Kind, Order, Piece, Step
+from thinkback.wire.block_accumulator import join
+from thinkback.wire.block_sequencer import Begun, Ended, Kept, Kind, Order, Piece, Step
 from thinkback.wire.result import ReadResult
 from thinkback.wire.sources import members
 from thinkback.wire.writing import Problem, Shown, call_id, counts, problem_in

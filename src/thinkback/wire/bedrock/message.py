@@ -14,9 +14,9 @@ from thinkback.model.blocks import Block, Carrier, Media, ThinkingBlock, ToolCal
 from thinkback.model.deltas import ReasoningDelta, ToolCallDelta
 from thinkback.model.think_tags import Where
 from thinkback.wire.arguments import as_object
-from thinkback.wire.arrival import Arrival, join
 from thinkback.wire.bedrock import events, media
 from thinkback.wire.bedrock.text import TextChannel, TextContent
+from thinkback.wire.block_accumulator import Arrival, join
 from thinkback.wire.pieces import joined, joined_base64
 from thinkback.wire.values import plain
 

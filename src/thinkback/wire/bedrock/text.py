@@ -12,8 +12,8 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.deltas import ReasoningDelta, Reclassified, TextDelta
 from thinkback.model.think_tags import Piece, TagSplitter, Where
-from thinkback.wire.arrival import Arrival, join
 from thinkback.wire.bedrock.blocks import TEXT_BEGINS, TEXT_ENDS, TEXT_WITHIN
+from thinkback.wire.block_accumulator import Arrival, join
 from thinkback.wire.placeholders import Placeholders, marked
 
 

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
-from thinkback.wire.arrival import join
+from thinkback.wire.block_accumulator import join
 from thinkback.wire.cohere import media
 from thinkback.wire.pieces import joined
 

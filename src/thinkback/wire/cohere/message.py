@@ -7,7 +7,7 @@ from typing import Any, Literal
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.wire.arrival import Part
+from thinkback.wire.block_accumulator import Part
 from thinkback.wire.cohere import events
 from thinkback.wire.cohere.blocks import CallPart, OtherPart, TextPart
 from thinkback.wire.values import plain

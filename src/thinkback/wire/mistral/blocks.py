@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, Unknown
 from thinkback.model.deltas import ToolCallDelta
-from thinkback.wire.arrival import Arrival, join
+from thinkback.wire.block_accumulator import Arrival, join
 
 Inner: TypeAlias = list[str] | dict[str, Any]
 

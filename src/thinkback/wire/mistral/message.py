@@ -8,7 +8,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block
-from thinkback.wire.arrival import Arrival
+from thinkback.wire.block_accumulator import Arrival
 from thinkback.wire.mistral import chunks
 from thinkback.wire.mistral.blocks import CallPart, TextPart, ThinkPart, UnknownPart
 from thinkback.wire.values import plain

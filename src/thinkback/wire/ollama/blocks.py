@@ -12,7 +12,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, content_slice
-from thinkback.wire.arrival import Arrival, join
+from thinkback.wire.block_accumulator import Arrival, join
 from thinkback.wire.placeholders import marked
 from thinkback.wire.values import plain
 

@@ -9,7 +9,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media
 from thinkback.model.deltas import Reclassified, ToolCallDelta
 from thinkback.model.think_tags import Piece, TagSplitter, Where
-from thinkback.wire.arrival import Arrival
+from thinkback.wire.block_accumulator import Arrival
 from thinkback.wire.ollama.blocks import TextPart, ThoughtPart, WholePart, read_call
 
 

@@ -6,7 +6,7 @@ Memory is the text itself: each part keeps a list of fragments and joins it once
 from __future__ import annotations
 
 from thinkback.model.blocks import Carrier, Text, ThinkingBlock, Unknown
-from thinkback.wire.arrival import join
+from thinkback.wire.block_accumulator import join
 from thinkback.wire.placeholders import marked
 
 

@@ -9,7 +9,7 @@ import msgspec
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, ToolCall
 from thinkback.model.deltas import ToolCallDelta
-from thinkback.wire.arrival import Arrival, join
+from thinkback.wire.block_accumulator import Arrival, join
 from thinkback.wire.openai_chat.merge import Merged
 
 

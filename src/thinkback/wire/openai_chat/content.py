@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from thinkback.model import canonical
 from thinkback.model.deltas import Reclassified
 from thinkback.model.think_tags import Piece, TagSplitter, Where
-from thinkback.wire.arrival import Arrival
+from thinkback.wire.block_accumulator import Arrival
 from thinkback.wire.openai_chat import listed
 from thinkback.wire.openai_chat.blocks import TextPart, ThoughtPart, UnknownPart
 from thinkback.wire.openai_chat.reasoning import Reasoning

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, ThinkingBlock
-from thinkback.wire.arrival import Arrival, join
+from thinkback.wire.block_accumulator import Arrival, join
 from thinkback.wire.openai_chat.blocks import joined_signature
 from thinkback.wire.placeholders import marked
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from thinkback.model.blocks import Block, Carrier, Text, ThinkingBlock
-from thinkback.wire.arrival import Arrival
+from thinkback.wire.block_accumulator import Arrival
 from thinkback.wire.openai_chat import chunks
 from thinkback.wire.openai_chat.calls import Calls
 from thinkback.wire.openai_chat.content import Content

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from thinkback.wire.arrival import Arrival, join
+from thinkback.wire.block_accumulator import Arrival, join
 from thinkback.wire.openai_chat import kimi_calls
 from thinkback.wire.openai_chat.blocks import ThoughtPart, joined_signature
 from thinkback.wire.openai_chat.calls import Calls

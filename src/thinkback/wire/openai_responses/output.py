@@ -14,7 +14,7 @@ from typing import Any
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.wire.arrival import join
+from thinkback.wire.block_accumulator import join
 from thinkback.wire.openai_responses.blocks import BETWEEN_PARTS, CUSTOM, block_of
 from thinkback.wire.openai_responses.events import Field, Piece
 

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ToolCall
+from thinkback.wire.block_sequencer import Begun
 from thinkback.wire.openai_responses.blocks import CUSTOM
-from thinkback.wire.ordering import Begun
 from thinkback.wire.writing import Shown, call_id
 
 Kind: TypeAlias = Literal["text", "refusal", "thought", "call", "custom"]

@@ -16,11 +16,11 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Block, Text
 from thinkback.model.commits import Outcome, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from thinkback.wire.arrival import join
+from thinkback.wire.block_accumulator import join
+from thinkback.wire.block_sequencer import Begun, Ended, Kept, Order, Piece, Step
 from thinkback.wire.openai import write_error
 from thinkback.wire.openai_responses.repeated import repeated
 from thinkback.wire.openai_responses.shown_items import KEPT, Item, item_of, source_of
-from thinkback.wire.ordering import Begun, Ended, Kept, Order, Piece, Step
 from thinkback.wire.result import ReadResult
 from thinkback.wire.writing import Problem, Shown, counts, problem_in
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.stores.samples import user_step
 from thinkback.errors import HeadMovedError, StoreError
-from thinkback.gateway.storing.writing import Batching, Writing
+from thinkback.gateway.storing.batch_writer import Batching, Writing
 from thinkback.log.protocol import Entry, Sighting, Store
 from thinkback.log.seal import seal
 from thinkback.model.commits import Head

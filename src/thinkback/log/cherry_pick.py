@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from thinkback.errors import BranchError, MergeConflictError
-from thinkback.log.copies import UNSAID, Copies
+from thinkback.log.copy_commits import UNSAID, Copies
 from thinkback.log.lines import subjects
-from thinkback.log.meet import meet
 from thinkback.log.merge import contradictions, copy_fresh, refuse_open
+from thinkback.log.merge_base import meet
 from thinkback.model.blocks import ToolCall, ToolResult
 from thinkback.model.commits import Annotation, Commit, Response
 from thinkback.model.curation import curate

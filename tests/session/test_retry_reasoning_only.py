@@ -13,7 +13,7 @@ from tests.session.chats import get_weather, kinds, open_session, refusals, run
 from thinkback.errors import ProviderError
 from thinkback.model.commits import Annotation, Message
 from thinkback.model.deltas import Delta, Status
-from thinkback.session import continuing
+from thinkback.session import retry_reasoning_only
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback_referee import Call, HttpError, Referee, Stall, Step
@@ -26,11 +26,11 @@ both = pytest.mark.parametrize("asynchronous", [False, True])
 def asked(session: Session, asynchronous: bool = False, **options: Any) -> tuple[Any, list[Delta]]:
     """(stream, deltas) of a question."""
     if not asynchronous:
-        stream = continuing.stream(session, "Why?", **options)
+        stream = retry_reasoning_only.stream(session, "Why?", **options)
         return stream, list(stream)
 
     async def all_of() -> tuple[Any, list[Delta]]:
-        stream = continuing.stream_async(session, "Why?", **options)
+        stream = retry_reasoning_only.stream_async(session, "Why?", **options)
         return stream, [delta async for delta in stream]
 
     return run(all_of())
@@ -53,7 +53,7 @@ def test_thought_alone_is_continued(store: SessionStore, referee: Referee, place
     assert ("Forty-two.", "Why?", "completed") == (stream.reply.text, stream.reply.prompt, stream.reply.state)
     assert [True, True] == [reply.is_reasoning_only for reply in stream.unanswered]
     assert 2 == sum(isinstance(delta, Status) and delta.state == "continuing" for delta in deltas)
-    assert ["Why?", continuing.PROMPT, continuing.PROMPT] == prompts(session)
+    assert ["Why?", retry_reasoning_only.PROMPT, retry_reasoning_only.PROMPT] == prompts(session)
     referee.push(ANSWER)
     assert "completed" == session.chat("And then?").state
     assert [] == refusals(referee)
@@ -65,12 +65,12 @@ def test_our_message_is_marked(store: SessionStore, referee: Referee) -> None:
     session = open_session(store, referee)
     referee.push(SILENT)
     referee.push(ANSWER)
-    continuing.chat(session, "Why?")
+    retry_reasoning_only.chat(session, "Why?")
     marks = [commit.value for commit in session.log() if isinstance(commit.value, Annotation)]
-    assert [continuing.MARK] == [json.loads(mark.metadata) for mark in marks]
+    assert [retry_reasoning_only.MARK] == [json.loads(mark.metadata) for mark in marks]
     at = kinds(session).index("annotation")
     assert "user" == kinds(session)[at - 1]
-    assert continuing.PROMPT == session.log()[at - 1].value.text  # type: ignore[union-attr]
+    assert retry_reasoning_only.PROMPT == session.log()[at - 1].value.text  # type: ignore[union-attr]
 
 
 @both
@@ -90,8 +90,8 @@ def test_how_often_is_the_callers_choice(store: SessionStore, referee: Referee) 
     session = open_session(store, referee)
     for _ in range(3):
         referee.push(SILENT)
-    assert continuing.chat(session, "Why?", times=0).is_reasoning_only
-    assert continuing.chat(session, "Why?", times=1).is_reasoning_only
+    assert retry_reasoning_only.chat(session, "Why?", times=0).is_reasoning_only
+    assert retry_reasoning_only.chat(session, "Why?", times=1).is_reasoning_only
     assert 3 == len(referee.requests)
 
 
@@ -119,7 +119,7 @@ def test_what_says_something_is_not_continued(store: SessionStore, referee: Refe
     """Text, and calls that wait for the caller."""
     session = open_session(store, referee)
     referee.push(step)
-    continuing.chat(session, "Why?", tools=[] if not step.tool_calls else [_definition()])
+    retry_reasoning_only.chat(session, "Why?", tools=[] if not step.tool_calls else [_definition()])
     assert 1 == len(referee.requests)
 
 
@@ -133,7 +133,7 @@ def test_options_hold_for_every_attempt(store: SessionStore, referee: Referee) -
     session = open_session(store, referee)
     for step in (SILENT, Step(reasoning="Hm.", tool_calls=[Call("get_weather", {"city": "Oslo"})]), ANSWER):
         referee.push(step)
-    reply = continuing.chat(session, "Why?", tools=[get_weather], params={"max_tokens": 99})
+    reply = retry_reasoning_only.chat(session, "Why?", tools=[get_weather], params={"max_tokens": 99})
     assert ("Forty-two.", 2) == (reply.text, len(reply.steps))
     assert [99, 99, 99] == [exchange.body["max_tokens"] for exchange in referee.requests]
 
@@ -164,7 +164,7 @@ def test_a_stream_that_is_left_early_is_interrupted(store: SessionStore, referee
     if asynchronous:
 
         async def leave() -> str | None:
-            async with continuing.stream_async(session, "Why?") as stream:
+            async with retry_reasoning_only.stream_async(session, "Why?") as stream:
                 async for delta in stream:
                     if is_second(delta):
                         break
@@ -172,7 +172,7 @@ def test_a_stream_that_is_left_early_is_interrupted(store: SessionStore, referee
 
         state = run(leave())
     else:
-        with continuing.stream(session, "Why?") as stream:
+        with retry_reasoning_only.stream(session, "Why?") as stream:
             for delta in stream:
                 if is_second(delta):
                     break
@@ -186,4 +186,4 @@ def test_asyncio_has_the_same_in_one_call(store: SessionStore, referee: Referee)
     """``chat_async``."""
     referee.push(SILENT)
     referee.push(ANSWER)
-    assert "Forty-two." == run(continuing.chat_async(open_session(store, referee), "Why?")).text
+    assert "Forty-two." == run(retry_reasoning_only.chat_async(open_session(store, referee), "Why?")).text

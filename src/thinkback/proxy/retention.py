@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from thinkback.log import recognising, visible
+from thinkback.log import echo_digests, matching
 from thinkback.log.erasing import skeleton, tombstone
 from thinkback.log.protocol import Entry, Sighting
 from thinkback.log.seal import head_of, seal
@@ -153,10 +153,12 @@ def sightings(request: recognition.Request, step: Step, scope: bytes, id_prefix:
     assert isinstance(header.value, Response)
     answer = [draft for draft in step.drafts if draft.response == header.response and draft.kind in OF_A_RESPONSE]
     shown = "" if id_prefix is None else f"{id_prefix}{header.response}"
-    found = recognising.sightings(scope, request.drafts, request.said, answer, shown, request.links)
+    found = matching.sightings(scope, request.drafts, request.said, answer, shown, request.links)
     if shown:
         ids = [header.value.id, *(id for draft in answer for id in _item_ids(draft))]
-        found += [Sighting(scope, visible.of_response(id), header.response) for id in dict.fromkeys(filter(None, ids))]
+        found += [
+            Sighting(scope, echo_digests.of_response(id), header.response) for id in dict.fromkeys(filter(None, ids))
+        ]
     return found
 
 

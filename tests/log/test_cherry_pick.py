@@ -6,7 +6,7 @@ import pytest
 
 from tests.log.build import Line, ids
 from thinkback.errors import BranchError, MergeConflictError, OpenTurnError
-from thinkback.log.pick import cherry_pick, is_whole, rebase
+from thinkback.log.cherry_pick import cherry_pick, is_whole, rebase
 from thinkback.model.blocks import Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Commit, Draft, Priority, Tools, TurnEnded
 from thinkback.model.curation import curate

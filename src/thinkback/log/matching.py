@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from thinkback.log.echo_digests import WINDOW, Said, chain, of_call, of_response, readings, said, window
 from thinkback.log.protocol import Seen, Sighting
-from thinkback.log.visible import WINDOW, Said, chain, of_call, of_response, readings, said, window
 from thinkback.model.commits import Draft
 
 CANDIDATES = 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from thinkback.log.copies import is_said
+from thinkback.log.copy_commits import is_said
 from thinkback.log.lines import common
 from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import Commit, Merge, Response

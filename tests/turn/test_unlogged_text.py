@@ -21,7 +21,7 @@ from tests.turn.playbook import (
 )
 from thinkback.model.blocks import Origin, Text, ThinkingBlock, ToolResult, Unknown
 from thinkback.model.commits import Draft, Message, Response, Tool
-from thinkback.turn import held
+from thinkback.turn import unlogged_text
 
 LOOK = frozenset({"look"})
 SECRET = "nobody may read this"
@@ -120,22 +120,22 @@ def test_other_fields_that_may_repeat_it_are_left_out() -> None:
 
 def test_places_are_empty() -> None:
     """A place keeps the field it came in, save where the field alone would be no block."""
-    assert ThinkingBlock("", source_field="reasoning", kind="none") == held.bare(
+    assert ThinkingBlock("", source_field="reasoning", kind="none") == unlogged_text.bare(
         ThinkingBlock(SECRET, source_field="reasoning", signature="s")
     )
-    assert ThinkingBlock("", kind="none") == held.bare(
+    assert ThinkingBlock("", kind="none") == unlogged_text.bare(
         ThinkingBlock(SECRET, source_field="reasoning_details", wire="{}")
     )
-    assert Unknown('{"type":"text","text":""}') == held.bare(Unknown('{"type":"thinking"}'))
-    assert not held.is_held(Text("42"))
+    assert Unknown('{"type":"text","text":""}') == unlogged_text.bare(Unknown('{"type":"thinking"}'))
+    assert not unlogged_text.is_held(Text("42"))
 
 
 def test_empty_list_of_details_is_kept() -> None:
     """It says nothing and must go back where a rule wants it."""
     origin = Origin("openai-chat", "", "")
     empty = Response(origin, message='{"reasoning_details":[]}')
-    assert empty == held.bare_header(empty)
-    assert "" == held.bare_header(Response(origin, message='{"thoughts":"x"}')).message
+    assert empty == unlogged_text.bare_header(empty)
+    assert "" == unlogged_text.bare_header(Response(origin, message='{"thoughts":"x"}')).message
 
 
 def test_release_without_anything_held_changes_nothing() -> None:

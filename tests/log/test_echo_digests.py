@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.log.build import Line
 from tests.log.echoes import CHANGES, FRONTS, echoed, written
-from thinkback.log.visible import chain, drafts_of, of_call, of_response, said, windows
+from thinkback.log.echo_digests import chain, drafts_of, of_call, of_response, said, windows
 from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Erased, Message, Response, TurnEnded, block_draft
 from thinkback.model.think_tags import untagged

@@ -7,7 +7,7 @@ import pytest
 from thinkback.log.seal import head_of, seal
 from thinkback.model.blocks import Carrier, Origin, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Erased, Head, Message, Response, Step, Tool, Tools, TurnEnded, Usage
-from thinkback.proxy.recording import Recording, kept, pack, unpack
+from thinkback.proxy.retention import Recording, kept, pack, unpack
 from thinkback.stores import open_store
 
 SECRET = "what nobody may read"

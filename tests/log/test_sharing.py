@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from thinkback.log.erasing import tombstone
-from thinkback.log.leaving import Leaving, Sharing
 from thinkback.log.seal import seal
+from thinkback.log.sharing import Leaving, Sharing
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (

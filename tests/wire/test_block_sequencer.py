@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
-from thinkback.wire.ordering import Begun, Ended, Kept, Order, Piece, Step
+from thinkback.wire.block_sequencer import Begun, Ended, Kept, Order, Piece, Step
 from thinkback.wire.writing import Shown
 
 SIGNED = (Carrier("thought_signature", "theirs"),)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thinkback.log.echo_digests import Said, of_response, said
+from thinkback.log.matching import CANDIDATES, Recognised, Search, recognise, sightings
 from thinkback.log.protocol import Seen
-from thinkback.log.recognising import CANDIDATES, Recognised, Search, recognise, sightings
-from thinkback.log.visible import Said, of_response, said
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, ToolResult
 from thinkback.model.commits import Draft, Head, Message, Response, block_draft
 from thinkback.model.think_tags import TagSplitter, Where

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from thinkback.session.fresh import new_id
+from thinkback.session.ids import new_id
 
 
 def test_ids_are_24_hex_digits_and_never_the_same() -> None:

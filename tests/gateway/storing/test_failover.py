@@ -15,8 +15,8 @@ from tests.gateway.harness.offices import Clock
 from tests.gateway.harness.steps import SECRET, Recorder, entries
 from thinkback.errors import HeadMovedError, StoreError, ThinkbackError
 from thinkback.gateway.secrets.sealing import Sealer
+from thinkback.gateway.storing.failover import REST, Storing
 from thinkback.gateway.storing.spool import Drained, Spool
-from thinkback.gateway.storing.storing import REST, Storing
 from thinkback.log.protocol import Entry, Store
 from thinkback.stores import open_store
 
