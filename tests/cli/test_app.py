@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,6 +121,15 @@ def test_an_unknown_command_is_wrong_use(command: Command) -> None:
     assert 2 == done.code
     assert "No such command 'wyh'. Did you mean why?" in done.err
     assert "No such command 'zzz'.\n" in command("zzz").err
+
+
+@pytest.mark.parametrize(("line", "code"), [("sessions >&-", 0), ("run - <&-", 2), ("log >&- 2>&- <&-", 2)])
+def test_closed_standard_streams_are_no_failure(command: Command, line: str, code: int) -> None:
+    """What is written to them goes nowhere, what is read of them is nothing; the log does not stand in their place."""
+    first, *rest = line.split()
+    given = " ".join([shlex.join(command.line(first)), *rest])
+    done = subprocess.run(["sh", "-c", given], env=command.environment, capture_output=True, text=True)
+    assert (code, False) == (done.returncode, "unexpected failure" in done.stderr)
 
 
 def test_an_error_is_a_message_with_advice(command: Command) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import thinkback
 from tests.cli.command import KEY, PLACE, Command
+from tests.cli.conftest import Inside
 from thinkback.cli.chat.drawing.look import Look
 from thinkback.cli.run import Screen
 from thinkback.model.commits import TurnEnded
@@ -75,12 +76,16 @@ def test_a_terminal_obeys_nothing_the_model_says(command: Command, referee: Refe
     assert "\x1b" not in command.on_terminal("run", "Hi", *place(referee), NO_COLOR="1").out
 
 
-def test_reasoning_that_is_not_to_be_shown_is_not(command: Command, referee: Referee) -> None:
-    """``reasoning.includeInResponse=false`` silences the reasoning and nothing else."""
-    command("settings", "set", "reasoning.includeInResponse", "false")
+@pytest.mark.parametrize("said", ["settings", "reasoning.includeInResponse=false", "display.reasoning=hidden"])
+def test_reasoning_that_is_not_to_be_shown_is_not(inside: Inside, referee: Referee, said: str) -> None:
+    """A setting of the user or of the call silences the reasoning and nothing else."""
+    options = ("--set", said)
+    if said == "settings":
+        inside("settings", "set", "reasoning.includeInResponse", "false")
+        options = ()
     referee.push(Step(reasoning="First I think.", text="Then I speak."))
 
-    done = command("run", "Hi", *place(referee))
+    done = inside("run", "Hi", *place(referee), *options, DEEPSEEK_API_KEY=KEY)
 
     assert "Then I speak.\n" == done.out
     assert "First I think." not in done.err

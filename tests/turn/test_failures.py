@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.turn.playbook import Playbook, begins, ends, keeps, refuses, sends
+from tests.turn.playbook import Playbook, answers, begins, ends, keeps, refuses, sends
 from thinkback.errors import WHY, ProviderError
 
 KEYS = "check the key: HOUSE_KEY"
@@ -45,6 +45,34 @@ def advice(code: int, message: str) -> str:
 def test_a_400_about_keys_or_models_is_known_by_its_words(message: str, expected: str) -> None:
     """Some hosts answer a bad key or an unknown model with 400, and only the text tells."""
     assert expected == advice(400, message)
+
+
+PAGE = "<!DOCTYPE html><html><head><title>Just a\n moment</title></head><body>" + "no " * 2_000 + "</body></html>"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"), [(PAGE, 'a web page (HTML), "Just a moment"'), ("<!-- x --> <html>", "a web page (HTML)")]
+)
+def test_a_page_for_browsers_is_called_so_whatever_its_status(page: str, said: str) -> None:
+    """With its title, not as a whole; who answers is not the endpoint, so that no key is blamed."""
+    play = (
+        Playbook(max_retries=0)
+        >> begins
+        << keeps("user")
+        << sends
+        >> answers(page.encode(), code=403, kind="text/html")
+    )
+    play << keeps("request failed") << ends("failed", ProviderError)
+    refused = play.outcome.error if play.outcome is not None else None
+    assert isinstance(refused, ProviderError)
+    assert ("house answered 403: " + said, "html") == (refused.message, refused.details["code"])
+    assert "a proxy, firewall or sign-in page answers" in refused.next_actions[0]
+
+    play = Playbook() >> begins << keeps("user") << sends >> answers(page.encode(), kind="text/html")
+    play << keeps("request response failed") << ends("failed", ProviderError)
+    assert play.outcome is not None
+    assert f"the response is {said}, not JSON" == getattr(play.outcome.error, "message", "")
+    assert "a proxy, firewall or sign-in page answers" in getattr(play.outcome.error, "next_actions", ("",))[0]
 
 
 @pytest.mark.parametrize(

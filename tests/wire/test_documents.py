@@ -36,6 +36,9 @@ def test_an_object_is_read(payload: bytes, expected: Any, may_be_cut: bool) -> N
     [
         (b"{", "is not JSON"),
         (b"", "is not JSON"),
+        (b"\n<html lang=en><title>No way</title>", 'the response is a web page (HTML), "No way", not JSON'),
+        (b"<!doctype html>", "the response is a web page (HTML), not JSON"),
+        (b"<htmlx>", "a part of the response is not JSON"),
         (b"\xff", "is not JSON"),
         (b"[1]", "not a JSON object of usual depth"),
         (b'{"a":' + b"[" * 101 + b"]" * 101 + b"}", "not a JSON object of usual depth"),

@@ -125,12 +125,20 @@ def main() -> NoReturn:
     """Run the command line and leave."""
     import warnings
 
+    _fill_closed_streams()
     warnings.showwarning = lambda message, *_rest, **_named: terminal.complain(f"note: {message}")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # models do send lone surrogates, and a terminal may know few letters: never fail over a letter
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
+
+
+def _fill_closed_streams() -> None:
+    """What whoever started this has closed leads nowhere; the log would be opened as the next free descriptor."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - it lasts as long as the process
 
 
 def run(arguments: Sequence[str]) -> int:

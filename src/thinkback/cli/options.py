@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -218,6 +219,19 @@ def chosen(store: SessionStore, name: str | None) -> SessionInfo:
             "the log has no sessions yet", next_actions=("`thinkback chat` or `thinkback run` begins one",)
         )
     return sessions[0]
+
+
+def confirm(question: str) -> None:
+    """Ask, and go on at a yes. Raises ``click.Abort`` at a no, ``click.UsageError`` where nobody answers."""
+    try:
+        is_wanted = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise click.UsageError("nobody answers here: --yes does it without being asked") from None
+    if not is_wanted:
+        raise click.Abort
 
 
 def pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:

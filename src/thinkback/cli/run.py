@@ -154,8 +154,9 @@ def _stream(session: Session, text: str, options: dict[str, Any]) -> Reply:
     from thinkback.cli.chat.drawing.look import look_of
     from thinkback.session import retry_reasoning_only
 
-    place = session.conversation.configure().place
-    screen = Screen(look_of(session.settings, place.endpoint, place.model))
+    configuration = session.conversation.current()
+    place = configuration.place
+    screen = Screen(look_of(configuration.settings(options["settings"]), place.endpoint, place.model))
     with retry_reasoning_only.stream(session, text, **options) as stream:
         try:
             for delta in stream:

@@ -15,6 +15,7 @@ from thinkback.model.target import Target
 from thinkback.rules.urls import server_of
 from thinkback.turn.events import NetError
 from thinkback.turn.plan import Plan
+from thinkback.wire.documents import PAGE, page_of
 from thinkback.wire.registry import dialect
 from thinkback.wire.result import ReadResult
 
@@ -22,6 +23,7 @@ from thinkback.wire.result import ReadResult
 _LONGEST_MESSAGE = 4_000
 _STRICT = "the endpoint sent reasoning, and reasoning.strict refuses it"
 _SHOWN = "; the response came as a stream: what was shown of it, answer and reasoning, is refused with it"
+_NOT_THERE = "check the base URL and the network: a proxy, firewall or sign-in page answers in the endpoint's place"
 _ABOUT_KEYS = re.compile(r"api[ _-]?key|credential|unauthenticated|unauthorized", re.IGNORECASE)
 _ABOUT_MODELS = re.compile(
     r"\bmodel\b.{0,60}(invalid|not valid|not found|not exist)|(invalid|unknown|no such|not a valid) model\b",
@@ -35,8 +37,10 @@ def read_failure(status: int, body: bytes, plan: Plan) -> Failure:
     try:
         parsed: Any = canonical.decode(text)
     except msgspec.DecodeError:
-        parsed = text.strip() or "no error text"
+        parsed = page_of(text) or text.strip() or "no error text"
     failure = dialect(plan.target.endpoint.dialect).failure(status, parsed)
+    if isinstance(parsed, str) and page_of(text):
+        failure = msgspec.structs.replace(failure, code=failure.code or PAGE)
     if len(failure.message) > _LONGEST_MESSAGE:
         failure = msgspec.structs.replace(failure, message=f"{failure.message[:_LONGEST_MESSAGE]}…")
     return failure
@@ -95,7 +99,7 @@ def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
             "provider_message": error.message,
             "partial": partial,
         },
-        next_actions=("what arrived is in the log, marked incomplete", AGAIN),
+        next_actions=(_NOT_THERE if error.code == PAGE else "what arrived is in the log, marked incomplete", AGAIN),
     )
 
 
@@ -124,6 +128,8 @@ def reason_of(error: Exception | None) -> str:
 def _advice(failure: Failure, plan: Plan) -> tuple[str, ...]:
     """What to do next; some hosts answer a bad key or an unknown model with 400 and say so in words only."""
     status = failure.status
+    if failure.code == PAGE:
+        return (_NOT_THERE, f"the base URL is {plan.target.base_url}")
     if status == 400 and _ABOUT_KEYS.search(failure.message):
         status = 401
     elif status == 400 and _ABOUT_MODELS.search(failure.message):

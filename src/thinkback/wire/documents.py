@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -15,6 +16,11 @@ NOT_LISTED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 # A body with more levels is no response; the limit keeps every later encoding within the interpreter's.
 _DEPTH = 100
 _NESTING = (dict, list)
+PAGE = "html"
+"""The code of a failure where a page for browsers came in the place of an answer."""
+_IS_PAGE = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<title[^>]*>([^<]*)</title", re.IGNORECASE)
+_LONGEST_TITLE = 80
 _decode = msgspec.json.Decoder().decode
 
 
@@ -29,10 +35,27 @@ def read_object(payload: bytes) -> tuple[dict[str, Any], bool] | Failure:
         try:
             body = canonical.decode(payload)
         except msgspec.DecodeError as error:
-            return Failure(f"a part of the response is not JSON: {error}", type="malformed")
+            return not_json(payload, error)
     if not isinstance(body, dict) or is_too_deep(payload, body):
         return Failure("a part of the response is not a JSON object of usual depth", type="malformed")
     return body, may_be_cut
+
+
+def not_json(payload: bytes, error: Exception) -> Failure:
+    """What is said of a ``payload`` that no JSON decoder reads; a page for browsers is called so."""
+    page = page_of(payload.decode("utf-8", "replace"))
+    if page:
+        return Failure(f"the response is {page}, not JSON", code=PAGE, type="malformed")
+    return Failure(f"a part of the response is not JSON: {error}", type="malformed")
+
+
+def page_of(text: str) -> str:
+    """What a page for browsers is called in an error, with its title; nothing for any other text."""
+    if not _IS_PAGE.match(text):
+        return ""
+    title = _TITLE.search(text)
+    words = " ".join(title[1].split()) if title is not None else ""
+    return f'a web page (HTML), "{words[:_LONGEST_TITLE]}"' if words else "a web page (HTML)"
 
 
 def is_too_deep(payload: bytes, body: dict[str, Any]) -> bool:

@@ -12,7 +12,9 @@ from tests.cli.conftest import Inside
 def test_a_session_is_deleted(talked: Command) -> None:
     """After a yes; a dry run changes nothing."""
     assert "would be erased" in talked("delete", "talk", "--dry-run").out
-    assert 130 == talked("delete", "talk").code
+    unasked = talked("delete", "talk")
+    assert (2, True) == (unasked.code, "--yes does it without being asked" in unasked.err)
+    assert 130 == talked("delete", "talk", stdin=b"n\n").code
     assert 0 == talked("delete", "talk", "--yes").code
     assert ([], 0) == (talked("sessions", "--json").json, talked("fsck").code)
     assert 2 == talked("delete", "talk", "--yes").code

@@ -488,11 +488,25 @@ def test_a_server_that_is_told_to_go_goes(talked: Command, sent: signal.Signals,
         assert code == process.wait(30)
 
 
+def test_a_log_that_is_not_there_yet_is_empty(command: Command) -> None:
+    """An editor starts the server before anybody has said anything; sessions of other programs come to be seen."""
+
+    async def look() -> tuple[Any, Any]:
+        async with served(command) as client:
+            before = await told(client, "list_sessions")
+            with thinkback.open(command.db) as store:
+                store.session("later").commit("Hi")
+            return before, await told(client, "list_sessions")
+
+    before, after = run(look())
+    assert "later" not in str(before)
+    assert "later" in str(after)
+
+
 def test_questions_need_models_and_models_need_keys(command: Command, referee: Referee) -> None:
     """What could never work is told before the server starts."""
     at_referee(command.config, referee)
 
-    assert "there is no log" in command("mcp").err
     assert 2 == command("mcp", "--allow-queries", "query").code
     assert 2 == command("mcp", "--target", DEEPSEEK).code
     assert "names no endpoint and model" in command("mcp", *asked(targets=("deepseek",))).err

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import busy_options, db_option, json_option, open_line, session_option
+from thinkback.cli.options import busy_options, confirm, db_option, json_option, open_line, session_option
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
@@ -140,8 +140,8 @@ def _ask(session: Session, hash: str, yes: bool) -> None:
         return
     for commit, kind in void:
         terminal.note(f"voids the {kind} of {commit[:12]}: it will not go back to its provider")
-    if not yes and not click.confirm("Go on?", err=True):
-        raise click.Abort
+    if not yes:
+        confirm("Go on?")
 
 
 def _quietly(work: Callable[[], Commit]) -> Commit:

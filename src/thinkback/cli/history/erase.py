@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import hints, terminal
-from thinkback.cli.options import db_option, existing_log, json_option
+from thinkback.cli.options import confirm, db_option, existing_log, json_option
 from thinkback.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ def _do(
     if not dry_run and erasure.commits:
         if not yes:
             _tell(erasure)
-            if not click.confirm("This cannot be taken back. Erase it?", err=True):
-                raise click.Abort
+            confirm("This cannot be taken back. Erase it?")
         erasure = erase(False)
     elif not dry_run:
         erasure = erase(False)

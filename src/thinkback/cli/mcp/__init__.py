@@ -5,11 +5,9 @@ The package ``mcp`` is imported when the server starts, never before.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 import click
 
-from thinkback.cli.options import db_option, existing_log, log_path, open_log
+from thinkback.cli.options import db_option, log_path, open_log
 from thinkback.errors import MissingPackageError, install_hint
 
 QUERIES = ("query", "parallel_query", "second_opinion")
@@ -49,7 +47,7 @@ included.
 )
 @db_option
 def mcp_command(allowed: tuple[str, ...], targets: tuple[str, ...], token_budget: int, db: str) -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input ends. A log that is not there is made: other programs may begin to fill it."""
     try:
         import mcp  # noqa: F401
     except ImportError as error:
@@ -67,8 +65,7 @@ def mcp_command(allowed: tuple[str, ...], targets: tuple[str, ...], token_budget
     from thinkback.cli.mcp.server import serve
     from thinkback.cli.mcp.tools import READING
 
-    with ExitStack() as opened:
-        store = opened.enter_context(open_log(log_path(db), asks=True) if allowed else existing_log(db))
+    with open_log(log_path(db), asks=bool(allowed)) as store:
         tools = list(READING)
         if allowed:
             asker = Asker(store, read_targets(store, targets), TokenBudget(token_budget))

@@ -15,7 +15,7 @@ from thinkback.model import canonical
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response
 from thinkback.model.slices import whole
-from thinkback.wire.documents import NOT_LISTED
+from thinkback.wire.documents import NOT_LISTED, not_json
 from thinkback.wire.framing import Framing
 from thinkback.wire.gemini import chunks
 from thinkback.wire.gemini.blocks import wire_object
@@ -187,7 +187,7 @@ class Reader(BodyReader):
         try:
             elements = [bytes(element) for element in msgspec.json.decode(text, type=list[msgspec.Raw])]
         except NOT_LISTED as error:
-            self._error = Failure(f"a part of the response is not JSON: {error}", type="malformed")
+            self._error = not_json(text, error)
             return
         for element in elements:
             if self._error is None:
