@@ -52,13 +52,13 @@ def test_a_port_in_use_is_told(command: Command) -> None:
     assert "--port" in done.err
 
 
-@pytest.mark.parametrize("name", ["demo", "referee"])
-def test_without_it_the_commands_say_how_to_install_it(command: Command, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("line", ["demo", "referee", "run Hi --endpoint referee"])
+def test_without_it_the_commands_say_how_to_install_it(command: Command, tmp_path: Path, line: str) -> None:
     """They end with exit code 2, which stands for a missing package, and the line to run."""
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['thinkback_referee'] = None\n")
     path = os.pathsep.join((str(tmp_path), command.environment["PYTHONPATH"]))
 
-    done = command(name, PYTHONPATH=path)
+    done = command(*line.split(), PYTHONPATH=path)
 
     assert (2, "") == (done.code, done.out)
     assert "run `pip install . ./referee` in a checkout of thinkback" in " ".join(done.err.split())

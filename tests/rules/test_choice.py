@@ -261,6 +261,7 @@ CHOICES = [
     ("ollama-cloud", "qwen3.5:397b", TODAY, "ollama-cloud", False),
     ("ollama-cloud", "gpt-oss:120b", TODAY, "ollama-cloud-gpt-oss", False),
     ("lmstudio", "qwen3-8b", TODAY, "lmstudio", False),
+    ("referee", "deepseek-v4-pro", TODAY, "referee", False),
     ("lmstudio", "openai/gpt-oss-20b", TODAY, "lmstudio-gpt-oss", False),
     ("gpustack", "qwen3", TODAY, "gpustack", False),
     ("mistralrs", "Qwen/Qwen3-4B", TODAY, "mistralrs", False),

@@ -161,10 +161,11 @@ def test_every_endpoint_resolves(endpoint: Endpoint) -> None:
 
 
 def test_keys_are_asked_for_or_optional() -> None:
-    """Every endpoint names the variables its key may stand in; only local and unknown ones do without a key."""
+    """Every endpoint names the variables its key may stand in; only local and unknown ones do without a key, and the
+    referee, which takes any."""
     optional = {row.id for row in BOOK.endpoints() if row.auth.optional}
     assert {*LOCAL, "open-responses", "sglang", "unknown", "vllm"} == optional
-    assert {"unknown"} == {row.id for row in BOOK.endpoints() if not row.auth.env}
+    assert {"referee", "unknown"} == {row.id for row in BOOK.endpoints() if not row.auth.env}
 
 
 def test_differences_name_known_keys() -> None:

@@ -53,7 +53,7 @@ def kimi(store: SessionStore, referee: Referee, **more: Any) -> Session:
 def test_the_apps_that_ship_are_whole() -> None:
     """Each has a name, a description and a prompt, and none asks for an endpoint that a person may not have."""
     found = {row.id: row for row in apps.listed()}
-    assert ["coding", "research", "translator", "tutor"] == list(found)
+    assert ["coding", "research", "translator", "trial", "tutor"] == list(found)
     for row in found.values():
         assert row.app is not None
         assert row.app.description

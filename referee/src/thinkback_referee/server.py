@@ -17,6 +17,7 @@ from typing import Self
 from .chat import CHAT
 from .chat.ledger import Ledger
 from .credentials import clean_path, without_secrets
+from .guide import guide_step
 from .house import house_step
 from .jsons import JsonObject, as_text, compact, read_object
 from .persona import AnyPersona, Asked, L, Persona, Provider, R
@@ -58,6 +59,7 @@ class Referee:
     ``script`` is consumed one step per accepted request; after it the house script answers. ``pace`` is the pause
     between stream events in seconds. ``seed`` varies code words and ids. ``report`` is called with every exchange,
     from the thread that serves it. ``drives``: the script is for agents, with patterns for names of tools (``played``).
+    ``guides``: behind the script people are answered (``guide``), not the house script.
     """
 
     def __init__(
@@ -69,8 +71,10 @@ class Referee:
         address: tuple[str, int] = ("127.0.0.1", 0),
         report: Callable[[Exchange], None] | None = None,
         drives: bool = False,
+        guides: bool = False,
     ) -> None:
         self._drives = drives
+        self._house = guide_step if guides else house_step
         self._personas = make_personas()
         self._by_host = by_host(self._personas)
         self._script = deque(script or ())
@@ -211,13 +215,13 @@ class Referee:
         return Reply(200, {"content-type": rendered.whole_type}, transmit_whole(rendered.whole, step)), step
 
     def _step(self, persona: AnyPersona, asked: Asked) -> Step:
-        """What the model says: the next step of the script, unless it waits for tools, else the house's."""
+        """What the model says: the next step of the script, unless it waits for tools, else what it says by itself."""
         if self._script and not self._drives:
             return self._script.popleft()
         view = persona.view(asked)
         if self._script and view.tools:
             return fitted(self._script.popleft(), view, self._seed)
-        return house_step(view, self._seed)
+        return self._house(view, self._seed)
 
     def digest(self, asked: Asked, step: Step) -> str:
         """What ids and opaque values of an answer are made of; a subclass may leave out what shall not matter."""

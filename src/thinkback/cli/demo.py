@@ -11,8 +11,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -52,14 +50,14 @@ def demo_command(pace: float) -> None:
     A strict stand-in for DeepSeek V4 answers on 127.0.0.1; no key and no other network is needed.
     """
     import thinkback
-    from thinkback.cli.referee import require_referee
+    from thinkback.cli.referee import past_proxies, require_referee
 
     require_referee()
     from thinkback_referee import Referee
 
     pen = terminal.pen(sys.stdout)
     path = Path(tempfile.mkdtemp(prefix="thinkback-demo-")) / "demo.db"
-    with _no_proxy(), Referee(pace=pace) as referee, thinkback.open(path, rules={}, settings={}) as store:
+    with past_proxies(), Referee(pace=pace) as referee, thinkback.open(path, rules={}, settings={}) as store:
         _heading(pen, "A conversation", f"thinkback talks to {MODEL}, played by the referee at {referee.url}")
         session = store.session(
             SESSION, endpoint=ENDPOINT, model=MODEL, base_url=referee.base_url(ENDPOINT), api_key="demo"
@@ -289,18 +287,3 @@ def _fail(what: str) -> NoReturn:
     from thinkback.errors import ThinkbackError
 
     raise ThinkbackError(f"the demo failed: {what}")
-
-
-@contextmanager
-def _no_proxy() -> Iterator[None]:
-    """A proxy of the environment must not get between us and loopback."""
-    before = {name: os.environ.get(name) for name in ("NO_PROXY", "no_proxy")}
-    os.environ.update(dict.fromkeys(before, "127.0.0.1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

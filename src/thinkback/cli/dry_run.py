@@ -13,6 +13,7 @@ from thinkback.cli import terminal
 from thinkback.cli.config.apps import app_of, placed, tools_of
 from thinkback.cli.decisions import control_line
 from thinkback.cli.options import Names, Place, check_place, is_log_there, log_path, open_log, place_of
+from thinkback.cli.referee import completed
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
@@ -31,7 +32,7 @@ def dry_run(
     """Print the body of the request that ``prompt`` would lead to; with ``as_json`` where it goes and why, too."""
     known, commits = _stored(db, name)
     with thinkback.open(":memory:") as store:
-        place = place_of(store, known, commits, place, names.profile)
+        place = completed(place_of(store, known, commits, place, names.profile))
         place = placed(place, names.app or app_of(known, place), store.rulebook)
         check_place(place, store.rulebook)
         session = _copy(store, place, names, known, commits)

@@ -1,20 +1,32 @@
-"""``referee``: serve the strict provider stand-in, for trying a client against it."""
+"""``referee``: serve the strict provider stand-in, for trying a client against it; and one that ends with a command.
+
+Promises: ``stand_in`` serves from this process alone, so that nothing is left of it whatever ends the command.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from thinkback.cli import terminal
+from thinkback.cli.options import Place
 from thinkback.errors import MissingPackageError, NetworkError, SettingError
 
 if TYPE_CHECKING:
     from thinkback_referee import Exchange, Referee, Step
+
+ENDPOINT, APP = "referee", "trial"
+_PLAYED, _MODEL = "deepseek", "deepseek-v4-pro"
+# Seconds between two pieces of a stream: fast enough to read along, slow enough to see that it streams.
+_PACE = 0.02
 
 
 @click.command("referee", short_help="Serve a strict stand-in for providers.")
@@ -83,6 +95,42 @@ def require_referee() -> None:
             details={"package": "thinkback-referee"},
             next_actions=("run `pip install . ./referee` in a checkout of thinkback",),
         ) from error
+
+
+def completed(place: Place) -> Place:
+    """``place`` with the only model that there is, where it is the referee; else as it is."""
+    return place._replace(model=place.model or _MODEL) if place.endpoint == ENDPOINT else place
+
+
+@contextmanager
+def stand_in(place: Place, base_url: str) -> Iterator[Place]:
+    """``place``; where it is the referee, without a ``base_url``, one serves on a free port while inside, and says
+    that it is no model. Raises ``MissingPackageError`` where it is not installed.
+    """
+    if place.endpoint != ENDPOINT or base_url:
+        yield place
+        return
+    require_referee()
+    from thinkback_referee import Referee
+
+    with past_proxies(), Referee(pace=_PACE if sys.stdout.isatty() else 0.0, guides=True) as referee:
+        terminal.note("the referee answers here, which needs no key: a stand-in, not a model")
+        yield place._replace(base_url=referee.base_url(_PLAYED))
+
+
+@contextmanager
+def past_proxies() -> Iterator[None]:
+    """While inside, no proxy of the environment gets between this process and loopback."""
+    before = {name: os.environ.get(name) for name in ("NO_PROXY", "no_proxy")}
+    os.environ.update({name: ",".join(filter(None, (value, "127.0.0.1"))) for name, value in before.items()})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _steps(file: str) -> list[Step]:

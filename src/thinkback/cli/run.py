@@ -114,26 +114,33 @@ def _names(given: Mapping[str, Any]) -> Names:
 
 def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dict[str, Any], as_json: bool) -> None:
     from thinkback.cli.chat import fresh
+    from thinkback.cli.referee import APP, ENDPOINT, completed, stand_in
     from thinkback.errors import ProviderError, ThinkbackError
     from thinkback.session import retry_reasoning_only
 
     with open_log(log_path(db), asks=True) as store:
         known = store.log.find_session(name) if name else None
-        place = place_of(store, known, store.commits(known.id) if known else (), place, names.profile)
+        asked = place.base_url
+        place = completed(place_of(store, known, store.commits(known.id) if known else (), place, names.profile))
+        if place.endpoint == ENDPOINT and not known:
+            names = names._replace(app=names.app or APP)
         place = placed(place, names.app or app_of(known, place), store.rulebook)
         _check(store, place)
-        session = opened(store, known.name if known else name or _fresh_name(), place, *names)
-        with tools_of(session) as tools:
-            options |= tools
-            try:
-                reply = (
-                    retry_reasoning_only.chat(session, text, **options) if as_json else _stream(session, text, options)
-                )
-            except ThinkbackError as error:
-                if name or isinstance(error, ProviderError) or session.log(kinds=("response",)):
-                    raise hints.for_shell(error, session.name) from None
-                fresh.forget(store.log, session.id)  # nobody answered, and who runs it again begins anew
-                raise
+        with stand_in(place, asked) as place:
+            session = opened(store, known.name if known else name or _fresh_name(), place, *names)
+            with tools_of(session) as tools:
+                options |= tools
+                try:
+                    reply = (
+                        retry_reasoning_only.chat(session, text, **options)
+                        if as_json
+                        else _stream(session, text, options)
+                    )
+                except ThinkbackError as error:
+                    if name or isinstance(error, ProviderError) or session.log(kinds=("response",)):
+                        raise hints.for_shell(error, session.name) from None
+                    fresh.forget(store.log, session.id)  # nobody answered, and who runs it again begins anew
+                    raise
         if as_json:
             terminal.print_json(_as_json(session, reply))
     _leave(reply)

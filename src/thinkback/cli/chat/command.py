@@ -67,33 +67,38 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     from thinkback.cli.chat import loop, resume
     from thinkback.cli.chat.chat import Chat
     from thinkback.cli.chat.keyboard import ended_in_order, silent_keys
+    from thinkback.cli.referee import APP, ENDPOINT, completed, stand_in
 
     if session and go_on:
         raise click.UsageError("--continue goes on in the last session; --session names another")
-    place = place_in(given)
+    asked = place_in(given)
     wanted = _wanted(given["settings"], given["params"])
     with open_log(existing_path(db) if go_on else log_path(db), asks=True) as store:
         known = _last(store) if go_on else store.log.find_session(session) if session else None
-        place = place_of(store, known, store.commits(known.id) if known else (), place, profile)
+        place = completed(place_of(store, known, store.commits(known.id) if known else (), asked, profile))
+        if place.endpoint == ENDPOINT and not known:
+            app = app or APP
         reader = _reader()
         if not (reader.is_live or known):
             check_place(placed(place, app, store.rulebook), store.rulebook)
-        found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
-        for key, value in wanted.items():
-            found.set(key, value)
-        unused = nullcontext() if session or known else fresh.kept_if_used(store.log, found.id)
-        with (
-            unused,
-            ended_in_order(),
-            silent_keys(reader.is_live),
-            Chat(store, found, reader, sys.stdout, None if reader.is_live else sys.stderr) as chat,
-        ):
-            chat.system = given["system"]
-            if reader.is_live:
-                terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
-                if known is not None and known.commits:
-                    resume.show(chat)
-            code = loop.run(chat)
+        with ended_in_order(), stand_in(place, asked.base_url) as place:
+            found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
+            for key, value in wanted.items():
+                found.set(key, value)
+            unused = nullcontext() if session or known else fresh.kept_if_used(store.log, found.id)
+            with (
+                unused,
+                silent_keys(reader.is_live),
+                Chat(store, found, reader, sys.stdout, None if reader.is_live else sys.stderr) as chat,
+            ):
+                chat.system = given["system"]
+                if reader.is_live:
+                    terminal.note(f"session {found.name}. /help lists the commands; Ctrl-D leaves.")
+                    if place.endpoint == ENDPOINT:
+                        terminal.note("Ask anything; then /why shows what was sent back, and why.")
+                    if known is not None and known.commits:
+                        resume.show(chat)
+                code = loop.run(chat)
     sys.exit(code)
 
 

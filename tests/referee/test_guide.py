@@ -1,0 +1,27 @@
+"""The guide: whatever is asked, a thought, a call of a tool that looks something up, and the truth about itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.referee.talk import TIME, WEATHER, Body, Client
+from thinkback_referee import Referee
+from thinkback_referee.guide import WHAT
+
+SHELL = {"type": "function", "function": {"name": "run_shell", "parameters": {"type": "object", "properties": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("tools", "requests"), [([SHELL, WEATHER, TIME], 2), ([SHELL], 1), ([], 1)], ids=["tools", "acting", "none"]
+)
+def test_any_question_leads_through_a_call(tools: list[object], requests: int) -> None:
+    """Turn for turn; a tool that acts is not called, and notes that came back are named."""
+    with Referee(guides=True) as referee:
+        parameters: Body = {"model": "deepseek-v4-pro", **({"tools": tools} if tools else {})}
+        client = Client(referee, "deepseek", parameters, [])
+        first, second = client.ask("asdf"), client.ask("")
+
+    assert first.startswith(WHAT)
+    assert second.startswith(WHAT)
+    assert [200] * 2 * requests == [exchange.status for exchange in referee.requests]
+    assert (requests > 1) == ("still known" in first)
