@@ -82,8 +82,8 @@ ROWS = (
         112,
         "answers of reasoning alone",
         f"{RUN}reasoning_without_an_answer_has_an_exit_code_of_its_own",
-        "session/test_continuing.py::test_thought_alone_is_continued",
-        "session/test_continuing.py::test_it_ends_after_three_times",
+        "session/test_retry_reasoning_only.py::test_thought_alone_is_continued",
+        "session/test_retry_reasoning_only.py::test_it_ends_after_three_times",
     ),
     row(
         113,

@@ -246,9 +246,9 @@ LLXPRT = (
     row(
         "loop-1",
         "going on after a thinking-only turn, three times at most, not after text or calls",
-        "session/test_continuing.py::test_thought_alone_is_continued",
-        "session/test_continuing.py::test_it_ends_after_three_times",
-        "session/test_continuing.py::test_what_says_something_is_not_continued",
+        "session/test_retry_reasoning_only.py::test_thought_alone_is_continued",
+        "session/test_retry_reasoning_only.py::test_it_ends_after_three_times",
+        "session/test_retry_reasoning_only.py::test_what_says_something_is_not_continued",
     ),
     row(
         "subagent-1",

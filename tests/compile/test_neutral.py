@@ -196,7 +196,7 @@ def test_messages_stand_as_they_are_told_to() -> None:
     assert ["42", "x", "a", "", "b"] == [message.text for message in compiled.messages]
     first = talk.hashes("response")[0][:12]
     assert {
-        "nowhere is no message of this context",
+        "nowhere is not a message of this context",
         f"result {result[:12]} stands before its call in {first}",
         f"answer {last[:12]} stands before its question {asked[:12]}",
     } == set(compiled.warnings)

@@ -65,7 +65,7 @@ def test_what_nothing_led_to() -> None:
     line = tale()
     line.result("nobody's", "?")
     for hash in (line.of("what").hash, line.commits[2].hash, line.commits[-1].hash):
-        with pytest.raises(NotFoundError, match="is no part of a response"):
+        with pytest.raises(NotFoundError, match="is not part of a response"):
             why(line.commits, hash)
     with pytest.raises(NotFoundError, match="is not in this history"):
         why(line.commits, "0" * 64)

@@ -41,7 +41,7 @@ def test_parts(text: str, name: Name) -> None:
 
 def test_a_time_that_is_none() -> None:
     """Is named."""
-    with pytest.raises(NotFoundError, match="'yesterday' is no time"):
+    with pytest.raises(NotFoundError, match="'yesterday' is not a time"):
         parse("main@{yesterday}")
 
 

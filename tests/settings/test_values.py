@@ -271,6 +271,6 @@ def test_names_of_another_program_are_those_of_ours() -> None:
 @pytest.mark.parametrize("name", sorted(ELSEWHERE))
 def test_what_other_programs_set_is_explained(name: str) -> None:
     """The refusal says what it is here and what to do."""
-    with pytest.raises(SettingError, match=f"{name} is no setting here: ") as caught:
+    with pytest.raises(SettingError, match=f"{name} is not a setting here: ") as caught:
         find(name)
     assert len(caught.value.next_actions) >= 2

@@ -175,7 +175,7 @@ def test_an_ambiguous_prefix_lists_what_it_fits(store: Store) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "xyz", "f" * 64, "0" * 65, "12 4", "é"])
 def test_a_prefix_of_nothing_is_not_found(store: Store, prefix: str) -> None:
-    """What is no hash, or nobody's, raises ``NotFoundError``."""
+    """What is not a hash, or nobody's, raises ``NotFoundError``."""
     fill(store, "s", [user_step("1")])
     with pytest.raises(NotFoundError):
         store.find_commit(prefix)

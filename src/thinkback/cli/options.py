@@ -329,7 +329,7 @@ def check_place(place: Place, rulebook: Rulebook) -> None:
     """Raise ``NotFoundError`` where nobody said where a request goes; of models it names some."""
     if not (place.endpoint or place.base_url):
         raise NotFoundError(
-            "it is not said which endpoint to use",
+            "no endpoint is set",
             next_actions=("give --endpoint (`thinkback endpoints` lists them) or --base-url",),
         )
     if not place.model:
@@ -337,7 +337,7 @@ def check_place(place: Place, rulebook: Rulebook) -> None:
         known = rulebook.served(where.id)
         some = f": {', '.join(known[:_SOME])}{', ...' if len(known) > _SOME else ''}" if known else ""
         raise NotFoundError(
-            "it is not said which model to use",
+            "no model is set",
             next_actions=(f"give --model{some}", f"`thinkback models {where.id}` lists those that are known"),
         )
 

@@ -388,7 +388,7 @@ def _ordered(messages: Sequence[CompiledMessage], order: Sequence[str]) -> tuple
         return messages, []
     places = {hash: at for at, message in enumerate(messages) for hash in (*message.commits, message.hash)}
     named = dict.fromkeys(places[hash] for hash in order if hash in places)
-    warnings = [f"{hash[:12]} is no message of this context" for hash in order if hash not in places]
+    warnings = [f"{hash[:12]} is not a message of this context" for hash in order if hash not in places]
     arranged = [*named, *(at for at in range(len(messages)) if at not in named)]
     return [messages[at] for at in arranged], [*warnings, *_misplaced(messages, arranged)]
 

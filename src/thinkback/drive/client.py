@@ -69,7 +69,7 @@ def _response(answer: Any) -> dict[str, Any]:
     choices = plain.get("choices") if isinstance(plain, Mapping) else None
     if not (isinstance(choices, list) and choices and isinstance(choices[0], Mapping) and "message" in choices[0]):
         raise NetworkError(
-            f"the client returned {type(answer).__name__}, which is no response of chat completions",
+            f"the client returned {type(answer).__name__}, which is not a chat completions response",
             details={"phase": "network", "permanent": True},
             next_actions=("return text, or a mapping with choices[0].message",),
         )

@@ -91,7 +91,7 @@ class Line:
         """Raise ``DetachedError`` where there is no branch to change."""
         if self.looks_at:
             raise DetachedError(
-                f"the session looks at commit {self.looks_at[:12]}, which is no branch's to go on from",
+                f"the session is detached at commit {self.looks_at[:12]}",
                 details={"commit": self.looks_at},
                 next_actions=("make a branch there: session.branches.branch(name, switch=True)", "or switch to one"),
             )

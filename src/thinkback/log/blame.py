@@ -34,7 +34,7 @@ def why(history: Sequence[Commit], hash: str) -> Blame:
     acted = call or commit
     if not acted.response or acted.index < 0:
         raise NotFoundError(
-            f"commit {hash[:12]} ({commit.kind}) is no part of a response",
+            f"commit {hash[:12]} ({commit.kind}) is not part of a response",
             details={"commit": hash, "kind": commit.kind},
             next_actions=("ask for a call, an answer or a result",),
         )

@@ -51,7 +51,7 @@ class Void(NamedTuple):
 def spoken(kind: str, text: str, response: str, thought: ThinkingBlock | None = None) -> tuple[Draft, ...]:
     """A system, user or assistant message by hand; ``response`` is a fresh id, ``thought`` comes before an answer."""
     if not text.strip():
-        raise UnsupportedContent(f"the {kind} message is empty", next_actions=("say something",))
+        raise UnsupportedContent(f"the {kind} message is empty", next_actions=("give it a text",))
     if kind != "assistant":
         return (Draft("system" if kind == "system" else "user", Message(text)),)
     blocks: list[Block] = [Text(text)] if thought is None else [thought, Text(text)]

@@ -167,7 +167,7 @@ class _Reader:
         if line.startswith(b'{"thinkback":'):
             return self._open(_header(line))
         if self._header is None:
-            raise ValueError("this is no line of a thinkback export")
+            raise ValueError("this is not a line of a thinkback export")
         read = _line(line)
         if read.branch:
             self._begin(read.branch)
@@ -230,7 +230,7 @@ def _line(line: bytes) -> Line:
     row = canonical.decode(line, _Row)
     for hash in (*row.parents, row.digest, *([row.edit] if row.edit else [])):
         if not _HASH.fullmatch(hash):
-            raise ValueError(f"{hash[:80]!r} is no hash")
+            raise ValueError(f"{hash[:80]!r} is not a hash")
     payload = _said(row.payload, row.source)
     if canonical.digest(payload) != (row.tombstone or row.digest):
         raise ValueError("the payload was changed since it was written")

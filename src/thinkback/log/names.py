@@ -51,7 +51,7 @@ def _time(text: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise NotFoundError(
-            f"{text!r} is no time", details={"time": text}, next_actions=("write it as 2026-11-21T10:00, in UTC",)
+            f"{text!r} is not a time", details={"time": text}, next_actions=("write it as 2026-11-21T10:00, in UTC",)
         ) from None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1_000_000)

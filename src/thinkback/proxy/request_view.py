@@ -127,7 +127,7 @@ def read_body(data: bytes) -> dict[str, Any]:
     except msgspec.DecodeError as error:
         raise WireError(f"the request is not JSON: {error}", next_actions=("send one JSON object",)) from None
     if not isinstance(body, dict):
-        raise WireError("the request is no JSON object", next_actions=("send one JSON object",))
+        raise WireError("the request is not a JSON object", next_actions=("send one JSON object",))
     if is_too_deep(data, body):
         raise WireError("the request has too many levels", next_actions=("send objects and lists less deep",))
     check_keys(data, body)
@@ -188,7 +188,7 @@ def _end_user(shape: Body, params: dict[str, Any]) -> str:
 def _wrong(key: str, kind: Kind, why: str = "") -> WireError:
     wanted = {"text": "a text", "boolean": "true or false", "object": "an object", "list": "a list"}[kind]
     return WireError(
-        f"{key} is missing, empty, or no {kind}" if why else f"{key} is no {kind}",
+        f"{key} is missing, empty, or not {wanted}" if why else f"{key} is not {wanted}",
         details={"parameter": key},
         next_actions=(f"give {key} as {wanted}" + (f": {why}" if why else ""),),
     )

@@ -201,5 +201,5 @@ def _check(headers: Mapping[str, str]) -> None:
             raise SettingError(f"{name!r} cannot be the name of a header", details={"header": name})
         if not fits_header(value):
             raise SettingError(
-                f"the value of the header {name} holds characters that HTTP cannot carry", details={"header": name}
+                f"the value of the header {name} contains characters that HTTP cannot carry", details={"header": name}
             )

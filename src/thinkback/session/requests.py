@@ -139,7 +139,7 @@ def message(prompt: Prompt | object, speech: str = CHAT) -> Message:
     """
     if isinstance(prompt, str):
         if not prompt.strip():
-            raise UnsupportedContent("the message is empty", next_actions=("say something",))
+            raise UnsupportedContent("the message is empty", next_actions=("give it a text",))
         return Message(_whole(prompt))
     if isinstance(prompt, bytes) or not isinstance(prompt, list | tuple):
         raise TypeError(f"a message is text or a list of parts, not {type(prompt).__name__}")
@@ -149,7 +149,7 @@ def message(prompt: Prompt | object, speech: str = CHAT) -> Message:
         if isinstance(piece, Mapping) and "role" in piece:
             raise TypeError("a part of a message has no role: session.wire.adopt takes a history of messages over")
     if not prompt:
-        raise UnsupportedContent("the message is empty", next_actions=("say something",))
+        raise UnsupportedContent("the message is empty", next_actions=("give it a text",))
     pieces = [_part(piece, speech) for piece in prompt]
     written = {said for part, said in pieces if part.wire}
     if len(written) > 1:
@@ -420,7 +420,7 @@ def _request_at(commits: Sequence[Commit], name: str) -> int:
             next_actions=("`thinkback why --next` shows the next one",),
         )
     raise NotFoundError(
-        f"commit {name[:12]} is no request, and none of this session brought it",
+        f"commit {name[:12]} is not a request, and no request of this session produced it",
         details={"commit": name},
         next_actions=("`thinkback log` lists the requests",),
     )

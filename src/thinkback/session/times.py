@@ -16,7 +16,7 @@ _MICROSECOND = timedelta(microseconds=1)
 def microseconds(time: Time | None) -> int | None:
     """Microseconds UTC of a ``datetime`` or ``date``, ISO 8601 text (UTC where neither names a zone), or as given.
 
-    Raises ``SettingError`` for text that is no time.
+    Raises ``SettingError`` for text that is not a time.
     """
     if time is None or isinstance(time, int):
         return time
@@ -24,7 +24,7 @@ def microseconds(time: Time | None) -> int | None:
         moment = datetime.fromisoformat(time) if isinstance(time, str) else time
     except ValueError:
         raise SettingError(
-            f"{time!r} is no time",
+            f"{time!r} is not a time",
             details={"time": time},
             next_actions=("say it as 2026-07-01 or 2026-07-01T12:30:00Z",),
         ) from None

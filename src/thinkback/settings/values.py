@@ -30,7 +30,7 @@ def find(name: str) -> Key:
         return param(known)
     if name in ELSEWHERE:
         raise SettingError(
-            f"{name} is no setting here: {ELSEWHERE[name][0]}",
+            f"{name} is not a setting here: {ELSEWHERE[name][0]}",
             details={"key": name, "close_matches": ()},
             next_actions=ELSEWHERE[name][1:],
         )

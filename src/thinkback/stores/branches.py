@@ -171,7 +171,7 @@ def _begin_for(rows: Rows, entry: Entry) -> Key:
     except StoreError:
         found = rows.key(entry.session)
         if found is not None and rows.hold(found) is not None:
-            raise RepeatError(f"session {entry.session} takes no step") from None
+            raise RepeatError(f"session {entry.session} rejected the append") from None
         raise
 
 

@@ -54,7 +54,7 @@ def check_tombstones(payloads: Mapping[str, bytes]) -> None:
             is_erased = False
         if not is_erased:
             raise StoreError(
-                f"what is to stand in place of commit {hash[:16]} is no tombstone",
+                f"what is to stand in place of commit {hash[:16]} is not a tombstone",
                 details={"hash": hash},
                 next_actions=("give the bytes of an Erased payload",),
             )
@@ -181,7 +181,7 @@ def prefix_range(prefix: str) -> tuple[bytes, bytes]:
     text = prefix.lower()
     if not 0 < len(text) <= 64 or not _HEX.issuperset(text):
         raise NotFoundError(
-            f"{prefix!r} is no commit hash", next_actions=("give 1 to 64 of the hex digits of a commit's hash",)
+            f"{prefix!r} is not a commit hash", next_actions=("give 1 to 64 of the hex digits of a commit's hash",)
         )
     return bytes.fromhex(text.ljust(64, "0")), bytes.fromhex(text.ljust(64, "f"))
 

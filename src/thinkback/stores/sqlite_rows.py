@@ -584,7 +584,7 @@ class SqliteDatabase:
 
         with closing(self.file.connection()) as db, naming_errors(self.file.path):
             if self.file.is_cut_short(db):
-                yield Problem("file", "its size is no whole number of pages: its end is missing")
+                yield Problem("file", "its size is not a whole number of pages: its end is missing")
             db.execute("BEGIN")
             yield from sqlite_fsck.fsck(db, self.file.schema)
 

@@ -139,7 +139,7 @@ def test_without_a_place_nothing_is_made(command: Command) -> None:
     done = command("chat", stdin=b"Hi\n")
 
     assert 2 == done.code
-    assert "it is not said which endpoint to use" in done.err
+    assert "no endpoint is set" in done.err
 
 
 def test_an_app_and_a_profile_say_what_is_not_given(command: Command, referee: Referee) -> None:

@@ -429,7 +429,7 @@ def test_a_chat_without_a_place_says_what_to_do(command: Command, referee: Refer
     with Terminal(command.quick_line("chat"), command.environment) as terminal:
         terminal.wait_for("no model yet: /endpoint ID, /model NAME")
         terminal.send(f"Hello{ENTER}")
-        terminal.wait_for("it is not said where to ask: /endpoint ID, then /model NAME")
+        terminal.wait_for("no endpoint or model is set: use /endpoint ID, then /model NAME")
         terminal.send(f"/endpoint deepseek --base-url {referee.base_url('deepseek')}{ENTER}")
         terminal.wait_for("deepseek, no model yet: /model NAME")
         terminal.send(f"/model deepseek-v4-pro{ENTER}")

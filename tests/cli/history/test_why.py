@@ -156,7 +156,7 @@ def test_a_commit_is_explained(talked: Command) -> None:
     assert "the request that brought it: deepseek" in talked("why", request["hash"]).out
     assert 2 == talked("why", "ffffffff").code
     user = next(commit for commit in commits if commit["kind"] == "user")
-    assert "no part of a response" in talked("why", user["hash"]).err
+    assert "not part of a response" in talked("why", user["hash"]).err
 
 
 def test_what_a_gateway_did_not_find_is_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

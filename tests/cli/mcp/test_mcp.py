@@ -194,7 +194,7 @@ def test_nothing_opaque_leaves_the_log(opaque: Command) -> None:
         ("read_session", {"limit": "many"}, "do not fit the tool"),
         ("read_commit", {}, "do not fit the tool"),
         ("read_commit", {"commit": "ffffffff"}, "ffffffff"),
-        ("search_reasoning", {"since": "yesterday"}, "'yesterday' is no time"),
+        ("search_reasoning", {"since": "yesterday"}, "'yesterday' is not a time"),
         ("why", {"commit": "ff"}, "at least 4 characters"),
         ("usage", {"session": "nobody"}, "there is no session"),
     ],

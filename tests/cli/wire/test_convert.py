@@ -217,7 +217,7 @@ def test_a_body_without_a_model_needs_one() -> None:
     """The address of some dialects names the model, so the body does not."""
     body = {key: value for key, value in BODIES["bedrock"].items() if key != "modelId"}
 
-    with pytest.raises(NotFoundError, match="which model"):
+    with pytest.raises(NotFoundError, match="no model is set"):
         convert(body, Way("bedrock", "cohere"), BOOK, DAY, Settings())
 
 
@@ -248,7 +248,7 @@ def test_the_command_as_json_has_body_and_reasons(command: Command) -> None:
     assert ("openai", "gpt-5", []) == (found["endpoint"], found["model"], found["not_carried"])
 
 
-@pytest.mark.parametrize(("body", "said"), [(b"{", "is not JSON"), (b"[]", "is no JSON object"), (b"", "is empty")])
+@pytest.mark.parametrize(("body", "said"), [(b"{", "is not JSON"), (b"[]", "is not a JSON object"), (b"", "is empty")])
 def test_what_is_no_request_is_refused(command: Command, body: bytes, said: str) -> None:
     """Bad input ends with a message and no output."""
     done = command("convert", "--from", "anthropic", "--to", "gemini", stdin=body)

@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_read_is_told(command: Command) -> None:
     """A directory, and bytes that are no text; for the commands beside the server too."""
     file = command.place / "gateway.toml"
     file.write_bytes(b"port = \xff")
-    for said, given in (("it is no UTF-8 text", file), ("Is a directory", command.place)):
+    for said, given in (("it is not UTF-8 text", file), ("Is a directory", command.place)):
         for line in (("gateway", "--check"), ("gateway", "keys", "list")):
             done = command(*line, "--config", str(given))
             assert (2, True) == (done.code, f"cannot be read: {said}" in done.err), done.err

@@ -147,7 +147,7 @@ def test_a_key_is_revoked_by_its_name_or_its_id(keys: Keys) -> None:
     ("arguments", "what"),
     [
         (["create", "--tenant", "Acme"], "'Acme' cannot be the name of a tenant"),
-        (["create", "--expires", "soon"], "--expires soon is no time: write it as 12h, 30d"),
+        (["create", "--expires", "soon"], "--expires soon is not a time: write it as 12h, 30d"),
         (["create", "--expires", "2020-01-01"], "--expires 2020-01-01 is over already"),
         (["create", "--expires", "0h"], "--expires 0h is over already"),
         (["create", "--set", "reasoning.effort"], "a setting is KEY=VALUE"),
@@ -202,6 +202,6 @@ def test_a_reference_to_what_is_no_address_makes_no_directory(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PLACE", "mysql://me:hidden@host/d")
     wrong = CliRunner().invoke(gateway_command, ["keys", "list", "--store", "env:PLACE"], standalone_mode=False)
-    assert "what stands at env:PLACE is no address of a database" in str(wrong.exception)
+    assert "env:PLACE is not a database address" in str(wrong.exception)
     assert "hidden" not in str(wrong.exception)
     assert [] == list(tmp_path.iterdir())

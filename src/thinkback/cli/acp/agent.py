@@ -123,7 +123,7 @@ class EditorAgent:
         """The sessions of the log, last used first. The log knows no workspaces: each is said to be of ``cwd``."""
         with _told():
             if cursor and not (cursor.isascii() and cursor.isdigit()):
-                raise SettingError(f"{cursor!r} is no cursor of this list")
+                raise SettingError(f"{cursor!r} is not a cursor of this list")
             first = int(cursor or 0)
             found = [info for info in self._store.sessions() if info.commits]
             page = [

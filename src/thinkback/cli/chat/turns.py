@@ -34,7 +34,7 @@ _PATIENCE = 3
 def ask(chat: Chat, prompt: Prompt) -> None:
     """Ask ``prompt`` and show what comes; the exit code that this would have is left in ``chat.code``."""
     if not chat.session.conversation.configure().place.is_complete:
-        raise click.UsageError("it is not said where to ask: /endpoint ID, then /model NAME")
+        raise click.UsageError("no endpoint or model is set: use /endpoint ID, then /model NAME")
     if not _is_free(chat):
         return
     chat.news.follow(chat)  # a command may have gone to a branch of its own

@@ -96,7 +96,7 @@ def reasoning_command(
     terminal.out(f"reasoning {terminal.short(commit.hash)}")
 
 
-@click.command("edit", short_help="Let a commit say something else.")
+@click.command("edit", short_help="Replace a commit's text.")
 @click.argument("hash")
 @click.argument("text")
 @yes_option

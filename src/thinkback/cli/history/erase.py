@@ -50,7 +50,9 @@ def purge_command(
     try:
         moment = datetime.fromisoformat(before) if before else None
     except ValueError:
-        raise click.UsageError(f"--before: {before!r} is no time; say it as 2026-07-01 or 2026-07-01T12:30") from None
+        raise click.UsageError(
+            f"--before: {before!r} is not a time; write it as 2026-07-01 or 2026-07-01T12:30"
+        ) from None
     with existing_log(db) as store:
         _do(
             lambda dry: store.care.purge(

@@ -20,11 +20,11 @@ FORMATS = ("jsonl", "markdown", "html", "parquet")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--session", "-s", default="", metavar="NAME", help="Only this session, with what it was forked from.")
 @click.option("--family", is_flag=True, help="With --session: all sessions that forked from one another.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Else the ending of FILE says it.")
-@click.option("--with-reasoning", is_flag=True, help="Reasoning goes along.")
-@click.option("--with-carriers", is_flag=True, help="Opaque values go along.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: from FILE's extension.")
+@click.option("--with-reasoning", is_flag=True, help="Include reasoning.")
+@click.option("--with-carriers", is_flag=True, help="Include opaque values.")
 @click.option("--with-history", is_flag=True, help="Show what edits and checkpoints replaced.")
-@click.option("--complete", is_flag=True, help="Everything goes along, as for a copy of your own.")
+@click.option("--complete", is_flag=True, help="Include everything, as for a copy of your own.")
 @db_option
 @json_option
 def export_command(

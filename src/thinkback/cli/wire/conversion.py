@@ -75,7 +75,7 @@ def _target(way: Way, book: Rulebook, on: str, named: str) -> Target:
     endpoint = _speaking(book, way.endpoint or dialect(way.target).maker, way.target)
     model = way.model or named
     if not model:
-        raise NotFoundError("it is not said which model to use", next_actions=("give --model",))
+        raise NotFoundError("no model is set", next_actions=("give --model",))
     return book.target(endpoint.id, model, base_url=url_of(endpoint, endpoint.id), on=on)
 
 

@@ -78,7 +78,7 @@ def _body(data: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise WireError(f"the request is not JSON: {error}") from None
     if not isinstance(body, dict):
-        raise WireError("the request is no JSON object")
+        raise WireError("the request is not a JSON object")
     return body
 
 

@@ -33,7 +33,7 @@ def replay_file(path: str) -> Json:
     except ValueError as error:
         raise WireError(f"{path} is not JSON: {error}") from None
     if not isinstance(case, dict) or not isinstance(case.get("exchanges"), list):
-        raise WireError(f"{path} is no recorded case: it has no list of exchanges")
+        raise WireError(f"{path} is not a recorded case: it has no list of exchanges")
     return replay_case(case, load_rulebook(config.user_rule_files()))
 
 

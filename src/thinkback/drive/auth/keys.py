@@ -77,7 +77,7 @@ CARRIERS: Mapping[str, Callable[[Endpoint, str], Credentials]] = MappingProxyTyp
 def _checked(endpoint: Endpoint, key: str) -> str:
     if not fits_header(key):
         raise CredentialError(
-            f"the key for {endpoint.id} holds characters that HTTP cannot carry",
+            f"the key for {endpoint.id} contains characters that HTTP cannot carry",
             next_actions=("check that the whole key and nothing else was copied",),
         )
     return key

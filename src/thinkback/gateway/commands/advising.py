@@ -22,7 +22,7 @@ from thinkback.session.config import keys
 def told(config: Config, rulebook: Rulebook) -> Iterator[str]:
     """Lines about what the gateway would do, those about what is missing among them."""
     server, store = config.server, config.store
-    whom = "whoever is on this machine" if server.no_auth else "clients with a key (`thinkback gateway keys list`)"
+    whom = "any local process" if server.no_auth else "clients with a key (`thinkback gateway keys list`)"
     reach = "" if is_loopback(server.host) else ", which other machines reach"
     yield f"serves {whom} at {server.host}:{server.port}{reach}"
     yield f"keeps conversations in {'the database of store.url' if store.url else state_place(store)}"

@@ -149,7 +149,7 @@ def _check_keys(config: Config) -> str:
     from thinkback.gateway.running.places import office_of
 
     if config.server.no_auth:
-        return "Keys are not asked for: whoever is on this machine may ask."
+        return "Authentication is off: any local process can use the gateway."
     office = office_of(config)
     try:
         if any(row.revoked is None for row in office.keys.list()):

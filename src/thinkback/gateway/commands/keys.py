@@ -227,7 +227,7 @@ def _moment(text: str, now: int) -> int:
         except ThinkbackError:
             moment = None
     if moment is None or moment <= now:
-        what = "is over already" if moment is not None else "is no time"
+        what = "is over already" if moment is not None else "is not a time"
         raise click.UsageError(f"--expires {text} {what}: write it as 12h, 30d, 8w, 2027-01-31 or 2027-01-31T18:00:00Z")
     return moment
 

@@ -57,7 +57,7 @@ def check(config: Config) -> Iterator[Fault]:
     for name, alias in config.models.items():
         yield from _alias(f"models.{quoted(name)}", name, alias, config)
     for front in config.routing.defaults.keys() - set(FRONTS):
-        yield Fault(f"routing.defaults.{quoted(front)}", "", f"is no front; use one of: {', '.join(FRONTS)}")
+        yield Fault(f"routing.defaults.{quoted(front)}", "", f"is not a front; use one of: {', '.join(FRONTS)}")
     yield from _settings("settings", config.settings)
 
 

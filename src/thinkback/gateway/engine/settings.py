@@ -63,7 +63,7 @@ def said_in(headers: Mapping[str, str]) -> dict[str, object]:
             continue
         if not given or not name.startswith(_BY_CLIENTS):
             raise SettingError(
-                f"{HEADER}: {name!r} is no setting that a request may change",
+                f"{HEADER}: {name!r} is not a setting that a request may change",
                 details={"key": name},
                 next_actions=("write it as reasoning.effort=high, several separated by commas",),
             )

@@ -56,7 +56,7 @@ def check_text(body: bytes) -> None:
         except UnicodeDecodeError as error:
             raise Refused(400, "invalid_utf8", f"the body is not UTF-8 at byte {error.start}") from None
     if too_deep(body):
-        raise Refused(400, "too_deep", f"the body is no JSON, or is nested deeper than {DEEPEST} levels")
+        raise Refused(400, "too_deep", f"the body is not valid JSON, or is nested deeper than {DEEPEST} levels")
 
 
 def too_deep(body: bytes) -> bool:

@@ -43,7 +43,7 @@ def read_text(file: str) -> str:
             next_actions=("check the path after --config, or leave it out",),
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise RuleFileError(f"the configuration {file} cannot be read: {why}", details={"file": file}) from None
 
 
@@ -68,7 +68,7 @@ def _address(found: bytes, reference: str) -> str:
     address = found.decode("utf-8", "replace")
     if not address.startswith(SERVER):
         raise CredentialError(
-            f"what stands at {reference} is no address of a database",
+            f"{reference} is not a database address",
             next_actions=("it must begin with postgresql://; store.path names a directory",),
         )
     return address

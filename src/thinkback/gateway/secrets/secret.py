@@ -49,9 +49,7 @@ def text_of(source: str, environment: Mapping[str, str]) -> str:
     try:
         return read_reference(source, environment).decode()
     except UnicodeDecodeError:
-        raise CredentialError(
-            "a key that the gateway is to use is no text", next_actions=(f"check {source}",)
-        ) from None
+        raise CredentialError("the key is not valid text", next_actions=(f"check {source}",)) from None
 
 
 def read_key(source: str, environment: Mapping[str, str]) -> str:

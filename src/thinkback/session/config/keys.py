@@ -99,7 +99,7 @@ def keep(name: str, key: str, *, in_keyring: bool = False) -> Path:
         raise SettingError(f"the key for {name} is empty: nothing was kept", next_actions=("type or pipe in the key",))
     if not key.isascii() or not key.isprintable() or " " in key:
         raise SettingError(
-            f"the text given as {name} cannot be a key: it holds spaces or characters that HTTP cannot carry",
+            f"the text given as {name} cannot be a key: it contains spaces or characters that HTTP cannot carry",
             next_actions=("check that the whole key and nothing else was copied",),
         )
     read_file()

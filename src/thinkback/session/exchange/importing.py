@@ -144,7 +144,7 @@ class _Arriving:
         commit = line.commit
         above = self._find(_above(commit).hash)
         if commit.parents and (above is None or above.seq + 1 != commit.seq):
-            raise ValueError("the commit that it follows is not in the file before it")
+            raise ValueError("the parent commit does not appear earlier in the file")
         self._wanted, self._branch = line.branch, ""
         self._is_known = self._find(self._heads[line.branch].hash) is not None
 
@@ -212,7 +212,7 @@ class _Arriving:
 def _open(log: Store, header: Header, ids: dict[str, str]) -> _Arriving:
     """The session of ``header``, made if it is not there. ``ids`` says what those before it in the file are called."""
     if header.parent and header.parent not in ids:
-        raise ValueError("the session that it was made from is not in the file before it")
+        raise ValueError("the session it was forked from does not appear earlier in the file")
     origin = Origin(ids[header.parent], purpose=header.purpose) if header.parent else None
     for id in _numbered(header.id):
         info = _with_id(log, id)

@@ -210,5 +210,5 @@ def _priority(word: Priority | str) -> Priority:
         return Priority(word.lower())
     except ValueError:
         raise ThinkbackError(
-            f"{word!r} is no priority", next_actions=(f"priorities are {', '.join(Priority)}",)
+            f"{word!r} is not a priority", next_actions=(f"priorities are {', '.join(Priority)}",)
         ) from None

@@ -143,7 +143,7 @@ class StoreCare:
             wanted = re.compile(pattern)
         except re.error as error:
             raise ThinkbackError(
-                f"{pattern!r} is no regular expression: {error}", next_actions=("escape it with re.escape",)
+                f"{pattern!r} is not a regular expression: {error}", next_actions=("escape it with re.escape",)
             ) from None
         within = self._log.find_session(session) if session else None
         if session and within is None:

@@ -187,7 +187,7 @@ class Appends:
                 return False
             after = self._write(rows, step, *looked)
         else:
-            raise damaged(f"branch {branch} of session {of.id} takes no step", session=of.id, branch=branch)
+            raise damaged(f"branch {branch} of session {of.id} rejected the append", session=of.id, branch=branch)
         if tip is None:  # the first step of this process
             with transaction(rows.db):
                 settle(rows, of)
@@ -223,7 +223,7 @@ def _open_and_append(rows: PostgresRows, entry: Entry, seen: Sequence[Sight]) ->
     try:
         return of, entry.branch, _add_parts(rows, step, tip, opens)
     except (errors.UniqueViolation, errors.DivisionByZero):
-        raise RepeatError(f"session {entry.session} takes no step") from None
+        raise RepeatError(f"session {entry.session} rejected the append") from None
 
 
 def _look(rows: PostgresRows, step: Step) -> tuple[Tip, bool] | None:

@@ -171,7 +171,9 @@ class _Family:
                 yield Problem(name, f"it begins at seq {base}, which does not follow its parent")
             yield from audit(name, "" if found is None else found[0].hex(), self._rows(segment))
         for segment in self._ends().keys() - self._bases.keys():
-            yield Problem(f"segment {segment} of family {self._of[1]}", "has commits but is no segment of any session")
+            yield Problem(
+                f"segment {segment} of family {self._of[1]}", "has commits but is not a segment of any session"
+            )
 
     def branches(self) -> Iterator[Problem]:
         for session, name, segment, position, seq, hash, time in self._db.execute(

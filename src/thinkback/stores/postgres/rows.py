@@ -655,7 +655,7 @@ def refuse_tenant(tenant: str) -> None:
     """Raise ``StoreError`` for a tenant that cannot be a key."""
     if not tenant or "\0" in tenant or len(tenant.encode(errors="replace")) > 200:
         raise StoreError(
-            f"{tenant!r} is no name of a tenant", next_actions=("use 1 to 200 bytes of text; short names save space",)
+            f"{tenant!r} is not a tenant's name", next_actions=("use 1 to 200 bytes of text; short names save space",)
         )
 
 

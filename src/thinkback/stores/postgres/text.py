@@ -31,7 +31,7 @@ def commits_of(rows: list[Stored], base: int) -> list[Commit]:
 
 
 def raw(hash: str) -> bytes:
-    """The bytes of a hash, none of what is no hash."""
+    """The bytes of a hash; none where ``hash`` is not one."""
     try:
         return bytes.fromhex(hash)
     except ValueError:

@@ -82,7 +82,7 @@ def _plain(content: Sequence[Any], place: str) -> list[Any]:
     try:
         plain: list[Any] = msgspec.to_builtins(list(content))
     except TypeError as error:
-        raise WireError(f"{place} holds what is no JSON: {error}", details={"place": place}) from None
+        raise WireError(f"{place} is not valid JSON: {error}", details={"place": place}) from None
     return plain
 
 

@@ -133,7 +133,7 @@ def _parts_of(content: Mapping[str, Any], place: str) -> list[Mapping[str, Any]]
     parts = content.get("parts")
     found = [parts] if isinstance(parts, Mapping) else list(parts) if isinstance(parts, Sequence) else []
     if isinstance(parts, str) or not all(isinstance(part, Mapping) for part in found):
-        raise WireError(f"{place} cannot be adopted: its parts are no list of objects")
+        raise WireError(f"{place} cannot be adopted: its parts are not a list of objects")
     return found
 
 

@@ -60,7 +60,7 @@ def read_messages(
         steps = list(group)
         if not kind:
             raise WireError(
-                f"input[{at}] cannot be adopted: it is no step",
+                f"input[{at}] cannot be adopted: it is not a step",
                 details={"message": at},
                 next_actions=("steps are objects with a type, such as user_input",),
             )
