@@ -22,7 +22,7 @@ from thinkback_referee import Referee
 
 # What programs import by name and give a session to, and what these return.
 FACE = {
-    *(("continuing", name) for name in ("chat", "stream", "chat_async", "stream_async", "__init__")),
+    *(("retry_reasoning_only", name) for name in ("chat", "stream", "chat_async", "stream_async", "__init__")),
     *(("children", "spawn"), ("children", "collapse"), ("toolbox", "toolbox"), ("subagents", "names")),
 }
 

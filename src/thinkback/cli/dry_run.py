@@ -12,8 +12,9 @@ import thinkback
 from thinkback.cli import terminal
 from thinkback.cli.config.apps import app_of, placed, tools_of
 from thinkback.cli.decisions import control_line
-from thinkback.cli.options import Names, Place, check_place, is_log_there, log_path, open_log, place_of
+from thinkback.cli.options import Names, is_log_there, log_path, open_log
 from thinkback.cli.referee import completed
+from thinkback.session.destination import Destination, check_destination, destination_of
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
@@ -27,14 +28,14 @@ _NO_KEY = "none"
 
 
 def dry_run(
-    db: str, name: str, place: Place, names: Names, prompt: str, options: Mapping[str, Any], as_json: bool
+    db: str, name: str, place: Destination, names: Names, prompt: str, options: Mapping[str, Any], as_json: bool
 ) -> None:
     """Print the body of the request that ``prompt`` would lead to; with ``as_json`` where it goes and why, too."""
     known, commits = _stored(db, name)
     with thinkback.open(":memory:") as store:
-        place = completed(place_of(store, known, commits, place, names.profile))
+        place = completed(destination_of(store, known, commits, place, names.profile))
         place = placed(place, names.app or app_of(known, place), store.rulebook)
-        check_place(place, store.rulebook)
+        check_destination(place, store.rulebook)
         session = _copy(store, place, names, known, commits)
         with tools_of(session) as tools:
             plan = session.wire.plan(prompt, **options, **tools)
@@ -66,7 +67,9 @@ def _stored(db: str, name: str) -> tuple[SessionInfo | None, list[Commit]]:
         return info, store.commits(info.id) if info else []
 
 
-def _copy(store: SessionStore, place: Place, names: Names, known: SessionInfo | None, commits: list[Commit]) -> Session:
+def _copy(
+    store: SessionStore, place: Destination, names: Names, known: SessionInfo | None, commits: list[Commit]
+) -> Session:
     """The copy. Planning wants a key where the endpoint does: any will do."""
     from thinkback.drive.sync import now
     from thinkback.model.commits import Head
@@ -88,7 +91,7 @@ def _copy(store: SessionStore, place: Place, names: Names, known: SessionInfo | 
     return session
 
 
-def _key(rulebook: Rulebook, place: Place) -> str:
+def _key(rulebook: Rulebook, place: Destination) -> str:
     from thinkback.session.config import keys
 
     known = rulebook.endpoint(place.endpoint) if place.endpoint else rulebook.endpoint_for_url(place.base_url)

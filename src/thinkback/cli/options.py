@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from thinkback.cli import terminal
-from thinkback.errors import NotFoundError, ThinkbackError
+from thinkback.errors import NotFoundError
+from thinkback.session.destination import Destination, open_at
 from thinkback.wire.registry import PACKAGES
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
-    from thinkback.model.commits import Commit
-    from thinkback.rules import Rulebook
     from thinkback.session.session import Session
     from thinkback.session.store import SessionStore
 
@@ -70,18 +69,6 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 _NAMED = "thinkback.session"
-
-
-_SOME = 5
-
-
-class Place(NamedTuple):
-    """Where requests go, as far as it is said. ``key_env`` names the variable that holds the key."""
-
-    endpoint: str = ""
-    model: str = ""
-    base_url: str = ""
-    key_env: str = ""
 
 
 class Names(NamedTuple):
@@ -243,116 +230,14 @@ def pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
     return [(key.strip(), value) for key, _, value in parts]
 
 
-def place_in(given: Mapping[str, str]) -> Place:
+def place_in(given: Mapping[str, str]) -> Destination:
     """What the options of ``place_options`` say."""
-    return Place(given["endpoint"], given["model"], given["base_url"], given["key_env"])
+    return Destination(given["endpoint"], given["model"], given["base_url"], given["key_env"])
 
 
-def place_after(given: Place, commits: Sequence[Commit]) -> Place:
-    """``given``, completed from the last request among ``commits``; another endpoint or address owes it nothing."""
-    from thinkback.model.commits import Request
-
-    last = next((commit.value for commit in reversed(commits) if isinstance(commit.value, Request)), None)
-    if last is None:
-        return given
-    target = last.target
-    elsewhere = (given.endpoint and given.endpoint != target["endpoint"]) or (
-        given.base_url and given.base_url.rstrip("/") != target["base_url"]
-    )
-    if elsewhere:
-        return given
-    return Place(target["endpoint"], given.model or target["model"], target["base_url"], given.key_env)
-
-
-def place_here(store: SessionStore, known: SessionInfo | None, commits: Sequence[Commit], given: Place) -> Place:
-    """The same for requests: a key, and what is said, do not go to an address that only somebody's file names."""
-    found = place_after(given, commits)
-    if known is None or not found.base_url or found.base_url == given.base_url or not _is_imported(store, known):
-        return found
-    return found if _is_known(store, found) else given
-
-
-def _is_imported(store: SessionStore, info: SessionInfo) -> bool:
-    """Whether a session, or one that it was made from, came in a file."""
-    from thinkback.settings.registry import IMPORTED
-
-    return IMPORTED in info.settings or bool(info.parent and _is_imported(store, store.find(info.parent)))
-
-
-def _is_known(store: SessionStore, place: Place) -> bool:
-    """Whether an address is the endpoint's own, or stands in a profile of this machine."""
-    from thinkback.session.endpoint_config import is_home
-    from thinkback.session.profiles import files
-
-    try:
-        endpoint = store.rulebook.endpoint(place.endpoint)
-    except NotFoundError:
-        return False
-    own = []
-    for name in files.listed():
-        try:
-            own.append(files.read(name).base_url)
-        except ThinkbackError:  # a profile that cannot be read names no address
-            continue
-    return is_home(place.base_url, endpoint, *own)
-
-
-def place_of(
-    store: SessionStore, known: SessionInfo | None, commits: Sequence[Commit], given: Place, profile: str = ""
-) -> Place:
-    """``given``, completed by the profiles that are named or that the session has, else from its last request, else by
-    the user's default profiles.
-    """
-    from thinkback.session.profiles.files import SETTING
-    from thinkback.settings.registry import DEFAULT
-
-    own = profile or (known.settings.get(SETTING, "") if known is not None else "")
-    if own and own != DEFAULT:
-        given = _profiled(store, given, own)
-    if not (own and given.endpoint and given.model):
-        given = place_here(store, known, commits, given)
-    default = "" if own else str(store.user_settings().get(SETTING, DEFAULT))
-    return _profiled(store, given, default) if default not in ("", DEFAULT) else given
-
-
-def _profiled(store: SessionStore, given: Place, names: str) -> Place:
-    from thinkback.session import requests
-    from thinkback.session.configuration import checked
-    from thinkback.settings.profiles import names_in
-
-    place = requests.Place(model=given.model, endpoint=given.endpoint, base_url=given.base_url, key_env=given.key_env)
-    there = checked(store.rulebook, place, names_in(names), fill=True)
-    return Place(there.endpoint, there.model, there.base_url, there.key_env)
-
-
-def check_place(place: Place, rulebook: Rulebook) -> None:
-    """Raise ``NotFoundError`` where nobody said where a request goes; of models it names some."""
-    if not (place.endpoint or place.base_url):
-        raise NotFoundError(
-            "no endpoint is set",
-            next_actions=("give --endpoint (`thinkback endpoints` lists them) or --base-url",),
-        )
-    if not place.model:
-        where = rulebook.endpoint(place.endpoint) if place.endpoint else rulebook.endpoint_for_url(place.base_url)
-        known = rulebook.served(where.id)
-        some = f": {', '.join(known[:_SOME])}{', ...' if len(known) > _SOME else ''}" if known else ""
-        raise NotFoundError(
-            "no model is set",
-            next_actions=(f"give --model{some}", f"`thinkback models {where.id}` lists those that are known"),
-        )
-
-
-def opened(store: SessionStore, name: str, place: Place, app: str = "", profile: str = "") -> Session:
-    """The session called ``name``, made if it is not there, with its requests going to ``place``; a new one's app."""
-    session = store.session(
-        name,
-        endpoint=place.endpoint,
-        model=place.model,
-        base_url=place.base_url,
-        key_env=place.key_env,
-        app=app,
-        profile=profile,
-    )
+def opened(store: SessionStore, name: str, to: Destination, app: str = "", profile: str = "") -> Session:
+    """The session called ``name``, made if it is not there, with its requests going ``to``; a new one's app."""
+    session = open_at(store, name, to, app, profile)
     session.on("notice", _notify)
     _make_way(session)
     return session
@@ -385,7 +270,7 @@ def open_line(db: str, name: str) -> Iterator[Session]:
     with existing_log(db) as store:
         info = chosen(store, name)
         try:
-            yield opened(store, info.name, place_here(store, info, store.commits(info.id), Place()))
+            yield opened(store, info.name, Destination())
         except NotFoundError as error:
             wanted = str(error.details.get("name", ""))
             if not wanted or store.log.find_session(wanted) is None:

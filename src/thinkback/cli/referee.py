@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import Place
 from thinkback.errors import MissingPackageError, NetworkError, SettingError
+from thinkback.session.destination import Destination
 
 if TYPE_CHECKING:
     from thinkback_referee import Exchange, Referee, Step
@@ -97,13 +97,13 @@ def require_referee() -> None:
         ) from error
 
 
-def completed(place: Place) -> Place:
+def completed(place: Destination) -> Destination:
     """``place`` with the only model that there is, where it is the referee; else as it is."""
     return place._replace(model=place.model or _MODEL) if place.endpoint == ENDPOINT else place
 
 
 @contextmanager
-def stand_in(place: Place, base_url: str) -> Iterator[Place]:
+def stand_in(place: Destination, base_url: str) -> Iterator[Destination]:
     """``place``; where it is the referee, without a ``base_url``, one serves on a free port while inside, and says
     that it is no model. Raises ``MissingPackageError`` where it is not installed.
     """

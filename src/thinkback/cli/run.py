@@ -19,11 +19,9 @@ from thinkback.cli.config.apps import app_of, placed, tools_of
 from thinkback.cli.options import (
     DIALECTS,
     Names,
-    Place,
     app_option,
     beside_option,
     busy_options,
-    check_place,
     db_option,
     json_option,
     log_path,
@@ -31,10 +29,10 @@ from thinkback.cli.options import (
     opened,
     pairs,
     place_in,
-    place_of,
     place_options,
     profile_option,
 )
+from thinkback.session.destination import Destination, check_destination, destination_of
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.drawing.look import Look
@@ -112,7 +110,9 @@ def _names(given: Mapping[str, Any]) -> Names:
     return Names(given["app"], given["profile"])
 
 
-def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dict[str, Any], as_json: bool) -> None:
+def _ask(
+    db: str, name: str, place: Destination, names: Names, text: str, options: dict[str, Any], as_json: bool
+) -> None:
     from thinkback.cli.chat import fresh
     from thinkback.cli.referee import APP, ENDPOINT, completed, stand_in
     from thinkback.errors import ProviderError, ThinkbackError
@@ -121,7 +121,7 @@ def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dic
     with open_log(log_path(db), asks=True) as store:
         known = store.log.find_session(name) if name else None
         asked = place.base_url
-        place = completed(place_of(store, known, store.commits(known.id) if known else (), place, names.profile))
+        place = completed(destination_of(store, known, store.commits(known.id) if known else (), place, names.profile))
         if place.endpoint == ENDPOINT and not known:
             names = names._replace(app=names.app or APP)
         place = placed(place, names.app or app_of(known, place), store.rulebook)
@@ -146,11 +146,11 @@ def _ask(db: str, name: str, place: Place, names: Names, text: str, options: dic
     _leave(reply)
 
 
-def _check(store: SessionStore, place: Place) -> None:
+def _check(store: SessionStore, place: Destination) -> None:
     """Everything that can be wrong before a request is, so that nothing is stored for it."""
     from thinkback.session import requests
 
-    check_place(place, store.rulebook)
+    check_destination(place, store.rulebook)
     where = requests.Place(model=place.model, endpoint=place.endpoint, base_url=place.base_url, key_env=place.key_env)
     where.target(store.rulebook)
     where.headers(store.rulebook, streams=False)

@@ -15,9 +15,10 @@ import msgspec
 from thinkback.errors import NotFoundError, RuleFileError
 from thinkback.model.target import Settings, Target
 from thinkback.session import apps
+from thinkback.session.destination import Destination
 from thinkback.session.endpoint_config import Place, Rulebook
 from thinkback.session.profiles.files import SETTING, loaded
-from thinkback.session.profiles.moving import Spot, filled, moved, spot_of
+from thinkback.session.profiles.moving import filled, moved, spot_of
 from thinkback.session.profiles.rotation import Rotating, Rotation, targets
 from thinkback.settings import Layers, Value
 from thinkback.settings.apps import App
@@ -76,12 +77,14 @@ class Configuration(msgspec.Struct, frozen=True, dict=True):
 class Followed:
     """Where a session's requests go, and what its profiles said of that last.
 
-    ``given`` is the place without the targets of a profile; ``rotating`` are those of the last look.
+    ``given`` is the place without the targets of a profile; ``rotating`` are those of the last look. ``is_open``: what
+    nobody said is still to be looked up.
     """
 
     def __init__(self, place: Place) -> None:
         self.place = self.given = place
-        self.spot = Spot()
+        self.is_open = not place.is_complete
+        self.spot = Destination()
         self.is_new = True
         self.rotation = Rotation()
         self.rotating: Rotating | None = None
@@ -89,14 +92,14 @@ class Followed:
 
     def use(self, place: Place) -> None:
         """Go to ``place``."""
-        self.place = self.given = place
+        self.place, self.given, self.is_open = place, place, False
 
     def begin(self, place: Place) -> None:
         """Go to ``place``, which profiles that are followed from now on say."""
         self.use(place)
-        self.spot, self.is_new, self.rotation = Spot(), False, Rotation(self.rotation.clock)
+        self.spot, self.is_new, self.rotation = Destination(), False, Rotation(self.rotation.clock)
 
-    def follow(self, spot: Spot, rotating: Rotating | None, rules: Rulebook) -> None:
+    def follow(self, spot: Destination, rotating: Rotating | None, rules: Rulebook) -> None:
         """Go where the profiles say, if that is another place than at the last look."""
         if spot != self.spot:
             if rotating is not None:
@@ -121,7 +124,7 @@ class Followed:
 
     def leave(self) -> None:
         """No profile is followed."""
-        self.spot, self.is_new, self.rotating = Spot(), False, None
+        self.spot, self.is_new, self.rotating = Destination(), False, None
 
 
 def read(layers: Layers, user: Mapping[str, object]) -> Sources:

@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from thinkback.drive.hooks import Hooks
 from thinkback.drive.leases import Holder
 from thinkback.drive.line import Line
@@ -24,6 +26,7 @@ from thinkback.session.config import keys
 from thinkback.session.configuration import Configuration, Followed, Sources, read, resolve, rotating_of
 from thinkback.session.endpoint_config import Place
 from thinkback.session.ids import new_id
+from thinkback.session.profiles.files import SETTING
 from thinkback.session.requests import Options
 from thinkback.settings import Layers
 from thinkback.turn.orphans import NEVER_FINISHED, closing_drafts
@@ -77,6 +80,8 @@ class Conversation:
             keys.read_file()
             if self.store.usage_log is not None:
                 config.price_file()
+        if self.followed.is_open:
+            _ = self.history  # where the last request went
         return self.sources()
 
     def configure(self, sources: Sources | None = None) -> Configuration:
@@ -86,10 +91,28 @@ class Conversation:
         """
         sources = self.sources() if sources is None else sources
         followed, rules = self.followed, self.store.rulebook
+        if followed.is_open:
+            followed.use(self._completed(followed.given, sources))
         rotating, serving = rotating_of(sources, followed.given, rules), ""
         if rotating is not None:
             serving = followed.rotation.current(rotating, self.history.commits, self.last_turn.driver)
         return resolve(sources, self.layers, followed, rules, rotating, serving)
+
+    def _completed(self, place: Place, sources: Sources) -> Place:
+        """``place`` with what the session's profiles, its last request or the environment say, where it leaves that
+        open.
+        """
+        from thinkback.session import destination
+
+        if sources.profile is not None and sources.profile.targets:
+            return place  # they say where
+        given = destination.Destination(place.endpoint, place.model, place.base_url, place.key_env)
+        if not (given.endpoint or given.base_url):
+            said = destination.of_environment()
+            given = said._replace(model=given.model or said.model, key_env=given.key_env)
+        own = self.info.settings.get(SETTING, "")
+        found = destination.recalled(self.store, self.info, lambda: self.history.commits, given, own)
+        return msgspec.structs.replace(place, **found._asdict())
 
     def current(self) -> Configuration:
         """The same from the files now, with the settings that other processes gave the session."""

@@ -140,14 +140,17 @@ class SessionStore:
     ) -> Session:
         """The session ``name``, made if it is not there; endpoint and model hold from the next request on.
 
-        ``base_url`` alone is enough for a server that is not in the catalogue. ``api_key`` is a key, ``key_env`` the
-        name of one where it is not the endpoint's. ``proxy`` and ``verify`` (CA file or directory, ``ssl.SSLContext``
-        or ``False``) override the environment; ``transport`` replaces our HTTP client, ``client`` (anything with
-        ``chat(**request)``, maybe with ``extract_reasoning(response)``) the provider too; ``account`` names the
-        account where one key replaces another; ``profile`` (names, separated by commas) says what is not given, and is
-        the session's from here on (``default``: none). ``app`` is what a new session is for; it stays with the
-        session, and says what neither the caller nor a profile does. ``wait`` is how many seconds to wait where
-        somebody else has a turn under way on the branch (``math.inf``: until it ends); then ``BusyError`` is raised.
+        What is not given, the session knows: from its profiles, its last request, ``THINKBACK_ENDPOINT`` and
+        ``THINKBACK_MODEL``, or the user's default profiles. Raises ``NotFoundError`` for an ``endpoint`` that is not
+        there, with the names most like it. ``base_url`` alone is enough for a server that is not in the catalogue.
+        ``api_key`` is a key, ``key_env`` the name of one where it is not the endpoint's. ``proxy`` and ``verify`` (CA
+        file or directory, ``ssl.SSLContext`` or ``False``) override the environment; ``transport`` replaces our HTTP
+        client, ``client`` (anything with ``chat(**request)``, maybe with ``extract_reasoning(response)``) the provider
+        too; ``account`` names the account where one key replaces another; ``profile`` (names, separated by commas) says
+        what is not given, and is the session's from here on (``default``: none). ``app`` is what a new session is for;
+        it stays with the session, and says what neither the caller nor a profile does. ``wait`` is how many seconds to
+        wait where somebody else has a turn under way on the branch (``math.inf``: until it ends); then ``BusyError`` is
+        raised.
         """
         from thinkback.drive.http import Timeouts
         from thinkback.session.endpoint_config import Place
@@ -157,6 +160,8 @@ class SessionStore:
 
             transport = ClientTransport(client)
             base_url = base_url or ("" if endpoint else ADDRESS)
+        if endpoint:
+            self.rulebook.endpoint(endpoint)
         place = Place(
             model=model,
             endpoint=endpoint,

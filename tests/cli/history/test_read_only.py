@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import thinkback
-from thinkback.cli import run
+from thinkback.cli.app import run
 from thinkback.errors import StoreError
 from thinkback_referee import Referee
 

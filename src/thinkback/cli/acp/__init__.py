@@ -11,7 +11,6 @@ import click
 
 from thinkback.cli.options import (
     DIALECTS,
-    Place,
     db_option,
     log_path,
     open_log,
@@ -20,6 +19,7 @@ from thinkback.cli.options import (
     profile_option,
 )
 from thinkback.errors import MissingPackageError, install_hint
+from thinkback.session.destination import Destination
 
 _HELP = f"""\
 Serve an editor as an agent: the Agent Client Protocol over standard input and output.
@@ -72,7 +72,7 @@ def acp_command(app: str, profile: str, offered: tuple[str, ...], db: str, **giv
         stdio.serve(serve(store, Start(place, profile, app, offered)))
 
 
-def _check_start(app: str, place: Place) -> None:
+def _check_start(app: str, place: Destination) -> None:
     """Raise ``NotFoundError`` for an app or endpoint that does not exist: an editor would show it only later."""
     from thinkback.rules import load_rulebook
     from thinkback.session import apps, config

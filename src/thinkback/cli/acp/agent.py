@@ -20,8 +20,9 @@ from thinkback.cli import terminal
 from thinkback.cli.acp import options
 from thinkback.cli.acp.buffers import EditorBuffers
 from thinkback.cli.acp.conversation import Conversation
-from thinkback.cli.options import Place, check_place, opened, place_here
+from thinkback.cli.options import opened
 from thinkback.errors import CredentialError, NotFoundError, SettingError, ThinkbackError, UnsupportedContent
+from thinkback.session.destination import Destination, check_destination, remembered
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.session.stream import busy
@@ -43,7 +44,7 @@ _CODES: dict[type[ThinkbackError], int] = {
 class Start(NamedTuple):
     """What the command line says of every conversation; ``models`` are further ones that may be chosen."""
 
-    place: Place
+    place: Destination
     profile: str = ""
     app: str = ""
     models: tuple[str, ...] = ()
@@ -187,7 +188,7 @@ class EditorAgent:
         if known is not None and known.is_running:
             raise busy()
         info = self._store.find(id)
-        place = place_here(self._store, info, self._store.commits(info.id), self._start.place)
+        place = remembered(self._store, info, self._store.commits(info.id), self._start.place)
         session = opened(self._store, info.name, place)
         _check_key(session)
         if known is not None:
@@ -219,7 +220,7 @@ class EditorAgent:
 def _check_key(session: Session) -> None:
     """Raise what would keep the first request from being sent."""
     place, book = session.conversation.configure().place, session.conversation.store.rulebook
-    check_place(Place(place.endpoint, place.model, place.base_url), book)
+    check_destination(Destination(place.endpoint, place.model, place.base_url), book)
     place.target(book)
     place.headers(book, streams=True)
     place.authenticator(book)

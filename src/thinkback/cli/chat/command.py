@@ -17,7 +17,6 @@ from thinkback.cli.options import (
     app_option,
     beside_option,
     busy_options,
-    check_place,
     chosen,
     db_option,
     existing_path,
@@ -26,10 +25,10 @@ from thinkback.cli.options import (
     opened,
     pairs,
     place_in,
-    place_of,
     place_options,
     profile_option,
 )
+from thinkback.session.destination import check_destination, destination_of
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Reader
@@ -75,12 +74,12 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
     wanted = _wanted(given["settings"], given["params"])
     with open_log(existing_path(db) if go_on else log_path(db), asks=True) as store:
         known = _last(store) if go_on else store.log.find_session(session) if session else None
-        place = completed(place_of(store, known, store.commits(known.id) if known else (), asked, profile))
+        place = completed(destination_of(store, known, store.commits(known.id) if known else (), asked, profile))
         if place.endpoint == ENDPOINT and not known:
             app = app or APP
         reader = _reader()
         if not (reader.is_live or known):
-            check_place(placed(place, app, store.rulebook), store.rulebook)
+            check_destination(placed(place, app, store.rulebook), store.rulebook)
         with ended_in_order(), stand_in(place, asked.base_url) as place:
             found = opened(store, known.name if known else session or fresh.name(), place, app, profile)
             for key, value in wanted.items():

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import said, thoughts
-from thinkback.cli.options import Place, opened, place_of
+from thinkback.cli.options import opened
 from thinkback.model.blocks import Text, ToolCall, ToolResult
 from thinkback.model.commits import Message, TurnEnded
 from thinkback.model.curation import curate
+from thinkback.session.destination import Destination, destination_of
 from thinkback.session.transcripts.endings import endings
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ TURNS = 10
 def go_on(chat: Chat, name: str) -> None:
     """Make the session ``name``, which must be there, the one of the chat."""
     info, here, book = chat.store.find(name), chat.session.conversation.configure().place, chat.store.rulebook
-    place = place_of(chat.store, info, chat.store.commits(info.id), Place())
+    place = destination_of(chat.store, info, chat.store.commits(info.id), Destination())
     if place.endpoint:
         chat.session = opened(chat.store, info.name, place)
         if chat.session.conversation.configure().place.address(book) == here.address(book):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import Place, json_option
+from thinkback.cli.options import json_option
+from thinkback.session.destination import Destination
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import SessionInfo
@@ -55,13 +56,13 @@ def print_apps(found: list[Listed]) -> None:
         terminal.out(f"{pen(terminal.pad(row.id, width), 'bold')}  {painted}{own}")
 
 
-def app_of(info: SessionInfo | None, place: Place) -> str:
+def app_of(info: SessionInfo | None, place: Destination) -> str:
     """The app of a session that there is, where ``place`` leaves something to it."""
     is_said = bool(place.model and (place.endpoint or place.base_url))
     return "" if info is None or is_said else info.settings.get("session.app", "")
 
 
-def placed(place: Place, app: str, book: Rulebook) -> Place:
+def placed(place: Destination, app: str, book: Rulebook) -> Destination:
     """``place`` with the endpoint and the first model of ``app`` where nothing is said; without an app as it is."""
     if not app:
         return place

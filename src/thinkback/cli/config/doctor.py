@@ -12,17 +12,16 @@ from thinkback.cli.decisions import target_lines
 from thinkback.cli.options import (
     DIALECTS,
     busy_options,
-    check_place,
     chosen,
     db_option,
     existing_log,
     json_option,
     opened,
     place_in,
-    place_of,
     place_options,
     session_argument,
 )
+from thinkback.session.destination import check_destination, destination_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,8 +57,8 @@ def doctor_command(session: str, dry_run: bool, as_json: bool, db: str, **given:
     with existing_log(db) as store:
         info = chosen(store, session)
         place = place_in(given)
-        place = place_of(store, info, store.commits(info.id), place)
-        check_place(place, store.rulebook)
+        place = destination_of(store, info, store.commits(info.id), place)
+        check_destination(place, store.rulebook)
         open_session = opened(store, info.name, place)
         if not dry_run:
             open_session.conversation.line.refuse_leased()

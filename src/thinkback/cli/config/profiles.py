@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import (
-    Place,
-    chosen,
-    db_option,
-    existing_log,
-    json_option,
-    opened,
-    pairs,
-    place_of,
-    place_options,
-)
+from thinkback.cli.options import chosen, db_option, existing_log, json_option, opened, pairs, place_options
+from thinkback.session.destination import Destination, destination_of
 
 if TYPE_CHECKING:
     from thinkback.settings.profiles import Profile
@@ -159,7 +150,7 @@ def _of_session(db: str, name: str) -> Profile:
 
     with existing_log(db) as store:
         info = chosen(store, name)
-        place = place_of(store, info, store.commits(info.id), Place())
+        place = destination_of(store, info, store.commits(info.id), Destination())
         return saved(opened(store, info.name, place).conversation)
 
 

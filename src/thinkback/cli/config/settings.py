@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import Place, db_option, existing_log, json_option, opened, place_of
+from thinkback.cli.options import db_option, existing_log, json_option, opened
+from thinkback.session.destination import Destination, destination_of
 
 if TYPE_CHECKING:
     from thinkback.errors import RuleFileError
@@ -145,14 +146,14 @@ def _found(endpoint: str, model: str, session: str, db: str) -> dict[str, Effect
 
     values, faults = user_settings.read()
     _tell_faults(faults)
-    given = Place(endpoint, model)
+    given = Destination(endpoint, model)
     if session:
         with existing_log(db, values) as store:
             info = store.find(session)
-            return dict(opened(store, info.name, place_of(store, info, store.commits(info.id), given)).effects)
+            return dict(opened(store, info.name, destination_of(store, info, store.commits(info.id), given)).effects)
     with thinkback.open(":memory:", settings=values) as store:
         try:
-            return dict(opened(store, "settings", place_of(store, None, (), given)).effects)
+            return dict(opened(store, "settings", destination_of(store, None, (), given)).effects)
         except ThinkbackError as error:
             if SETTING not in values:
                 raise

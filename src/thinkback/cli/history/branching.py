@@ -15,7 +15,6 @@ import click
 
 from thinkback.cli import exits, hints, terminal
 from thinkback.cli.options import (
-    Place,
     busy_options,
     chosen,
     db_option,
@@ -25,6 +24,7 @@ from thinkback.cli.options import (
     opened,
     session_option,
 )
+from thinkback.session.destination import Destination
 
 if TYPE_CHECKING:
     from thinkback.log.merge import MergeResult, Strategy
@@ -143,8 +143,8 @@ def collapse_command(child: str, text: str | None, session: str, db: str, as_jso
     from thinkback.session.history.children import collapse
 
     with existing_log(db) as store:
-        into = opened(store, chosen(store, session).name, Place())
-        commit = collapse(opened(store, store.find(child).name, Place()), into, text)
+        into = opened(store, chosen(store, session).name, Destination())
+        commit = collapse(opened(store, store.find(child).name, Destination()), into, text)
     _tell([commit.hash], as_json)
 
 

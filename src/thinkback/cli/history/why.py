@@ -13,17 +13,15 @@ from thinkback.cli.decisions import as_json as plan_json
 from thinkback.cli.decisions import decision_lines, target_lines
 from thinkback.cli.options import (
     DIALECTS,
-    Place,
-    check_place,
     chosen,
     db_option,
     existing_log,
     json_option,
     opened,
     place_in,
-    place_of,
     place_options,
 )
+from thinkback.session.destination import Destination, check_destination, destination_of
 from thinkback.session.transcripts.wording import first_words
 
 if TYPE_CHECKING:
@@ -62,14 +60,15 @@ def why_command(name: str | None, session: str, of_next: bool, as_json: bool, db
         found = _commit(store, name)
         if found is not None:
             owner, commit = found
-            _tell(store.find(owner).name, opened(store, store.find(owner).name, Place()).why(commit.hash), as_json)
+            session = store.find(owner).name
+            _tell(session, opened(store, session, Destination()).why(commit.hash), as_json)
             return
         info = chosen(store, name)
         place = place_in(given)
         if of_next:
-            place = place_of(store, info, store.commits(info.id), place)
-            check_place(place, store.rulebook)
-        plan = opened(store, info.name, place if of_next else Place()).explain(next=of_next)
+            place = destination_of(store, info, store.commits(info.id), place)
+            check_destination(place, store.rulebook)
+        plan = opened(store, info.name, place if of_next else Destination()).explain(next=of_next)
     which = "next" if of_next else "last"
     if as_json:
         terminal.print_json({"session": info.name, "request": which, **plan_json(plan)})

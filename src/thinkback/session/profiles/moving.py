@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
+from thinkback.session.destination import Destination
 from thinkback.session.endpoint_config import Place, Rulebook, same_server
 from thinkback.settings.profiles import Profile
 
 
-class Spot(NamedTuple):
-    """What a profile says of a place; what is empty it does not say."""
-
-    endpoint: str = ""
-    model: str = ""
-    base_url: str = ""
-    key_env: str = ""
-
-
-def spot_of(profile: Profile) -> Spot:
+def spot_of(profile: Profile) -> Destination:
     """What ``profile`` says of a place."""
-    return Spot(profile.endpoint, profile.model, profile.base_url, profile.key_env)
+    return Destination(profile.endpoint, profile.model, profile.base_url, profile.key_env)
 
 
-def moved(place: Place, book: Rulebook, spot: Spot) -> Place:
+def moved(place: Place, book: Rulebook, spot: Destination) -> Place:
     """``place`` with what ``spot`` says. Another host gets no key of the old one. Raises ``NotFoundError``."""
     given: dict[str, str] = {}
     if spot.endpoint or spot.base_url:
@@ -36,7 +26,7 @@ def moved(place: Place, book: Rulebook, spot: Spot) -> Place:
     return place.changed(book, **given) if given else place
 
 
-def filled(place: Place, book: Rulebook, spot: Spot) -> Place:
+def filled(place: Place, book: Rulebook, spot: Destination) -> Place:
     """What ``place`` leaves open, as ``spot`` says it; where it names another endpoint or address, nothing."""
     if not (place.endpoint or place.base_url):
         there = moved(place, book, spot)
