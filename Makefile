@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := -m pip --disable-pip-version-check --no-input -qq
 # thinkback, and the referee, which is a distribution of its own
 PROJECTS := pyproject.toml referee/pyproject.toml
-PURE := model wire rules settings log compile turn
+PURE := model wire rules settings log compile turn formats
 CORPUS = $(if $(THINKBACK_CORPUS),$(THINKBACK_CORPUS),../shared/corpus)
 
 # Processes that start hundreds of times do not compile everything each time; `make clean` removes what they cached.

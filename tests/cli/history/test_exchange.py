@@ -6,7 +6,8 @@ import json
 
 import thinkback
 from tests.cli.command import Command
-from tests.cli.conftest import ENCRYPTED, SIGNATURE
+from tests.cli.conftest import ENCRYPTED, SIGNATURE, Inside
+from tests.formats.samples import SAMPLES
 from thinkback_referee import Referee
 
 
@@ -83,3 +84,24 @@ def test_a_file_of_somebody_else_gets_no_key_and_permits_nothing(command: Comman
     with thinkback.open(command.db, rules={}, settings={}) as store:
         said = store.find("theirs").settings
     assert {"reasoning.effort": "high", "session.imported": "true", "session.defaults": "1"} == said
+
+
+def test_histories_of_other_programs_are_found_and_taken_in(inside: Inside) -> None:
+    """From the program's own folder; trying makes no log, and a line tells of each thing that was left out."""
+    place = inside.place / ".codex" / "sessions" / "2026"
+    place.mkdir(parents=True)
+    (place / "rollout-1.jsonl").write_bytes(SAMPLES["codex"] + b"{\n")
+    tried = inside("import", "--program", "codex", "--dry-run")
+    assert (0, True, False) == (tried.code, "13 commits would be added" in tried.out, inside.db.exists())
+    done = inside("import", "--program", "codex", "--since", "2020-01-01")
+    assert "9 messages" not in done.out
+    assert "1 session, 1 with something new, 13 commits added" in done.out
+    assert "left out: a damaged line (1; first in" in done.err
+    again = inside("import", "--program", "codex", "--since", "9999w", "--json").json
+    assert ([0], ["event task_complete", "a damaged line"]) == (
+        [session["commits"] for session in again["sessions"]],
+        [gap["left"]["what"] for gap in again["left_out"]],
+    )
+    assert 2 == inside("import").code == inside("import", "x", "--dry-run").code
+    assert 2 == inside("import", "--program", "codex", "-").code == inside("import", "--program", "llm").code
+    assert "gone" in inside("import", "--program", "codex", "--same-account", "gone").err

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.options import db_option, existing_log, json_option, log_path, open_log
+from thinkback.cli.options import db_option, existing_log, is_log_there, json_option, log_path, open_log
+from thinkback.formats.registry import MODULES
 
 if TYPE_CHECKING:
     from thinkback.session.exchange.exporting import Exported
+    from thinkback.session.exchange.histories import Gap, Took
 
 FORMATS = ("jsonl", "markdown", "html", "parquet")
 
@@ -75,15 +79,49 @@ def print_exported(done: Exported, file: str) -> None:
         terminal.note(f"reasoning or opaque values of {commits} were left out: --complete keeps them")
 
 
-@click.command("import", short_help="Read sessions from a file.")
-@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.command("import", short_help="Read sessions from a file, or from another program's histories.")
+@click.argument("file", default="", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--program", type=click.Choice(tuple(MODULES)), help="Whose histories; it finds the files itself.")
+@click.option("--dir", "folder", metavar="PATH", default="", help="The program's folder, where it is another one.")
+@click.option("--since", metavar="TIME", default="", help="Only what was said since a date, or for so long: 30d, 12h.")
+@click.option(
+    "--project", metavar="NAME", default="", help="Only sessions in a folder of this name, or below this path."
+)
+@click.option("--dry-run", is_flag=True, help="Only tell what would be taken in.")
+@click.option(
+    "--same-account",
+    "endpoint",
+    metavar="ENDPOINT",
+    default="",
+    help="You vouch that the sessions are from your account at ENDPOINT: opaque values may go back there.",
+)
 @db_option
 @json_option
-def import_command(file: str, db: str, as_json: bool) -> None:
+def import_command(
+    file: str,
+    program: str | None,
+    folder: str,
+    since: str,
+    project: str,
+    dry_run: bool,
+    endpoint: str,
+    db: str,
+    as_json: bool,
+) -> None:
     """Take in the sessions of FILE (`-` is standard input), JSON Lines as `thinkback export` writes them.
 
-    Every hash is checked; what is there already stays as it is.
+    Every hash is checked; what is there already stays as it is. With `--program`, take in the histories of another
+    program: all that it has, or FILE. They are only read, and what is there already is not stored again.
     """
+    if program:
+        if file == "-" or (file and folder):
+            raise click.UsageError("with --program name one file, or a folder with --dir")
+        _import_histories(program, file or folder, since, project, dry_run, endpoint, db, as_json)
+        return
+    if folder or since or project or dry_run or endpoint:
+        raise click.UsageError("--dir, --since, --project, --dry-run and --same-account go with --program")
+    if not file:
+        raise click.UsageError("name a file, or a program with --program")
     with open_log(log_path(db)) as store:
         done = store.import_(sys.stdin.buffer if file == "-" else file)
     if as_json:
@@ -100,3 +138,61 @@ def import_command(file: str, db: str, as_json: bool) -> None:
             terminal.note(
                 terminal.clean(f"{session.name}: settings that mean nothing here: {', '.join(session.left_out)}")
             )
+
+
+def _import_histories(
+    program: str, place: str, since: str, project: str, dry_run: bool, endpoint: str, db: str, as_json: bool
+) -> None:
+    from thinkback.session.exchange import histories
+
+    path, began = log_path(db), _since(since)
+    # Looking makes no log.
+    with open_log(":memory:" if dry_run and not is_log_there(path) else path) as store:
+        vouched = histories.vouched(store, endpoint) if endpoint else None
+        wanted = histories.Wanted(program, place, began, project, dry_run, vouched)
+        done, gaps = histories.run(store.log, wanted, (lambda _: None) if as_json else _tell_of)
+    if as_json:
+        import msgspec
+
+        terminal.print_json({"sessions": msgspec.to_builtins(done), "left_out": msgspec.to_builtins(gaps)})
+        return
+    _tell_all(done, gaps, dry_run)
+
+
+def _tell_of(took: Took) -> None:
+    """A session as it is done."""
+    if took.skipped:
+        terminal.note(f"{took.name}: {took.skipped}")
+    elif took.commits:
+        made = "new" if took.made else "was here"
+        shown = " ".join(word for word in (took.project, took.title) if word)
+        added = f"{terminal.plural(took.messages, 'message')}, {terminal.plural(took.commits, 'commit')} added, {made}"
+        terminal.out(terminal.clean(f"{took.name}: {added}{f' ({shown})' if shown else ''}"))
+    if took.erased:
+        terminal.note(f"{took.name}: {terminal.plural(took.erased, 'commit')} erased here, left out again")
+
+
+def _tell_all(done: Sequence[Took], gaps: Sequence[Gap], dry_run: bool) -> None:
+    """How much it was, and a line for each kind of thing that was not taken in."""
+    commits, changed = sum(took.commits for took in done), [took for took in done if took.commits]
+    would = "would be added" if dry_run else "added"
+    told = f"{terminal.plural(len(done), 'session')}, {len(changed)} with something new, {commits} commits {would}"
+    terminal.out(told)
+    kinds: dict[str, tuple[int, Gap]] = {}
+    for gap in gaps:
+        count, first = kinds.get(gap.left.what, (0, gap))
+        kinds[gap.left.what] = (count + gap.left.count, first)
+    for what, (count, first) in kinds.items():
+        line = f", line {first.left.line}" if first.left.line else ""
+        terminal.note(f"left out: {what} ({count}; first in {first.file}{line})")
+
+
+def _since(text: str) -> int:
+    """A time, or how long ago."""
+    from thinkback.drive.sync import now
+    from thinkback.session.times import microseconds
+
+    found = re.fullmatch(r"(\d{1,6})([hdw])", text)
+    if found is None:
+        return microseconds(text or None) or 0
+    return now() - int(found[1]) * {"h": 3_600, "d": 86_400, "w": 604_800}[found[2]] * 1_000_000

@@ -165,7 +165,7 @@ class _Arriving:
     def _branch_at(self, at: Head) -> str:
         """The branch that goes on at a commit: the one of the file's name, or that name with a number behind it."""
         there = self._branches()
-        for name in _numbered(self._wanted):
+        for name in numbered(self._wanted):
             if self._is_leased(name):
                 continue
             if name not in there:
@@ -214,8 +214,8 @@ def _open(log: Store, header: Header, ids: dict[str, str]) -> _Arriving:
     if header.parent and header.parent not in ids:
         raise ValueError("the session it was forked from does not appear earlier in the file")
     origin = Origin(ids[header.parent], purpose=header.purpose) if header.parent else None
-    for id in _numbered(header.id):
-        info = _with_id(log, id)
+    for id in numbered(header.id):
+        info = with_id(log, id)
         made = info is None
         own = _holding(header.settings) if made else {}
         if info is None:
@@ -242,7 +242,8 @@ def _holding(settings: Mapping[str, str]) -> dict[str, str]:
     return own
 
 
-def _with_id(log: Store, id: str) -> SessionInfo | None:
+def with_id(log: Store, id: str) -> SessionInfo | None:
+    """The session of that id, also where another one is called so."""
     found = log.find_session(id)
     if found is None or found.id == id:
         return found
@@ -253,7 +254,7 @@ def _make(
     log: Store, id: str, header: Header, origin: Origin | None, settings: Mapping[str, str]
 ) -> SessionInfo | None:
     """The new session; ``None`` where the id is remembered for one that was deleted."""
-    for name in _numbered(header.name):
+    for name in numbered(header.name):
         taken = log.find_session(name)
         if taken is not None and taken.name == name:
             continue
@@ -270,6 +271,7 @@ def _above(commit: Commit) -> Head:
     return Head(commit.parents[0], commit.seq - 1) if commit.parents else EMPTY
 
 
-def _numbered(name: str) -> Iterator[str]:
+def numbered(name: str) -> Iterator[str]:
+    """A name, and that name with numbers behind it."""
     yield name
     yield from (f"{name}-{number}" for number in count(2))

@@ -18,7 +18,8 @@ def first_words(payload: Payload) -> str:
         case commits.Message() | blocks.Text():
             return payload.text
         case blocks.ThinkingBlock():
-            return payload.thought or ", ".join(lengths(payload)) or "(no text)"
+            carried = ", ".join(lengths(payload))
+            return payload.thought or (f"(thought, text withheld) {carried}" if carried else "(no text)")
         case blocks.ToolCall():
             return f"{payload.name}({payload.arguments})"
         case blocks.ToolResult():

@@ -1,0 +1,164 @@
+"""What a reader gives: sessions of entries, and what was left out; and what a format is.
+
+Promises: the same bytes give the same values, ids included, so that a second import finds what the first one stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from thinkback.model import canonical
+from thinkback.model.blocks import Block, Origin, ToolCall
+from thinkback.model.commits import Content, Draft, Failure, Priority, Response, TurnEnded, Usage, block_draft
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What a source has under one id: a message, a whole response, a result. ``parent`` is the id of the entry before
+    it, empty at the beginning; ``time`` is in microseconds UTC, 0 where the source says none.
+    """
+
+    id: str
+    parent: str
+    time: int
+    drafts: tuple[Draft, ...]
+
+
+class History(msgspec.Struct, frozen=True):
+    """A session of another program. ``id`` is the program's own, ``parent`` that of the session whose sub-agent it is;
+    ``tip`` is the entry it stands at, ``cost`` in millionths of a US dollar as the program counted it.
+    """
+
+    id: str
+    entries: tuple[Entry, ...]
+    tip: str
+    title: str = ""
+    directory: str = ""
+    created: int = 0
+    parent: str = ""
+    purpose: str = ""
+    cost: int | None = None
+
+
+class Left(msgspec.Struct, frozen=True):
+    """What was not taken in: how often, and in which line first (0: no line)."""
+
+    what: str
+    count: int
+    line: int = 0
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What a reader found."""
+
+    sessions: tuple[History, ...]
+    left: tuple[Left, ...] = ()
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A file as a reader gets it: ``name`` is its path below the program's folder; ``lines`` are its lines, ``None``
+    for one that is too long to be held; ``tables`` are rows of a database, by the name of the query.
+    """
+
+    name: str
+    lines: Iterable[bytes | None] = ()
+    tables: Mapping[str, Sequence[Mapping[str, Any]]] = {}
+
+
+class Format(msgspec.Struct, frozen=True):
+    """A program's histories. ``home`` is its folder below the person's, which the variable ``variable`` may name
+    instead; ``folders`` are where histories are in it, ``endings`` how their files are called. Without a ``home`` a
+    person names the file.
+
+    ``queries`` are the tables of a database, by names of ours. ``is_own`` tells by the first bytes of a file whether
+    it is one.
+    """
+
+    name: str
+    read: Callable[[Source], Read]
+    is_own: Callable[[bytes], bool]
+    home: str = ""
+    variable: str = ""
+    folders: tuple[str, ...] = ("",)
+    endings: tuple[str, ...] = (".jsonl",)
+    queries: Mapping[str, str] = {}
+
+
+class Notes:
+    """What a reader leaves out, counted by what it is."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[int, int]] = {}
+
+    def add(self, what: str, line: int = 0) -> None:
+        """One more of it."""
+        count, first = self._found.get(what, (0, line))
+        self._found[what] = (count + 1, first)
+
+    def left(self) -> tuple[Left, ...]:
+        """All of it, as first met."""
+        return tuple(Left(what, count, line) for what, (count, line) in self._found.items())
+
+
+class Answer(msgspec.Struct):
+    """A response as it is put together: one entry, however many records of the source it stands in.
+
+    ``dialect`` is the one that its blocks are written in, empty where nobody knows.
+    """
+
+    blocks: list[Block] = []
+    model: str = ""
+    id: str = ""
+    finish: str = ""
+    usage: Usage | None = None
+    error: str = ""
+    dialect: str = ""
+
+    def drafts(self, program: str, session: str, entry: str) -> tuple[Draft, ...]:
+        """Its commits. Its id is made of the source's ids; one without calls ends its turn."""
+        key = key_of(program, session, entry)
+        has_calls = any(isinstance(block, ToolCall) for block in self.blocks)
+        header = Response(
+            Origin(self.dialect, "", self.model, self.model),
+            id=self.id,
+            finish=self.finish or None,
+            complete=not self.error,
+            error=Failure(self.error) if self.error else None,
+            blocks=len(self.blocks),
+            outcome="failed" if self.error else "tool_calls" if has_calls else "answered",
+        )
+        ended = TurnEnded("failed" if self.error else "completed", "imported")
+        return (
+            Draft("response", header, key),
+            *(block_draft(block, key, at) for at, block in enumerate(self.blocks)),
+            *([Draft("provider_usage", self.usage, key)] if self.usage is not None else []),
+            *([] if has_calls else [Draft("turn_ended", ended)]),
+        )
+
+
+def key_of(*names: str) -> str:
+    """The id of a response here, made of what the source calls it."""
+    return canonical.digest("\0".join(names).encode("utf-8", "surrogatepass"))[:24]
+
+
+def placed(draft: Draft, program: str, vouched: Origin | None = None) -> Draft:
+    """A draft as it may be stored: with an origin that nothing opaque, and nothing word for word, goes back by.
+
+    ``vouched`` is the place that a person vouched for; what was written in another dialect is not from there.
+    """
+    value = draft.value
+    if not isinstance(value, Response):
+        return draft
+    origin = Origin(program, "", value.origin.requested_model, value.origin.served_model)
+    if vouched is not None and vouched.dialect == value.origin.dialect:
+        model = value.origin.requested_model
+        origin = msgspec.structs.replace(vouched, requested_model=model, served_model=model)
+    return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, origin=origin))
+
+
+def aside(what: str, text: str, data: object = None) -> Draft:
+    """What a program put beside the conversation: to be looked at and found, never sent to a model."""
+    source = canonical.source(data) if data is not None else ""
+    return Draft("content", Content(what, text, "user", Priority.SKIP, data=source))

@@ -1,0 +1,396 @@
+"""Histories of other programs into a log: finds their files, reads them, stores what is not there yet.
+
+Promises: a source is only read. A commit comes out the same each time, so that what is there is found by its hash,
+also where it was erased since, and only the rest is appended: one transaction for each line of a session. A session
+is marked as imported before its first commit is there; nothing that a file names becomes an id or a file here; nothing
+opaque in it is ever sent, unless a person vouched for it, and then to the address that our data has for the endpoint.
+Memory: the largest file, and the session that it is of.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from thinkback.drive.sync import now
+from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError
+from thinkback.formats.history import Format, History, Left, Source, key_of, placed
+from thinkback.formats.registry import program
+from thinkback.log.leases import is_due
+from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Origin, SessionInfo, Store
+from thinkback.log.seal import seal
+from thinkback.model import blocks
+from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Step
+from thinkback.session.exchange.importing import numbered, with_id
+from thinkback.settings.registry import IMPORTED
+
+if TYPE_CHECKING:
+    from thinkback.session.store import SessionStore
+
+MAX_LINE = 64 * 1024 * 1024
+"""Bytes of a line that is read."""
+MAX_BRANCHES = 500
+"""Branches of a session that are taken in, the newest ones."""
+_HEAD = 256 * 1024
+_TEXT = 1_000
+_SPOKEN = frozenset({"user", "response", "branch_summary"})
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Which histories: of a program, below ``directory`` or in that file instead of where the program has them, told
+    ``since`` (microseconds), of a ``project`` (the name of its folder, or a path above). ``vouched`` is the place that
+    a person vouched for.
+    """
+
+    program: str
+    directory: str = ""
+    since: int = 0
+    project: str = ""
+    dry_run: bool = False
+    vouched: blocks.Origin | None = None
+
+
+class Took(msgspec.Struct, frozen=True):
+    """What became of one session. ``commits`` were added, or would be; ``made``: it was not there before. ``erased``
+    commits are in the source and were erased here; ``skipped`` says why nothing was done.
+    """
+
+    source: str
+    name: str
+    title: str = ""
+    project: str = ""
+    commits: int = 0
+    messages: int = 0
+    made: bool = False
+    branches: int = 0
+    erased: int = 0
+    skipped: str = ""
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """What of a file was not taken in."""
+
+    file: str
+    left: Left
+
+
+def vouched(store: SessionStore, endpoint: str) -> blocks.Origin:
+    """The place and account that a person vouches for: those that our data and this machine have for ``endpoint``.
+
+    Raises ``NotFoundError`` for one that is not known, or has no fixed address.
+    """
+    from thinkback.session.endpoint_config import Place
+
+    target = Place("*", endpoint).target(store.rulebook)
+    return blocks.Origin(target.endpoint.dialect, target.base_url, "", "", target.account, target.account_known)
+
+
+class Histories:
+    """An import under way. ``take`` may be called again for files that have grown."""
+
+    def __init__(self, log: Store, wanted: Wanted) -> None:
+        self._log = log
+        self._wanted = wanted
+        self._format = program(wanted.program)
+        self.gaps: list[Gap] = []
+
+    def files(self) -> list[Path]:
+        """The files of the program, those that others hang at first. Raises ``NotFoundError`` for a missing folder."""
+        place = Path(self._wanted.directory).expanduser() if self._wanted.directory else _home(self._format)
+        if not place.exists():
+            raise NotFoundError(
+                f"there are no histories of {self._format.name} at {place}",
+                details={"path": str(place)},
+                next_actions=("name the folder with --dir",),
+            )
+        if place.is_file():
+            return [place]
+        folders = [place / folder for folder in self._format.folders if (place / folder).is_dir()] or [place]
+        found = [path for folder in folders for path in _below(folder, self._format.endings)]
+        return sorted(found, key=lambda path: (len(path.parts), str(path)))
+
+    def take(self, path: Path) -> Iterator[Took]:
+        """What a file holds."""
+        try:
+            named = bool(self._wanted.directory) and Path(self._wanted.directory).expanduser() == path
+            if not named and (os.stat(path).st_mtime_ns // 1000 < self._wanted.since or not self._is_own(path)):
+                return
+            source = _source(path, self._format)
+            read = self._format.read(source)
+        except OSError as error:
+            self.gaps.append(Gap(str(path), Left(f"it cannot be read ({error.strerror})", 1)))
+            return
+        self.gaps += [Gap(str(path), left) for left in read.left]
+        if not read.sessions:
+            self.gaps.append(Gap(str(path), Left("it holds no session", 1)))
+        for history in read.sessions:
+            if self._is_wanted(history):
+                yield _Arriving(self._log, self._wanted, history).store()
+
+    def _is_own(self, path: Path) -> bool:
+        with open(path, "rb") as file:
+            is_own = self._format.is_own(file.read(_HEAD))
+        if not is_own:
+            self.gaps.append(Gap(str(path), Left(f"it is no history of {self._format.name}", 1)))
+        return is_own
+
+    def _is_wanted(self, history: History) -> bool:
+        project, directory = self._wanted.project.rstrip("/"), history.directory
+        last = max((entry.time for entry in history.entries), default=0)
+        is_there = not project or _project(directory) == project or f"{directory}/".startswith(f"{project}/")
+        return is_there and (not self._wanted.since or last >= self._wanted.since)
+
+
+class _Sealed(msgspec.Struct):
+    """An entry with its commits: ``head`` is the last of its line there, ``root`` the first that was spoken."""
+
+    parent: str
+    commits: list[Commit]
+    head: Head
+    root: str
+
+
+class _Arriving:
+    """One session on its way into the log."""
+
+    def __init__(self, log: Store, wanted: Wanted, history: History) -> None:
+        self._log = log
+        self._wanted = wanted
+        self._history = history
+        self._id = key_of("session", wanted.program, history.id)
+        self._sealed: dict[str, _Sealed] = {}
+        self._own: set[str] = set()
+        self._known: dict[str, Commit] = {}
+        self._added = 0
+
+    def store(self) -> Took:
+        """Store what is not there yet."""
+        history, dry = self._history, self._wanted.dry_run
+        known = with_id(self._log, self._id)
+        took = Took(history.id, self._name(), _clean(history.title), _project(_clean(history.directory)))
+        created = history.created or (known.created if known is not None else now())
+        self._seal(created)
+        if known is None and not dry:
+            info = self._make(created)
+            if info is None:
+                return msgspec.structs.replace(took, skipped="it was deleted here, and stays so")
+        else:
+            info = known
+        if info is not None:
+            self._known = {commit.hash: commit for line in _lines(self._log, info) for commit in line}
+        leaves = self._leaves()
+        try:
+            for leaf in leaves:
+                self._append(info, leaf)
+        except HeadMovedError:
+            took = msgspec.structs.replace(took, skipped="somebody else wrote to it: import it again")
+        return msgspec.structs.replace(
+            took,
+            name=info.name if info is not None else took.name,
+            made=known is None,
+            commits=self._added,
+            branches=len(leaves),
+            messages=sum(len({*map(_message, each.commits)} - {""}) for each in self._sealed.values()),
+            erased=sum(self._is_erased(commit) for each in self._sealed.values() for commit in each.commits),
+        )
+
+    def _is_erased(self, commit: Commit) -> bool:
+        known = self._known.get(commit.hash)
+        return known is not None and isinstance(known.value, Erased)
+
+    def _name(self) -> str:
+        """A name of our letters: what a source calls itself is in it only as far as it is made of them."""
+        words = re.sub(r"[^a-z0-9]+", "-", self._history.title.lower())[:40].strip("-")
+        return f"{words or self._wanted.program}-{self._id[:8]}"
+
+    def _make(self, created: int) -> SessionInfo | None:
+        """The new session; ``None`` where its id is remembered for one that was deleted."""
+        history = self._history
+        parent = with_id(self._log, key_of("session", self._wanted.program, history.parent)) if history.parent else None
+        task = " ".join(_clean(history.purpose).split())[:80]
+        origin = Origin(parent.id, purpose=f"{TASK_PURPOSE}{task}") if parent is not None else None
+        directory = _clean(history.directory)
+        sources = (_clean(f"{self._wanted.program}:{history.id}"),)
+        about = About(self._wanted.program, _project(directory), directory, sources, history.cost)
+        for name in numbered(self._name()):
+            if self._log.find_session(name) is not None:
+                continue
+            try:
+                info = self._log.create_session(self._id, name, created, origin, {IMPORTED: "true"}, about)
+            except IdTakenError:
+                return None
+            if info.id == self._id:
+                return info
+        raise AssertionError("numbers do not end")
+
+    def _seal(self, created: int) -> None:
+        """Give each entry its commits on top of those before it."""
+        sealed = self._sealed
+        for entry in self._history.entries:
+            above = sealed.get(entry.parent, _Sealed("", [], Head(), ""))
+            drafts = [placed(draft, self._wanted.program, self._wanted.vouched) for draft in entry.drafts]
+            drafts = [_compacted(draft, above) for draft in drafts]
+            commits = seal(Step("", tuple(drafts), entry.time or created), above.head)
+            head = Head(commits[-1].hash, commits[-1].seq) if commits else above.head
+            root = above.root or next((commit.hash for commit in commits if commit.kind in _SPOKEN), "")
+            sealed[entry.id] = _Sealed(entry.parent, commits, head, root)
+            self._own.update(commit.hash for commit in commits)
+
+    def _leaves(self) -> list[str]:
+        """The entries that nothing follows, the one where the source stands first."""
+        parents = {entry.parent for entry in self._history.entries}
+        found = [entry.id for entry in reversed(self._history.entries) if entry.id not in parents]
+        return sorted(found, key=lambda id: id != self._history.tip)[:MAX_BRANCHES]
+
+    def _append(self, info: SessionInfo | None, leaf: str) -> None:
+        """Store the line that ends with ``leaf``, as far as it is not there."""
+        missing: list[Commit] = []
+        at: str = leaf
+        while at in self._sealed:
+            entry = self._sealed[at]
+            if entry.commits and entry.head.hash in self._known:
+                break
+            missing[:0] = entry.commits
+            at = entry.parent
+        if not missing:
+            return
+        self._added += len(missing)
+        self._known.update((commit.hash, commit) for commit in missing)
+        if info is None or self._wanted.dry_run:
+            return
+        base = Head(missing[0].parents[0], missing[0].seq - 1) if missing[0].parents else Head()
+        branch, stood = self._branch_at(info, base, missing)
+        self._log.append(info.id, key_of(missing[-1].hash, info.id), missing, base, branch)
+        if leaf == self._history.tip and stood != branch:
+            self._log.refs.switch(info.id, branch)
+
+    def _branch_at(self, info: SessionInfo, base: Head, missing: Sequence[Commit]) -> tuple[str, str]:
+        """The branch that goes on at ``base``, and the current one where that may be left for it."""
+        refs = self._log.refs
+        there = {branch.name: branch.head for branch in refs.list(info.id) if not self._is_leased(info, branch.name)}
+        current = self._log.find_session(info.id)
+        stands = current.branch if current is not None else MAIN
+        # Somebody who went on here stays where they are.
+        stood = stands if (head := there.get(stands, base)) == Head() or head.hash in self._own else ""
+        order = sorted(there, key=lambda name: name != stands)
+        for name in order:
+            if there[name] == base:
+                return name, stood or name
+        for name in order:
+            if self._is_outgrown(info, there[name], base, missing):
+                refs.move(info.id, name, there[name], base)
+                return name, stood or name
+        names = {branch.name for branch in refs.list(info.id)}
+        name = next(name for name in numbered(MAIN) if name not in names)
+        refs.create(info.id, name, base)
+        return name, stood or name
+
+    def _is_outgrown(self, info: SessionInfo, head: Head, base: Head, missing: Sequence[Commit]) -> bool:
+        """Whether all that a branch has behind ``base`` is the beginning of responses that are whole now."""
+        if head.seq <= base.seq:
+            return False
+        line = self._log.read_to(info.id, head.hash)
+        if base.seq >= 0 and line[base.seq].hash != base.hash:
+            return False
+        whole, answered = {commit.response for commit in missing}, {*map(_answered, missing)}
+        return all(_has_grown(commit, whole, answered) for commit in line[base.seq + 1 :])
+
+    def _is_leased(self, info: SessionInfo, branch: str) -> bool:
+        lease = self._log.leases.find(info.id, branch, now())
+        return lease is not None and not is_due(lease.deadline, lease.now)
+
+
+def _answered(commit: Commit) -> str:
+    return commit.value.id if isinstance(commit.value, blocks.ToolResult) else ""
+
+
+def _has_grown(commit: Commit, whole: set[str], answered: set[str]) -> bool:
+    if commit.kind == "tool_result":
+        return _answered(commit) in answered
+    return commit.kind == "turn_ended" or (bool(commit.response) and commit.response in whole)
+
+
+def _message(commit: Commit) -> str:
+    """What makes a message of a commit, once for each."""
+    return commit.response or (commit.hash if commit.kind in ("user", "tool_result") else "")
+
+
+def _compacted(draft: Draft, above: _Sealed) -> Draft:
+    """A checkpoint that stands for all that was spoken before it."""
+    value = draft.value
+    if not isinstance(value, Compaction) or not above.root:
+        return draft
+    return msgspec.structs.replace(draft, value=msgspec.structs.replace(value, first=above.root, last=above.head.hash))
+
+
+def _lines(log: Store, info: SessionInfo) -> Iterator[list[Commit]]:
+    """Histories that hold all that a session stored."""
+    seen: set[str] = set()
+    heads = {branch.head for branch in log.refs.list(info.id)} | {*log.care.ends(info.id)}
+    for head in sorted(heads - {Head()}, key=lambda head: -head.seq):
+        if head.hash not in seen:
+            line = log.read_to(info.id, head.hash)
+            seen.update(commit.hash for commit in line)
+            yield line
+
+
+def _home(format: Format) -> Path:
+    """Where the program has its files."""
+    named = os.environ.get(format.variable, "") if format.variable else ""
+    if not (named or format.home):
+        raise NotFoundError(
+            f"{format.name} has no folder of its own", next_actions=("name the file, or the folder with --dir",)
+        )
+    return Path(named) if named else Path.home() / format.home
+
+
+def _below(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
+    """The regular files below a folder; links are not followed."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = Path(place, name)
+            if name.endswith(endings) and stat.S_ISREG(os.lstat(path).st_mode):
+                yield path
+
+
+def _source(path: Path, format: Format) -> Source:
+    return Source(str(path), _read_lines(path))
+
+
+def _read_lines(path: Path) -> Iterator[bytes | None]:
+    """The lines of a file; one that is too long is read past without being held."""
+    with open(path, "rb") as file:
+        while line := file.readline(MAX_LINE):
+            if len(line) < MAX_LINE or line.endswith(b"\n"):
+                yield line
+                continue
+            while len(line) == MAX_LINE and not line.endswith(b"\n"):
+                line = file.readline(MAX_LINE)
+            yield None
+
+
+def _project(directory: str) -> str:
+    """The name of a project: that of its folder."""
+    return re.split(r"[/\\]", directory.rstrip("/\\"))[-1]
+
+
+def _clean(text: str) -> str:
+    """A text that a column can hold."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()[:_TEXT]
+
+
+def run(log: Store, wanted: Wanted, tell: Callable[[Took], None] = lambda _: None) -> tuple[list[Took], list[Gap]]:
+    """Import all that is wanted; ``tell`` hears of each session as it is done."""
+    histories = Histories(log, wanted)
+    done: list[Took] = []
+    for path in histories.files():
+        for took in histories.take(path):
+            done.append(took)
+            tell(took)
+    return done, histories.gaps

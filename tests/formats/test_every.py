@@ -1,0 +1,105 @@
+"""Laws of every reader: nothing that a file holds makes it raise, and the same bytes are the same commits."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from tests.formats.samples import SAMPLES, drafts, read
+from thinkback.errors import NotFoundError
+from thinkback.formats.history import History, Left, Read, Source, placed
+from thinkback.formats.registry import MODULES, program
+from thinkback.model import canonical
+from thinkback.model.blocks import Origin
+from thinkback.model.commits import Draft, Response, decode_payload, fits
+
+ODD: tuple[Any, ...] = (None, True, -1, 1e308, "", "\ud800", "2026-13-99", [], {}, [[]], [{}], [None, 7], {"type": 5})
+
+
+def swapped(value: Any, chance: random.Random) -> Any:
+    """A value in which one member, somewhere, is of another type."""
+    if not isinstance(value, dict | list) or not value or chance.random() < 0.2:
+        return chance.choice(ODD)
+    at = chance.choice([*value] if isinstance(value, dict) else range(len(value)))
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[at] = swapped(value[at], chance)
+    return copy
+
+
+def damaged(data: bytes, seed: int) -> bytes:
+    """A file that was cut, or in which values are of other types."""
+    chance = random.Random(seed)
+    if chance.random() < 0.2:
+        return data[: chance.randrange(len(data))]
+    lines = data.splitlines(keepends=True)
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(lines))
+        lines[at] = json.dumps(swapped(json.loads(lines[at]), chance)).encode() + b"\n"
+    return b"".join(lines)
+
+
+def check(found: Read) -> None:
+    """Parents stand before what follows them, and each draft is one that a log can hold."""
+    for history in found.sessions:
+        ids = [""]
+        for entry in history.entries:
+            assert entry.parent in ids
+            assert entry.id not in ids
+            assert 0 <= entry.time < 2**63
+            ids.append(entry.id)
+        for draft in drafts(history):
+            assert fits(draft.kind, decode_payload(canonical.encode(draft.value)))
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_no_file_makes_a_reader_raise(name: str) -> None:
+    """Whatever is cut off or of another type: what can be read is, and can be stored."""
+    assert read(name, SAMPLES[name]).sessions
+    for seed in range(400):
+        check(read(name, damaged(SAMPLES[name], seed)))
+    deep = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
+    check(program(name).read(Source("file", [deep + b"\n", None, b"\xff\xfe\n"])))
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_a_reader_knows_its_own_files(name: str) -> None:
+    """And no other program's."""
+    assert {name} == {other for other in MODULES if program(other).is_own(SAMPLES[name])}
+    assert not program(name).is_own(b"\x00\n[]\n{}\n")
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_nothing_goes_back_unless_somebody_vouched(name: str) -> None:
+    """No response has an endpoint, and none is in a dialect; vouched for, it is where its blocks are from."""
+    history: History = read(name, SAMPLES[name]).sessions[0]
+    assert read(name, SAMPLES[name]).sessions[0] == history
+    for draft in drafts(history, "response"):
+        assert isinstance(draft.value, Response)
+        own = draft.value.origin
+        stored = placed(draft, name).value
+        assert isinstance(stored, Response)
+        assert Origin(name, "", own.requested_model, own.served_model) == stored.origin
+        there = Origin(own.dialect, "https://api.example", "", "", "me", True)
+        vouched = placed(draft, name, there).value
+        assert isinstance(vouched, Response)
+        assert ("https://api.example" if own.dialect else "") == vouched.origin.endpoint
+        elsewhere = placed(draft, name, Origin("mistral", "https://api.example", "")).value
+        assert isinstance(elsewhere, Response)
+        assert elsewhere.origin.endpoint == ""
+    other = Draft("turn_ended", drafts(history, "turn_ended")[0].value)
+    assert other is placed(other, name)
+
+
+def test_a_program_that_is_not_known_is_refused() -> None:
+    """With those that are."""
+    with pytest.raises(NotFoundError, match="'emacs' cannot be read"):
+        program("emacs")
+
+
+def test_what_is_left_out_is_counted_with_its_first_line() -> None:
+    """A line that is too long is one of the things."""
+    found = program("codex").read(Source("file", [None, b"{}x\n", None]))
+    assert (Left("a line that is too long", 2, 1), Left("a damaged line", 1, 2)) == found.left

@@ -1,0 +1,190 @@
+"""Histories of other programs in a log: found, stored once, grown, never written to, and nothing of them in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import thinkback
+from tests.formats.samples import CLAUDE, CODEX, SAMPLES, answered, asked, claude, codex, gave, jsonl, minted, used
+from thinkback.errors import NotFoundError
+from thinkback.session.exchange.histories import Gap, Took, Wanted, run, vouched
+from thinkback.session.store import SessionStore
+
+ENDINGS = {"llm": "logs.db", "opencode": "opencode.db", "gemini-cli": "session-1.jsonl"}
+
+
+@pytest.fixture
+def store() -> Iterator[SessionStore]:
+    """An empty log."""
+    with thinkback.open(":memory:") as opened:
+        yield opened
+
+
+def put(place: Path, name: str, data: bytes) -> Path:
+    """A file below a folder."""
+    path = place / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def take(store: SessionStore, program: str, place: Path, **wanted: object) -> tuple[list[Took], list[Gap]]:
+    """An import of what is below a folder."""
+    return run(store.log, Wanted(program, str(place), **wanted))  # type: ignore[arg-type]
+
+
+def heads(store: SessionStore, name: str) -> dict[str, list[str]]:
+    """What is on each branch of a session, as kinds and first words."""
+    info = store.find(name)
+    return {
+        branch.name: [f"{commit.kind} {getattr(commit.value, 'text', '')}".strip() for commit in line]
+        for branch in store.log.refs.list(info.id)
+        for line in [store.log.read(info.id, branch=branch.name)]
+    }
+
+
+def test_a_second_import_adds_what_is_new_and_nothing_else(store: SessionStore, tmp_path: Path) -> None:
+    """The session has the source's times, program, project and ids; a tail is appended where it belongs."""
+    file = put(tmp_path, "projects/p/s1.jsonl", SAMPLES["claude-code"])
+    before = file.stat()
+    (took,), gaps = take(store, "claude-code", tmp_path)
+    assert (True, 12, "proj", "Find the file") == (took.made, took.commits, took.project, took.title)
+    assert ["queue-operation", "attachment"] == [gap.left.what for gap in gaps]
+    summary = store.log.summaries()[store.find(took.name).id]
+    assert ("claude-code", "proj", ("claude-code:s1",)) == (
+        summary.about.program,
+        summary.about.project,
+        summary.about.sources,
+    )
+    assert ("Which file?", ("claude-opus-5-5",), 1) == (summary.tally.title, summary.tally.models, summary.tally.turns)
+    assert (before.st_mtime_ns, before.st_atime_ns >= 0) == (file.stat().st_mtime_ns, True)
+    (again,), _ = take(store, "claude-code", tmp_path)
+    assert (False, 0) == (again.made, again.commits)
+    file.write_bytes(file.read_bytes() + jsonl(claude("u2", "a4", "user", "And then?")))
+    (grown,), _ = take(store, "claude-code", tmp_path)
+    assert (1, took.name) == (grown.commits, grown.name)
+    assert ["user And then?"] == heads(store, took.name)["main"][12:]
+    assert [] == store.fsck()
+
+
+def test_a_response_that_was_not_whole_is_replaced(store: SessionStore, tmp_path: Path) -> None:
+    """Its first lines were read while the program wrote; the branch goes on from the whole one."""
+    put(tmp_path, "s1.jsonl", jsonl(*CLAUDE[:5], CLAUDE[6]))
+    (first,), _ = take(store, "claude-code", tmp_path)
+    put(tmp_path, "s1.jsonl", SAMPLES["claude-code"])
+    take(store, "claude-code", tmp_path)
+    (line,) = heads(store, first.name).values()
+    assert (12, 2) == (len(line), line.count("tool_call"))
+
+
+def test_who_went_on_here_keeps_their_line(store: SessionStore, tmp_path: Path) -> None:
+    """What the source said since goes to a branch of its own."""
+    put(tmp_path, "s1.jsonl", SAMPLES["claude-code"])
+    (first,), _ = take(store, "claude-code", tmp_path)
+    store.session(first.name).commit("Something of mine.")
+    put(tmp_path, "s1.jsonl", jsonl(*CLAUDE, claude("u2", "a4", "user", "And then?")))
+    take(store, "claude-code", tmp_path)
+    lines = heads(store, first.name)
+    assert ("user Something of mine.", "user And then?") == (lines["main"][-1], lines["main-2"][-1])
+    assert "main" == store.find(first.name).branch
+
+
+def test_branches_of_the_source_are_branches(store: SessionStore, tmp_path: Path) -> None:
+    """The one that it stands at is the current one, also when it changes later."""
+    again = claude("u2", "u1", "user", "Or which folder?")
+    put(tmp_path, "s1.jsonl", jsonl(*CLAUDE, again))
+    (took,), _ = take(store, "claude-code", tmp_path)
+    assert (2, 13) == (took.branches, took.commits)
+    assert "user Or which folder?" == heads(store, took.name)["main"][-1]
+    put(tmp_path, "s1.jsonl", jsonl(*CLAUDE, again, claude("u3", "a4", "user", "Back to it.")))
+    take(store, "claude-code", tmp_path)
+    assert "user Back to it." == heads(store, took.name)[store.find(took.name).branch][-1]
+    assert 2 == len(heads(store, took.name))
+
+
+def test_sub_agents_are_child_sessions(store: SessionStore, tmp_path: Path) -> None:
+    """Those whose parent is there."""
+    child = claude("k1", None, "user", "Look it up", isSidechain=True, agentId="../k")
+    put(tmp_path, "projects/p/s1/subagents/agent-k.jsonl", jsonl(child))
+    put(tmp_path, "projects/p/s1.jsonl", SAMPLES["claude-code"])
+    parent, task = (store.find(took.name) for took in take(store, "claude-code", tmp_path)[0])
+    assert (parent.id, "task: Look it up", True) == (task.parent, task.purpose, task.is_task)
+
+
+def test_nothing_of_it_is_in_force_and_nothing_opaque_is_sent(store: SessionStore, tmp_path: Path) -> None:
+    """A request says what can be read; settings are none but the mark, and an origin comes of a person's word."""
+    put(tmp_path, "s1.jsonl", SAMPLES["claude-code"])
+    (took,), _ = take(store, "claude-code", tmp_path)
+    assert {"session.imported": "true"} == store.find(took.name).settings
+    place = {"endpoint": "anthropic", "model": "claude-opus-5-5", "api_key": "k"}
+    session = store.session(took.name, **place)  # type: ignore[arg-type]
+    body = b"".join(session.wire.plan("Go on.").body)
+    assert (True, False) == (b"notes.txt" in body, b"c2lnbmF0dXJl" in body)
+    assert b"c2lnbmF0dXJl" in store.log.read(store.find(took.name).id)[2].payload
+    with thinkback.open(":memory:") as other:
+        (mine,), _ = take(other, "claude-code", tmp_path, vouched=vouched(other, "anthropic"))
+        assert b"c2lnbmF0dXJl" in b"".join(other.session(mine.name, **place).wire.plan("Go on.").body)  # type: ignore[arg-type]
+        elsewhere = other.session(mine.name, **place, base_url="https://a.example")  # type: ignore[arg-type]
+        assert b"c2lnbmF0dXJl" not in b"".join(elsewhere.wire.plan("Go on.").body)
+
+
+def test_a_checkpoint_of_the_source_holds_here(store: SessionStore, tmp_path: Path) -> None:
+    """What it stands for is not said again."""
+    put(
+        tmp_path,
+        "rollout-1.jsonl",
+        jsonl(*CODEX, codex("compacted", message="So far."), asked("Next?"), answered("Yes.")),
+    )
+    (took,), _ = take(store, "codex", tmp_path)
+    said = store.session(took.name).compile().to_text()
+    assert (True, True, False) == ("So far." in said, "Next?" in said, "Which file?" in said)
+
+
+def test_what_was_erased_stays_erased(store: SessionStore, tmp_path: Path) -> None:
+    """A word that was taken out is not taken in again, and that is told."""
+    put(tmp_path, "s1.jsonl", SAMPLES["claude-code"])
+    (took,), _ = take(store, "claude-code", tmp_path)
+    question = store.log.read(store.find(took.name).id)[0]
+    store.care.redact(question.hash, "file")
+    (again,), _ = take(store, "claude-code", tmp_path)
+    assert (0, 1) == (again.commits, again.erased)
+
+
+def test_only_what_is_wanted(store: SessionStore, tmp_path: Path) -> None:
+    """By project and time; trying it stores nothing. Links, folders and files of others are left alone."""
+    put(tmp_path, "a.jsonl", SAMPLES["codex"])
+    put(tmp_path, "b.jsonl", jsonl({"role": "user", "content": "Hi"}))
+    put(tmp_path, "c.jsonl", jsonl(CODEX[0]))
+    (tmp_path / "d.jsonl").symlink_to(tmp_path / "a.jsonl")
+    (tmp_path / "e.jsonl").mkdir()
+    tried, gaps = take(store, "codex", tmp_path, dry_run=True)
+    assert ([13], []) == ([took.commits for took in tried], store.sessions())
+    assert ["it is no history of codex", "it holds no session"] == [
+        gap.left.what for gap in gaps if "it " in gap.left.what
+    ]
+    for project, count in (("proj", 1), ("/home/person/dev", 1), ("other", 0), ("/home/per", 0)):
+        assert count == len(take(store, "codex", tmp_path, project=project, dry_run=True)[0])
+    assert [] == take(store, "codex", tmp_path, since=1795313518000000)[0]
+    assert [] == take(store, "codex", tmp_path / "a.jsonl", since=2**60)[0]
+    with pytest.raises(NotFoundError, match="there are no histories of codex"):
+        take(store, "codex", tmp_path / "gone")
+
+
+def test_names_of_a_hostile_file_become_nothing_here(store: SessionStore, tmp_path: Path) -> None:
+    """Ids with paths, control characters, a title that is a command; calls without results, results without calls."""
+    evil = {"sessionId": "../../etc/passwd\0\ud800", "cwd": "/x\0\ud800/..", "timestamp": "-1"}
+    lines = (
+        {**claude("../u", None, "user", "Hi"), **evil},
+        {**claude("a", "../u", "assistant", [used("t1")], **minted("m")), **evil},
+        {**claude("r", "a", "user", [gave("t9")]), **evil},
+        {"type": "summary", "summary": "../../rm -rf \x1b[2J"},
+    )
+    put(tmp_path, "s.jsonl", jsonl(*lines))
+    (took,), _ = take(store, "claude-code", tmp_path)
+    info = store.find(took.name)
+    assert ("rm-rf-2j-" + info.id[:8], []) == (info.name, store.fsck())
+    body = store.session(took.name, endpoint="openai", model="gpt-5.6", api_key="k").wire.plan("Go on.").body
+    assert b"Go on." in b"".join(body)
