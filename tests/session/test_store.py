@@ -80,6 +80,8 @@ def test_places_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert tmp_path in config.config_dir().parents
     made = config.data_file()
     assert tmp_path in made.parents
+    assert not made.parent.exists()
+    config.make_place(str(made))
     if sys.platform != "win32":
         assert 0o700 == made.parent.stat().st_mode & 0o777
     assert (None, {}) == (config.user_settings_file(), config.user_rule_files())

@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "endpoints": "config.endpoints",
         "models": "config.models",
         "apps": "config.apps",
+        "completion": "completion",
         "probe": "config.probe",
         "decode": "wire.decode",
         "replay": "wire.replaying",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.errors import NotFoundError
 from thinkback.session.destination import Destination, open_at
 from thinkback.wire.registry import PACKAGES
@@ -34,7 +34,12 @@ db_option = click.option(
     "--db", metavar="PATH", default="", help="The log's file, or postgresql://..., instead of the default one."
 )
 session_option = click.option(
-    "--session", "-s", metavar="NAME", default="", help="The session instead of the one used last."
+    "--session",
+    "-s",
+    metavar="NAME",
+    default="",
+    shell_complete=complete.sessions,
+    help="The session instead of the one used last.",
 )
 
 
@@ -47,11 +52,12 @@ def session_argument(command: Command) -> Command:
         metavar="NAME",
         default="",
         expose_value=False,
+        shell_complete=complete.sessions,
         callback=_note_name,
         is_eager=True,
         help="The same as SESSION.",
     )
-    return click.argument("session", default="", callback=_one_name)(option(command))
+    return click.argument("session", default="", shell_complete=complete.sessions, callback=_one_name)(option(command))
 
 
 def _note_name(ctx: click.Context, _option: click.Parameter, name: str) -> None:
@@ -79,11 +85,19 @@ class Names(NamedTuple):
 
 
 app_option = click.option(
-    "--app", metavar="NAME", default="", help="The app of a new session; `thinkback apps` lists them."
+    "--app",
+    metavar="NAME",
+    default="",
+    shell_complete=complete.apps,
+    help="The app of a new session; `thinkback apps` lists them.",
 )
 
 profile_option = click.option(
-    "--profile", metavar="NAMES", default="", help="The profiles of this session, separated by commas; default: none."
+    "--profile",
+    metavar="NAMES",
+    default="",
+    shell_complete=complete.profiles,
+    help="The profiles of this session, separated by commas; default: none.",
 )
 
 
@@ -135,7 +149,13 @@ def place_options(command: Command) -> Command:
             help="Address instead of the endpoint's own; alone it is enough for a known or local server.",
         ),
         click.option(
-            "--model", metavar="NAME", default="", envvar="THINKBACK_MODEL", show_envvar=True, help="The model's name."
+            "--model",
+            metavar="NAME",
+            default="",
+            envvar="THINKBACK_MODEL",
+            show_envvar=True,
+            shell_complete=complete.models,
+            help="The model's name.",
         ),
         click.option(
             "--endpoint",
@@ -143,6 +163,7 @@ def place_options(command: Command) -> Command:
             default="",
             envvar="THINKBACK_ENDPOINT",
             show_envvar=True,
+            shell_complete=complete.endpoints,
             help="Which provider or server; `thinkback endpoints` lists them.",
         ),
     ):
@@ -170,6 +191,7 @@ def open_log(path: str, *, asks: bool = False, settings: Mapping[str, object] | 
     import thinkback
     from thinkback.session import config
 
+    config.make_place(path)
     usage_log = config.usage_file() if asks else None
     tenant = os.environ.get("THINKBACK_TENANT") or "default"
     return thinkback.open(path, tenant=tenant, usage_log=usage_log, settings=settings)

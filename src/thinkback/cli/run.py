@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from thinkback.cli import exits, hints, terminal
+from thinkback.cli import complete, exits, hints, terminal
 from thinkback.cli.config.apps import app_of, placed, tools_of
 from thinkback.cli.options import (
     DIALECTS,
@@ -65,9 +65,22 @@ takes the words of the endpoint's own dialect.
 
 @click.command("run", short_help="Ask once: the answer, and the reasoning beside it.", help=_HELP)
 @click.argument("prompt")
-@click.option("--session", metavar="NAME", default="", help="Go on in this session; made if it is not there.")
+@click.option(
+    "--session",
+    metavar="NAME",
+    default="",
+    shell_complete=complete.sessions,
+    help="Go on in this session; made if it is not there.",
+)
 @click.option("--system", metavar="TEXT", help="The system prompt from here on.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting for this request; repeatable.")
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    shell_complete=complete.assignments,
+    help="A setting for this request; repeatable.",
+)
 @click.option(
     "--param",
     "params",

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from thinkback.cli import complete
 from thinkback.cli.options import (
     DIALECTS,
     db_option,
@@ -34,6 +35,7 @@ says; reasoning arrives as thoughts. Keys come from the environment of the edito
 @click.command("acp", short_help="An agent for editors: the Agent Client Protocol.", help=_HELP)
 @click.option(
     "--app",
+    shell_complete=complete.apps,
     metavar="NAME",
     default="coding",
     show_default=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.chat import fresh
 from thinkback.cli.config.apps import placed
 from thinkback.cli.options import (
@@ -44,10 +44,24 @@ message, and what is printed is plain text: answers on standard output, thinking
 
 
 @click.command("chat", short_help="Talk to a model in the terminal.", help=_HELP)
-@click.option("--session", "-s", metavar="NAME", default="", help="Go on in this session; made if it is not there.")
+@click.option(
+    "--session",
+    "-s",
+    metavar="NAME",
+    default="",
+    shell_complete=complete.sessions,
+    help="Go on in this session; made if it is not there.",
+)
 @click.option("--continue", "go_on", is_flag=True, help="Go on in the session used last.")
 @click.option("--system", metavar="TEXT", help="The system prompt from here on.")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of this session; repeatable.")
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    shell_complete=complete.assignments,
+    help="A setting of this session; repeatable.",
+)
 @click.option(
     "--param",
     "params",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import json_option
 from thinkback.session.destination import Destination
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("apps", short_help="List the apps, or show one.")
-@click.argument("name", default="")
+@click.argument("name", default="", shell_complete=complete.apps)
 @json_option
 def apps_command(name: str, as_json: bool) -> None:
     """List the apps: those that ship, and yours (apps/*.toml in the configuration directory), which win.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import DIALECTS, json_option
 
 if TYPE_CHECKING:
@@ -42,8 +42,14 @@ Keys are never printed, only whether a variable is set.
 
 
 @click.command("endpoints", short_help="List the endpoints, or show one and its rule row.", help=_HELP)
-@click.argument("id", required=False)
-@click.option("--model", metavar="NAME", default="", help="The model whose rule row to show; needs ID.")
+@click.argument("id", required=False, shell_complete=complete.endpoints)
+@click.option(
+    "--model",
+    shell_complete=complete.models,
+    metavar="NAME",
+    default="",
+    help="The model whose rule row to show; needs ID.",
+)
 @json_option
 def endpoints_command(id: str | None, model: str, as_json: bool) -> None:
     """List, or show one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import json_option
 from thinkback.errors import NotFoundError, SettingError
 
@@ -25,7 +25,7 @@ def keys_command() -> None:
 
 
 @keys_command.command("set")
-@click.argument("name", metavar="ENDPOINT")
+@click.argument("name", metavar="ENDPOINT", shell_complete=complete.endpoints)
 @click.argument("rest", nargs=-1, metavar="")
 @click.option("--keyring", "in_keyring", is_flag=True, help="Keep it in the system's keyring instead of the key file.")
 def set_command(name: str, rest: tuple[str, ...], in_keyring: bool) -> None:
@@ -72,7 +72,7 @@ def list_command(as_json: bool) -> None:
 
 
 @keys_command.command("remove")
-@click.argument("name", metavar="ENDPOINT")
+@click.argument("name", metavar="ENDPOINT", shell_complete=complete.endpoints)
 def remove_command(name: str) -> None:
     """Remove the key of ENDPOINT, or the one of that name, from the key file and the keyring."""
     import os

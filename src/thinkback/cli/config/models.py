@@ -6,12 +6,12 @@ import sys
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import json_option
 
 
 @click.command("models", short_help="List the models that are known at the endpoints.")
-@click.argument("endpoint", required=False)
+@click.argument("endpoint", required=False, shell_complete=complete.endpoints)
 @json_option
 def models_command(endpoint: str | None, as_json: bool) -> None:
     """List the models that are known at ENDPOINT, or at each endpoint. It may serve others, which can be named too.

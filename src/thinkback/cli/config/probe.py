@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import exits, terminal
+from thinkback.cli import complete, exits, terminal
 from thinkback.cli.options import json_option
 from thinkback.wire.registry import CHAT, PACKAGES
 
@@ -26,8 +26,8 @@ _LONGEST_TEXT = 300
 
 
 @click.command("probe", short_help="Find out what a host demands of reasoning.")
-@click.argument("endpoint")
-@click.option("--model", metavar="NAME", required=True, help="The model to ask.")
+@click.argument("endpoint", shell_complete=complete.endpoints)
+@click.option("--model", shell_complete=complete.models, metavar="NAME", required=True, help="The model to ask.")
 @click.option(
     "--base-url", metavar="URL", default="", help="Address instead of the endpoint's own; for a new ENDPOINT."
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import chosen, db_option, existing_log, json_option, opened, pairs, place_options
 from thinkback.session.destination import Destination, destination_of
 
@@ -46,7 +46,7 @@ def list_command(as_json: bool) -> None:
 
 
 @profile_command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=complete.profiles)
 @json_option
 def show_command(name: str, as_json: bool) -> None:
     """Show what the profile NAME says."""
@@ -62,7 +62,9 @@ def show_command(name: str, as_json: bool) -> None:
 
 @profile_command.command("save")
 @click.argument("name")
-@click.option("--session", "-s", metavar="NAME", default="", help="What this session is set to.")
+@click.option(
+    "--session", "-s", shell_complete=complete.sessions, metavar="NAME", default="", help="What this session is set to."
+)
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting; repeatable.")
 @click.option("--target", "targets", metavar="NAME", multiple=True, help="A profile to rotate among; repeatable.")
 @click.option(
@@ -86,7 +88,7 @@ def save_command(name: str, **given: Any) -> None:
 
 
 @profile_command.command("delete")
-@click.argument("name")
+@click.argument("name", shell_complete=complete.profiles)
 def delete_command(name: str) -> None:
     """Delete the profile NAME."""
     from thinkback.session.profiles import files
@@ -96,7 +98,7 @@ def delete_command(name: str) -> None:
 
 
 @profile_command.command("default")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=complete.profiles)
 @click.option("--none", "is_none", is_flag=True, help="Go by no profile.")
 def default_command(names: tuple[str, ...], is_none: bool) -> None:
     """Go by these profiles wherever a session has none of its own; without NAMES, show which those are.

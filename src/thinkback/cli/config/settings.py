@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import db_option, existing_log, json_option, opened
 from thinkback.session.destination import Destination, destination_of
 
@@ -22,11 +22,19 @@ if TYPE_CHECKING:
 
 
 @click.group("settings", invoke_without_command=True, short_help="List, read and write settings.")
-@click.option("--endpoint", metavar="ID", default="", help="With what this endpoint sets.")
 @click.option(
-    "--model", metavar="NAME", default="", help="With what the endpoint's rule row makes of it for this model."
+    "--endpoint", metavar="ID", default="", shell_complete=complete.endpoints, help="With what this endpoint sets."
 )
-@click.option("--session", metavar="NAME", default="", help="With what this session sets.")
+@click.option(
+    "--model",
+    metavar="NAME",
+    default="",
+    shell_complete=complete.models,
+    help="With what the endpoint's rule row makes of it for this model.",
+)
+@click.option(
+    "--session", metavar="NAME", default="", shell_complete=complete.sessions, help="With what this session sets."
+)
 @db_option
 @json_option
 @click.pass_context
@@ -87,7 +95,7 @@ def effect_lines(effect: Effect) -> Iterator[str]:
 
 
 @settings_command.command("get")
-@click.argument("key")
+@click.argument("key", shell_complete=complete.settings)
 @json_option
 @click.pass_context
 def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
@@ -106,8 +114,8 @@ def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
 
 
 @settings_command.command("set")
-@click.argument("key")
-@click.argument("value")
+@click.argument("key", shell_complete=complete.settings)
+@click.argument("value", shell_complete=complete.values)
 def set_command(key: str, value: str) -> None:
     """Set KEY to VALUE in the user's settings file."""
     from thinkback.session.config import user_settings
@@ -121,7 +129,7 @@ def set_command(key: str, value: str) -> None:
 
 
 @settings_command.command("unset")
-@click.argument("key")
+@click.argument("key", shell_complete=complete.settings)
 def unset_command(key: str) -> None:
     """Take KEY out of the user's settings file."""
     from thinkback.session.config import user_settings

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import exits, hints, terminal
+from thinkback.cli import complete, exits, hints, terminal
 from thinkback.cli.options import (
     busy_options,
     chosen,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @click.command("branch", short_help="List, make or delete branches.")
 @click.argument("name", required=False)
-@click.argument("at", default="HEAD")
+@click.argument("at", default="HEAD", shell_complete=complete.branches)
 @click.option("--switch", is_flag=True, help="Go on there.")
 @click.option("--delete", is_flag=True, help="Forget the branch NAME.")
 @click.option("--force", is_flag=True, help="Delete also what no other branch reaches.")
@@ -75,7 +75,7 @@ def print_branches(listed: Sequence[BranchInfo], current: str) -> None:
 
 
 @click.command("switch", short_help="Go on with another branch.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete.branches)
 @session_option
 @db_option
 def switch_command(name: str, session: str, db: str) -> None:
@@ -91,7 +91,7 @@ def switch_command(name: str, session: str, db: str) -> None:
 
 
 @click.command("fork", short_help="A new session that begins as this one.")
-@click.argument("at", default="HEAD")
+@click.argument("at", default="HEAD", shell_complete=complete.branches)
 @click.option("--name", metavar="NAME", help="The new session's name.")
 @click.option("--purpose", default="", help="What it is for.")
 @click.option(
@@ -149,7 +149,7 @@ def collapse_command(child: str, text: str | None, session: str, db: str, as_jso
 
 
 @click.command("reset", short_help="Point the current branch at another commit.")
-@click.argument("to")
+@click.argument("to", shell_complete=complete.branches)
 @session_option
 @busy_options
 @db_option
@@ -168,7 +168,7 @@ def reset_command(to: str, session: str, db: str, as_json: bool) -> None:
 
 
 @click.command("merge", short_help="Take another branch in.")
-@click.argument("source")
+@click.argument("source", shell_complete=complete.branches)
 @click.option("--strategy", type=click.Choice(("auto", "ours", "theirs")), default="auto", help="Who wins a conflict.")
 @click.option("--resolve", "resolved", multiple=True, metavar="HASH=WORD", help="ours, theirs or a text; repeatable.")
 @click.option("--no-ff", is_flag=True, help="A merge commit also where the branch could just move.")
@@ -217,7 +217,7 @@ def cherry_pick_command(names: tuple[str, ...], session: str, db: str, as_json: 
 
 
 @click.command("rebase", short_help="Put what the current branch added behind another head.")
-@click.argument("onto")
+@click.argument("onto", shell_complete=complete.branches)
 @session_option
 @busy_options
 @db_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import busy_options, db_option, json_option, open_line, session_argument
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ STRATEGIES = ("deterministic", "model", "manual", "sliding_window", "tool_result
     "--size", type=click.IntRange(min=0), metavar="N", help="With tool_results: characters that stay of each."
 )
 @click.option("--text", help="The summary, by hand.")
-@click.option("--endpoint", help="With model: who writes the summary.")
-@click.option("--model", help="With model: which model writes it.")
+@click.option("--endpoint", shell_complete=complete.endpoints, help="With model: who writes the summary.")
+@click.option("--model", shell_complete=complete.models, help="With model: which model writes it.")
 @click.option("--list", "lists", is_flag=True, help="Show the checkpoints there are.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @busy_options

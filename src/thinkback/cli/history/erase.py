@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import hints, terminal
+from thinkback.cli import complete, hints, terminal
 from thinkback.cli.options import confirm, db_option, existing_log, json_option
 from thinkback.errors import NotFoundError
 
@@ -23,7 +23,7 @@ _SHOWN = 10
 
 
 @click.command("delete", short_help="Delete a session.")
-@click.argument("session")
+@click.argument("session", shell_complete=complete.sessions)
 @dry_run_option
 @yes_option
 @db_option
@@ -69,7 +69,14 @@ def purge_command(
 @click.command("redact", short_help="Take words out of a commit.")
 @click.argument("hash")
 @click.option("--pattern", required=True, metavar="REGEX", help="What goes, as a regular expression.")
-@click.option("--session", "-s", default="", metavar="NAME", help="The session that the commit is looked for in.")
+@click.option(
+    "--session",
+    "-s",
+    shell_complete=complete.sessions,
+    default="",
+    metavar="NAME",
+    help="The session that the commit is looked for in.",
+)
 @reason_option
 @dry_run_option
 @yes_option

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import db_option, existing_log, is_log_there, json_option, log_path, open_log
 from thinkback.formats.registry import MODULES
 
@@ -22,7 +22,14 @@ FORMATS = ("jsonl", "markdown", "html", "parquet")
 
 @click.command("export", short_help="Write sessions to a file.")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
-@click.option("--session", "-s", default="", metavar="NAME", help="Only this session, with what it was forked from.")
+@click.option(
+    "--session",
+    "-s",
+    shell_complete=complete.sessions,
+    default="",
+    metavar="NAME",
+    help="Only this session, with what it was forked from.",
+)
 @click.option("--family", is_flag=True, help="With --session: all sessions that forked from one another.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Default: from FILE's extension.")
 @click.option("--with-reasoning", is_flag=True, help="Include reasoning.")
@@ -92,6 +99,7 @@ def print_exported(done: Exported, file: str) -> None:
     "--same-account",
     "endpoint",
     metavar="ENDPOINT",
+    shell_complete=complete.endpoints,
     default="",
     help="You vouch that the sessions are from your account at ENDPOINT: opaque values may go back there.",
 )

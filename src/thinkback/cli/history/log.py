@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import exits, hints, terminal
+from thinkback.cli import complete, exits, hints, terminal
 from thinkback.cli.options import (
     chosen,
     db_option,
@@ -54,7 +54,13 @@ def print_sessions(found: Sequence[SessionInfo]) -> None:
 
 @click.command("log", short_help="List the commits of a session.")
 @session_argument
-@click.option("--branch", default="", metavar="NAME", help="Another branch than the current one.")
+@click.option(
+    "--branch",
+    default="",
+    metavar="NAME",
+    shell_complete=complete.branches,
+    help="Another branch than the current one.",
+)
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only commits of this kind; may be repeated.")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="Only commits with this tag; may be repeated.")
 @click.option("--style", type=click.Choice(("list", "chat", "table", "compact")), default="list", help="How it looks.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import (
     chosen,
     db_option,
@@ -63,8 +63,8 @@ def tree_command(session: str, db: str, as_json: bool) -> None:
 
 
 @click.command("diff", short_help="What two lines say differently, reasoning included.")
-@click.argument("old")
-@click.argument("new", default="HEAD")
+@click.argument("old", shell_complete=complete.branches)
+@click.argument("new", default="HEAD", shell_complete=complete.branches)
 @session_option
 @db_option
 @json_option

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import db_option, existing_log, json_option
 
 if TYPE_CHECKING:
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 @click.argument("text", default="")
 @click.option("--reasoning", is_flag=True, help="Only in reasoning.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only commits of this kind; may be repeated.")
-@click.option("--model", default="", metavar="NAME", help="The model that answered, as asked for or as served.")
+@click.option(
+    "--model",
+    shell_complete=complete.models,
+    default="",
+    metavar="NAME",
+    help="The model that answered, as asked for or as served.",
+)
 @click.option("--tool", default="", metavar="NAME", help="A tool that the same response called.")
 @click.option("--priority", type=click.Choice(("skip", "normal", "important", "pinned")), help="As annotated.")
 @click.option("--since", metavar="TIME", help="From this time on, as 2026-07-01 or 2026-07-01T12:30:00Z.")
@@ -29,7 +35,9 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="At most so many."
 )
-@click.option("--session", "-s", default="", metavar="NAME", help="Only in this session.")
+@click.option(
+    "--session", "-s", shell_complete=complete.sessions, default="", metavar="NAME", help="Only in this session."
+)
 @db_option
 @json_option
 def search_command(text: str, reasoning: bool, session: str, db: str, as_json: bool, limit: int, **given: Any) -> None:

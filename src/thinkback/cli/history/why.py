@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.decisions import as_json as plan_json
 from thinkback.cli.decisions import decision_lines, target_lines
 from thinkback.cli.options import (
@@ -45,8 +45,15 @@ what became of each setting are told too. With --next, endpoint and model are th
 
 
 @click.command("why", short_help="What was sent back of earlier reasoning, and why.", help=_HELP)
-@click.argument("name", required=False)
-@click.option("--session", "-s", metavar="NAME", default="", help="The same as NAME, for a session.")
+@click.argument("name", required=False, shell_complete=complete.sessions)
+@click.option(
+    "--session",
+    "-s",
+    shell_complete=complete.sessions,
+    metavar="NAME",
+    default="",
+    help="The same as NAME, for a session.",
+)
 @click.option("--next", "of_next", is_flag=True, help="The request that would be sent next, instead of the last one.")
 @place_options
 @db_option

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.decisions import control_line, rule_text
 from thinkback.cli.options import DIALECTS, json_option
 from thinkback.cli.wire.decode import read_file
@@ -31,8 +31,10 @@ Opaque values of reasoning go along only where --minted-by says whose they are a
 @click.command("convert", short_help="Convert a request to another dialect.", help=_HELP)
 @click.option("--from", "source", metavar="DIALECT", required=True, help="What the body is written in.")
 @click.option("--to", "target", metavar="DIALECT", required=True, help="What to write it in.")
-@click.option("--endpoint", metavar="ID", default="", help="Where it is to go; its rules hold.")
-@click.option("--model", metavar="NAME", default="", help="The model it is for.")
+@click.option(
+    "--endpoint", shell_complete=complete.endpoints, metavar="ID", default="", help="Where it is to go; its rules hold."
+)
+@click.option("--model", shell_complete=complete.models, metavar="NAME", default="", help="The model it is for.")
 @click.option(
     "--minted-by", nargs=2, metavar="ENDPOINT MODEL", default=None, help="Who made the reasoning in the body."
 )

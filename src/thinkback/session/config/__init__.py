@@ -123,19 +123,26 @@ def user_servers() -> dict[str, Any]:
 
 
 def data_file() -> Path:
-    """``THINKBACK_DB``, else the log in the platform's data directory; its directory is made private.
+    """``THINKBACK_DB``, else the log in the platform's data directory, which need not be there."""
+    given = os.environ.get("THINKBACK_DB")
+    return Path(given) if given else _data_dir() / "thinkback.db"
+
+
+def make_place(log: str) -> None:
+    """Make the platform's data directory, private, where it is the place of ``log``.
 
     One that cannot be made is told by whoever opens the log.
     """
-    given = os.environ.get("THINKBACK_DB")
-    if given:
-        return Path(given)
+    place = _data_dir()
+    if Path(log).parent == place:
+        with suppress(OSError):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _data_dir() -> Path:
     import platformdirs
 
-    place = Path(platformdirs.user_data_dir("thinkback", appauthor=False))
-    with suppress(OSError):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return place / "thinkback.db"
+    return Path(platformdirs.user_data_dir("thinkback", appauthor=False))
 
 
 def usage_file() -> Path:
