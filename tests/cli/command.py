@@ -63,11 +63,13 @@ class Command:
         return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def on_terminal(self, *arguments: str, **environment: str) -> Outcome:
-        """Run it to its end, on a terminal; what it printed on both streams is in ``out``."""
+        """Run it to its end, on a terminal; what it printed on both streams is in ``out``. Nobody types, unless there
+        is a pager.
+        """
         master, slave = pty.openpty()
         with subprocess.Popen(
             self.quick_line(*arguments, **environment),
-            stdin=subprocess.DEVNULL,
+            stdin=slave if "PAGER" in environment else subprocess.DEVNULL,
             stdout=slave,
             stderr=slave,
             env={**self.environment, **environment},

@@ -79,7 +79,7 @@ def test_a_terminal_obeys_nothing_the_model_says(command: Command, referee: Refe
 @pytest.mark.parametrize("said", ["settings", "reasoning.includeInResponse=false", "display.reasoning=hidden"])
 def test_reasoning_that_is_not_to_be_shown_is_not(inside: Inside, referee: Referee, said: str) -> None:
     """A setting of the user or of the call silences the reasoning and nothing else."""
-    options = ("--set", said)
+    options: tuple[str, ...] = ("--set", said)
     if said == "settings":
         inside("settings", "set", "reasoning.includeInResponse", "false")
         options = ()

@@ -142,7 +142,9 @@ def test_commits_are_found_by_kind_and_tags() -> None:
     line = Line()
     first, second = line.user("one"), line.user("two")
     line.mark(first, tags=("red", "green"))
-    line.mark(second, tags=("red",))
+    line.mark(second, tags=("red",), metadata='{"by":"hand","n":1}')
+    assert [second] == matching(line.commits, [], frozenset({"red"}), {"by": "hand"})
+    assert [] == matching(line.commits, [], frozenset(), {"by": "hand", "n": 2, "m": 1})
     assert [first, second] == matching(line.commits, ["user"], frozenset())
     assert [first] == matching(line.commits, [], frozenset({"red", "green"}))
 

@@ -22,6 +22,7 @@ SAMPLES: dict[str, st.SearchStrategy[Value]] = {
     "percentages": st.sampled_from(["1/2/3", "70/80/90"]),
     "rules": st.sampled_from(["shell=ask", "write(docs/*)=allow,mcp*=deny"]),
     "text": st.just("openai/gpt-5.5"),
+    "words": st.just("Two words"),
     "field": st.just("thought"),
 }
 
@@ -134,6 +135,7 @@ def test_default_silences_the_weaker_layers_for_every_key(key: Key) -> None:
         "percentages": "1/2/3",
         "rules": "shell=ask",
         "text": "other",
+        "words": "other words",
         "names": "A",
         "field": "other",
     }

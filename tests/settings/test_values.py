@@ -26,7 +26,7 @@ def values_of(key: Key) -> st.SearchStrategy[Value]:
         return st.sampled_from(["shell=ask", "write(docs/*)=allow,mcp*=deny"])
     if key.type == "names":
         return st.sampled_from(["JAVA_HOME", "HTTPS_PROXY,NO_PROXY"])
-    if key.type in ("text", "field"):
+    if key.type in ("text", "field", "words"):
         return st.sampled_from(["gpt-5.5", "groq/openai/gpt-oss-120b"])
     return st.integers(key.smallest, LARGEST) if key.type == "integer" else st.sampled_from(key.choices)
 
@@ -106,6 +106,14 @@ def test_thresholds_are_nothing_else(raw: object) -> None:
     """Too few, too many, falling, equal or impossible numbers are refused with a word of what would be right."""
     with pytest.raises(SettingError, match="three rising percentages like 70/80/90"):
         parse("compaction.thresholds", raw)
+
+
+def test_words_are_one_line() -> None:
+    """Spaces among them, none around them; neither nothing nor very much."""
+    key = find("session.title")
+    assert ["Two words", None, None, None, None] == [
+        PARSERS["words"](key, raw) for raw in (" Two words ", " ", "two\nlines", "x" * 81, 5)
+    ]
 
 
 @pytest.mark.parametrize("raw", ["", " ", "two words", "line\nbreak", 5, None, True])

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 
 import msgspec
 
@@ -229,6 +229,8 @@ def failures(session: Session) -> tuple[str, ...]:
 def history(session: Session, store: SessionStore) -> None:
     """What people say about a conversation, and what they ask of it."""
     said = session.commit("Hi", kind="user", tags=["greeting"], metadata={"by": "hand"})
+    assert_type(session.log(metadata={"by": "hand"}), list[Commit])
+    assert_type(session.facts(said.hash).metadata, Mapping[str, Any])
     assert_type(said, Commit)
     assert_type(session.reasoning("Hm.", format="anthropic", message="note"), Commit)
     assert_type(session.annotate(said.hash, Priority.PINNED, reason="first", retain=["Hi"]), Commit)

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "run": "run",
         "chat": "chat.command",
         "sessions": "history.log",
+        "title": "history.title",
         "log": "history.log",
         "show": "history.log",
         "why": "history.why",

@@ -150,7 +150,8 @@ def _ask(
                         else _stream(session, text, options)
                     )
                 except ThinkbackError as error:
-                    if name or isinstance(error, ProviderError) or session.log(kinds=("response",)):
+                    sent = session.log(kinds=("response",) if not name else ("request", "response"))
+                    if known is not None or isinstance(error, ProviderError) or sent:
                         raise hints.for_shell(error, session.name) from None
                     fresh.forget(store.log, session.id)  # nobody answered, and who runs it again begins anew
                     raise

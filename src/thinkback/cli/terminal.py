@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -85,6 +86,24 @@ def without_keys(text: str) -> str:
             # an error may quote it as it is, or as Python writes it
             text = text.replace(secret, f"<{name}>").replace(repr(secret)[1:-1], f"<{name}>")
     return text
+
+
+class Page(io.StringIO):
+    """Text that is gathered for standard output, and painted as it is there."""
+
+    def isatty(self) -> bool:
+        """Whether standard output is a terminal."""
+        return sys.stdout.isatty()
+
+
+def show(text: str) -> None:
+    """Whole ``text`` on standard output; on a terminal that it does not fit, through a pager."""
+    lines = shutil.get_terminal_size((80, 24)).lines
+    if not sys.stdout.isatty() or not sys.stdin.isatty() or text.count("\n") < lines:
+        click.echo(clean_line(text), nl=False, color=True)
+        return
+    os.environ.setdefault("LESS", "FRX")
+    click.echo_via_pager(clean_line(text), color=True)
 
 
 def plural(count: int, noun: str) -> str:

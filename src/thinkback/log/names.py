@@ -80,18 +80,28 @@ def walk(history: Sequence[Commit], name: Name) -> Sequence[Commit]:
 
 
 def _before_question(history: Sequence[Commit], end: int, count: int, name: Name, then: str) -> int:
-    """Where ``history`` ended before the question that is the ``count``-th from ``end`` was asked."""
+    end, left = _back(history, end, count)
+    if left:
+        raise _missing(name, f"{name.base} has {count - left} questions{then}, and {count} are to be left out")
+    return end
+
+
+def before_question(history: Sequence[Commit], count: int) -> int:
+    """Where ``history`` ended before its ``count``-th last question was asked; 0 where it has fewer."""
+    return _back(history, len(history), count)[0]
+
+
+def _back(history: Sequence[Commit], end: int, count: int) -> tuple[int, int]:
+    """Where it ended before the ``count``-th question from ``end``, and how many were not there."""
     left = count
     while left and end:
         end -= 1
         if history[end].kind == "user" and not history[end].edit:
             left -= 1
-    if left:
-        raise _missing(name, f"{name.base} has {count - left} questions{then}, and {count} are to be left out")
     # System prompt and tools come with the question that they are first sent for.
     while count and end and history[end - 1].kind in ("system", "tools"):
         end -= 1
-    return end
+    return end, left
 
 
 def _missing(name: Name, fact: str) -> NotFoundError:

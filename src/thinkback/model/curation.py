@@ -5,10 +5,12 @@ Pure and cheap where there is none of it. Who decides what follows from it is co
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from thinkback.model import canonical
 from thinkback.model.commits import Annotation, Commit, Compaction, Content, Payload, Priority, surviving
 
 # Commits that speak about others and are said to nobody themselves: an annotation without a target is not of these.
@@ -92,13 +94,25 @@ def curate(commits: Sequence[Commit]) -> Curation:
     return curation
 
 
-def matching(commits: Sequence[Commit], kinds: Collection[str], tags: frozenset[str]) -> list[Commit]:
-    """The commits of ``kinds`` (none: of any) that have all ``tags``."""
+def matching(
+    commits: Sequence[Commit], kinds: Collection[str], tags: frozenset[str], metadata: Mapping[str, Any] | None = None
+) -> list[Commit]:
+    """The commits of ``kinds`` (none: of any) that have all ``tags`` and all members of ``metadata``."""
     found = [commit for commit in commits if not kinds or commit.kind in kinds]
-    if not tags:
+    if not tags and not metadata:
         return found
-    curation = curate(commits)
-    return [commit for commit in found if tags <= curation.mark(commit.hash).tags]
+    curation, wanted = curate(commits), dict(metadata or {})
+    marks = [(commit, curation.mark(commit.hash)) for commit in found]
+    return [commit for commit, mark in marks if tags <= mark.tags and wanted == _part(read_metadata(mark), wanted)]
+
+
+def read_metadata(mark: Mark) -> dict[str, Any]:
+    """What programs said of a commit; empty where none did."""
+    return canonical.decode(mark.metadata, dict[str, Any]) if mark.metadata else {}
+
+
+def _part(metadata: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: metadata[name] for name in names if name in metadata}
 
 
 def _marked(mark: Mark, said: Annotation, commit: Commit) -> Mark:

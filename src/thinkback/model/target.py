@@ -43,6 +43,7 @@ class Settings(msgspec.Struct, frozen=True):
     defaults: int | None = None
     app: str | None = None
     profile: str | None = None
+    title: str | None = None
     imported: bool = False
     usage_log: bool = True
     usage_log_content: bool = False

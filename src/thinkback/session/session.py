@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from thinkback.session.history.branches import Branches
     from thinkback.session.history.compacting import Compactor
     from thinkback.session.history.explaining import Explanation
+    from thinkback.session.history.facts import Facts
     from thinkback.session.history.search import Search
     from thinkback.session.profiles.profiles import Profiles
     from thinkback.session.usage import SessionUsage
@@ -206,10 +207,23 @@ class Session:
         """``with session.batch() as batch``: ``commit``, ``reasoning`` and ``annotate`` as one step, or none of it."""
         return Batch(self.conversation)
 
-    def log(self, *, kinds: Collection[str] = (), tags: Iterable[str] = ()) -> list[Commit]:
-        """The commits of the current branch, oldest first; of ``kinds`` and with all of ``tags`` if given."""
+    def log(
+        self, *, kinds: Collection[str] = (), tags: Iterable[str] = (), metadata: Mapping[str, Any] | None = None
+    ) -> list[Commit]:
+        """The commits of the current branch, oldest first; of ``kinds``, with all of ``tags``, and with each member of
+        ``metadata``, if given.
+        """
         self.conversation.refresh()
-        return matching(self.conversation.history.commits, kinds, frozenset(tags))
+        return matching(self.conversation.history.commits, kinds, frozenset(tags), metadata)
+
+    def facts(self, hash: str) -> Facts:
+        """What is known of a commit of this session besides its payload: model, endpoint, and what annotations say of
+        it (priority, reason, tags, message, metadata). Raises ``NotFoundError``.
+        """
+        from thinkback.session.history.facts import facts_of
+
+        log, session = self.conversation.store.log, self.conversation.info.id
+        return facts_of(log, session, log.find_commit(hash, session)[1])
 
     def compile(
         self,

@@ -11,6 +11,7 @@ Time: TypeAlias = datetime | date | str | int
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def microseconds(time: Time | None) -> int | None:
@@ -33,3 +34,9 @@ def microseconds(time: Time | None) -> int | None:
     zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     # Exact, where a float of seconds is not.
     return (zoned - _EPOCH) // _MICROSECOND
+
+
+def ago(time: int, now: int) -> str:
+    """How long before ``now`` (both microseconds UTC) something was, in its largest unit: ``5 min``, ``3 d``."""
+    seconds = max(now - time, 0) // 1_000_000
+    return next((f"{seconds // size} {unit}" for size, unit in _UNITS if seconds >= size), "now")

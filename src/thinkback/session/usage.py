@@ -67,7 +67,7 @@ class SessionUsage:
         """The steps that ``total``, or ``family``, is the sum of."""
         log, info = self._conversation.store.log, self._conversation.info
         if not family:
-            return _own(log, info)
+            return own_steps(log, info)
         return [step for found in _each(log, relatives(log, info.family)).values() for step in found]
 
     def delegated(self) -> list[StepUse]:
@@ -168,7 +168,8 @@ def _each(log: Store, infos: Iterable[SessionInfo]) -> dict[str, list[StepUse]]:
     return found
 
 
-def _own(log: Store, info: SessionInfo) -> list[StepUse]:
+def own_steps(log: Store, info: SessionInfo) -> list[StepUse]:
+    """What a session used itself, without what it shares with the one that it was made from."""
     inherited = _inherited(log, info)
     return [step for step in _steps(log, info) if step.commit not in inherited]
 

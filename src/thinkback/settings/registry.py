@@ -18,6 +18,7 @@ Value: TypeAlias = Any
 
 LARGEST = 2**31 - 1
 IMPORTED = "session.imported"
+TITLE = "session.title"
 BEGUN_WITH = "session.defaults"
 """Which built-in defaults a session began with; unset, those before 1."""
 NEWEST = 1
@@ -39,7 +40,7 @@ class Key(msgspec.Struct, frozen=True):
 
     name: str
     field: str
-    type: Literal["boolean", "choice", "field", "integer", "json", "names", "percentages", "rules", "text"]
+    type: Literal["boolean", "choice", "field", "integer", "json", "names", "percentages", "rules", "text", "words"]
     help: str
     default: Value | None = None
     choices: tuple[str, ...] = ()
@@ -235,6 +236,15 @@ ROWS = (
         "The profiles that are loaded; of several, separated by commas, the later one wins.",
         words="names of profiles, separated by commas",
         refused_in=("app", "profile", "call"),
+        recorded=False,
+    ),
+    Key(
+        TITLE,
+        "title",
+        "words",
+        "What lists call the session; unset, the first words of its first question.",
+        words="a title of a few words",
+        refused_in=("user", "app", "profile", "call"),
         recorded=False,
     ),
     Key(

@@ -194,12 +194,18 @@ def _text(_key: Key, raw: object) -> Value | None:
     return word if word.isprintable() and word and " " not in word else None
 
 
+def _words(_key: Key, raw: object) -> Value | None:
+    words = raw.strip() if isinstance(raw, str) else ""
+    return words if words.isprintable() and 0 < len(words) <= _LONGEST_WORDS else None
+
+
 def _field(key: Key, raw: object) -> Value | None:
     return None if raw in _TAKEN else _text(key, raw)
 
 
 # Fields of a message that say something else, or say it in another form.
 _TAKEN = ("role", "content", "name", "refusal", "tool_calls", "tool_call_id", "function_call", "reasoning_details")
+_LONGEST_WORDS = 80
 _TIERS, _MOST_PERCENT = 3, 100
 _PERCENT = Key("", "", "integer", "", smallest=1)
 PARSERS = {
@@ -212,4 +218,5 @@ PARSERS = {
     "percentages": _percentages,
     "rules": _rules,
     "text": _text,
+    "words": _words,
 }

@@ -470,7 +470,7 @@ def test_a_chat_without_a_place_says_what_to_do(command: Command, referee: Refer
         ("/compact", "there is nothing new to summarise"),
         ("/export", "usage: /export"),
         ("/export kept.md", "to kept.md"),
-        ("/sessions", "last used"),
+        ("/sessions", "turns"),
         ("/resume nobody", "there is no session"),
         ("/help", "Ask the last message again"),
         ("/nonsense", "there is no command /nonsense"),

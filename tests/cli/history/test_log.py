@@ -23,7 +23,7 @@ def test_the_log_has_one_line_per_commit(talked: Command) -> None:
     with thinkback.open(talked.db) as store:
         commits = store.commits("talk")
 
-    lines = talked("log").out.splitlines()
+    lines = talked("log", "--style", "list").out.splitlines()
 
     assert [commit.hash[:8] for commit in commits] == [line[:8] for line in lines]
     assert ["[reasoning]" if c.kind == "reasoning" else c.kind for c in commits] == [line.split()[1] for line in lines]
@@ -36,8 +36,8 @@ def test_the_log_has_columns_whatever_the_kinds(command: Command, referee: Refer
     referee.push(Said(tool_calls=[Call("shell", {"command": "touch one"})]))
     command("run", "Hi", "--app", "coding", *PLACE, referee.base_url("deepseek"))
 
-    for style in ("log", "timeline"):
-        lines = command(style).out.splitlines()
+    for style in (("log", "--style", "list"), ("timeline",)):
+        lines = command(*style).out.splitlines()
         assert any("permission_decision" in line for line in lines)
         assert 1 == len({re.search(r"\d\d:\d\d:\d\d", line).start() for line in lines})  # type: ignore[union-attr]
 
@@ -60,8 +60,8 @@ def test_an_answer_that_is_none_or_not_whole_is_told(command: Command, referee: 
 
 def test_the_tag_of_reasoning_is_dim_and_cyan_on_a_terminal(talked: Command) -> None:
     """The tag stands out by colour on a terminal, and is plain with NO_COLOR."""
-    assert "\x1b[2;36m[reasoning]" in talked.on_terminal("log", "talk").out
-    assert "\x1b" not in talked.on_terminal("log", "talk", NO_COLOR="1").out
+    assert "\x1b[2;36m[reasoning]" in talked.on_terminal("log", "talk", "--style", "list").out
+    assert "\x1b" not in talked.on_terminal("log", "talk", "--style", "list", NO_COLOR="1").out
 
 
 def test_the_log_as_json_has_whole_hashes_and_texts(talked: Command) -> None:
@@ -86,7 +86,12 @@ def test_every_kind_of_commit_can_be_shown(talked: Command) -> None:
 
 def test_opaque_values_are_told_by_kind_and_length(opaque: Command) -> None:
     """No view prints a signature or encrypted reasoning; ``show`` says what there is and how long it is."""
-    views = [opaque("log").out, opaque("log", "--json").out, opaque("why", "--next", "--json").out]
+    views = [
+        opaque("log").out,
+        opaque("log", "--style", "list").out,
+        opaque("log", "--json").out,
+        opaque("why", "--next", "--json").out,
+    ]
     for commit in opaque("log", "--json").json:
         views += [opaque("show", commit["hash"]).out, opaque("show", commit["hash"], "--json").out]
 
@@ -139,10 +144,84 @@ def test_a_session_that_is_not_there_is_not_found(talked: Command) -> None:
     assert ["talk"] == [session["name"] for session in talked("sessions", "--json").json]
 
 
-def test_sessions_are_listed(talked: Command) -> None:
-    """``sessions`` shows name and number of commits."""
-    assert "talk" in talked("sessions").out
-    assert len(talked("log", "--json").json) == talked("sessions", "--json").json[0]["commits"]
+def test_sessions_are_listed(talked: Command, inside: Inside, referee: Referee) -> None:
+    """Title, models, turns, cost and last use, in 80 columns however long their names are; for programs all of it."""
+    with thinkback.open(talked.db, rules={}, settings={}) as store:
+        store.session("run-20261122-194553-7d60").commit("Why is the sky blue, and why does it get red?")
+        store.session("other").commit("Hi")
+    lines = inside("sessions").out.splitlines()
+    assert ["session", "title", "model", "turns", "cost", "used"] == lines[0].split()
+    assert [("other", "Hi"), ("run-20261122-194553-7d60", "Why is"), ("talk", "What is")] == [
+        (line.split()[0], " ".join(line.split()[1:3]).removesuffix(" -")) for line in lines[1:]
+    ]
+    assert ["deepseek-v4-p…", "1", "-", "now"] == lines[3].split()[-4:]
+    assert all(len(line) <= 80 for line in lines)
+    assert 2 == len(inside("sessions", "-n", "1").out.splitlines())
+    listed = inside("sessions", "--json").json
+    assert len(talked("log", "talk", "--json").json) == listed[2]["commits"]
+    assert ("What is the weather in Oslo?", ["deepseek-v4-pro"], 1) == tuple(
+        listed[2][name] for name in ("title", "models", "turns")
+    )
+
+
+def test_a_title_is_given_or_written_by_the_model(talked: Command, inside: Inside, referee: Referee) -> None:
+    """On demand, by the model of the session, without a trace in what was said."""
+    before = inside("log", "talk", "--json").json
+    assert "talk: Rain, perhaps\n" == inside("title", "talk", "Rain, perhaps").out
+    referee.push(Said(text='"Weather in Oslo."\n'))
+    assert {"session": "talk", "title": "Weather in Oslo"} == inside(
+        "title", "talk", "--json", DEEPSEEK_API_KEY=KEY
+    ).json
+    assert "Weather in Oslo" in inside("sessions").out
+    assert before == inside("log", "talk", "--json").json
+    referee.push(Said(text="***"))
+    assert "the model wrote no title" in inside("title", "talk", DEEPSEEK_API_KEY=KEY).err
+    with thinkback.open(talked.db, rules={}, settings={}) as store:
+        store.session("empty")
+    assert 2 == inside("title", "empty").code
+
+
+def test_a_run_that_never_asked_leaves_nothing(talked: Command, inside: Inside, referee: Referee) -> None:
+    """Not even under a name of its own: the session used last stays the one in which something was asked."""
+    place = (*PLACE, referee.base_url("deepseek"))
+    refused = inside("run", "Hi", *place, "--session", "new", "--param", "tool_choice=required", DEEPSEEK_API_KEY=KEY)
+    assert (2, ["talk"]) == (refused.code, [session["name"] for session in inside("sessions", "--json").json])
+
+
+def test_the_log_is_a_conversation_for_people(talked: Command, inside: Inside, referee: Referee) -> None:
+    """By default, and of it the last turns; with a kind or a tag it is a list; what is long goes to a pager."""
+    inside("run", "And now?", "--session", "talk", DEEPSEEK_API_KEY=KEY)
+    whole, last = inside("log", "talk").out, inside("log", "talk", "-n", "1")
+    assert whole.startswith("user\n  What is the weather in Oslo?\n\n[reasoning]\n")
+    assert (True, False) == ("user\n  And now?" in last.out, "Oslo?\n" in last.out.partition("[reasoning]")[0])
+    assert whole == inside("log", "talk", "-n", "9").out
+    assert ["user"] == [row["kind"] for row in inside("log", "talk", "-n", "1", "--kind", "user", "--json").json]
+    assert 2 == len(inside("log", "talk", "--kind", "user").out.splitlines())
+    screen = {"PAGER": "sed s/^/paged:/", "COLUMNS": "80", "PYTHONUTF8": "1"}
+    for rows, paged in (("5", True), ("500", False)):
+        shown = talked.on_terminal("log", "talk", LINES=rows, **screen).out
+        assert (True, paged) == ("Oslo?" in shown, "paged:" in shown)
+
+
+def test_what_annotations_say_is_shown_with_a_commit(talked: Command, inside: Inside) -> None:
+    """With the model and the endpoint that it is from; the response is found by the id that is printed."""
+    with thinkback.open(talked.db, rules={}, settings={}) as store:
+        session = store.session("talk")
+        answer = session.log(kinds=("assistant",))[-1]
+        session.annotate(answer.hash, "pinned", reason="right", tags=["b", "a"], message="keep", metadata={"n": [1]})
+        noted = session.facts(answer.hash)
+        assert [answer.hash] == [commit.hash for commit in session.log(metadata={"n": [1]})]
+        assert [] == session.log(metadata={"n": 1}) + session.log(metadata={"m": [1]})
+    said = {"model": "deepseek-v4-pro", "endpoint": "deepseek", "priority": "pinned", "reason": "right"}
+    said |= {"tags": ["a", "b"], "message": "keep", "metadata": {"n": [1]}}  # type: ignore[dict-item]
+    told = inside("show", answer.hash, "--json").json
+    assert said == {name: told[name] for name in said}
+    assert said == noted._asdict()
+    shown = inside("show", answer.hash).out
+    assert "model: deepseek-v4-pro\nendpoint: deepseek\npriority: pinned\nreason: right\ntags: a, b\n" in shown
+    assert 'message: keep\nmetadata: {"n": [1]}\n' in shown
+    response = inside("show", told["response"][:8], "--json").json
+    assert ("response", told["response"]) == (response["kind"], response["response"])
 
 
 @pytest.mark.parametrize("line", [("sessions",), ("log",), ("show", "00"), ("why",), ("fsck",)], ids=" ".join)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,41 +20,102 @@ from thinkback.cli.options import (
     log_path,
     session_argument,
 )
+from thinkback.settings.registry import TITLE
 
 if TYPE_CHECKING:
-    from thinkback.log.protocol import SessionInfo
+    from thinkback.log.protocol import SessionInfo, Summary
     from thinkback.model.commits import Commit
+    from thinkback.session.store import SessionStore
+
+
+_SHOWN = 50
+"""Sessions that are listed for people."""
+_MOST_COUNTED = 5_000
+"""Commits of a session whose cost a list tells: of a longer one `usage` does."""
+_MODEL, _LEAST_TITLE = 14, 14
 
 
 @click.command("sessions", short_help="List the sessions.")
+@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="Only the N that were used last.")
 @db_option
 @json_option
-def sessions_command(db: str, as_json: bool) -> None:
-    """List the sessions, last used first."""
-    found: list[SessionInfo] = []
+def sessions_command(count: int | None, db: str, as_json: bool) -> None:
+    """List the sessions, last used first: what the first question was, the models, turns, cost and last use.
+
+    The setting session.title gives a session another title; `thinkback title` has a model write one.
+    """
     path = log_path(db)
-    if is_log_there(path):
-        with existing_log(db) as store:
-            found = store.sessions()
-    if as_json:
-        terminal.print_json([_session_json(info) for info in found])
-    elif not found:
-        place = "the log" if "://" in path else path
-        terminal.out(f"No sessions in {place}; {hints.command('chat')} begins one.")
-    else:
-        print_sessions(found)
+    if not is_log_there(path):
+        if as_json:
+            terminal.print_json([])
+        else:
+            _tell_none(path)
+        return
+    with existing_log(db) as store:
+        found = store.sessions()
+        shown = found[:count] if count or as_json else found[:_SHOWN]
+        if as_json:
+            summaries = store.log.summaries()
+            terminal.print_json([_session_json(info, summaries.get(info.id)) for info in shown])
+        elif not found:
+            _tell_none(path)
+        else:
+            print_sessions(store, shown)
+    if len(shown) < len(found) and not (count or as_json):
+        terminal.note(f"the {_SHOWN} that were used last are shown, of {len(found)}: -n {len(found)} shows all")
 
 
-def print_sessions(found: Sequence[SessionInfo]) -> None:
-    """A line for each."""
-    rows = [(terminal.clean(i.name), str(i.commits), terminal.clock(i.updated), terminal.short(i.id)) for i in found]
-    heading, *lines = terminal.table([("session", "commits", "last used", "id"), *rows], right=(1,))
-    terminal.out(terminal.pen(sys.stdout)(heading, "dim"))
+def _tell_none(path: str) -> None:
+    place = "the log" if "://" in path else path
+    terminal.out(f"No sessions in {place}; {hints.command('chat')} begins one.")
+
+
+def print_sessions(store: SessionStore, found: Sequence[SessionInfo]) -> None:
+    """A line for each that fits the terminal: the title has what the other columns leave."""
+    from thinkback.session.times import ago
+
+    summaries = store.log.summaries()
+    now = max([time.time_ns() // 1000, *(info.updated for info in found)])
+    rows = []
+    for info in found:
+        summary = summaries.get(info.id)
+        models = summary.tally.models if summary is not None else ()
+        answered = f"{models[0]} +{len(models) - 1}" if len(models) > 1 else "".join(models)
+        turns = str(summary.tally.turns) if summary is not None else "-"
+        cost = _cost(store, info, summary)
+        title = title_of(info, summary)
+        name, model = terminal.clean(info.name), terminal.one_line(answered or "-", _MODEL)
+        rows.append((name, title, model, turns, "-" if cost is None else f"${cost:.4f}", ago(info.updated, now)))
+    heading = ("session", "title", "model", "turns", "cost", "used")
+    columns = enumerate(zip(heading, *rows, strict=True))
+    others = sum(max(map(terminal.columns_of, column)) + 2 for at, column in columns if at != 1)
+    room = max(terminal.width() - others, _LEAST_TITLE)
+    told = [(name, terminal.one_line(title, room), *rest) for name, title, *rest in rows]
+    first, *lines = terminal.table([heading, *told], right=(3, 4, 5))
+    terminal.out(terminal.pen(sys.stdout)(first, "dim"))
     for line in lines:
         terminal.out(line)
 
 
-@click.command("log", short_help="List the commits of a session.")
+def title_of(info: SessionInfo, summary: Summary | None) -> str:
+    """What a session is called: as somebody said, else by the first words in it."""
+    return info.settings.get(TITLE) or (summary.tally.title if summary is not None else "") or info.purpose
+
+
+def _cost(store: SessionStore, info: SessionInfo, summary: Summary | None) -> float | None:
+    """US dollars, as a program said or by prices; ``None`` where none is known, and of sessions that are long."""
+    if summary is not None and summary.about.cost is not None:
+        return summary.about.cost / 1_000_000
+    if info.commits > _MOST_COUNTED:
+        return None
+    from thinkback.session.observing import costs
+    from thinkback.session.usage import own_steps
+
+    found = costs(own_steps(store.log, info))
+    return found.usd if found.known else None
+
+
+@click.command("log", short_help="Show what was said in a session.")
 @session_argument
 @click.option(
     "--branch",
@@ -63,7 +126,12 @@ def print_sessions(found: Sequence[SessionInfo]) -> None:
 )
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only commits of this kind; may be repeated.")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="Only commits with this tag; may be repeated.")
-@click.option("--style", type=click.Choice(("list", "chat", "table", "compact")), default="list", help="How it looks.")
+@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="Only the last N turns.")
+@click.option(
+    "--style",
+    type=click.Choice(("chat", "table", "list", "compact")),
+    help="How it looks; chat, or with --kind or --tag a list, unless given.",
+)
 @db_option
 @json_option
 def log_command(
@@ -71,33 +139,39 @@ def log_command(
     branch: str,
     kinds: tuple[str, ...],
     tags: tuple[str, ...],
-    style: str,
+    count: int | None,
+    style: str | None,
     db: str,
     as_json: bool,
 ) -> None:
-    """List the commits of SESSION, oldest first; of the session used last if none is named.
+    """Show what was said and thought in SESSION, oldest first; in the session used last if none is named.
 
-    The styles chat, table and compact show what holds now, with priorities and tags.
+    On a terminal long output goes through a pager. The styles table, list and compact have a line for each commit, with
+    its hash; chat, table and compact show what holds now, with priorities and tags.
     """
+    from thinkback.log.names import before_question
     from thinkback.model.curation import matching
     from thinkback.session.transcripts.wording import first_words
 
     with existing_log(db) as store:
         info = chosen(store, session)
         every = store.log.read(info.id, branch=branch or info.branch)
-        commits = matching(every, kinds, frozenset(tags))
-    if style != "list" and not as_json:
-        from thinkback.session.transcripts.printing import pprint
-
-        pprint(commits, style, sys.stdout, every)
-        return
+    wanted = {c.hash for c in every[before_question(every, count) :]} if count else None
+    commits = [c for c in matching(every, kinds, frozenset(tags)) if wanted is None or c.hash in wanted]
     if as_json:
         terminal.print_json([{**_commit_json(commit), "text": first_words(commit.value)} for commit in commits])
         return
+    style = style or ("list" if kinds or tags else "chat")
+    if style != "list":
+        from thinkback.session.transcripts.printing import pprint
+
+        page = terminal.Page()
+        pprint(commits, style, page, every)
+        terminal.show(page.getvalue())
+        return
     pen = terminal.pen(sys.stdout)
     column = max([14, *(len(commit.kind) for commit in commits)])
-    for commit in commits:
-        terminal.out(_log_line(commit, first_words(commit.value), column, pen))
+    terminal.show("".join(f"{_log_line(commit, first_words(commit.value), column, pen)}\n" for commit in commits))
 
 
 @click.command("show", short_help="Show one commit.")
@@ -106,23 +180,34 @@ def log_command(
 @db_option
 @json_option
 def show_command(hash: str, with_carriers: bool, db: str, as_json: bool) -> None:
-    """Show the commit HASH (its first characters are enough). Opaque values appear as kind and length only."""
+    """Show the commit HASH (its first characters are enough), or the response with that id.
+
+    With it stand the model and the endpoint of its response, and what annotations say of it. Opaque values appear as
+    kind and length only.
+    """
     from thinkback.cli.history.payloads import concealed, payload_json, readable
+    from thinkback.session.history.facts import facts_of, find
 
     if with_carriers and not as_json:
         raise click.UsageError("--with-carriers needs --json: opaque values are for programs")
     with existing_log(db) as store:
-        owner, commit = store.log.find_commit(hash)
+        owner, commit = find(store.log, hash)
         session = store.find(owner).name
+        facts = facts_of(store.log, owner, commit)
     if as_json:
         payload = payload_json(commit) if with_carriers else concealed(commit)
-        terminal.print_json({"session": session, **_commit_json(commit), "payload": payload})
+        terminal.print_json({"session": session, **_commit_json(commit), **facts._asdict(), "payload": payload})
         return
     pen = terminal.pen(sys.stdout)
     terminal.out(pen(f"commit {commit.hash}", "yellow"))
     place = f", block {commit.index} of response {terminal.short(commit.response)}" if commit.index >= 0 else ""
     terminal.out(pen(f"{commit.kind} {commit.seq} of session {terminal.clean(session)}{place}", "dim"))
     terminal.out(pen(f"{terminal.iso(commit.time)}, payload {commit.digest[:12]}", "dim"))
+    for name, value in facts._asdict().items():
+        if value:
+            told = ", ".join(value) if isinstance(value, list) else value
+            said = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+            terminal.out(pen(terminal.clean(f"{name}: {said}"), "dim"))
     terminal.out()
     for line, styles in readable(commit):
         terminal.out(pen(line, *styles))
@@ -153,10 +238,17 @@ def fsck_command(db: str, as_json: bool) -> None:
     sys.exit(exits.DAMAGED)
 
 
-def _session_json(info: SessionInfo) -> dict[str, object]:
+def _session_json(info: SessionInfo, summary: Summary | None) -> dict[str, object]:
+    counted = summary.tally if summary is not None else None
+    cost = summary.about.cost if summary is not None else None
     return {
         "name": info.name,
         "id": info.id,
+        "title": title_of(info, summary),
+        "models": list(counted.models) if counted is not None else None,
+        "turns": counted.turns if counted is not None else None,
+        "tokens": counted.tokens if counted is not None else None,
+        "cost_usd": None if cost is None else cost / 1_000_000,
         "commits": info.commits,
         "created": terminal.iso(info.created),
         "updated": terminal.iso(info.updated),

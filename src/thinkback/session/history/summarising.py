@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from thinkback.session.configuration import Configuration
     from thinkback.session.conversation import Conversation
     from thinkback.session.session import Session
+    from thinkback.session.store import SessionStore
 
 # Of the writer's context, in characters; the rest is for what it says. The size assumed where it is not known.
 _SHARE, _CHARACTERS_PER_TOKEN, _CONTEXT = 0.5, 4, 32_000
@@ -62,6 +63,22 @@ class Step(NamedTuple):
 
     prompt: str
     options: dict[str, Any]
+
+
+@contextmanager
+def apart_from(store: SessionStore, place: Place, name: str) -> Iterator[Session]:
+    """A session in memory, with the settings and rules of ``store``, for requests to ``place``."""
+    from thinkback.session.conversation import Conversation
+    from thinkback.session.session import Session as Apart
+    from thinkback.session.store import SessionStore
+    from thinkback.stores import open_store
+
+    # where it goes is said already: a profile has no say in it
+    settings = {key: value for key, value in store.user_settings().items() if key != SETTING}
+    with SessionStore(open_store(":memory:"), True, None, settings) as scratch:
+        scratch.__dict__["rulebook"] = store.rulebook
+        scratch.__dict__["usage_log"] = store.usage_log
+        yield Apart(Conversation(scratch, scratch.log.create_session(name, name, 0), place))
 
 
 class Summarising:
@@ -86,7 +103,7 @@ class Summarising:
 
     def run(self) -> Written:
         """Ask and wait."""
-        with self._apart() as apart:
+        with apart_from(self._store, self._place, "summary") as apart:
             step = self._step(self._prompt)
             while self._result is None:
                 try:
@@ -99,7 +116,7 @@ class Summarising:
 
     async def run_async(self) -> Written:
         """The same for asyncio."""
-        with self._apart() as apart:
+        with apart_from(self._store, self._place, "summary") as apart:
             step = self._step(self._prompt)
             while self._result is None:
                 try:
@@ -112,22 +129,6 @@ class Summarising:
                 else:
                     step = self._take(reply)
         return self._result
-
-    @contextmanager
-    def _apart(self) -> Iterator[Session]:
-        """A session of its own, with the settings and rules of this one."""
-        from thinkback.session.conversation import Conversation
-        from thinkback.session.session import Session as Apart
-        from thinkback.session.store import SessionStore
-        from thinkback.stores import open_store
-
-        store = self._store
-        # where it goes is said already: a profile has no say in it
-        settings = {key: value for key, value in store.user_settings().items() if key != SETTING}
-        with SessionStore(open_store(":memory:"), True, None, settings) as scratch:
-            scratch.__dict__["rulebook"] = store.rulebook
-            scratch.__dict__["usage_log"] = store.usage_log
-            yield Apart(Conversation(scratch, scratch.log.create_session("summary", "summary", 0), self._place))
 
     def _step(self, prompt: str) -> Step:
         settings: dict[str, object] = {"compaction.auto": False}

@@ -33,7 +33,7 @@ def help_(_chat: Chat, rest: str) -> None:
 def sessions(chat: Chat, rest: str) -> None:
     """List the sessions."""
     words(rest, "sessions", most=0)
-    log.print_sessions(chat.store.sessions())
+    log.print_sessions(chat.store, chat.store.sessions())
 
 
 def resume_(chat: Chat, rest: str) -> None:
