@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from thinkback.log.leases import Lease, Owner
+from thinkback.log.progress import Progress
 from thinkback.log.tally import Tally
 from thinkback.model.commits import Commit, Head, Priority
 
@@ -217,7 +218,7 @@ class Care(Protocol):
         """Remove commits that no branch reaches and whose time is before ``older_than``, at the ends of segments."""
         ...
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: str, progress: Progress | None = None) -> None:
         """A whole copy of the log as of now, while others go on writing. Raises ``StoreError`` if ``path`` exists."""
         ...
 
@@ -393,7 +394,7 @@ class Store(Protocol):
         """
         ...
 
-    def fsck(self) -> Iterator[Problem]:
+    def fsck(self, progress: Progress | None = None) -> Iterator[Problem]:
         """Every disagreement between stored bytes, hashes, parents, positions and refs."""
         ...
 

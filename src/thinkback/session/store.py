@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Literal, Unpack, get_args
 from thinkback.drive.leases import PERIOD
 from thinkback.errors import NotFoundError, ThinkbackError
 from thinkback.log.drafting import ContentType
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import Problem, SessionInfo
 from thinkback.log.protocol import Store as Log
 from thinkback.model.commits import Commit, Kind, Priority
@@ -260,9 +261,23 @@ class SessionStore:
 
         return usage(self.log)
 
-    def fsck(self) -> list[Problem]:
+    def fsck(self, progress: Progress | None = None) -> list[Problem]:
         """Every disagreement between what is stored and its hashes; an empty list is a clean log."""
-        return list(self.log.fsck())
+        failed: list[Exception] = []
+
+        def told(done: int, of: int, unit: str) -> None:
+            if failed or progress is None:
+                return
+            try:
+                progress(done, of, unit)
+            except Exception as error:  # what a log raises that is damaged is a finding; this is none
+                failed.append(error)
+                raise
+
+        problems = list(self.log.fsck(told if progress is not None else None))
+        if failed:
+            raise failed.pop(0)
+        return problems
 
     def export(
         self,
@@ -275,12 +290,14 @@ class SessionStore:
         with_carriers: bool = False,
         with_history: bool = False,
         complete: bool = False,
+        progress: Progress | None = None,
     ) -> Exported:
         """Write the log, one ``session``, or its whole ``family`` to a file or stream; returns how much that was.
 
         ``format`` is jsonl (which ``import_`` reads), markdown, html or parquet; without it the file's ending says.
         What nobody said stays here: reasoning, carriers and accounts go along where they are asked for, everything with
         ``complete``, as for a copy of one's own. ``with_history`` shows what edits and checkpoints replaced.
+        ``progress`` is called with how much is done, of how much (0: not known), and of what.
         Raises ``NotFoundError``, ``MissingPackageError``.
         """
         from thinkback.drive.sync import now
@@ -289,21 +306,29 @@ class SessionStore:
 
         sharing = Sharing(with_reasoning, with_carriers, complete)
         return exporting.export(
-            self.log, to, now(), session=session, family=family, format=format, sharing=sharing, history=with_history
+            self.log,
+            to,
+            now(),
+            session=session,
+            family=family,
+            format=format,
+            sharing=sharing,
+            history=with_history,
+            progress=progress,
         )
 
-    def import_(self, source: str | os.PathLike[str] | Iterable[bytes]) -> Imported:
+    def import_(self, source: str | os.PathLike[str] | Iterable[bytes], progress: Progress | None = None) -> Imported:
         """Take in what ``export`` wrote as jsonl (a file, or its lines); what is there already stays as it is.
 
         Raises ``ExportFileError`` with the line that was changed or is missing, ``FormatVersionError``.
         """
         from thinkback.session.exchange.importing import import_file
 
-        return import_file(self.log, source)
+        return import_file(self.log, source, progress)
 
-    def backup(self, path: str | os.PathLike[str]) -> None:
+    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
         """A whole copy of the log as of now, while others go on writing. Raises ``StoreError`` if ``path`` exists."""
-        self.log.care.backup(os.fspath(path))
+        self.log.care.backup(os.fspath(path), progress)
 
     @property
     def care(self) -> StoreCare:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Head
 from thinkback.stores.branches import held
@@ -58,9 +59,9 @@ class LogCare:
             self._database.write(_bury, within)
         return _sum(removed)
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: str, progress: Progress | None = None) -> None:
         """A whole copy of the log as of now in a SQLite file, while others go on writing."""
-        self._database.backup(path)
+        self._database.backup(path, progress)
 
 
 def _erase(rows: Rows, session: str, payloads: Mapping[str, bytes]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from thinkback.log.leases import Lease, Owner
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import About, Problem, Seen, SessionInfo
 from thinkback.log.tally import Tally
 from thinkback.model import canonical
@@ -301,13 +302,13 @@ class Database(Protocol):
     def note(self, work: Callable[Concatenate[Rows, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """As ``write``, of what need not survive a power cut: nothing waits for a disk."""
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self, progress: Progress | None = None) -> Iterator[Problem]:
         """What ``fsck`` finds."""
 
     def sweep(self) -> None:
         """Bring what was overwritten out of the files that hold older bytes, as far as the database can do that."""
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: str, progress: Progress | None = None) -> None:
         """Copy the log as of now into a new SQLite file. Raises ``StoreError`` if ``path`` exists."""
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Problem
 from thinkback.stores import migrations
 from thinkback.stores.fsck import Row, audit, audit_steps, basis_problems, row_of, summary_problems
@@ -77,13 +78,14 @@ _ENDS = "SELECT segment, max(position) + 1 FROM commits GROUP BY segment"
 _ORPHANS = "SELECT DISTINCT segment FROM commits WHERE segment NOT IN (SELECT segment FROM segments)"
 
 
-def fsck(db: Connection, schema: migrations.Schema) -> Iterator[Problem]:
+def fsck(db: Connection, schema: migrations.Schema, progress: Progress | None = None) -> Iterator[Problem]:
     """Every disagreement in the file. Never raises for damage: it is what this is for."""
     yield from _guarded("file", _file_problems(db))
     (version,) = db.execute("PRAGMA user_version").fetchone()
     promised = schema.of(version)
     yield from _guarded("migrations", (Problem("migrations", what) for what in migrations.check(db, promised)))
-    yield from _guarded("segments", _segment_problems(db))
+    meter = Meter(progress, db.execute("SELECT count(*) FROM commits").fetchone()[0] if progress else 0, "commits")
+    yield from _guarded("segments", _segment_problems(db, meter))
     yield from _guarded("branches", _ref_problems(db))
     yield from _guarded("steps", _step_problems(db))
     yield from _guarded("sightings", _sighting_problems(db))
@@ -91,6 +93,7 @@ def fsck(db: Connection, schema: migrations.Schema) -> Iterator[Problem]:
     if version == len(schema.names):
         yield from _guarded("bases", basis_problems(db.execute(_BASES), dict(db.execute(_USES).fetchall())))
     yield from _guarded("summaries", summary_problems(SqliteRows(db)))
+    meter.end()
 
 
 def _guarded(where: str, problems: Iterator[Problem]) -> Iterator[Problem]:
@@ -109,7 +112,7 @@ def _file_problems(db: Connection) -> Iterator[Problem]:
         yield Problem(f"{table}, row {row}", "names a row that does not exist")
 
 
-def _segment_problems(db: Connection) -> Iterator[Problem]:
+def _segment_problems(db: Connection, meter: Meter) -> Iterator[Problem]:
     for segment, base, above, position, hash, seq in db.execute(_SEGMENTS).fetchall():
         name = f"segment {segment}"
         if above is not None and hash is None:
@@ -117,7 +120,7 @@ def _segment_problems(db: Connection) -> Iterator[Problem]:
         elif base != (0 if above is None else seq + 1):
             yield Problem(name, f"it begins at seq {base}, its parent has {-1 if above is None else seq}")
         parent = "" if hash is None else hash.hex()
-        yield from _guarded(name, audit(name, parent, _rows(db, segment)))
+        yield from _guarded(name, audit(name, parent, meter.over(_rows(db, segment))))
     for (segment,) in db.execute(_ORPHANS):
         yield Problem(f"segment {segment}", "has commits but is not a segment of any session")
 

@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from thinkback.errors import StoreError
 from thinkback.log.leases import Lease, Owner
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import About, Problem, Seen, SessionInfo
 from thinkback.log.tally import KINDS, Tally
 from thinkback.model import canonical
@@ -288,6 +289,9 @@ JOIN segments AS g ON g.segment = c.segment
 JOIN sessions AS n ON n.session = g.session AND n.name IS NOT NULL
 WHERE c.arrival = ?
 """
+
+_PAGES = 256
+"""Pages that a backup copies between two reports."""
 
 
 class SqliteRows:
@@ -578,7 +582,7 @@ class SqliteDatabase:
         with self.file.write(durably=False) as db:
             return work(SqliteRows(db), *args, **kwargs)
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self, progress: Progress | None = None) -> Iterator[Problem]:
         """What ``fsck`` finds, on a connection of its own: the caller takes its time."""
         from thinkback.stores import sqlite_fsck  # where it is needed: a millisecond of every start
 
@@ -586,7 +590,7 @@ class SqliteDatabase:
             if self.file.is_cut_short(db):
                 yield Problem("file", "its size is not a whole number of pages: its end is missing")
             db.execute("BEGIN")
-            yield from sqlite_fsck.fsck(db, self.file.schema)
+            yield from sqlite_fsck.fsck(db, self.file.schema, progress)
 
     def sweep(self) -> None:
         """Bring what was overwritten into the database, also what an old format left in unused space."""
@@ -596,7 +600,7 @@ class SqliteDatabase:
                 db.execute("UPDATE migrations SET unswept = 0")
         self.file.empty_journal()
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: str, progress: Progress | None = None) -> None:
         """A whole copy of the log as of now, as private as the log."""
         if self.file.in_memory:
             self.file.refuse_closed()
@@ -611,7 +615,13 @@ class SqliteDatabase:
             naming_errors(path),
             closing(sqlite3.connect(path)) as copy,
         ):
-            log.backup(copy)
+            if progress is None:
+                log.backup(copy)
+                return
+            # one snapshot to the end: what others write meanwhile would begin the copy again
+            log.execute("BEGIN")
+            log.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            log.backup(copy, pages=_PAGES, progress=lambda _, rest, of: progress(of - rest, of, "pages"))
 
     def close(self) -> None:
         """Close every connection. Waits for an append under way."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import MAIN, About, Origin, Problem, Recognition, SearchIndex, SessionInfo, Summary
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Head
@@ -93,9 +94,9 @@ class LogStore:
         prefix_range(prefix)
         return self.database.read(history.find_prefix, prefix, session)
 
-    def fsck(self) -> Iterator[Problem]:
+    def fsck(self, progress: Progress | None = None) -> Iterator[Problem]:
         """Every disagreement between stored bytes, hashes, parents, positions and refs."""
-        return self.database.problems()
+        return self.database.problems(progress)
 
     def count(self) -> int:
         """How many commits there are, on a branch or not."""

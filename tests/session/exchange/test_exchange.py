@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from tests.session.histories import Move, build, moves, shape
 from tests.stores.samples import put, user_step
+from thinkback.log.progress import Meter
 from thinkback.log.protocol import Origin as Forked
 from thinkback.log.protocol import Store
 from thinkback.log.seal import head_of
@@ -25,7 +26,7 @@ WHOLE = Sharing(complete=True)
 
 def exported(log: Store, session: str = "", sharing: Sharing = WHOLE, family: bool = False) -> bytes:
     """The file of an export."""
-    return b"".join(json_lines(log, choose(log, session, family), sharing, 99, Exported()))
+    return b"".join(json_lines(log, choose(log, session, family), sharing, 99, Exported(), Meter(None, 0, "")))
 
 
 def imported(log: Store, file: bytes) -> Imported:

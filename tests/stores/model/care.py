@@ -9,6 +9,7 @@ import msgspec
 
 from tests.stores.model.log import MemoryLog, Place, Segment
 from thinkback.errors import StoreError
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import Removed
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Head, decode_payload
@@ -81,7 +82,7 @@ class MemoryCare:
             self._bury()
             return removed
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: str, progress: Progress | None = None) -> None:
         """There is no file to copy."""
         self._log.refuse_closed()
         raise StoreError(

@@ -9,6 +9,7 @@ from tests.stores.model.leases import MemoryLeases
 from tests.stores.model.log import MemoryLog, Session, head, line
 from tests.stores.model.recognition import MemoryRecognition
 from tests.stores.model.search import MemorySearch
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import MAIN, About, BranchInfo, Origin, Problem, SessionInfo, Summary
 from thinkback.log.tally import Tally, tally
 from thinkback.model.commits import Commit, Erased, Head
@@ -135,7 +136,7 @@ class MemoryStore:
         first = min(found, key=lambda place: place.segment.arrivals[place.position])
         return self._log.owner(first).id, first.commit
 
-    def fsck(self) -> Iterator[Problem]:
+    def fsck(self, progress: Progress | None = None) -> Iterator[Problem]:
         """Every disagreement between payloads, hashes, parents and positions."""
         with self._log.lock:
             self._log.refuse_closed()

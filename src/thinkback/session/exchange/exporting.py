@@ -20,6 +20,7 @@ from thinkback.errors import ExportFileError, NotFoundError, ThinkbackError
 from thinkback.log import exchange
 from thinkback.log.exchange import Header, Tip
 from thinkback.log.lines import common
+from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import MAIN, SessionInfo, Store
 from thinkback.log.sharing import Leaving, Sharing
 from thinkback.log.transcript import Entry, transcript
@@ -99,7 +100,9 @@ def _with_ancestors(log: Store, infos: dict[str, SessionInfo], info: SessionInfo
     ]
 
 
-def json_lines(log: Store, chosen: Sequence[Chosen], sharing: Sharing, time: int, done: Exported) -> Iterator[bytes]:
+def json_lines(
+    log: Store, chosen: Sequence[Chosen], sharing: Sharing, time: int, done: Exported, meter: Meter
+) -> Iterator[bytes]:
     """The lines of the sessions; ``done`` counts along. ``time`` (microseconds UTC) is when what is left out went."""
     leaving = Leaving(sharing, time)
     written: set[str] = set()
@@ -110,7 +113,7 @@ def json_lines(log: Store, chosen: Sequence[Chosen], sharing: Sharing, time: int
         yield exchange.header_line(header)
         for tip in header.branches:
             branch = tip.name
-            for commit in exchange.unwritten(read_branch(log, each.info.id, tip), written):
+            for commit in meter.over(exchange.unwritten(read_branch(log, each.info.id, tip), written)):
                 left = leaving.commit(commit)
                 yield exchange.commit_line(left, branch)
                 branch = ""
@@ -158,6 +161,7 @@ def export(
     format: str = "",
     sharing: Sharing = SHARED,
     history: bool = False,
+    progress: Progress | None = None,
 ) -> Exported:
     """Write sessions in a format, that of the file's ending if none is named. ``history``: with what edits and
     checkpoints replaced. ``time`` is now, microseconds UTC.
@@ -167,8 +171,10 @@ def export(
         raise NotFoundError(f"there is no format {wanted!r}", next_actions=(f"formats are {', '.join(FORMATS)}",))
     chosen = choose(log, session, family)
     done = Exported()
+    meter = Meter(progress, sum(each.info.commits for each in chosen), "commits")
     if wanted == "jsonl":
-        write(to, json_lines(log, chosen, sharing, time, done))
+        write(to, json_lines(log, chosen, sharing, time, done, meter))
+        meter.end()
         return done
     whole = [each for each in chosen if each.fork is None]
     leaving = Leaving(sharing, time)
@@ -176,12 +182,13 @@ def export(
         from thinkback.session.exchange import parquet
 
         with _named(_path(to)):
-            parquet.write(_path(to), _rows(log, whole, leaving, history, sharing.complete, done))
+            parquet.write(_path(to), _rows(log, whole, leaving, history, sharing.complete, done, meter))
     else:
         pages = {"markdown": _markdown, "html": _page}[wanted]
         title = whole[0].info.name if len(whole) == 1 else "thinkback"
-        text = pages(title, _transcripts(log, whole, leaving, history, done))
+        text = pages(title, _transcripts(log, whole, leaving, history, done, meter))
         write(to, (piece.encode("utf-8", "replace") for piece in text))
+    meter.end()
     return done
 
 
@@ -203,12 +210,12 @@ def _path(to: Target) -> str:
 
 
 def _transcripts(
-    log: Store, chosen: Sequence[Chosen], leaving: Leaving, history: bool, done: Exported
+    log: Store, chosen: Sequence[Chosen], leaving: Leaving, history: bool, done: Exported, meter: Meter
 ) -> Iterator[tuple[SessionInfo, Iterator[Entry]]]:
     """What people read of each session: its current branch."""
     for each in chosen:
         info = each.info
-        line = _leaving(log.read_to(info.id, info.head.hash) if info.head.hash else (), leaving, done)
+        line = _leaving(log.read_to(info.id, info.head.hash) if info.head.hash else (), leaving, done, meter)
         done.sessions += 1
         yield info, transcript(line, history)
 
@@ -235,7 +242,7 @@ def _page(title: str, told: Iterable[tuple[SessionInfo, Iterator[Entry]]]) -> It
 
 
 def _rows(
-    log: Store, chosen: Sequence[Chosen], leaving: Leaving, history: bool, whole: bool, done: Exported
+    log: Store, chosen: Sequence[Chosen], leaving: Leaving, history: bool, whole: bool, done: Exported, meter: Meter
 ) -> Iterator[dict[str, Any]]:
     """Each commit once, on the first branch that has it."""
     from thinkback.session.exchange.parquet import rows
@@ -248,14 +255,14 @@ def _rows(
             line = read_branch(log, each.info.id, tip)
             new = len(exchange.unwritten(line, written))
             shared = len(line) - new
-            told = [*map(leaving.commit, line[:shared]), *_leaving(line[shared:], leaving, done)]
+            told = [*map(leaving.commit, line[:shared]), *_leaving(line[shared:], leaving, done, meter)]
             yield from rows(each.info, tip.name, told, told[shared:], history, whole)
         done.sessions += 1
 
 
-def _leaving(line: Sequence[Commit], leaving: Leaving, done: Exported) -> list[Commit]:
+def _leaving(line: Sequence[Commit], leaving: Leaving, done: Exported, meter: Meter) -> list[Commit]:
     """The commits as they leave, counted."""
-    left = [leaving.commit(commit) for commit in line]
+    left = [leaving.commit(commit) for commit in meter.over(line)]
     done.commits += len(left)
     done.left_out += sum(one is not other for one, other in zip(line, left, strict=True))
     return left

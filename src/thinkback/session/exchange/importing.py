@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 
 import msgspec
@@ -21,6 +21,7 @@ from thinkback.log import exchange
 from thinkback.log.exchange import Header, Line
 from thinkback.log.leases import is_due
 from thinkback.log.lines import holds
+from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import MAIN, Origin, SessionInfo, Store
 from thinkback.model.commits import Commit, Head
 from thinkback.session.ids import new_id
@@ -62,15 +63,23 @@ class Imported(msgspec.Struct, frozen=True):
         return sum(session.commits for session in self.sessions)
 
 
-def import_file(log: Store, source: str | os.PathLike[str] | Iterable[bytes]) -> Imported:
+def import_file(
+    log: Store, source: str | os.PathLike[str] | Iterable[bytes], progress: Progress | None = None
+) -> Imported:
     """Store what a file holds, or lines; as ``import_lines``. Raises ``NotFoundError`` for a file that is not there."""
     if not isinstance(source, str | os.PathLike):
-        return import_lines(log, source)
+        return _measured(log, source, Meter(progress, 0, "lines"), lambda _: 1)
     if not os.path.isfile(source):
         name = os.fspath(source)
         raise NotFoundError(f"there is no file {name}", details={"path": name}, next_actions=("check its name",))
     with open(source, "rb") as file:
-        return import_lines(log, file)
+        return _measured(log, file, Meter(progress, os.fstat(file.fileno()).st_size, "bytes"), len)
+
+
+def _measured(log: Store, lines: Iterable[bytes], meter: Meter, size: Callable[[bytes], int]) -> Imported:
+    done = import_lines(log, meter.over(lines, size))
+    meter.end()
+    return done
 
 
 def import_lines(log: Store, lines: Iterable[bytes]) -> Imported:

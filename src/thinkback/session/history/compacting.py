@@ -14,6 +14,7 @@ import msgspec
 from thinkback.errors import CompactionRefused, SettingError
 from thinkback.log.compaction import TRIM_TO, Wish, checkpoint, cut
 from thinkback.log.outline import Outline
+from thinkback.log.progress import Meter, Progress
 from thinkback.log.strategies import made
 from thinkback.model.commits import Commit, Compaction, CompactionStrategy, Draft, Request
 from thinkback.model.plan import Counts
@@ -91,7 +92,14 @@ class Compactor:
         self._conversation.refresh()
         return self.planned(self.asked(strategy, tail, options))
 
-    def run(self, strategy: str | None = None, tail: int | None = None, **options: Unpack[CompactionOptions]) -> Commit:
+    def run(
+        self,
+        strategy: str | None = None,
+        tail: int | None = None,
+        *,
+        progress: Progress | None = None,
+        **options: Unpack[CompactionOptions],
+    ) -> Commit:
         """Make a checkpoint; returns its commit.
 
         ``strategy`` is deterministic, model, manual, sliding_window, tool_results or middle_out (unset: manual with
@@ -108,12 +116,14 @@ class Compactor:
         self._conversation.last_turn.settle()
         self._conversation.refresh()
         asked = self.asked(strategy, tail, options)
-        written = None
+        meter, written = Meter(progress, 1, "summaries"), None
         if asked.wish.strategy == "model":
             from thinkback.session.history.summarising import Summarising
 
             written = Summarising(self._conversation, asked, self.outline()).run()
-        return self.store(self.planned(asked, written))
+        made = self.store(self.planned(asked, written))
+        meter.add()
+        return made
 
     def list(self) -> list[Commit]:
         """The checkpoints of the current branch, oldest first."""

@@ -18,6 +18,7 @@ from thinkback.drive.sync import now
 from thinkback.errors import NotFoundError, StoreError, ThinkbackError
 from thinkback.log import erasing
 from thinkback.log.erasing import Order, Rests, Told
+from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.redacting import redacted
 from thinkback.model import canonical
@@ -92,12 +93,14 @@ class StoreCare:
         tenant: str = "",
         reason: str = "",
         dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> Erasure:
         """Erase what was said to, by and for ``end_user``, or before a time (a date, or microseconds UTC), or both: of
         that user before that time. ``tenant`` alone deletes every session of the tenant that this log was opened for.
 
         Of a turn for the end user everything goes that was said in it, with what was said about that later.
         Raises ``ThinkbackError`` for another tenant, or where nothing is named.
+        ``progress`` is called with how many commits were looked at, of how many.
         """
         if tenant and tenant != self._tenant:
             raise ThinkbackError(
@@ -108,12 +111,14 @@ class StoreCare:
         if not end_user and before is None:
             if not tenant:
                 raise ThinkbackError("nothing to purge was named", next_actions=("give end_user=, before= or tenant=",))
-            return self._delete_all(dry_run)
+            return self._delete_all(dry_run, progress)
         time = microseconds(before)
         if not dry_run:
             self._order(erasing.order_for(end_user, now(), reason or "purged", time))
         erasures = []
-        for family in _families(self._log):
+        families = _families(self._log)
+        meter = _meter(families, progress)
+        for family in families:
             told = list(_told(self._log, family))
             picked = erasing.of_end_user(told, end_user) if end_user else None
             if time is not None:
@@ -121,6 +126,8 @@ class StoreCare:
                 picked = old if picked is None else picked & old
             rests = erasing.bare(_by_hash(told).values(), picked or set())
             erasures.append(self._erase(family, told, rests, reason or "purged", dry_run))
+            meter.add(_size(family))
+        meter.end()
         return _joined(erasures, dry_run)
 
     def redact(
@@ -217,12 +224,14 @@ class StoreCare:
             if office is not None:
                 office.erasures.add(self._tenant_there, canonical.encode(order), order.time + _STEPS_WAIT)
 
-    def _delete_all(self, dry_run: bool) -> Erasure:
+    def _delete_all(self, dry_run: bool, progress: Progress | None) -> Erasure:
         """Every session; what forks share goes with the last of them."""
         if not dry_run:
             self._order(Order(now(), "deleted", sessions=True))
         erasures = []
-        for family in _families(self._log):
+        families = _families(self._log)
+        meter = _meter(families, progress)
+        for family in families:
             commits = _by_hash(_told(self._log, family))
             if not dry_run:
                 for info in family:
@@ -231,6 +240,8 @@ class StoreCare:
                 self._forget_usage(commit.response for commit in commits.values())
             gone = tuple(_gone(family[0], commit, True) for commit in commits.values())
             erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run))
+            meter.add(_size(family))
+        meter.end()
         return _joined(erasures, dry_run)
 
 
@@ -240,6 +251,15 @@ def _families(log: Store) -> list[list[SessionInfo]]:
     for info in sorted(log.list_sessions(), key=lambda info: (info.created, info.id)):
         families.setdefault(info.family, []).append(info)
     return list(families.values())
+
+
+def _size(family: Sequence[SessionInfo]) -> int:
+    """How many commits there are to look at, about."""
+    return sum(info.commits for info in family)
+
+
+def _meter(families: Sequence[Sequence[SessionInfo]], progress: Progress | None) -> Meter:
+    return Meter(progress, sum(map(_size, families)), "commits")
 
 
 def _told(log: Store, sessions: Sequence[SessionInfo]) -> Iterator[Told]:

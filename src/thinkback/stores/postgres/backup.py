@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
+from thinkback.log.progress import Meter, Progress
 from thinkback.stores import migrations, sqlite_open
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
+from thinkback.stores.postgres.fsck import commits_of
 from thinkback.stores.postgres.text import COLUMNS, given
 from thinkback.stores.rows import COLUMNS as FILE_COLUMNS
 from thinkback.stores.sqlite_append import FORMAT
@@ -55,19 +57,21 @@ _ADD_COMMIT = f"INSERT INTO commits (segment, {FILE_COLUMNS}) VALUES (?, ?, ?, ?
 Numbers: TypeAlias = dict[tuple[int, int], int]
 
 
-def copy_to_file(db: Connection, tenant: str, path: str) -> None:
+def copy_to_file(db: Connection, tenant: str, path: str, progress: Progress | None = None) -> None:
     """The copy. Raises ``StoreError`` if there is a file at ``path``, and leaves none behind if it fails."""
     with sqlite_open.new_file(path):
         file = LogFile(path, "full", sqlite_open.connect, migrations.NEWEST)
         try:
             with file.write() as copy, transaction(db, SNAPSHOT):
                 db.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                meter = Meter(progress, commits_of(db, tenant) if progress else 0, "commits")
                 sessions = _copy_sessions(db, copy, tenant)
                 for family in dict.fromkeys(family for family, _ in sessions):
-                    _copy_family(db, copy, (tenant, family), sessions)
+                    _copy_family(db, copy, (tenant, family), sessions, meter)
                 _copy_bases(db, copy, tenant)
                 for of, _, _ in SqliteRows(copy).summaries():
                     settle(SqliteRows(copy), of)
+                meter.end()
         finally:
             file.close()
 
@@ -92,7 +96,9 @@ def _copy_bases(db: Connection, copy: sqlite_open.Connection, tenant: str) -> No
     copy.executemany(_ADD_BASIS, db.execute(_BASES, (tenant,), binary=True))
 
 
-def _copy_family(db: Connection, copy: sqlite_open.Connection, of: tuple[str, int], sessions: Numbers) -> None:
+def _copy_family(
+    db: Connection, copy: sqlite_open.Connection, of: tuple[str, int], sessions: Numbers, meter: Meter
+) -> None:
     segments: dict[int | None, int | None] = {None: None}
     for segment, session, base, above, position in db.execute(_SEGMENTS, of).fetchall():
         row = (sessions[of[1], session], base, segments[above], position)
@@ -104,7 +110,7 @@ def _copy_family(db: Connection, copy: sqlite_open.Connection, of: tuple[str, in
     with db.cursor("commits", binary=True) as cursor:
         cursor.itersize = BATCH
         cursor.execute(_COMMITS, of)
-        copy.executemany(_ADD_COMMIT, _rows(cursor, segments))
+        copy.executemany(_ADD_COMMIT, _rows(meter.over(cursor), segments))
     for session, id, segment, position, commits in db.execute(_STEPS, of).fetchall():
         # A step without commits may have outlived its segment.
         at = segments[segment] if commits else segments.get(segment, homes.get(session))

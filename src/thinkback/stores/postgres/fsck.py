@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 from psycopg import errors
 
+from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Problem
 from thinkback.stores.fsck import Row, audit, audit_steps, basis_problems, row_of, summary_problems
 from thinkback.stores.migrations import Schema
@@ -72,9 +73,13 @@ WHERE tenant = %s AND codec = {BASED} GROUP BY 1
 _ENDS = f"SELECT segment, max(position) + 1 FROM thinkback.commits WHERE {_OF} GROUP BY segment"
 
 
-def fsck(db: Connection, tenant: str, schema: Schema) -> Iterator[Problem]:
+_COMMITS_OF = "SELECT count(*) FROM thinkback.commits WHERE tenant = %s"
+
+
+def fsck(db: Connection, tenant: str, schema: Schema, progress: Progress | None = None) -> Iterator[Problem]:
     """Every disagreement in a tenant's log."""
     families: list[int] = []
+    meter = Meter(progress, commits_of(db, tenant) if progress else 0, "commits")
     with _snapshot(db):
         yield from _guarded(db, "migrations", (Problem("migrations", what) for what in check(db, schema)))
         yield from _guarded(db, "families", _families(db, tenant, families))
@@ -85,10 +90,17 @@ def fsck(db: Connection, tenant: str, schema: Schema) -> Iterator[Problem]:
         yield from _guarded(db, "summaries", summary_problems(PostgresRows(db, tenant, {})))
     for family in families:
         with _snapshot(db):
-            audited = _Family(db, tenant, family)
+            audited = _Family(db, tenant, family, meter)
             parts = (audited.counts, audited.sessions, audited.segments, audited.branches, audited.steps)
             for part in (*parts, audited.sightings):
                 yield from _guarded(db, f"family {family}", part())
+    meter.end()
+
+
+def commits_of(db: Connection, tenant: str) -> int:
+    """How many commits the tenant has."""
+    ((found,),) = db.execute(_COMMITS_OF, (tenant,)).fetchall()
+    return int(found)
 
 
 @contextmanager
@@ -134,8 +146,8 @@ def _guarded(db: Connection, where: str, problems: Iterator[Problem]) -> Iterato
 class _Family:
     """What is found in one family."""
 
-    def __init__(self, db: Connection, tenant: str, family: int) -> None:
-        self._db, self._of = db, (tenant, family)
+    def __init__(self, db: Connection, tenant: str, family: int, meter: Meter) -> None:
+        self._db, self._of, self._meter = db, (tenant, family), meter
         self._sessions: dict[int, str | None] = {}
         self._bases: dict[int, int] = {}
 
@@ -169,7 +181,7 @@ class _Family:
                 yield Problem(name, f"its parent, segment {above} position {position}, does not exist")
             elif base != (0 if above is None else self._bases.get(above, 0) + position + 1):
                 yield Problem(name, f"it begins at seq {base}, which does not follow its parent")
-            yield from audit(name, "" if found is None else found[0].hex(), self._rows(segment))
+            yield from audit(name, "" if found is None else found[0].hex(), self._meter.over(self._rows(segment)))
         for segment in self._ends().keys() - self._bases.keys():
             yield Problem(
                 f"segment {segment} of family {self._of[1]}", "has commits but is not a segment of any session"

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Concatenate, ParamSpec, TypeVar
 
 from thinkback.errors import NotFoundError
+from thinkback.log.progress import Progress
 from thinkback.log.protocol import Problem
 from thinkback.stores.database import Key, RepeatError
 from thinkback.stores.errors import damaged
@@ -59,17 +60,17 @@ class Log:
             self.pool.run(lambda db: renew(db, self.pool.shown, self._schema))
             self._is_old = False
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self, progress: Progress | None = None) -> Iterator[Problem]:
         """What ``fsck`` finds in the log of this tenant."""
         with self.pool.connection() as db:
-            yield from fsck(db, self.tenant, self._schema)
+            yield from fsck(db, self.tenant, self._schema, progress)
 
     def sweep(self) -> None:
         """Nothing: from the server's files it goes when the server vacuums, and archives and copies expire."""
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: str, progress: Progress | None = None) -> None:
         """A copy of the tenant's log as of now, in a SQLite file."""
-        self.pool.run(lambda db: copy_to_file(db, self.tenant, path))
+        self.pool.run(lambda db: copy_to_file(db, self.tenant, path, progress))
 
     def close(self) -> None:
         """Close every connection."""
