@@ -127,8 +127,58 @@ CODEX = (
     codex("event_msg", type="task_complete"),
 )
 
+
+def pi(id: str, parent: str | None, role: str, content: Any, **more: Any) -> dict[str, Any]:
+    """A message of pi."""
+    message = {"role": role, "content": content, **more}
+    return {"type": "message", "id": id, "parentId": parent, "timestamp": "2026-11-22T02:22:07Z", "message": message}
+
+
+ITEM = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [], "encrypted_content": "gAAAA"}
+PI_USAGE = {"input": 9, "output": 7, "cacheRead": 4, "cacheWrite": 0, "cost": {"total": 0.25}}
+PI_MADE = {"api": "openai-responses", "model": "gpt-5.6", "usage": PI_USAGE, "stopReason": "toolUse", "responseId": "r"}
+PI = (
+    {"type": "session", "version": 3, "id": "p1", "timestamp": "2026-11-22T02:22:07.181Z", "cwd": HERE},
+    {"type": "model_change", "id": "0b", "parentId": None, "modelId": "gpt-5.6"},
+    pi("u1", "0b", "user", [{"type": "text", "text": "Which file?"}]),
+    pi(
+        "a1",
+        "u1",
+        "assistant",
+        [
+            {"type": "thinking", "thinking": "", "thinkingSignature": json.dumps(ITEM)},
+            {"type": "text", "text": "Let me look.", "textSignature": "msg_1"},
+            {"type": "toolCall", "id": "call_1|fc_1", "name": "bash", "arguments": {"command": "ls"}},
+        ],
+        **PI_MADE,
+    ),
+    pi("t1", "a1", "toolResult", [{"type": "text", "text": "notes.txt"}], toolCallId="call_1|fc_1", toolName="bash"),
+    pi("a2", "t1", "assistant", [{"type": "text", "text": "notes.txt"}], **{**PI_MADE, "stopReason": "stop"}),
+    {"type": "session_info", "id": "i1", "parentId": "a2", "name": "Find the file"},
+)
+
+GEMINI_CALL = {"id": "g1", "name": "ls", "args": {"path": "."}}
+GEMINI_GAVE = {"functionResponse": {"id": "g1", "name": "ls", "response": {"output": "notes.txt"}}}
+GEMINI_MADE = {
+    **{"id": "m1", "type": "gemini", "timestamp": "2026-11-22T02:25:21.229Z", "content": "", "model": "gemini-3-pro"},
+    "thoughts": [{"subject": "Files", "description": "I list them."}, {"subject": "", "description": ""}],
+    "tokens": {"input": 9, "output": 7, "cached": 4, "thoughts": 3, "total": 19},
+}
+GEMINI = (
+    {"sessionId": "g1", "projectHash": "d1", "startTime": "2026-11-22T02:25:21.000Z", "kind": "main"},
+    {"$set": {"messages": [{"id": "c1", "type": "user", "content": [{"text": "<session_context>\nLinux"}]}]}},
+    {"id": "u1", "timestamp": "2026-11-22T02:25:21.016Z", "type": "user", "content": [{"text": "Which file?"}]},
+    {"$set": {"lastUpdated": "2026-11-22T02:25:21.017Z"}},
+    GEMINI_MADE,
+    {**GEMINI_MADE, "toolCalls": [{**GEMINI_CALL, "result": [GEMINI_GAVE], "status": "success"}]},
+    {"id": "r1", "type": "user", "content": [GEMINI_GAVE]},
+    {"id": "m2", "type": "gemini", "content": "notes.txt", "model": "gemini-3-pro"},
+)
+
 SAMPLES: dict[str, bytes] = {
     "claude-code": jsonl(*CLAUDE),
     "codex": jsonl(*CODEX),
+    "gemini-cli": jsonl(*GEMINI),
+    "pi": jsonl(*PI),
 }
 """A history of each program."""

@@ -82,7 +82,7 @@ def test_nothing_goes_back_unless_somebody_vouched(name: str) -> None:
         stored = placed(draft, name).value
         assert isinstance(stored, Response)
         assert Origin(name, "", own.requested_model, own.served_model) == stored.origin
-        there = Origin(own.dialect, "https://api.example", "", "", "me", True)
+        there = Origin(own.dialect or "gemini", "https://api.example", "", "", "me", True)
         vouched = placed(draft, name, there).value
         assert isinstance(vouched, Response)
         assert ("https://api.example" if own.dialect else "") == vouched.origin.endpoint

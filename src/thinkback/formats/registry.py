@@ -11,6 +11,8 @@ from thinkback.formats.history import Format
 MODULES: dict[str, str] = {
     "claude-code": "claude_code",
     "codex": "codex",
+    "gemini-cli": "gemini_cli",
+    "pi": "pi",
 }
 """Name of each program to its module under ``thinkback.formats``, which exports ``FORMAT``."""
 

@@ -1,0 +1,171 @@
+"""Gemini CLI: JSON lines of a header, messages and changes, or in older versions one object with all messages.
+
+A message that stands there again is the same one, grown. The program keeps titles and descriptions of thoughts, and no
+signatures. Results stand beside the call, and once more as a message of the user.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from thinkback.formats.history import Answer, Entry, Format, History, Notes, Read, Source, aside
+from thinkback.formats.parts import (
+    call,
+    counts,
+    first_records,
+    items_of,
+    microseconds,
+    records,
+    result,
+    said,
+    text_of,
+    value_of,
+)
+from thinkback.model.blocks import Text, ThinkingBlock
+from thinkback.model.commits import Draft
+from thinkback.wire.values import members_of, plain
+
+NAME = "gemini-cli"
+_PLACE = re.compile(r"([^/\\]+)[/\\]chats[/\\]")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_CONTEXT = "<session_context>"
+_USAGE = {"input": "input", "output": "output", "cached": "cached", "reasoning": "thoughts"}
+
+
+def read(source: Source) -> Read:
+    """The session of a file."""
+    notes = Notes()
+    lines = list(source.lines)
+    chat = _Chat(notes)
+    whole = value_of(b"".join(line for line in lines if line is not None))
+    if isinstance(whole, dict):
+        chat.take(1, whole)
+    else:
+        for line, record in records(lines, notes):
+            chat.take(line, record)
+    found = _PLACE.search(source.name)
+    project = found[1] if found is not None and not _HASH.fullmatch(found[1]) else ""
+    history = chat.history(project)
+    return Read((history,) if history.id and history.entries else (), notes.left())
+
+
+class _Chat:
+    """A session as it is put together: messages by their id, in the order in which they first stood there."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self._messages: dict[str, tuple[str, int, dict[str, Any]]] = {}
+        self._id = self._tip = self._title = ""
+        self._created = 0
+
+    def take(self, line: int, record: dict[str, Any]) -> None:
+        """A line: the header, a message, or a change."""
+        for name, value in record.items():
+            if name == "sessionId":
+                self._id = self._id or plain(value)
+            elif name == "startTime":
+                self._created = self._created or microseconds(value)
+            elif name == "summary":
+                self._title = plain(value) or self._title
+        changes = members_of(record.get("$set"))
+        for message in (*items_of(record.get("messages")), *items_of(changes.get("messages"))):
+            self._put(line, members_of(message))
+        back = plain(record.get("$rewindTo"))
+        if back in self._messages:
+            self._tip = self._messages[back][0]
+        elif "type" in record:
+            self._put(line, record)
+        elif "$set" not in record and "sessionId" not in record:
+            self._notes.add("a line of an unknown kind", line)
+
+    def _put(self, line: int, message: dict[str, Any]) -> None:
+        id = plain(message.get("id"))
+        if not id:
+            self._notes.add("a message without an id", line)
+            return
+        known = self._messages.get(id)
+        self._messages[id] = (self._tip if known is None else known[0], line, message)
+        self._tip = id if known is None else self._tip
+
+    def history(self, project: str) -> History:
+        """All of it."""
+        entries: list[Entry] = []
+        # Where each message stands, and the calls that have their result.
+        places: dict[str, str] = {"": ""}
+        answered: set[str] = set()
+        for id, (parent, line, message) in self._messages.items():
+            time, at = microseconds(message.get("timestamp")), places[parent]
+            for name, drafts in self._drafts(id, line, message, answered):
+                if drafts:
+                    entries.append(Entry(name, at, time, drafts))
+                    at = name
+            places[id] = at
+        return History(self._id, tuple(entries), places[self._tip], self._title, project, self._created)
+
+    def _drafts(
+        self, id: str, line: int, message: dict[str, Any], answered: set[str]
+    ) -> list[tuple[str, tuple[Draft, ...]]]:
+        kind, content = plain(message.get("type")), message.get("content")
+        if kind == "gemini":
+            calls = [members_of(each) for each in items_of(message.get("toolCalls"))]
+            results = tuple(
+                _result(each)
+                for each in calls
+                if each.get("result") is not None or plain(each.get("status")) == "error"
+            )
+            answered.update(draft.value.id for draft in results)  # type: ignore[union-attr]
+            return [(id, _answer(message, calls).drafts(NAME, self._id, id)), (f"{id} results", results)]
+        if kind == "user":
+            return [(id, self._said(content, answered))]
+        self._notes.add(f"message of type {kind}" if kind else "a message without a type", line)
+        return [(id, (aside(f"{NAME} {kind}", text_of(content)),) if kind else ())]
+
+    def _said(self, content: object, answered: set[str]) -> tuple[Draft, ...]:
+        text = text_of(content)
+        if text.lstrip().startswith(_CONTEXT):
+            return (aside(f"{NAME} context", text),)
+        parts = items_of(content)
+        given = [members_of(part)["functionResponse"] for part in parts if "functionResponse" in members_of(part)]
+        late = [members_of(each) for each in given if plain(members_of(each).get("id")) not in answered]
+        results = tuple(result(each.get("id"), _outcome(each), each.get("name")) for each in late)
+        rest = [part for part in parts if "functionResponse" not in members_of(part)] if parts else content
+        return (*results, *(said(rest, NAME) if rest else ()))
+
+
+def _answer(message: dict[str, Any], calls: list[dict[str, Any]]) -> Answer:
+    thoughts = [_thought(members_of(each)) for each in items_of(message.get("thoughts"))]
+    text = text_of(message.get("content"))
+    made = [call(each.get("id"), each.get("name"), each.get("args")) for each in calls]
+    usage = counts(message.get("tokens"), ("reasoning_beside_output",), **_USAGE)
+    return Answer([*thoughts, *([Text(text)] if text else []), *made], model=plain(message.get("model")), usage=usage)
+
+
+def _thought(fields: dict[str, Any]) -> ThinkingBlock:
+    subject, description = plain(fields.get("subject")), plain(fields.get("description"))
+    words = "\n".join(word for word in (f"**{subject}**" if subject else "", description) if word)
+    return ThinkingBlock(words, source_field="thought", kind="summary" if words else "none")
+
+
+def _result(fields: dict[str, Any]) -> Draft:
+    """What a call gave back; of one with several answers all of them."""
+    parts = [members_of(each) for each in items_of(fields.get("result"))]
+    given = [members_of(part["functionResponse"]) for part in parts if "functionResponse" in part]
+    said = _outcome(given[0]) if len(given) == len(parts) == 1 else fields.get("result")
+    shown = fields.get("resultDisplay") if said is None else said
+    return result(fields.get("id"), shown, fields.get("name"), is_error=plain(fields.get("status")) == "error")
+
+
+def _outcome(answer: dict[str, Any]) -> object:
+    response = answer.get("response")
+    inner = members_of(response)
+    return inner["output"] if inner.keys() == {"output"} else response
+
+
+def _is_own(head: bytes) -> bool:
+    if any({"sessionId", "projectHash"} <= record.keys() for record in first_records(head)):
+        return True
+    return b'"sessionId"' in head and b'"projectHash"' in head and head.lstrip().startswith(b"{")
+
+
+FORMAT = Format(NAME, read, _is_own, home=".gemini", folders=("tmp",), endings=(".jsonl", ".json"))
