@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,28 +66,43 @@ class Basis(NamedTuple):
 
 def bases_of(commits: Iterable[Commit]) -> list[Basis]:
     """The bases of the requests that are stored without theirs, in the order of their digests."""
-    found = Counter(member for commit in commits if (member := _shared(commit)))
-    return sorted(Basis(digest, *pack(text), uses) for (digest, text), uses in found.items())
+    shared = [basis for commit in commits if (basis := _shared(commit)) is not None]
+    return sorted(Basis(one.digest, *one.packed, uses) for one, uses in Counter(shared).items())
 
 
-def _shared(commit: Commit) -> tuple[bytes, bytes] | None:
-    """The digest of the basis that ends the payload, and its bytes there; ``None`` for any other payload."""
+class _Shared(NamedTuple):
+    """A basis: its digest, how payloads with it end, how much of that they are stored without, and itself, packed."""
+
+    digest: bytes
+    end: bytes
+    left_out: int
+    packed: tuple[int, bytes]
+
+
+def _shared(commit: Commit) -> _Shared | None:
+    """The basis that ends the payload; ``None`` for any other payload."""
     value = commit.value
     if not isinstance(value, Request) or not value.basis:
         return None
-    text = canonical.encode(value.basis)
-    end = f'"basis_digest":"{value.basis_digest}","basis":'.encode() + text + b"}"
-    if not commit.payload.endswith(end) or canonical.digest(canonical.raw(value.basis)) != value.basis_digest:
+    shared = _basis(value.basis_digest, value.basis)
+    return shared if shared is not None and commit.payload.endswith(shared.end) else None
+
+
+@lru_cache(maxsize=64)
+def _basis(digest: str, source: str) -> _Shared | None:
+    """``None`` where the digest is another one. All requests to a place have the same, and packing it takes longest."""
+    if canonical.digest(canonical.raw(source)) != digest:
         return None
-    return bytes.fromhex(value.basis_digest), text
+    text = canonical.encode(source)
+    member = _MEMBER + text + b"}"
+    return _Shared(bytes.fromhex(digest), f'"basis_digest":"{digest}"'.encode() + member, len(member), pack(text))
 
 
 def _stored(commit: Commit) -> tuple[int, bytes]:
     shared = _shared(commit)
     if shared is None:
         return pack(commit.payload, type(commit.value) is Erased)
-    digest, text = shared
-    return BASED, digest + _small(commit.payload[: -len(text) - len(_MEMBER) - 1] + b"}")
+    return BASED, shared.digest + _small(commit.payload[: -shared.left_out] + b"}")
 
 
 def with_bases(rows: Iterable[Stored], find: Callable[[bytes], tuple[int, bytes] | None]) -> Iterator[Stored]:
