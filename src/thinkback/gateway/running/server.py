@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -66,8 +67,14 @@ ALONE = Place()
 
 def run(start: Start, config: Config, sock: socket.socket, place: Place, ready: Callable[[], object]) -> int:
     """Serve at ``sock`` until a signal ends it; returns the exit code. ``ready`` is called once it is listened at."""
+
+    def opened() -> None:
+        # What there is by now stays: the collector would look through all of it time and again.
+        gc.freeze()
+        ready()
+
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(serve(start, config, sock, place, ready))
+        return runner.run(serve(start, config, sock, place, opened))
 
 
 async def serve(
