@@ -27,6 +27,7 @@ CODEC, STORED = 9, 10  # in a row of COLUMNS
 _LEVEL = 6
 _RAW = -zlib.MAX_WBITS  # a zlib stream would sum the dictionary up for each payload: three times the cost of reading it
 _SUM = 4
+_TINY = 64
 # What is copied for each payload is smaller by these two, and hardly a payload larger.
 _MEMORY_LEVEL = 5
 _SHORT, _SHORT_WINDOW = 4096, -14  # holds the dictionary and so long a payload
@@ -51,6 +52,16 @@ def pack(payload: bytes, erased: bool = False) -> tuple[int, bytes]:
 
 
 def _small(payload: bytes) -> bytes:
+    return _again(payload) if len(payload) <= _TINY else _packed(payload)
+
+
+@lru_cache(maxsize=256)
+def _again(payload: bytes) -> bytes:
+    """Of what is mostly said again and again: how a turn ended."""
+    return _packed(payload)
+
+
+def _packed(payload: bytes) -> bytes:
     packer = _packer(_SHORT_WINDOW if len(payload) <= _SHORT else _RAW).copy()
     return packer.compress(payload) + packer.flush() + zlib.crc32(payload).to_bytes(_SUM)
 
