@@ -113,10 +113,11 @@ class _Driver:
     async def _told(self, command: Command, event: Event) -> Command | None:
         """The command that follows ``event``: what is read of much is read on a thread."""
         size = self._received
-        if isinstance(command, Receive) and isinstance(event, Answered) and event.value:
-            size = self._exchange.unread + len(event.value)
-        elif isinstance(command, Write | Start) and isinstance(event, Answered):
-            size = 0
+        if size and isinstance(event, Answered):
+            if isinstance(command, Receive) and event.value:
+                size = self._exchange.unread + len(event.value)
+            elif isinstance(command, (Write, Start)):
+                size = 0
         if size < LARGE:
             return self._exchange.on(event, now())
         return await self._engine.apart(size, partial(self._exchange.on, event, now()))
@@ -136,7 +137,7 @@ class _Driver:
             return Failed(error)
 
     async def _perform(self, command: Command) -> Any:
-        if self._post is not None and not isinstance(command, Receive | Write | Start):
+        if self._post is not None and not isinstance(command, (Receive, Write, Start)):
             self._note_stream()
             await self._hang_up()
         match command:

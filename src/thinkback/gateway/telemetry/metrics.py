@@ -59,7 +59,10 @@ class Metrics:
 
     def count(self, family: Family, labels: Mapping[str, str], by: float = 1) -> None:
         """Add to a counter."""
-        self._counts[family][tuple((name, self._bounded(name, value)) for name, value in labels.items())] += by
+        counts, row = self._counts[family], tuple(labels.items())
+        if row not in counts:
+            row = tuple((name, self._bounded(name, value)) for name, value in row)
+        counts[row] += by
 
     def request(self, front: str, status: int, seconds: float, notes: Notes, *, ended: str = "") -> None:
         """One request that is over. ``ended``: who ended it before its time."""
