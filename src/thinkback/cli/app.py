@@ -117,10 +117,20 @@ class Commands(click.Group):
         return found
 
 
-@click.group(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(thinkback.__version__, prog_name="thinkback")
-def group() -> None:
+@click.pass_context
+def group(ctx: click.Context) -> None:
     """Keeps a model's reasoning and gives it back: talk to a model, see what is stored, what went back, and why."""
+    if ctx.invoked_subcommand is None:
+        from thinkback.cli.first_run import show_next
+
+        show_next()
 
 
 def main() -> NoReturn:

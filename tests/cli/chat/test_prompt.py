@@ -425,8 +425,10 @@ def test_a_killed_chat_resumes(talk: Open, command: Command, referee: Referee) -
 
 
 def test_a_chat_without_a_place_says_what_to_do(command: Command, referee: Referee) -> None:
-    """Endpoint and model can be said there as well."""
-    with Terminal(command.quick_line("chat"), command.environment) as terminal:
+    """Endpoint and model can be said there as well, in a session that a program made without them."""
+    with thinkback.open(command.db, rules={}, settings={}) as store:
+        store.session("talk")
+    with Terminal(command.quick_line("chat", "--session", "talk"), command.environment) as terminal:
         terminal.wait_for("no model yet: /endpoint ID, /model NAME")
         terminal.send(f"Hello{ENTER}")
         terminal.wait_for("no endpoint or model is set: use /endpoint ID, then /model NAME")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import complete, terminal
+from thinkback.cli import complete, first_run, terminal
 from thinkback.cli.chat import fresh
 from thinkback.cli.config.apps import placed
 from thinkback.cli.options import (
@@ -84,9 +84,11 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
 
     if session and go_on:
         raise click.UsageError("--continue goes on in the last session; --session names another")
-    asked = place_in(given)
+    path, asked = existing_path(db) if go_on else log_path(db), place_in(given)
     wanted = _wanted(given["settings"], given["params"])
-    with open_log(existing_path(db) if go_on else log_path(db), asks=True) as store:
+    if not go_on and first_run.is_new(path, session, asked, app, profile):
+        asked = first_run.choose(asked)
+    with open_log(path, asks=True) as store:
         known = _last(store) if go_on else store.log.find_session(session) if session else None
         place = completed(destination_of(store, known, store.commits(known.id) if known else (), asked, profile))
         if place.endpoint == ENDPOINT and not known:
