@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from thinkback.cli import terminal
+from thinkback.cli import complete, terminal
 from thinkback.cli.options import db_option, json_option, open_line
 
 
 @click.command("title", short_help="Give a session a title.")
-@click.argument("session")
+@click.argument("session", shell_complete=complete.sessions)
 @click.argument("text", default="")
 @db_option
 @json_option
