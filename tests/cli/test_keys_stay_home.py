@@ -21,7 +21,7 @@ from thinkback.model.commits import Draft, Message, Request, Step
 from thinkback.model.rule import Endpoint
 from thinkback.rules import load_rulebook
 from thinkback.rules.urls import server_of
-from thinkback.session.endpoint_config import Place, is_home, same_server
+from thinkback.session.endpoint_config import EndpointConfig, is_home, same_server
 from thinkback.stores import open_store
 
 BOOK = load_rulebook({})
@@ -112,7 +112,9 @@ def test_home_is_home() -> None:
 @given(ADDRESSES, st.sampled_from([HOME, "http://localhost:8000/v1"]))
 def test_a_key_is_forgotten_with_the_server_it_was_for(address: str, home: str) -> None:
     """A place that moves to another scheme, host or port takes no key, header or account along."""
-    place = Place("m", "deepseek", home, api_key="sk-home", headers_given={"x-api-key": "sk-home"}, account="a")
+    place = EndpointConfig(
+        "m", "deepseek", home, api_key="sk-home", headers_given={"x-api-key": "sk-home"}, account="a"
+    )
     moved = place.changed(BOOK, base_url=address) if server_of(address) or not address else None
     if moved is not None and moved.base_url != home:
         stays = same_server(address or BOOK.endpoint("deepseek").base_url, home)

@@ -29,7 +29,7 @@ from tests.compile.build import (
 )
 from tests.every import every
 from thinkback.compile import fold
-from thinkback.compile.policy import Place, Policy
+from thinkback.compile.policy import Policy, ResponseContext
 from thinkback.model.blocks import Block, Carrier, ThinkingBlock
 from thinkback.model.rule import Rule
 from thinkback.model.target import Settings, Target, merge
@@ -107,7 +107,7 @@ def requests(row: Rule, wanted: Settings, *, tools: bool) -> Iterator[tuple[int,
 
 def keeps_earlier(policy: Policy, tools: bool) -> bool:
     """Whether the rule keeps the reasoning of finished turns of this conversation."""
-    places = [Place(False, tools, False, True, has_calls) for has_calls in (True, False)]
+    places = [ResponseContext(False, tools, False, True, has_calls) for has_calls in (True, False)]
     return all(not policy.stance(place).against for place in places)
 
 

@@ -11,11 +11,11 @@ from thinkback.compile import fold
 from thinkback.compile.decide import PASSES, Precedents, case_of, decide, pieces_of
 from thinkback.compile.grouping import Grouper
 from thinkback.compile.pieces import Case
-from thinkback.compile.policy import Place, Policy
+from thinkback.compile.policy import Policy, ResponseContext
 from thinkback.model.rule import Rule, Switch
 from thinkback.model.target import Settings
 
-OPEN, FINISHED = Place(True, False, False, False, False), Place(False, False, False, True, False)
+OPEN, FINISHED = ResponseContext(True, False, False, False, False), ResponseContext(False, False, False, True, False)
 TALKS = {
     "own": Talk().turn("a", think("one"), say("x")).turn("b", think("two"), say("y")).turn("c"),
     "blank": Talk().turn("a", think(" "), say("x")).turn("b", think(""), say("")).turn("c", say("z")),

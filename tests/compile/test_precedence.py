@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.compile.build import ELSEWHERE, Talk, build, call, rule, say, settings, target, think
-from thinkback.compile.policy import Place, Policy, keep_last
+from thinkback.compile.policy import Policy, ResponseContext, keep_last
 from thinkback.model.rule import Switch
 from thinkback.model.target import Settings
 from thinkback.rules import load_rulebook
@@ -243,7 +243,7 @@ def test_the_retention_switch_goes_where_earlier_reasoning_is_wanted(
 def test_policy_answers_are_kept() -> None:
     """A policy gives one stance per kind of place, not one per message."""
     policy = Policy(build(FINISHED).state.inputs)
-    place = Place(*[False] * 5)
+    place = ResponseContext(*[False] * 5)
     assert policy.stance(place) is policy.stance(place)
 
 

@@ -13,7 +13,7 @@ from tests.gateway.harness.engines import KEY, Kept, Plays, ask, engine
 from thinkback.errors import NetworkError, StoreError
 from thinkback.gateway.config.schema import Config, Routing
 from thinkback.gateway.engine.engine import Engine
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import AppendRequest
 from thinkback.model.blocks import Text
 from thinkback.model.commits import Response
 from thinkback.stores import open_store
@@ -113,7 +113,7 @@ class Full:
     def __getattr__(self, name: str) -> Any:
         return self if name == "recognition" else getattr(self._log, name)
 
-    def record(self, entry: Entry) -> bool:
+    def record(self, entry: AppendRequest) -> bool:
         raise StoreError("the disk is full")
 
 

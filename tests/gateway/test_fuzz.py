@@ -29,7 +29,7 @@ from thinkback.errors import ThinkbackError
 from thinkback.gateway.access.keys import Terms, new_key
 from thinkback.gateway.http.openapi import DESCRIPTION
 from thinkback.gateway.secrets.sealing import Sealer
-from thinkback.log.echo_digests import said
+from thinkback.log.echo_digests import echoed_messages
 from thinkback.model.blocks import Origin
 from thinkback.proxy import client_state, resume
 from thinkback.proxy.preserve_json import preserved
@@ -334,7 +334,7 @@ def test_what_reads_requests_refuses_in_its_own_words(seed: int, value: str) -> 
         drafts = tuple(client_state.opened(drafts, sealer, b"scope", spoken))
     except ThinkbackError:
         return
-    visible = said(drafts)
+    visible = echoed_messages(drafts)
     assert len(drafts) >= len(visible)
     resume.added((), drafts, visible, -1, {})
     json.loads(preserved(data, json.dumps(FRONTS[spoken]).encode()))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tests.wire.rewriting import rewrite
-from thinkback.log.echo_digests import Said, said
+from thinkback.log.echo_digests import EchoedMessage, echoed_messages
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Draft
 from thinkback.wire.registry import dialect
@@ -22,10 +22,12 @@ def written(drafts: Sequence[Draft], front: str) -> dict[str, Any]:
     return rewrite(dialect(front).writer, ReadRequest("m", tuple(drafts), {}))
 
 
-def echoed(body: dict[str, Any], front: str) -> list[Said]:
+def echoed(body: dict[str, Any], front: str) -> list[EchoedMessage]:
     """What is visible of a request."""
     count = itertools.count()
-    return said(dialect(front).read_request(body, lambda: f"echo-{next(count)}", Origin(front, "", "")).drafts)
+    return echoed_messages(
+        dialect(front).read_request(body, lambda: f"echo-{next(count)}", Origin(front, "", "")).drafts
+    )
 
 
 def entries_of(body: dict[str, Any]) -> list[dict[str, Any]]:

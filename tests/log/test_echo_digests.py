@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.log.build import Line
 from tests.log.echoes import CHANGES, FRONTS, echoed, written
-from thinkback.log.echo_digests import chain, drafts_of, of_call, of_response, said, windows
+from thinkback.log.echo_digests import chain, drafts_of, echoed_messages, of_call, of_response, windows
 from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import Draft, Erased, Message, Response, TurnEnded, block_draft
 from thinkback.model.think_tags import untagged
@@ -73,7 +73,7 @@ def test_an_echo_has_the_values_of_what_is_stored(front: str, drafts: list[Draft
     for name, change in CHANGES.items():
         if name in changes - lost:
             change(body)
-    stored = said(drafts)
+    stored = echoed_messages(drafts)
     assert [one.value for one in stored] == [one.value for one in echoed(body, front)]
 
 
@@ -95,7 +95,7 @@ def test_digests_are_those_of_the_specification() -> None:
         '["tool",[0,"7"]]',
     ]
     expected = [hashlib.sha256(f"thinkback visible 1\n{form}".encode()).digest()[:16] for form in forms]
-    seen = said(drafts)
+    seen = echoed_messages(drafts)
     assert expected == [one.value for one in seen]
     first = expected[0][:6] + hashlib.sha256(b"thinkback chain 1\n" + expected[0]).digest()[:10]
     second = expected[1][:6] + hashlib.sha256(b"thinkback chain 1\n" + first + expected[1]).digest()[:10]
@@ -112,7 +112,7 @@ def test_digests_are_those_of_the_specification() -> None:
 
 def value_of(*drafts: Draft) -> list[bytes]:
     """The values of the messages in a history."""
-    return [one.value for one in said(drafts)]
+    return [one.value for one in echoed_messages(drafts)]
 
 
 def response(*blocks: Block, id: str = "r", complete: bool = True) -> list[Draft]:
@@ -138,7 +138,7 @@ def test_what_nobody_sees_is_left_out() -> None:
     ]
     mixed = [*hidden, seen[0], *hidden, *seen[1:], *hidden]
     assert value_of(*seen) == value_of(*mixed)
-    assert [("r",)] == [one.responses for one in said(mixed) if one.speaker == "assistant"]
+    assert [("r",)] == [one.responses for one in echoed_messages(mixed) if one.speaker == "assistant"]
     line = Line()
     line.add(*mixed[:-1])
     assert value_of(*seen) == value_of(*drafts_of(line.commits))
@@ -154,7 +154,7 @@ def test_neighbours_of_one_speaker_are_one_message() -> None:
         *response(Text("d"), id="two"),
     ]
     assert value_of(*together) == value_of(*apart)
-    assert [((0, 1), ()), ((2, 3, 4, 5), ("one", "two"))] == [(one.at, one.responses) for one in said(apart)]
+    assert [((0, 1), ()), ((2, 3, 4, 5), ("one", "two"))] == [(one.at, one.responses) for one in echoed_messages(apart)]
 
 
 def test_neighbours_are_one_message_however_their_tags_are_read() -> None:
@@ -164,7 +164,7 @@ def test_neighbours_are_one_message_however_their_tags_are_read() -> None:
     assert [2, 2, 2] == [
         len(set(one.others))
         for pair in ((plain, tagged), (tagged, plain), (tagged, tagged))
-        for one in said([*pair[0], *pair[1]])
+        for one in echoed_messages([*pair[0], *pair[1]])
     ]
 
 
@@ -172,7 +172,7 @@ def test_what_a_person_wrote_down_for_the_model_is_a_message_too() -> None:
     """It belongs to no response."""
     by_hand = [Draft("assistant", Text("c")), Draft("assistant", Text("d"))]
     assert value_of(*response(Text("cd"))) == value_of(*by_hand)
-    assert [()] == [one.responses for one in said(by_hand)]
+    assert [()] == [one.responses for one in echoed_messages(by_hand)]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_half_characters_have_values() -> None:
 
 def test_calls_without_an_id_are_not_looked_for() -> None:
     """Any response may have them."""
-    (one,) = said(response(ToolCall("", "f", "{}"), ToolCall("1", "f", ' {"a": 2.0} ')))
+    (one,) = echoed_messages(response(ToolCall("", "f", "{}"), ToolCall("1", "f", ' {"a": 2.0} ')))
     assert ('1\nf\n{"a":2}',) == one.calls
 
 
@@ -300,6 +300,6 @@ def test_text_is_without_tags_however_often_it_was_read() -> None:
 def test_ten_thousand_messages_take_as_long_as_ten_thousand_times_one() -> None:
     """No step looks back at what came before it; told by what is made, not by a clock."""
     drafts = [draft for at in range(5_000) for draft in (Draft("user", Message(f"q{at}")), *response(Text(f"a{at}")))]
-    messages = said(drafts)
+    messages = echoed_messages(drafts)
     assert 10_000 == len(messages) == len(chain([one.value for one in messages]))
     assert sum(len(one.at) for one in messages) == 15_000

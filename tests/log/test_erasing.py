@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tests.compile.build import HERE, Talk, call, say, think
-from thinkback.log.erasing import Order, Told, bare, before, late, of_end_user, order_for, skeleton, tombstone
-from thinkback.log.protocol import Entry, Sighting
+from thinkback.log.erasing import Order, SessionHistory, bare, before, late, of_end_user, order_for, skeleton, tombstone
+from thinkback.log.protocol import AppendRequest, Sighting
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
@@ -46,9 +46,9 @@ def about(talk: Talk, picked: set[str]) -> list[str]:
     return [commit.kind for commit in talk.commits if commit.hash in picked]
 
 
-def told(*talks: Talk) -> list[Told]:
+def told(*talks: Talk) -> list[SessionHistory]:
     """Histories of sessions that are called by number."""
-    return [Told(f"s{number}", talk.commits) for number, talk in enumerate(talks)]
+    return [SessionHistory(f"s{number}", talk.commits) for number, talk in enumerate(talks)]
 
 
 def test_a_turn_is_everything_from_a_question_to_its_end() -> None:
@@ -141,7 +141,7 @@ def test_a_step_that_is_stored_later_has_nothing_of_what_was_erased(order: Order
     nobody.
     """
     talk = Talk().turn("a", origin=ANN)
-    entry = Entry("s", "s", 2, "step", talk.commits, Head(), sightings=[Sighting(b"", b"d", "r")])
+    entry = AppendRequest("s", "s", 2, "step", talk.commits, Head(), sightings=[Sighting(b"", b"d", "r")])
     left = late(entry, [order])
 
     assert "ann" not in str(order)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkback.log.echo_digests import Said, of_response, said
+from thinkback.log.echo_digests import EchoedMessage, echoed_messages, of_response
 from thinkback.log.matching import CANDIDATES, Recognised, Search, recognise, sightings
 from thinkback.log.protocol import Seen
 from thinkback.model.blocks import Block, Origin, Text, ThinkingBlock, ToolCall, ToolResult
@@ -62,7 +62,7 @@ class Book:
 
     def __init__(self) -> None:
         self.rows: dict[bytes, list[Seen]] = {}
-        self.prefixes: dict[str, list[Said]] = {}
+        self.prefixes: dict[str, list[EchoedMessage]] = {}
         self.queries: list[int] = []
         self._numbers = itertools.count()
 
@@ -70,10 +70,10 @@ class Book:
         """A response to what was asked."""
         response = f"response {next(self._numbers)}"
         before, made = drafts(asked), drafts([answer], response)
-        for sighting in sightings(SCOPE, before, said(before), made, id):
+        for sighting in sightings(SCOPE, before, echoed_messages(before), made, id):
             seen = Seen(sighting.digest, "session", "main", Head(response, 0), sighting.response)
             self.rows.setdefault(sighting.digest, []).insert(0, seen)
-        self.prefixes[response] = said([*before, *made])
+        self.prefixes[response] = echoed_messages([*before, *made])
         return response
 
     def converse(self, *turns: Turn) -> list[str]:
@@ -85,7 +85,7 @@ class Book:
         return [seen for digest in digests for seen in self.rows.get(digest, [])[:CANDIDATES]]
 
     def recognise(self, *turns: Turn) -> Recognised:
-        return recognise(said(drafts(turns)), self.lookup)
+        return recognise(echoed_messages(drafts(turns)), self.lookup)
 
 
 def of(found: Seen | None) -> str:
@@ -182,7 +182,7 @@ def test_the_chain_of_a_request_need_not_be_made_twice() -> None:
     """Sightings are the same with the links of the search."""
     asked = drafts([asks("a"), answers("b"), asks("c")])
     made = drafts([answers("d", "1")], "r")
-    messages = said(asked)
+    messages = echoed_messages(asked)
     links = Search(messages).links
     assert sightings(SCOPE, asked, messages, made) == sightings(SCOPE, asked, messages, made, links=links)
     assert [] == sightings(SCOPE, asked, messages, [])
@@ -193,7 +193,7 @@ def test_an_answer_is_found_under_no_other_digests_than_those_of_its_message() -
     book = Book()
     turns = [asks("a"), answers("b", "x1"), gives("x1"), answers("c")]
     book.converse(*turns)
-    search = Search(said(drafts(turns)))
+    search = Search(echoed_messages(drafts(turns)))
 
     assert book.rows.keys() == {digest for at in (1, 3) for digest in search.digests_of(at)}
     assert set(search.digests_of(1)).isdisjoint(search.digests_of(3))
@@ -226,7 +226,7 @@ def test_nothing_is_found_that_is_not_surely_the_same(
     for turns in known:
         book.converse(*turns)
     turns = [*(known[0][cut:end] if known else []), *kept]
-    messages = said(drafts(turns))
+    messages = echoed_messages(drafts(turns))
     found = recognise(messages, book.lookup)
     values = [message.value for message in messages]
 
@@ -279,12 +279,12 @@ def test_a_conversation_is_known_however_its_tags_were_read(content: str, where:
         asked = [*first, asks("two?"), answers(content)][:at]
         before = drafts(asked)
         made = [msgspec.structs.replace(draft, response=f"r{at}") for draft in seen_by(content, where)]
-        for sighting in sightings(SCOPE, before, said(before), made):
+        for sighting in sightings(SCOPE, before, echoed_messages(before), made):
             seen = Seen(sighting.digest, "session", "main", Head(f"r{at}", 0), sighting.response)
             book.rows.setdefault(sighting.digest, []).insert(0, seen)
     line = [*first, asks("two?"), answers(content), asks("three?")]
 
     for turns, expected in ((line[:3], ("r1", 1)), (line, ("r3", 3))):
-        found = recognise(said(drafts(turns)), book.lookup)
+        found = recognise(echoed_messages(drafts(turns)), book.lookup)
         assert found.base is not None
         assert expected == (found.base.response, found.through)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.compile.build import Talk, call, say, signed_call, think
-from thinkback.log.erasing import Told, tombstone
+from thinkback.log.erasing import SessionHistory, tombstone
 from thinkback.log.redacting import Expression, redacted, voided, without
 from thinkback.model import canonical
 from thinkback.model.blocks import Carrier, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
@@ -169,13 +169,13 @@ def test_a_response_loses_its_carriers_with_any_of_its_text() -> None:
     talk.reply(think("b", signature="s2"), say("key-1"))
     commits = talk.commits
     thought = commits[2]
-    rests = redacted([Told("s", commits)], thought, KEY)
+    rests = redacted([SessionHistory("s", commits)], thought, KEY)
     header, plain = commits[1], commits[5]
     assert {thought.hash, header.hash, commits[3].hash, commits[4].hash} == rests.keys()
     assert ThinkingBlock(OUT, source_field="reasoning_content") == rests[thought.hash]
     assert (call(), None) == (rests[commits[3].hash], rests[commits[4].hash])
     assert plain.hash not in rests
-    assert {commits[0].hash} == redacted([Told("s", commits)], commits[0], KEY).keys()
+    assert {commits[0].hash} == redacted([SessionHistory("s", commits)], commits[0], KEY).keys()
 
 
 def test_versions_and_copies_lose_it_too() -> None:
@@ -185,7 +185,7 @@ def test_versions_and_copies_lose_it_too() -> None:
     (edit,) = talk.add(Draft("user", Message("k3y-1"), edit=first.hash))
     talk.note("annotation", Annotation(first.hash, reason="has key-1"))
     copy = Talk().user("before").user("key-1")
-    told = [Told("s", talk.commits), Told("t", copy.commits)]
+    told = [SessionHistory("s", talk.commits), SessionHistory("t", copy.commits)]
     expected = {first.hash, edit.hash, talk.commits[3].hash, copy.commits[1].hash}
     assert expected == redacted(told, first, KEY).keys() == redacted(told, edit, KEY).keys()
 
@@ -196,9 +196,9 @@ def test_what_is_left_of_an_erased_commit_can_lose_more() -> None:
     user, header, one, two = talk.commits
     stone = msgspec.structs.replace(user, value=tombstone("asked", 1, Message("key-1")))
     void = msgspec.structs.replace(one, value=tombstone("asked", 1))
-    told = [Told("s", [stone, header, void, two])]
+    told = [SessionHistory("s", [stone, header, void, two])]
     assert {user.hash: Message(OUT)} == redacted(told, stone, KEY)
     assert {} == redacted(told, void, KEY)
     assert {two.hash: Text(OUT)} == redacted(told, two, KEY)
     gone = Talk().reply(Unknown('"key-1"'))
-    assert {gone.commits[1].hash: None} == redacted([Told("s", gone.commits)], gone.commits[1], KEY)
+    assert {gone.commits[1].hash: None} == redacted([SessionHistory("s", gone.commits)], gone.commits[1], KEY)

@@ -15,10 +15,10 @@ from thinkback.log.searching import (
     EXCERPT,
     LONGEST_WORD,
     UNREAD,
-    Entry,
+    IndexEntry,
     Placed,
+    PriorityChange,
     Reading,
-    Said,
     belongs_to,
     excerpt,
     fits,
@@ -69,7 +69,7 @@ def answer(*blocks: Block, usage: Usage | None = None, id: str = "r") -> list[Dr
     return [*drafts, Draft("provider_usage", usage, id)] if usage else drafts
 
 
-def entries(*drafts: Draft) -> list[Entry]:
+def entries(*drafts: Draft) -> list[IndexEntry]:
     """What a reader makes of them."""
     return read(placed(*drafts)).entries
 
@@ -107,8 +107,8 @@ def test_an_entry_says_where_its_commit_is() -> None:
     """Arrival, hash, kind, time and response are those of the commit."""
     log = placed(Draft("user", Message("why")), *answer(Text("so")))
     assert [
-        Entry(1, log[0].commit.hash, "user", 7, "", "why", tokens=1),
-        Entry(3, log[2].commit.hash, "assistant", 7, "r", "so", MODELS, tokens=1),
+        IndexEntry(1, log[0].commit.hash, "user", 7, "", "why", tokens=1),
+        IndexEntry(3, log[2].commit.hash, "assistant", 7, "r", "so", MODELS, tokens=1),
     ] == read(log).entries
 
 
@@ -277,7 +277,9 @@ def test_an_annotation_of_an_earlier_piece_is_handed_on() -> None:
         Draft("annotation", Annotation("f" * 64, default=True)),
         Draft("annotation", Annotation(tags=("x",))),
     )
-    assert Reading([], [Said(2, first.hash, Priority.PINNED), Said(3, "f" * 64, None)]) == read(rest)
+    assert Reading([], [PriorityChange(2, first.hash, Priority.PINNED), PriorityChange(3, "f" * 64, None)]) == read(
+        rest
+    )
 
 
 def test_families_that_hold_the_same_commits_are_read_apart() -> None:
@@ -372,7 +374,7 @@ def test_a_phrase_is_whole_words_side_by_side() -> None:
     assert holds(said, ())
 
 
-ENTRY = Entry(5, "h", "reasoning", 100, "r", "text", MODELS, ("bash",), 40, Priority.PINNED)
+ENTRY = IndexEntry(5, "h", "reasoning", 100, "r", "text", MODELS, ("bash",), 40, Priority.PINNED)
 
 
 @pytest.mark.parametrize(

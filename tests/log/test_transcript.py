@@ -8,7 +8,7 @@ import msgspec
 
 from tests.compile.build import Talk, call, say, think
 from thinkback.log.erasing import tombstone
-from thinkback.log.transcript import Entry, Piece, transcript
+from thinkback.log.transcript import TranscriptEntry, TranscriptPart, transcript
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolResult, Unknown
 from thinkback.model.commits import (
     Annotation,
@@ -64,7 +64,7 @@ def test_edits_stand_in_place_of_what_they_edit() -> None:
     talk.add(Draft("user", Message("eins"), edit=first))
     talk.note("annotation", Annotation(first, Priority.PINNED, tags=("b", "a")))
     now = next(transcript(talk.commits))
-    assert Entry("user", "", 0, (Piece("text", "eins"),), ("pinned", "a", "b", "edited")) == now
+    assert TranscriptEntry("user", "", 0, (TranscriptPart("text", "eins"),), ("pinned", "a", "b", "edited")) == now
     before = next(transcript(talk.commits, history=True))
     assert ("one", "uno") == before.pieces[0].before
 
@@ -74,7 +74,9 @@ def test_what_was_restored_is_not_edited() -> None:
     talk = Talk().user("one")
     talk.add(Draft("user", Message("uno"), edit=talk.commits[0].hash))
     talk.add(Draft("user", Message("one"), edit=talk.commits[0].hash))
-    assert [Entry("user", "", 0, (Piece("text", "one"),))] == list(transcript(talk.commits, history=True))
+    assert [TranscriptEntry("user", "", 0, (TranscriptPart("text", "one"),))] == list(
+        transcript(talk.commits, history=True)
+    )
 
 
 def test_a_summary_stands_for_its_run() -> None:
@@ -103,7 +105,7 @@ def test_what_did_not_come_to_an_end_says_so() -> None:
     talk.reply(complete=False, error=Failure("no more"))
     entries = list(transcript(talk.commits))
     assert [("not completed: cut",), (), ("not completed: no more",)] == [said.marks for said in entries[1:]]
-    assert Piece("note", "the turn ended: timed out") == entries[2].pieces[0]
+    assert TranscriptPart("note", "the turn ended: timed out") == entries[2].pieces[0]
     talk.note("turn_ended", TurnEnded("failed", "of hunger"))
     assert ("note", "the turn ended: failed: of hunger") == read(talk)[-1]
 
@@ -140,8 +142,8 @@ def test_everything_has_its_place() -> None:
         ("user", "", ()),
         ("assistant", "m1-served", ()),
     ] == [(said.role, said.title, said.marks) for said in entries]
-    assert Piece("note", "other was merged") == entries[2].pieces[0]
-    assert Piece("media", "AAAA", "image/png a.png") == entries[3].pieces[1]
+    assert TranscriptPart("note", "other was merged") == entries[2].pieces[0]
+    assert TranscriptPart("media", "AAAA", "image/png a.png") == entries[3].pieces[1]
     assert ["https://h/x", "a part that is not understood"] == [piece.text for piece in entries[4].pieces]
 
 

@@ -14,7 +14,7 @@ from bench.dialects import DIALECTS, FRAMINGS, stream_of
 from tests.log.echoes import CHANGES, FRONTS, echoed
 from tests.wire.fronts import read_back, reader_of, written
 from tests.wire.test_fronts import BLOCKS, deltas_of, result_of, streamed
-from thinkback.log.echo_digests import Said, said
+from thinkback.log.echo_digests import EchoedMessage, echoed_messages
 from thinkback.model.blocks import Block, Text, ToolCall
 from thinkback.model.commits import Draft, Message
 from thinkback.wire.histories import response_drafts
@@ -31,10 +31,10 @@ TAGGED = st.builds(
 )
 
 
-def stored(result: ReadResult) -> list[Said]:
+def stored(result: ReadResult) -> list[EchoedMessage]:
     """What is visible of the question and its response, as the log has them."""
     answer = response_drafts(result.response, result.blocks, "r")
-    return said([Draft("user", Message(ASKED)), *answer])
+    return echoed_messages([Draft("user", Message(ASKED)), *answer])
 
 
 def request(name: str, document: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def request(name: str, document: dict[str, Any]) -> dict[str, Any]:
             return {"contents": [{"role": "user", "parts": [{"text": ASKED}]}, content]}
 
 
-def values(messages: list[Said]) -> list[tuple[str, bytes]]:
+def values(messages: list[EchoedMessage]) -> list[tuple[str, bytes]]:
     return [(message.speaker, message.value) for message in messages]
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from thinkback.model.code_spans import CodeSpans
-from thinkback.model.think_tags import LONE_CLOSINGS, TAGS, Piece, TagSplitter, Where, split_at, untagged
+from thinkback.model.think_tags import LONE_CLOSINGS, TAGS, TagSegment, TagSplitter, Where, split_at, untagged
 
 LONG = "x" * 4200
 
@@ -89,10 +89,10 @@ def split(pieces: list[str], where: Where = "start", *, exact: bool = False, pas
     """The pieces of a text in cuts, equal neighbours joined, as one string; ``passing``: what may pass does so."""
     splitter = TagSplitter(where, exact=exact)
     found: list[list[str]] = []
-    given: list[Piece] = []
+    given: list[TagSegment] = []
     for cut in filter(None, pieces):
         flows = passing and splitter.flows and not splitter.doubtful([cut])
-        given += [Piece("text", splitter.go_by([cut]))] if flows else splitter.feed(cut)
+        given += [TagSegment("text", splitter.go_by([cut]))] if flows else splitter.feed(cut)
     for piece in given + splitter.close():
         assert piece.text
         if found and found[-1][0] == piece.kind and piece.kind in ("text", "reasoning"):

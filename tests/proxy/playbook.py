@@ -24,7 +24,7 @@ from thinkback.proxy import events
 from thinkback.proxy.events import Answered, Command, Failed, Interrupt, Route
 from thinkback.proxy.exchange import Exchange
 from thinkback.proxy.request_view import Client, Received
-from thinkback.session.endpoint_config import Place
+from thinkback.session.endpoint_config import EndpointConfig
 from thinkback.stores import open_store
 from thinkback.turn.credentials import Credentials
 from thinkback.turn.plan import History
@@ -61,7 +61,7 @@ class Open:
 
 def route(rule: Rule = RULE, name: str = "house") -> Route:
     """A place under ``rule``."""
-    return Route(name, Place("thinker"), target(rule), Nobody(), {}, {}, {})
+    return Route(name, EndpointConfig("thinker"), target(rule), Nobody(), {}, {}, {})
 
 
 class Playbook:

@@ -10,7 +10,7 @@ from tests.session.chats import PERSONAS
 from thinkback.model.commits import Draft, Message
 from thinkback.session.agents.subagents import task_tool
 from thinkback.session.conversation import Conversation
-from thinkback.session.endpoint_config import Place
+from thinkback.session.endpoint_config import EndpointConfig
 from thinkback.session.history.branches import Branches
 from thinkback.session.history.compacting import Compactor
 from thinkback.session.profiles.profiles import saved
@@ -29,7 +29,7 @@ FACE = {
 
 def test_a_conversation_is_enough(store: SessionStore, referee: Referee) -> None:
     """A turn, branches, a checkpoint's plan, usage, a profile and a tool of sub-agents, without a session."""
-    place = Place(PERSONAS["deepseek"], "deepseek", referee.base_url("deepseek"), api_key="sk")
+    place = EndpointConfig(PERSONAS["deepseek"], "deepseek", referee.base_url("deepseek"), api_key="sk")
     conversation = Conversation(store, store.log.create_session("id", "chat", 0), place)
 
     reply = finished(ReplyStream(conversation, Message("What is 2+2?"), Options()))
@@ -41,7 +41,7 @@ def test_a_conversation_is_enough(store: SessionStore, referee: Referee) -> None
         Branches(conversation).current,
         [each.name for each in Branches(conversation).list()],
     )
-    assert "deterministic" == Compactor(conversation).asked(None, 0, {}).wish.strategy
+    assert "deterministic" == Compactor(conversation).parse_request(None, 0, {}).wish.strategy
     assert [1, 1] == [len(SessionUsage(conversation).steps()), SessionUsage(conversation).total().steps]
     assert ("deepseek", PERSONAS["deepseek"]) == (saved(conversation).endpoint, saved(conversation).model)
     assert "task" == task_tool(conversation, 100).tool.name

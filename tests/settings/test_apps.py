@@ -70,7 +70,7 @@ def test_an_empty_file_is_an_app_without_wishes() -> None:
     """Nothing is required: such an app uses the person's endpoint, model and settings."""
     app = parse_app("C:\\apps\\plain.toml", "")
     assert App("plain", "plain") == app
-    assert ("", ()) == (app.default_model, app.asked)
+    assert ("", ()) == (app.default_model, app.requested_features)
 
 
 def test_one_model_is_a_list_of_one() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from thinkback.errors import SettingError
 from thinkback.model.target import Settings
-from thinkback.settings import KEYS, LAYERS, WRITABLE, Entry, Key, Layer, Layers, restore, snapshot
+from thinkback.settings import KEYS, LAYERS, WRITABLE, Key, Layer, Layers, SettingEntry, restore, snapshot
 from thinkback.settings.registry import LARGEST, Value
 
 SAMPLES: dict[str, st.SearchStrategy[Value]] = {
@@ -28,15 +28,15 @@ SAMPLES: dict[str, st.SearchStrategy[Value]] = {
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> Entry:
+def entries(draw: st.DrawFn) -> SettingEntry:
     """A valid value in a layer that may hold it."""
     key = KEYS[draw(st.sampled_from(sorted(KEYS)))]
     layer = draw(st.sampled_from([layer for layer in WRITABLE if layer not in key.refused_in]))
     value: Value = draw(SAMPLES[key.type] if key.type in SAMPLES else st.sampled_from(key.choices))
-    return Entry(layer, key.name, value)
+    return SettingEntry(layer, key.name, value)
 
 
-def built(rows: list[Entry]) -> Layers:
+def built(rows: list[SettingEntry]) -> Layers:
     """Layers with ``rows`` set one after the other."""
     layers = Layers()
     for row in rows:
@@ -292,7 +292,7 @@ def test_a_snapshot_holds_what_was_in_force_as_text() -> None:
 
 
 @given(st.lists(entries()))
-def test_what_is_set_is_in_force_unless_a_higher_layer_speaks(rows: list[Entry]) -> None:
+def test_what_is_set_is_in_force_unless_a_higher_layer_speaks(rows: list[SettingEntry]) -> None:
     """The value in force is the last one of the highest layer that has any."""
     layers = built(rows)
     effective = layers.effective({})
@@ -304,7 +304,7 @@ def test_what_is_set_is_in_force_unless_a_higher_layer_speaks(rows: list[Entry])
 
 
 @given(st.lists(entries()), entries())
-def test_unset_restores_what_was_there_before(rows: list[Entry], row: Entry) -> None:
+def test_unset_restores_what_was_there_before(rows: list[SettingEntry], row: SettingEntry) -> None:
     """Setting and unsetting gives the layers without that key, whatever else is set."""
     layers = built(rows)
     without = layers.unset(row.layer, row.key)
@@ -313,7 +313,7 @@ def test_unset_restores_what_was_there_before(rows: list[Entry], row: Entry) -> 
 
 
 @given(st.lists(entries()))
-def test_every_layer_survives_the_way_through_text(rows: list[Entry]) -> None:
+def test_every_layer_survives_the_way_through_text(rows: list[SettingEntry]) -> None:
     """Saving each layer as text and loading it gives the same layers."""
     layers = built(rows)
     loaded = Layers()
@@ -323,7 +323,7 @@ def test_every_layer_survives_the_way_through_text(rows: list[Entry]) -> None:
 
 
 @given(st.lists(entries()))
-def test_a_snapshot_gives_its_settings_back(rows: list[Entry]) -> None:
+def test_a_snapshot_gives_its_settings_back(rows: list[SettingEntry]) -> None:
     """``restore(snapshot(settings)) == settings``, so that decisions can be recomputed from a request record."""
     rows = [row for row in rows if KEYS[row.key].recorded]
     effective = built(rows).effective({"reasoning": {"includeInContext": True}})

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tests.stores.samples import asked_step, response_step, user_step
-from thinkback.log.protocol import MAIN, BranchInfo, Entry, Origin, Seen, SessionInfo, Sighting, Store, Summary
+from thinkback.log.protocol import MAIN, AppendRequest, BranchInfo, Origin, Seen, SessionInfo, Sighting, Store, Summary
 from thinkback.log.seal import seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head, Step
@@ -49,13 +49,13 @@ def looks(store: Store) -> Looks:
 
 def recorded(
     id: str, head: Head, session: str = "s", branch: str = MAIN, via: str = "", thought: str = "y", **changes: Any
-) -> Entry:
+) -> AppendRequest:
     """A response on top of ``head``, seen under two digests."""
     number = int.from_bytes(id.encode(), "big") % 7
     sightings = [Sighting(SCOPE, digest, f"response of {id}") for digest in DIGESTS[number : number + 2]]
     fields = {"name": id, "created": 1, **changes}
     commits = seal(response_step(id, thought), head)
-    return Entry(
+    return AppendRequest(
         session, step=id, commits=commits, expected=head, branch=branch, via=via, sightings=sightings, **fields
     )
 

@@ -11,7 +11,7 @@ import sys
 
 from tests.stores.life import recorded
 from thinkback.errors import HeadMovedError
-from thinkback.log.protocol import MAIN, Entry, Store
+from thinkback.log.protocol import MAIN, AppendRequest, Store
 from thinkback.model.commits import Head
 from thinkback.stores import open_store
 
@@ -29,7 +29,7 @@ def main(log: str, count: str, name: str) -> None:
     store.close()
 
 
-def _record(store: Store, entry: Entry) -> None:
+def _record(store: Store, entry: AppendRequest) -> None:
     try:
         if store.recognition.record(entry):
             print(entry.step, flush=True)

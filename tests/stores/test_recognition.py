@@ -9,7 +9,7 @@ import pytest
 
 from tests.stores.samples import fill, response_step, user_step
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, Entry, Origin, Seen, Sighting, Store
+from thinkback.log.protocol import MAIN, AppendRequest, Origin, Seen, Sighting, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.commits import Commit, Erased, Head, Step
@@ -24,7 +24,7 @@ def digest(name: str) -> bytes:
     return name.encode().ljust(16, b".")
 
 
-def entry(id: str, seen: str = "", expected: Head = EMPTY, **changes: Any) -> Entry:
+def entry(id: str, seen: str = "", expected: Head = EMPTY, **changes: Any) -> AppendRequest:
     """A question and its answer as one step, found by ``seen``; in the session ``s`` unless told otherwise."""
     drafts = (*user_step(id).drafts, *response_step(id).drafts)
     sighting = Sighting(SCOPE, digest(seen or id), f"response of {id}")
@@ -37,7 +37,7 @@ def entry(id: str, seen: str = "", expected: Head = EMPTY, **changes: Any) -> En
         "expected": expected,
         "sightings": (sighting,),
     }
-    return Entry(**{**fields, **changes})
+    return AppendRequest(**{**fields, **changes})
 
 
 def found(store: Store, *names: str, scope: bytes = SCOPE) -> list[tuple[str, str]]:
@@ -235,7 +235,7 @@ def test_threads_that_record_at_once_are_each_stored(store: Store) -> None:
     entries += [entry("bad", session=str(number), expected=Head("ab" * 32, 0)) for number in range(4)]
     failures: list[Exception] = []
 
-    def record(one: Entry) -> None:
+    def record(one: AppendRequest) -> None:
         try:
             store.recognition.record(one)
         except (NotFoundError, HeadMovedError) as error:

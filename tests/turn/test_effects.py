@@ -13,7 +13,7 @@ from thinkback.errors import ThinkbackError
 from thinkback.model.blocks import ThinkingBlock
 from thinkback.model.target import Settings, Target
 from thinkback.settings import KEYS, Layers, Value
-from thinkback.turn.effects import FINISHED, OPEN, Effect, effects, said
+from thinkback.turn.effects import FINISHED, OPEN, Effect, configured_effects, effects
 from thinkback.turn.plan import History
 
 ROWS = reachable()
@@ -202,7 +202,7 @@ def test_settings_that_no_request_shows_are_what_was_set() -> None:
 
 def test_without_a_place_it_is_what_was_set() -> None:
     """Nothing is known of a rule row then."""
-    found = said(BEGUN.set("user", "reasoning.effort", "high"), {})
+    found = configured_effects(BEGUN.set("user", "reasoning.effort", "high"), {})
     assert ("high", "user", ()) == (
         found["reasoning.effort"].value,
         found["reasoning.effort"].by,

@@ -26,7 +26,7 @@ from thinkback.model.rule import ModelInfo, Rule
 from thinkback.model.target import Settings, Target
 from thinkback.turn.auto_compaction import is_closed, trial
 from thinkback.turn.plan import History, Plan
-from thinkback.turn.pressure import after_refusal, automatic, level, share, told
+from thinkback.turn.pressure import after_refusal, automatic, describe, level, share
 
 LONG = "word " * 400
 """About 500 tokens."""
@@ -91,8 +91,8 @@ def test_thresholds_are_a_setting() -> None:
 def test_how_full_it_is_can_be_read() -> None:
     """A share, the size, and the tokens."""
     assert "75 % of 128,000 tokens (96,000 effective)" == share(counted(96_000, 128_000))
-    assert "why: 100 tokens become 50" == told(Compaction("manual", before=100, after=50, reason="why"))
-    assert "why: no" == told(Compaction("manual", reason="why", note="no"))
+    assert "why: 100 tokens become 50" == describe(Compaction("manual", before=100, after=50, reason="why"))
+    assert "why: no" == describe(Compaction("manual", reason="why", note="no"))
 
 
 def test_below_the_thresholds_nothing_is_done() -> None:

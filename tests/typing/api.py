@@ -43,7 +43,7 @@ from thinkback.session.exchange.exporting import Exported
 from thinkback.session.exchange.importing import ImportedSession
 from thinkback.session.history.erasing import Erasure, Gone
 from thinkback.session.history.explaining import Explanation
-from thinkback.session.history.search import Found
+from thinkback.session.history.search import SearchHit
 from thinkback.turn.plan import Plan
 from thinkback.turn.spending import Spending, TurnUse
 from thinkback.turn.usage import TokenUse
@@ -113,10 +113,10 @@ def searches(store: SessionStore, session: Session) -> None:
     found = session.search(
         '"the build fails"', kinds=("reasoning", "user"), tool="bash", since="2026-07-01", min_tokens=9, everywhere=True
     )
-    assert_type(found, list[Found])
+    assert_type(found, list[SearchHit])
     assert_type([(one.hit.excerpt, one.commit) for one in found], list[tuple[str, Commit]])
-    assert_type(session.search.reasoning(priority=Priority.PINNED, before=found[-1]), list[Found])
-    assert_type(store.find_reasoning("build", session="chat", until=datetime(2026, 7, 1), limit=9), list[Found])
+    assert_type(session.search.reasoning(priority=Priority.PINNED, before=found[-1]), list[SearchHit])
+    assert_type(store.find_reasoning("build", session="chat", until=datetime(2026, 7, 1), limit=9), list[SearchHit])
     session.search("build", kind="reasoning")  # type: ignore[call-arg]
     assert_type(session.usage.turns(), tuple[TurnUse, ...])
     assert_type(session.usage.total().models, dict[str, TokenUse])
@@ -264,6 +264,6 @@ def lines(session: Session) -> None:
     assert_type(branches.fork("child", purpose="try"), Session)
     assert_type(session.compaction.run("deterministic", tail=2), Commit)
     assert_type(session.compaction.plan().after, Counts)
-    assert_type(session.search("words", kinds=["user"], limit=3), list[Found])
+    assert_type(session.search("words", kinds=["user"], limit=3), list[SearchHit])
     assert_type(session.search.reasoning(model="m")[0].commit, Commit)
     branches.merge("main", "mine")  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall, Unknown, carriers_of
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta, ToolCallDelta
-from thinkback.wire.block_sequencer import Begun, Ended, Kept, Order, Piece, Step
+from thinkback.wire.block_sequencer import Begun, BlockText, Ended, Kept, Order, Step
 from thinkback.wire.writing import Shown
 
 SIGNED = (Carrier("thought_signature", "theirs"),)
@@ -47,7 +47,7 @@ def short(step: Step) -> Any:
     match step:
         case Begun():
             return (step.kind, step.at, *((step.id, step.name) if step.kind == "call" else ()))
-        case Piece():
+        case BlockText():
             return step.text
         case Ended():
             return ["end", step.state]

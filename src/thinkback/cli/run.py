@@ -165,7 +165,9 @@ def _check(store: SessionStore, place: Destination) -> None:
     from thinkback.session import requests
 
     check_destination(place, store.rulebook)
-    where = requests.Place(model=place.model, endpoint=place.endpoint, base_url=place.base_url, key_env=place.key_env)
+    where = requests.EndpointConfig(
+        model=place.model, endpoint=place.endpoint, base_url=place.base_url, key_env=place.key_env
+    )
     where.target(store.rulebook)
     where.headers(store.rulebook, streams=False)
     where.authenticator(store.rulebook)

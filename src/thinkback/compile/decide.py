@@ -19,7 +19,7 @@ import msgspec
 from thinkback.compile import forms, translate
 from thinkback.compile.guard import Verdict
 from thinkback.compile.pieces import BREAKS, LOST, Case, Cause, Piece
-from thinkback.compile.policy import Place, Policy, Stance
+from thinkback.compile.policy import Policy, ResponseContext, Stance
 from thinkback.compile.prefix_binding import Link
 from thinkback.compile.units import Changes, ResponseUnit
 from thinkback.errors import ReplayRefused
@@ -153,7 +153,7 @@ def pieces_of(unit: ResponseUnit) -> list[Piece]:
 
 
 def case_of(
-    unit: ResponseUnit, place: Place, policy: Policy, verdict: Verdict, seen: Container[str], bound: str
+    unit: ResponseUnit, place: ResponseContext, policy: Policy, verdict: Verdict, seen: Container[str], bound: str
 ) -> Case:
     """A response in its place, with what people made of it. ``seen`` and ``bound`` as in ``Case``."""
     form = forms.form_of(policy, unit.thoughts)
@@ -180,7 +180,7 @@ def _is_away(hash: str, changes: Changes) -> bool:
     return hash in changes.lost or hash in changes.skipped
 
 
-def lifted_stance(changes: Changes, place: Place, policy: Policy) -> Stance | None:
+def lifted_stance(changes: Changes, place: ResponseContext, policy: Policy) -> Stance | None:
     """What holds for reasoning that settings are against and an annotation asks for, if that lets it go."""
     if not changes.lifted or not policy.stance(place).against:
         return None

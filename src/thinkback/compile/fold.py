@@ -186,7 +186,7 @@ def _count_settled(turns: list[Turn], keep_last: int | None, *, by_user: bool, c
     return 0
 
 
-def _kept(turns: Sequence[Turn], keep_last: int | None, *, carries: bool) -> frozenset[str] | None:
+def _retained(turns: Sequence[Turn], keep_last: int | None, *, carries: bool) -> frozenset[str] | None:
     """The last responses with reasoning of finished ``turns``; ``None``: all keep it.
 
     What an app carries is emptied by a turn without reasoning.
@@ -234,7 +234,7 @@ class Request:
         if size is not None and cut + state.settled:
             # What stood before the turns that are left is gone for all but the last of them.
             loop.change(next((unit.seq for unit in turns[-1].responses), -1))
-        kept = _kept(turns[cut:finished], state.policy.keep_last, carries=state.policy.settings.carry)
+        kept = _retained(turns[cut:finished], state.policy.keep_last, carries=state.policy.settings.carry)
         for at, turn in enumerate(turns):
             loop.add(turn, is_open=at >= finished, kept=kept, gone=BEYOND if at < cut else "")
         self._out, self._cursor = loop.out, loop.cursor

@@ -208,10 +208,10 @@ def told_in_field(pieces: Sequence[Piece], case: Case) -> list[str]:
     """The texts of another model's reasoning that go where the model's own would: in its field, if that is free."""
     if case.form != "field" or case.stance.against or any(piece.state == "field" for piece in pieces):
         return []
-    return _told(pieces)
+    return _foreign_texts(pieces)
 
 
-def _told(pieces: Sequence[Piece]) -> list[str]:
+def _foreign_texts(pieces: Sequence[Piece]) -> list[str]:
     return [piece.thought.thought for piece in pieces if piece.state in ("text", "summary")]
 
 
@@ -219,7 +219,7 @@ def blocks_of(pieces: Sequence[Piece], case: Case) -> tuple[Block, ...]:
     """The blocks of the message as they are written."""
     blocks = tuple([piece.out for piece in pieces if piece.out is not None])
     if case.policy.settings.foreign != "drop":
-        told = _told(pieces)
+        told = _foreign_texts(pieces)
         if told and not told_in_field(pieces, case):
             blocks = _with_prose(told, case.unit, blocks)
     if case.native:

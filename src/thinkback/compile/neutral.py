@@ -197,7 +197,7 @@ class Options(msgspec.Struct, frozen=True):
 DEFAULTS = Options()
 
 
-class _Piece(NamedTuple):
+class _Rendered(NamedTuple):
     """A message with the priority it has by an annotation or by its type; ``None`` for neither."""
 
     message: CompiledMessage
@@ -270,11 +270,11 @@ class _Telling:
         self._included = options.include_reasoning
         self.warnings: list[str] = []
 
-    def unit(self, unit: MessageUnit | ResponseUnit) -> Iterator[_Piece]:
+    def unit(self, unit: MessageUnit | ResponseUnit) -> Iterator[_Rendered]:
         """The messages of a unit."""
         if isinstance(unit, MessageUnit):
             if not unit.is_gone:
-                yield self._said(unit)
+                yield self._message_piece(unit)
             return
         bare = unit.changes is not None and unit.changes.bare
         if not bare and unit.is_gone:
@@ -290,16 +290,16 @@ class _Telling:
         said = self._curation.mark(hash).priority
         return self._types.get(hash) if said is None else said
 
-    def _said(self, unit: MessageUnit) -> _Piece:
+    def _message_piece(self, unit: MessageUnit) -> _Rendered:
         said, message = self._priority(unit.hash), unit.message
         parts = tuple(_plain(part) for part in message.parts if isinstance(part, Text | Media))
         if len(parts) < len(message.parts):
             self._warn_unknown(unit.hash)
         text, blocks = text_of(message), parts or (Text(message.text),)
         priority = said or Priority.NORMAL
-        return _Piece(CompiledMessage(unit.role, text, blocks, unit.hash, (unit.hash,), priority), said)
+        return _Rendered(CompiledMessage(unit.role, text, blocks, unit.hash, (unit.hash,), priority), said)
 
-    def _thoughts(self, unit: ResponseUnit) -> Iterator[_Piece]:
+    def _thoughts(self, unit: ResponseUnit) -> Iterator[_Rendered]:
         for hash, block in unit.thoughts:
             said = self._priority(hash) or self._priority(unit.hash)
             wanted = self._included if said is None else said is not Priority.SKIP
@@ -308,9 +308,9 @@ class _Telling:
             made = ThinkingBlock(block.thought, kind=block.kind)
             priority = said or Priority.NORMAL
             message = CompiledMessage("reasoning", block.thought, (made,), hash, (hash,), priority, unit.response)
-            yield _Piece(message, said)
+            yield _Rendered(message, said)
 
-    def _answer(self, unit: ResponseUnit) -> Iterator[_Piece]:
+    def _answer(self, unit: ResponseUnit) -> Iterator[_Rendered]:
         kept = [
             (hash, _plain(block))
             for hash, block in zip(unit.hashes, unit.blocks, strict=True)
@@ -327,14 +327,14 @@ class _Telling:
         if parts or unit.calls:
             text, blocks = "".join(map(text_of, parts)), tuple(block for _, block in kept)
             message = CompiledMessage("assistant", text, blocks, unit.hash, hashes, own, unit.response)
-            yield _Piece(message, said, in_loop=bool(unit.calls))
+            yield _Rendered(message, said, in_loop=bool(unit.calls))
         for at, (call, result) in enumerate(zip(unit.calls, translate.answers_of(unit), strict=True)):
             hash = given.get(at, "")
             block = ToolResult(call.id, result.content, result.name or call.name, result.is_error, result.status)
             priority = self._priority(hash) or Priority.NORMAL
             commits = (hash,) if hash else ()
             message = CompiledMessage("tool", result.content, (block,), hash, commits, priority, unit.response)
-            yield _Piece(message, said, in_loop=True)
+            yield _Rendered(message, said, in_loop=True)
 
     def _warn_unknown(self, hash: str) -> None:
         self.warnings.append(f"{hash[:12]} has items that only their provider can read; they are left out")
@@ -353,7 +353,7 @@ def _plain(block: Text | Media | ToolCall) -> Text | Media | ToolCall:
             assert_never(block)
 
 
-def _lasts(piece: _Piece, strategy: str) -> bool:
+def _lasts(piece: _Rendered, strategy: str) -> bool:
     """Whether a message of an older turn goes all the same."""
     role = piece.message.role
     if role == "system" or strategy != "adaptive":
@@ -363,7 +363,7 @@ def _lasts(piece: _Piece, strategy: str) -> bool:
     return role == "user" or (role == "assistant" and not piece.in_loop)
 
 
-def _fitting(told: Sequence[Sequence[_Piece]], tokens: int, tally: Tally) -> int:
+def _fitting(told: Sequence[Sequence[_Rendered]], tokens: int, tally: Tally) -> int:
     """Where the turns begin that fit; the last one always goes whole."""
     left = float(tokens)
     first = max(len(told) - 1, 0)

@@ -91,7 +91,7 @@ def contents(commits: Sequence[Commit], curation: Curation) -> dict[str, Now]:
 def _erased(tomb: Erased, erased: Commit, commits: Sequence[Commit]) -> Now:
     # A tombstone has no place in the history; what was made before its time was made with what it covers.
     at = next((commit.seq for commit in commits if commit.time > tomb.time), commits[-1].seq + 1)
-    return Now(_remainder(tomb, erased), tomb.said, at, erased=True)
+    return Now(_remainder(tomb, erased), tomb.notice, at, erased=True)
 
 
 def _remainder(tomb: Erased, erased: Commit) -> Payload | None:

@@ -31,7 +31,7 @@ class Inputs(msgspec.Struct, frozen=True):
     prefix: tuple[str, str] = ("", "")
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
+class ResponseContext(msgspec.Struct, frozen=True, gc=False):
     """Where a response stands.
 
     In the turn under way or a finished one, in a turn that used tools, out of reach of ``keepLast``, followed by
@@ -99,7 +99,7 @@ class Policy:
         self.asks = self._asked and inputs.settings.include_in_context
         end_user = lookup(inputs.params, rule.guard.end_user) if rule.guard.end_user else None
         self._end_user = end_user if isinstance(end_user, str) else ""
-        self._stances: dict[Place, Stance] = {}
+        self._stances: dict[ResponseContext, Stance] = {}
         self.server = rule.server_state if inputs.settings.server_state and not self.restarted else None
         self.binds = binds(rule, inputs.settings)
 
@@ -107,7 +107,7 @@ class Policy:
         """Whether the request has a parameter that ``switch`` does not go with."""
         return any(lookup(self._params, path) is not None for path in switch.unless)
 
-    def conflicts(self, place: Place) -> bool:
+    def conflicts(self, place: ResponseContext) -> bool:
         """Whether nothing may be sent where the endpoint demands it and takes nothing in its place."""
         if not self.strict or not self.thinking or "none" in self.missing:
             return False
@@ -123,23 +123,23 @@ class Policy:
         minted = (origin.requested_model, origin.served_model)
         return origin.endpoint == self.target.base_url and self.target.model in minted
 
-    def stance(self, place: Place) -> Stance:
+    def stance(self, place: ResponseContext) -> Stance:
         """What holds in ``place``."""
         known = self._stances.get(place)
         if known is None:
             known = self._stances[place] = self._decide(place)
         return known
 
-    def lifted(self, place: Place) -> Stance:
+    def lifted(self, place: ResponseContext) -> Stance:
         """What holds in ``place`` for reasoning that an annotation asks for: settings do not count against it."""
         return self._decide(place, lifted=True)
 
     def keeps_later(self) -> bool:
         """Whether reasoning of finished turns is wanted, not merely demanded: the endpoint's own switch says so."""
-        places = (Place(False, True, self.keep_last == 0, False, has_calls) for has_calls in (True, False))
+        places = (ResponseContext(False, True, self.keep_last == 0, False, has_calls) for has_calls in (True, False))
         return any(not self._against(place) for place in places)
 
-    def _decide(self, place: Place, *, lifted: bool = False) -> Stance:
+    def _decide(self, place: ResponseContext, *, lifted: bool = False) -> Stance:
         required = self._is_required(place)
         against = "" if required else self._against(place, lifted=lifted)
         tells = self.everywhere or (self.rule.placeholder_on == "tool-calls" and place.has_calls)
@@ -151,7 +151,7 @@ class Policy:
         why = "" if against else f"{asked} (rule {self.rule.id}{guessed})"
         return Stance(required, against, why, fill, self._tells(place))
 
-    def _is_required(self, place: Place) -> bool:
+    def _is_required(self, place: ResponseContext) -> bool:
         """Whether the endpoint demands reasoning on this message."""
         if not self.thinking or self.strict:
             return False
@@ -161,14 +161,14 @@ class Policy:
             return False
         return self._demand(place) == "must"
 
-    def _word(self, place: Place) -> str:
+    def _word(self, place: ResponseContext) -> str:
         """The rule's word for this place: ``must``, ``should``, ``may`` or ``never``."""
         word = self.rule.open_turn if place.is_open else self.rule.later
         if word == "must-after-tools":
             return "must" if place.used_tools else "may"
         return word
 
-    def _demand(self, place: Place) -> str:
+    def _demand(self, place: ResponseContext) -> str:
         """That word, after what the request itself asks of the endpoint."""
         word = self._word(place)
         # Where the field is wanted in any case, its own text costs no more of the cache than a placeholder.
@@ -176,7 +176,7 @@ class Policy:
             return "should"
         return word
 
-    def _against(self, place: Place, *, lifted: bool = False) -> str:
+    def _against(self, place: ResponseContext, *, lifted: bool = False) -> str:
         """Why reasoning that is not required stays away; empty where it goes (precedence 4 and 5).
 
         ``lifted``: an annotation asks for it (precedence 3), so that only the endpoint may be against it.
@@ -207,14 +207,14 @@ class Policy:
             return f"{_INCLUDE} is false" + self._cost(place)
         return f"the endpoint does not need it, and {_INCLUDE} does not ask for it"
 
-    def _tells(self, place: Place) -> bool:
+    def _tells(self, place: ResponseContext) -> bool:
         """Prose is content, so any endpoint takes it, also one that takes no reasoning here, if the user opted in."""
         settings = self.settings
         asked_not = self._asked and not settings.include_in_context
         opted_in = settings.enabled and settings.foreign != "drop" and not self.rule.forbid_foreign_text
         return opted_in and not place.stripped and not asked_not
 
-    def _cost(self, place: Place) -> str:
+    def _cost(self, place: ResponseContext) -> str:
         """What a setting costs that takes away what was sent before."""
         asked_not = self._asked and not self.settings.include_in_context
         kept_before = place.stripped and bool(self.keep_last) and not asked_not
@@ -224,7 +224,7 @@ class Policy:
             sent_open = self._is_required(before) or not self._against(before)
         return _BROKEN if kept_before or sent_open else ""
 
-    def _why(self, place: Place, required: bool) -> str:
+    def _why(self, place: ResponseContext, required: bool) -> str:
         if self.restored and required:
             return "the endpoint refused a request without it"
         if required:

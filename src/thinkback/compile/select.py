@@ -132,12 +132,12 @@ class Selection:
         said, now = self.said.get(hash), self.now.get(hash)
         text, at = self._trimmed.get(hash, ("", -1))
         if now is not None and now.value is None:
-            return _told(result, ERASED), now.at
+            return _replace_text(result, ERASED), now.at
         if said is not None and said.priority is Priority.SKIP:
-            return _told(result, LEFT_OUT), said.at
+            return _replace_text(result, LEFT_OUT), said.at
         if now is not None and (hash not in self._trimmed or now.at > at):
             return _as_result(now.value, result), now.at
-        return (_told(result, text), at) if hash in self._trimmed else (result, -1)
+        return (_replace_text(result, text), at) if hash in self._trimmed else (result, -1)
 
 
 class _Rewriting:
@@ -264,7 +264,7 @@ def _summarised_by(checkpoint: Commit) -> str:
     return f"summarised by checkpoint {checkpoint.hash[:12]}"
 
 
-def _told(result: ToolResult, text: str) -> ToolResult:
+def _replace_text(result: ToolResult, text: str) -> ToolResult:
     return msgspec.structs.replace(result, content=text, carriers=(), wire="")
 
 
@@ -273,7 +273,7 @@ def _as_result(value: Payload | None, result: ToolResult) -> ToolResult:
         case ToolResult():
             return value
         case Content() | Message() | Text():
-            return _told(result, value.text)
+            return _replace_text(result, value.text)
         case _:
             return result
 

@@ -119,7 +119,7 @@ def _in_words(block: Block, results: Iterator[ToolResult]) -> str:
             return block.text
         case ToolCall():
             called = f"(It called {block.name} with {block.arguments or '{}'}, and the result was:)"
-            return f"{called}\n{_told(next(results))}"
+            return f"{called}\n{_result_text(next(results))}"
         case Media() | Unknown():
             return _described(block)
         case ThinkingBlock() | ToolResult():  # results are told with their calls
@@ -162,11 +162,11 @@ def _answer(result: ToolResult, call: ToolCall, id: str, dialect: str) -> ToolRe
     if (result.id, result.name, result.call_field) == (id, name, field) and own:
         return result
     verbatim = result.wire if own and result.id == id else ""
-    content = result.content if own else _told(result)
+    content = result.content if own else _result_text(result)
     return msgspec.structs.replace(result, id=id, name=name, call_field=field, content=content, wire=verbatim)
 
 
-def _told(result: ToolResult) -> str:
+def _result_text(result: ToolResult) -> str:
     """The content of a result in words: without an object around it, and of a list of parts the texts, and what each
     other part was.
     """

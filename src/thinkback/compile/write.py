@@ -20,7 +20,7 @@ from thinkback.compile.decision_log import DecisionLog
 from thinkback.compile.guard import Verdict
 from thinkback.compile.persistent_list import LINES, PersistentList
 from thinkback.compile.pieces import Case
-from thinkback.compile.policy import Place, Policy
+from thinkback.compile.policy import Policy, ResponseContext
 from thinkback.compile.prefix_binding import NO_CHAIN, Chain, Link, Prefix
 from thinkback.compile.units import MessageUnit, ResponseUnit, Turn, says
 from thinkback.errors import ReplayRefused, UnsupportedContent
@@ -114,7 +114,7 @@ class Key(msgspec.Struct, frozen=True):
     away, and why all of it must.
     """
 
-    place: Place
+    place: ResponseContext
     at: int
     seen: tuple[str, ...]
     bound: str
@@ -233,7 +233,7 @@ class Loop:
                     self._add_message(unit, len(unit.message.text))
             else:
                 stripped = kept is not None and not is_open and unit.hash not in kept
-                place = Place(is_open, used_tools, stripped, unit is not last, unit.calls != ())
+                place = ResponseContext(is_open, used_tools, stripped, unit is not last, unit.calls != ())
                 self._add_response(unit, place, away)
 
     def change(self, at: int) -> None:
@@ -367,7 +367,7 @@ class Loop:
 
     # Responses
 
-    def _add_response(self, unit: ResponseUnit, place: Place, gone: str) -> None:
+    def _add_response(self, unit: ResponseUnit, place: ResponseContext, gone: str) -> None:
         cursor, out, prefix = self.cursor, self.out, self._prefix
         bound = self._bound(unit, prefix) if prefix is not None else ""
         written = self._written(unit, place, bound, gone)
@@ -422,7 +422,7 @@ class Loop:
         at = self.cursor.messages - 1
         return [each if each.message < 0 else msgspec.structs.replace(each, message=at) for each in decisions]
 
-    def _reach(self, unit: ResponseUnit, place: Place, gone: str, *, is_sent: bool, flat: bool) -> None:
+    def _reach(self, unit: ResponseUnit, place: ResponseContext, gone: str, *, is_sent: bool, flat: bool) -> None:
         """What a response means for what follows it: the first one, one that people changed, or one that is gone."""
         cursor, changes = self.cursor, unit.changes
         if changes is not None:
@@ -435,14 +435,14 @@ class Loop:
         if is_sent and not cursor.first:
             cursor.first = "user" if flat else "calls" if unit.calls else "assistant"
 
-    def _is_kept(self, unit: ResponseUnit, place: Place, prefix: Prefix) -> bool:
+    def _is_kept(self, unit: ResponseUnit, place: ResponseContext, prefix: Prefix) -> bool:
         """Whether the provider keeps the conversation up to this response, and nothing that must stay away."""
         cursor = self.cursor
         # What the provider keeps it also reads, so what a setting takes away it must not keep.
         cursor.stripped = cursor.stripped or self._is_stripped(unit, place)
         return not cursor.stripped and prefix_binding.is_kept(unit, prefix, self._policy)
 
-    def _is_stripped(self, unit: ResponseUnit, place: Place) -> bool:
+    def _is_stripped(self, unit: ResponseUnit, place: ResponseContext) -> bool:
         policy = self._policy
         if policy.server is None or not unit.thoughts:
             return False
@@ -450,7 +450,7 @@ class Loop:
             return False
         return policy.verdict(unit.header.origin).carriers
 
-    def _written(self, unit: ResponseUnit, place: Place, bound: str, gone: str) -> Written:
+    def _written(self, unit: ResponseUnit, place: ResponseContext, bound: str, gone: str) -> Written:
         seen: tuple[str, ...] = ()
         if unit.opaque:
             seen = tuple([value for value in unit.opaque if value in self._sent or value in self.out.opaque])

@@ -77,7 +77,7 @@ class Watch(Protocol):
 
     def shown(self, deltas: Sequence[Delta]) -> None: ...
 
-    def told(self, event: events.Event) -> None: ...
+    def notify(self, event: events.Event) -> None: ...
 
     def over(self) -> None: ...
 
@@ -98,7 +98,7 @@ class Agenda:
         if watch is not None:
             if watch.waits:
                 watch.shown([command.delta for command in commands if isinstance(command, events.Emit)])
-            watch.told(event)
+            watch.notify(event)
         self._queue.extend(commands)
 
     def feed(self, event: events.Bytes) -> list[Delta]:

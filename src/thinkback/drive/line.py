@@ -156,10 +156,10 @@ class Line:
 
     def _again(self, step: Step, head: Head) -> Stored:
         """Where an earlier attempt put ``step``: behind ``head``, or on a branch that it opened there."""
-        stored = _found(step, self.newer(head) or ())
+        stored = _find_stored(step, self.newer(head) or ())
         name = self._name(step)
         if stored is None and name in {branch.name for branch in self._log.refs.list(self._session)}:
-            stored = _found(step, self._log.read(self._session, head.seq, name))
+            stored = _find_stored(step, self._log.read(self._session, head.seq, name))
             stored = stored and stored._replace(opened=name)
         if stored is None:
             raise StoreError(f"step {step.id} was stored before, and not behind the head it was given for")
@@ -176,7 +176,7 @@ class Line:
         return f"{self.branch}-{step.id[:8]}"
 
 
-def _found(step: Step, newer: Sequence[Commit]) -> Stored | None:
+def _find_stored(step: Step, newer: Sequence[Commit]) -> Stored | None:
     """``step`` among the commits behind the head it was meant for."""
     wanted = [(draft.kind, draft.response, draft.index, step.time) for draft in step.drafts]
     sealed = [(commit.kind, commit.response, commit.index, commit.time) for commit in newer]

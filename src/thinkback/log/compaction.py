@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from thinkback.errors import CompactionRefused
-from thinkback.log.outline import Outline, Piece
+from thinkback.log.outline import Outline, OutlineItem
 from thinkback.model.blocks import ToolResult
 from thinkback.model.commits import Commit, Compaction, CompactionStrategy, Priority
 
@@ -51,8 +51,8 @@ class Cut(NamedTuple):
 
     first: int
     last: int
-    covered: tuple[Piece, ...]
-    kept: tuple[Piece, ...]
+    covered: tuple[OutlineItem, ...]
+    kept: tuple[OutlineItem, ...]
 
 
 def cut(outline: Outline, wish: Wish) -> Cut:
@@ -176,13 +176,13 @@ def _inside_turn(outline: Outline, responses: int) -> list[int]:
     return own[len(own) - responses : 0 : -1] if outline.begun and len(own) > responses else []
 
 
-def _stays(outline: Outline, piece: Piece) -> bool:
+def _stays(outline: Outline, piece: OutlineItem) -> bool:
     """Whether it goes word for word: the system's words, what is pinned, and what the turn under way is about."""
     asks = outline.begun and piece.turn == outline.turns - 1 and piece.kind == "said"
     return piece.kind == "system" or asks or Priority.PINNED in outline.priorities(piece)
 
 
-def _trims(outline: Outline, piece: Piece, size: int) -> Iterator[tuple[str, str]]:
+def _trims(outline: Outline, piece: OutlineItem, size: int) -> Iterator[tuple[str, str]]:
     """The long results of a response; none where a part of it is to stay as it is."""
     if not outline.priorities(piece).isdisjoint((Priority.PINNED, Priority.IMPORTANT)):
         return

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from thinkback.log.compaction import Cut, shortened
-from thinkback.log.outline import Outline, Piece
+from thinkback.log.outline import Outline, OutlineItem
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ToolCall, ToolResult
 from thinkback.model.commits import BranchSummary, Commit, Content, Message, Priority, Response, surviving
@@ -34,7 +34,7 @@ _COMMAND_KEYS = frozenset({"command", "cmd", "script"})
 _TODO = re.compile(r"^\s*[-*] \[ \] (.+)$", re.MULTILINE)
 
 
-class Entry(NamedTuple):
+class DigestEntry(NamedTuple):
     """One thing that was said or done. ``weight``: of notes, those with more stay longer."""
 
     hash: str
@@ -56,7 +56,7 @@ class Survivor(NamedTuple):
         return f"[{self.hash[:_REF]}]"
 
 
-def entries(outline: Outline, found: Cut, standing: frozenset[str] | None = None) -> Iterator[Entry]:
+def entries(outline: Outline, found: Cut, standing: frozenset[str] | None = None) -> Iterator[DigestEntry]:
     """What the covered pieces say, oldest first. Summaries in force stand for theirs where their strategy is one of
     ``standing`` (by default, any).
     """
@@ -68,7 +68,7 @@ def entries(outline: Outline, found: Cut, standing: frozenset[str] | None = None
             yield from _entries(outline, piece)
         elif run.first not in told:
             told.add(run.first)
-            yield Entry(run.checkpoint.first, "earlier", run.checkpoint.summary)
+            yield DigestEntry(run.checkpoint.first, "earlier", run.checkpoint.summary)
 
 
 def survivors(outline: Outline, found: Cut) -> list[Survivor]:
@@ -105,7 +105,7 @@ def digest(outline: Outline, found: Cut) -> str:
     sections = (
         ("Objective", [_cut(entry.text, min(_LONG, room)) for entry in objective]),
         ("Earlier summary", [entry.text for entry in parts["earlier"]]),
-        ("Important", [_kept(survivor) for survivor in survivors(outline, found)]),
+        ("Important", [_format_survivor(survivor) for survivor in survivors(outline, found)]),
         ("Notes", _heaviest(parts["noted"], room // 4)),
         ("The user asked", _fitting([_line(entry) for entry in asked[len(objective) :]], room // 4)),
         ("Answers", _fitting([_line(entry) for entry in parts["answered"]], room // 4)),
@@ -119,7 +119,7 @@ def digest(outline: Outline, found: Cut) -> str:
 
 def note(outline: Outline, found: Cut) -> str:
     """One line that says what is left out, and whatever must survive."""
-    lines = [_kept(survivor) for survivor in survivors(outline, found)]
+    lines = [_format_survivor(survivor) for survivor in survivors(outline, found)]
     return "\n\n".join([_note(found), *([_section("Important", lines)] if lines else [])])
 
 
@@ -132,7 +132,7 @@ def transcript(outline: Outline, found: Cut, room: int) -> str:
     most = _ENTRY
     while most > _SHORTEST and sum(min(len(entry.text), most) for entry in told) > room:
         most //= 2
-    lines = [_told(entry, most) for entry in told]
+    lines = [_format_entry(entry, most) for entry in told]
     sizes = sum(map(len, lines))
     if sizes <= room:
         return "\n\n".join(lines)
@@ -142,7 +142,7 @@ def transcript(outline: Outline, found: Cut, room: int) -> str:
     return "\n\n".join([*lines[:head], f"[... {left_out} entries left out ...]", *lines[len(lines) - tail :]])
 
 
-def _entries(outline: Outline, piece: Piece) -> Iterator[Entry]:
+def _entries(outline: Outline, piece: OutlineItem) -> Iterator[DigestEntry]:
     """What a piece says; nothing of a response that never completed, because no model was sent it either."""
     header = outline.commits[piece.at[0]].value
     if isinstance(header, Response) and not header.complete:
@@ -151,24 +151,24 @@ def _entries(outline: Outline, piece: Piece) -> Iterator[Entry]:
         yield from _of(outline, outline.commits[at])
 
 
-def _of(outline: Outline, commit: Commit) -> Iterator[Entry]:
+def _of(outline: Outline, commit: Commit) -> Iterator[DigestEntry]:
     """What a commit says as it was last edited; nothing where it is reasoning, skipped, erased or hidden."""
     if outline.curation.priority(commit) is Priority.SKIP:
         return
     match surviving(outline.curation.value(commit)):
         case Message(text=text, parts=parts):
             shown = [text, *(f"[{part.media_type}]" for part in parts if isinstance(part, Media))]
-            yield Entry(commit.hash, "asked", "\n".join(piece for piece in shown if piece))
+            yield DigestEntry(commit.hash, "asked", "\n".join(piece for piece in shown if piece))
         case Text(text=text) if text.strip():
-            yield Entry(commit.hash, "answered", text)
+            yield DigestEntry(commit.hash, "answered", text)
         case ToolCall(name=name, arguments=arguments):
-            yield Entry(commit.hash, "called", f"{name}({arguments})")
+            yield DigestEntry(commit.hash, "called", f"{name}({arguments})")
         case ToolResult(content=content):
-            yield Entry(commit.hash, "gave", outline.trimmed.get(commit.hash, content))
+            yield DigestEntry(commit.hash, "gave", outline.trimmed.get(commit.hash, content))
         case Content(content_type=kind, text=text, compression_priority=weight):
-            yield Entry(commit.hash, "noted", f"{kind}: {text}", weight)
+            yield DigestEntry(commit.hash, "noted", f"{kind}: {text}", weight)
         case BranchSummary(text=text, purpose=purpose):
-            yield Entry(commit.hash, "noted", f"{purpose or 'another branch'}: {text}", 50)
+            yield DigestEntry(commit.hash, "noted", f"{purpose or 'another branch'}: {text}", 50)
         case _:
             return
 
@@ -181,7 +181,9 @@ def _calls(outline: Outline, found: Cut) -> Iterator[ToolCall]:
                 yield value
 
 
-def _open_tasks(answered: Sequence[Entry], asked: Sequence[Entry], outline: Outline, found: Cut) -> list[str]:
+def _open_tasks(
+    answered: Sequence[DigestEntry], asked: Sequence[DigestEntry], outline: Outline, found: Cut
+) -> list[str]:
     """What the last answer lists as not done, and what was asked last where no answer came."""
     tasks = _TODO.findall(answered[-1].text) if answered else []
     places = {commit.hash: at for at, commit in enumerate(outline.commits[: found.last + 1])}
@@ -212,18 +214,18 @@ def _note(found: Cut) -> str:
     return f"{len(found.covered)} messages of {turns} turns are left out here; the log has them."
 
 
-def _kept(survivor: Survivor) -> str:
+def _format_survivor(survivor: Survivor) -> str:
     """An important commit in full, or its beginning and all that must be retained of it."""
     text = _cut(survivor.text, _LONG)
     lost = [wanted for wanted in survivor.retain if _plain(wanted) not in _plain(text)]
     return " ".join([survivor.ref, *([text] if text else []), *lost])
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: DigestEntry) -> str:
     return f"[{entry.hash[:_REF]}] {_cut(entry.text, _LINE)}"
 
 
-def _told(entry: Entry, most: int) -> str:
+def _format_entry(entry: DigestEntry, most: int) -> str:
     text = entry.text if len(entry.text) <= most else shortened(entry.text, most, entry.hash)
     return f"[{entry.hash[:_REF]}] {_SPEAKERS[entry.part]}:\n{text}"
 
@@ -242,7 +244,7 @@ def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([f"{title}:", *(f"- {line}" for line in lines)])
 
 
-def _heaviest(notes: Sequence[Entry], room: int) -> list[str]:
+def _heaviest(notes: Sequence[DigestEntry], room: int) -> list[str]:
     """The notes with the highest compression priority that fit, in order; of equals the newest."""
     ranked = sorted(range(len(notes)), key=lambda at: (notes[at].weight, at), reverse=True)
     lines = [_line(note) for note in notes]

@@ -44,7 +44,7 @@ _EXACT = 2**53
 _TO_STANDARD = str.maketrans("-_", "+/", "= \t\r\n")
 
 
-class Said(msgspec.Struct, frozen=True, gc=False):
+class EchoedMessage(msgspec.Struct, frozen=True, gc=False):
     """A message as a client sees it; neighbours of one speaker are one.
 
     ``value`` is the digest of its normal form (16 bytes), ``at`` are the places of its drafts, ``responses`` the ids of
@@ -61,11 +61,11 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     others: tuple[bytes, ...] = ()
 
 
-def said(drafts: Sequence[Draft]) -> list[Said]:
+def echoed_messages(drafts: Sequence[Draft]) -> list[EchoedMessage]:
     """The messages of a history. Left out are the system, tools, records and edits, responses that did not complete,
     because nobody was given them to keep, and those in which nothing is visible.
     """
-    messages: list[Said] = []
+    messages: list[EchoedMessage] = []
     called: Sequence[ToolCall] = ()
     for run in _runs(_units(drafts)):
         calls: list[str] = []
@@ -87,11 +87,11 @@ def said(drafts: Sequence[Draft]) -> list[Said]:
         else:
             form = _tool(run.values, called)
         value = _digest(_VISIBLE, _encoded(form))
-        messages.append(Said(run.speaker, value, tuple(calls), tuple(run.at), tuple(run.responses), others))
+        messages.append(EchoedMessage(run.speaker, value, tuple(calls), tuple(run.at), tuple(run.responses), others))
     return messages
 
 
-def readings(messages: Sequence[Said]) -> list[list[bytes]]:
+def readings(messages: Sequence[EchoedMessage]) -> list[list[bytes]]:
     """The values of ``messages`` as they are, and in each other way in which tags may have been read, if any does."""
     values = [message.value for message in messages]
     if not any(message.others for message in messages):
@@ -101,7 +101,7 @@ def readings(messages: Sequence[Said]) -> list[list[bytes]]:
 
 
 def drafts_of(commits: Iterable[Commit]) -> list[Draft]:
-    """Stored commits in the form in which ``said`` takes them."""
+    """Stored commits in the form in which ``echoed_messages`` takes them."""
     return [Draft(commit.kind, commit.value, commit.response, commit.index, commit.edit) for commit in commits]
 
 
@@ -125,7 +125,7 @@ def window(values: Sequence[bytes]) -> bytes:
 
 
 def of_call(call: str) -> bytes:
-    """The digest by which the response is found that made a call (one of ``Said.calls``)."""
+    """The digest by which the response is found that made a call (one of ``EchoedMessage.calls``)."""
     return _digest(_CALL, _utf8(call))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import AppendRequest
 from thinkback.model import canonical
 from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
@@ -52,7 +52,7 @@ _LASTING = frozenset({"system", "tools", "merge"})
 _ABOUT = frozenset({"annotation", "compaction", "branch_summary"})
 
 
-class Told(NamedTuple):
+class SessionHistory(NamedTuple):
     """A history, and the id of the session it is one of."""
 
     session: str
@@ -84,13 +84,13 @@ def order_for(end_user: str, time: int, reason: str, before: int | None) -> Orde
     return Order(time, reason, _hashed(end_user) if end_user else "", before or 0)
 
 
-def late(entry: Entry, orders: Iterable[Order]) -> Entry | None:
+def late(entry: AppendRequest, orders: Iterable[Order]) -> AppendRequest | None:
     """A step as it is stored after ``orders``; ``None`` where the session that it is of is gone."""
     stones: dict[str, Erased] = {}
     for order in orders:
         if order.session == entry.session or (order.sessions and entry.created < order.time):
             return None
-        told = [Told(entry.session, entry.commits)]
+        told = [SessionHistory(entry.session, entry.commits)]
         named = {name for commit in entry.commits for name in end_users(commit.value)} if order.end_user else set()
         picked = {hash for name in named if order.end_user in (name, _hashed(name)) for hash in of_end_user(told, name)}
         if order.before:
@@ -113,7 +113,7 @@ def _hashed(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def of_end_user(told: Sequence[Told], end_user: str) -> set[str]:
+def of_end_user(told: Sequence[SessionHistory], end_user: str) -> set[str]:
     """The commits of every turn that was asked or answered for ``end_user``, and of what was said about them.
 
     A provider may have been told the SHA-256 of a name that is too long for it.
@@ -129,7 +129,7 @@ def of_end_user(told: Sequence[Told], end_user: str) -> set[str]:
     return picked
 
 
-def before(told: Sequence[Told], time: int) -> set[str]:
+def before(told: Sequence[SessionHistory], time: int) -> set[str]:
     """The commits older than ``time``; what answers an older response goes with it."""
     old: set[str] = set()
     for _, history in told:
@@ -214,7 +214,7 @@ def end_users(payload: Payload) -> Iterator[str]:
             yield from (named for path in _NAMED if isinstance(named := lookup(params, path), str))
 
 
-def about(told: Sequence[Told], picked: set[str]) -> Iterator[str]:
+def about(told: Sequence[SessionHistory], picked: set[str]) -> Iterator[str]:
     """Edits, annotations, checkpoints, copies and summaries of what is ``picked``."""
     touched: set[str] = set()
     for session, history in told:

@@ -220,7 +220,7 @@ def _header(line: bytes) -> Header:
             details={"format": opening.thinkback},
             next_actions=("import it with the program that wrote it, or a newer one",),
         )
-    said = _said(opening.session, opening.source)
+    said = _source_bytes(opening.session, opening.source)
     if canonical.digest(said) != opening.digest:
         raise ValueError("what it says of the session was changed since it was written")
     return canonical.decode(said, Header)
@@ -231,7 +231,7 @@ def _line(line: bytes) -> Line:
     for hash in (*row.parents, row.digest, *([row.edit] if row.edit else [])):
         if not _HASH.fullmatch(hash):
             raise ValueError(f"{hash[:80]!r} is not a hash")
-    payload = _said(row.payload, row.source)
+    payload = _source_bytes(row.payload, row.source)
     if canonical.digest(payload) != (row.tombstone or row.digest):
         raise ValueError("the payload was changed since it was written")
     value = decode_payload(payload)
@@ -274,5 +274,5 @@ def _is_text(said: bytes) -> bool:
     return True
 
 
-def _said(raw: msgspec.Raw, source: str) -> bytes:
+def _source_bytes(raw: msgspec.Raw, source: str) -> bytes:
     return source.encode("utf-8", "surrogatepass") if source else bytes(raw)

@@ -11,7 +11,16 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from thinkback.log.echo_digests import WINDOW, Said, chain, of_call, of_response, readings, said, window
+from thinkback.log.echo_digests import (
+    WINDOW,
+    EchoedMessage,
+    chain,
+    echoed_messages,
+    of_call,
+    of_response,
+    readings,
+    window,
+)
 from thinkback.log.protocol import Seen, Sighting
 from thinkback.model.commits import Draft
 
@@ -44,7 +53,7 @@ class Search:
     ``links`` is the chain of ``messages``, where it is at hand.
     """
 
-    def __init__(self, messages: Sequence[Said], links: Sequence[bytes] = ()) -> None:
+    def __init__(self, messages: Sequence[EchoedMessage], links: Sequence[bytes] = ()) -> None:
         self._messages = messages
         self._values, *self._others = readings(messages)
         self.links = links or chain(self._values)
@@ -148,7 +157,7 @@ class Search:
         return asked
 
 
-def recognise(messages: Sequence[Said], lookup: Callable[[list[bytes]], Iterable[Seen]]) -> Recognised:
+def recognise(messages: Sequence[EchoedMessage], lookup: Callable[[list[bytes]], Iterable[Seen]]) -> Recognised:
     """What is recognised of a request by what ``lookup`` finds under digests."""
     search = Search(messages)
     while digests := search.wanted():
@@ -159,7 +168,7 @@ def recognise(messages: Sequence[Said], lookup: Callable[[list[bytes]], Iterable
 def sightings(
     scope: bytes,
     asked: Sequence[Draft],
-    messages: Sequence[Said],
+    messages: Sequence[EchoedMessage],
     answer: Sequence[Draft],
     id: str = "",
     links: Sequence[bytes] = (),
@@ -174,7 +183,7 @@ def sightings(
     if before and before[-1].speaker == "assistant":
         answer = [*(asked[at] for at in before.pop().at), *answer]
     digests = [of_response(id)] if id else []
-    for last in said(answer):
+    for last in echoed_messages(answer):
         for at, values in enumerate(readings(before)):
             link = links[len(before) - 1] if links and before and not at else b"".join(chain(values)[-1:])
             digests += [chain([last.value], link)[0], window([*values[1 - WINDOW :], last.value])]

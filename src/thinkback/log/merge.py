@@ -77,7 +77,7 @@ class MergeResult(msgspec.Struct):
         return tuple(conflict for conflict in self.conflicts if conflict.target not in self.resolutions)
 
 
-class _Said(NamedTuple):
+class _CommitState(NamedTuple):
     value: Payload
     digest: str
     priority: Priority | None
@@ -91,12 +91,12 @@ class _Point(NamedTuple):
 
     commit: Commit
     there: str
-    base: _Said
-    ours: _Said
-    theirs: _Said
+    base: _CommitState
+    ours: _CommitState
+    theirs: _CommitState
     recent: bool
 
-    def side(self, said: _Said) -> Side:
+    def side(self, said: _CommitState) -> Side:
         skipped = said.priority is Priority.SKIP and self.base.priority is not Priority.SKIP
         return Side(said.value, text_of(said.value), said.priority, said.digest != self.base.digest, skipped)
 
@@ -217,19 +217,19 @@ def _point(
     commit: Commit, there: str, result: Commit | None, base: Curation, ours: Curation, theirs: Curation, recent: bool
 ) -> _Point:
     names = (commit.hash, there)
-    mine, yours = _said(ours, commit, names), _said(theirs, result or commit, names)
-    before = _said(base, commit, names)
+    mine, yours = _commit_state(ours, commit, names), _commit_state(theirs, result or commit, names)
+    before = _commit_state(base, commit, names)
     if result is not None and mine.digest != yours.digest:
-        before = _Said(ToolResult("", ""), "", None)
+        before = _CommitState(ToolResult("", ""), "", None)
     return _Point(commit, there, before, mine, yours, recent)
 
 
-def _said(curation: Curation, commit: Commit, names: tuple[str, str]) -> _Said:
+def _commit_state(curation: Curation, commit: Commit, names: tuple[str, str]) -> _CommitState:
     """What a line says of ``commit``, under whichever of its ``names`` it has there."""
     edits = curation.edits.get(names[0]) or curation.edits.get(names[1])
     mark = curation.marks.get(names[0]) or curation.mark(names[1])
     last = edits[-1] if edits else commit
-    return _Said(last.value, last.digest, mark.priority)
+    return _CommitState(last.value, last.digest, mark.priority)
 
 
 def _conflict(point: _Point, went_on: bool, they_went_on: bool) -> Conflict | None:
@@ -257,7 +257,7 @@ def copy_fresh(met: Meeting, spoken: Spoken, time: int, ids: Callable[[], str], 
         point = spoken.points.get(met.here(about))
         if point is not None:
             target = point.commit.hash
-            kept = _kept(commit, point, kinds.get(target), choices.get(target, "theirs"))
+            kept = _copied_change(commit, point, kinds.get(target), choices.get(target, "theirs"))
             if kept is None:
                 continue
             commit = kept
@@ -268,7 +268,7 @@ def copy_fresh(met: Meeting, spoken: Spoken, time: int, ids: Callable[[], str], 
     return copies
 
 
-def _kept(commit: Commit, point: _Point, kind: ConflictKind | None, choice: str) -> Commit | None:
+def _copied_change(commit: Commit, point: _Point, kind: ConflictKind | None, choice: str) -> Commit | None:
     """What is copied of an edit or annotation of theirs; what changes nothing, or lost, stays there."""
     value = surviving(commit.value)
     if commit.edit:

@@ -21,7 +21,7 @@ _MESSAGES = frozenset({"system", "user", "content", "branch_summary"})
 _TRAILING = frozenset({"provider_usage", "turn_ended"})
 
 
-class Piece(NamedTuple):
+class OutlineItem(NamedTuple):
     """A message, or a response with its blocks and results. ``at`` are the positions of its commits in the history,
     ``hash`` is that of the first, ``turn`` the number of its turn.
     """
@@ -53,7 +53,9 @@ class Outline:
         for at, commit in enumerate(commits):
             if not commit.edit:
                 grouping.take(at, commit)
-        self.pieces = tuple(Piece(found.hash, found.kind, tuple(found.at), found.turn) for found in grouping.pieces)
+        self.pieces = tuple(
+            OutlineItem(found.hash, found.kind, tuple(found.at), found.turn) for found in grouping.pieces
+        )
         self.turns = grouping.turn + 1
         self.begun = grouping.is_minted and grouping.state != "completed"
         self._clean = self._clean_cuts()
@@ -70,15 +72,15 @@ class Outline:
         """Whether no piece stands on both sides of a cut before piece number ``at``."""
         return self._clean[at]
 
-    def priorities(self, piece: Piece) -> set[Priority | None]:
+    def priorities(self, piece: OutlineItem) -> set[Priority | None]:
         """What is said of the commits of a piece."""
         return {self.curation.priority(self.commits[at]) for at in piece.at}
 
-    def is_inside(self, piece: Piece) -> bool:
+    def is_inside(self, piece: OutlineItem) -> bool:
         """Whether a summary in force stands for the piece."""
         return any(run.first <= piece.at[0] <= run.last and piece.hash not in run.checkpoint.kept for run in self.runs)
 
-    def end_of(self, pieces: Sequence[Piece]) -> int:
+    def end_of(self, pieces: Sequence[OutlineItem]) -> int:
         """The position of the last commit that belongs to ``pieces``, what stands right behind them included."""
         last = max(piece.at[-1] for piece in pieces)
         while last + 1 < len(self.commits) and self.commits[last + 1].kind in _TRAILING:

@@ -234,7 +234,7 @@ class Sighting(msgspec.Struct, frozen=True):
     response: str
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AppendRequest(msgspec.Struct, frozen=True):
     """A step that may open its own session and branch: all of it is stored in one transaction, or nothing.
 
     ``name`` and ``created`` are those of the session ``session`` (an id) where it is not there yet. A ``branch`` that
@@ -266,7 +266,7 @@ class Seen(msgspec.Struct, frozen=True):
 class Recognition(Protocol):
     """Finds responses by what a client echoes of them."""
 
-    def record(self, entry: Entry) -> bool:
+    def record(self, entry: AppendRequest) -> bool:
         """Store a step with its sightings; ``False`` when it was stored before. Raises as ``append``.
 
         A branch that a lease covers counts as one that has moved: its step goes on in a branch of its own.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, assert_never
 
 import msgspec
 
-from thinkback.log.erasing import Rests, Told, about
+from thinkback.log.erasing import Rests, SessionHistory, about
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
 from thinkback.model.commits import (
@@ -57,7 +57,7 @@ class Expression(NamedTuple):
         return [match.span() for match in self.compiled.finditer(text)]
 
 
-def redacted(told: Sequence[Told], target: Commit, pattern: Pattern) -> Rests:
+def redacted(told: Sequence[SessionHistory], target: Commit, pattern: Pattern) -> Rests:
     """What is left when ``pattern`` is taken out of ``target``, of its copies and versions and what was said about it.
 
     Responses that lose something lose their carriers.
@@ -227,7 +227,7 @@ def _copies(commits: Mapping[str, Commit], hashes: set[str]) -> set[str]:
     return {commit.hash for commit in commits.values() if commit.digest in digests}
 
 
-def _roots(told: Sequence[Told], picked: set[str]) -> Iterator[str]:
+def _roots(told: Sequence[SessionHistory], picked: set[str]) -> Iterator[str]:
     """What ``picked`` edits are of."""
     for _, history in told:
         curation = curate(history)

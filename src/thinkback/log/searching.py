@@ -71,7 +71,7 @@ class Placed(NamedTuple):
     commit: Commit
 
 
-class Entry(msgspec.Struct, frozen=True):
+class IndexEntry(msgspec.Struct, frozen=True):
     """A commit as an index keeps it. ``text`` is what people read of it, nothing where reasoning is hidden.
 
     ``models`` are the served and the requested one, each once. ``tools`` are those that the same response called after
@@ -91,7 +91,7 @@ class Entry(msgspec.Struct, frozen=True):
     priority: Priority = Priority.NORMAL
 
 
-class Said(msgspec.Struct, frozen=True):
+class PriorityChange(msgspec.Struct, frozen=True):
     """An annotation, by its arrival, that gives an earlier commit another priority; ``None`` gives it back its own."""
 
     arrival: int
@@ -102,8 +102,8 @@ class Said(msgspec.Struct, frozen=True):
 class Reading(msgspec.Struct, frozen=True):
     """What a piece of the log brings: new entries, then the priorities of entries from earlier pieces, in order."""
 
-    entries: list[Entry]
-    said: list[Said]
+    entries: list[IndexEntry]
+    said: list[PriorityChange]
 
 
 class _Answer:
@@ -149,8 +149,8 @@ def read(commits: Iterable[Placed]) -> Reading:
     """The entries of ``commits``, which are in order of arrival."""
     known: dict[tuple[int | str, str], Commit] = {}
     places: dict[tuple[int | str, str], int] = {}
-    entries: list[Entry] = []
-    said: list[Said] = []
+    entries: list[IndexEntry] = []
+    said: list[PriorityChange] = []
     for placed, answer in _answered(commits):
         key = placed.family, placed.commit.hash
         known[key] = placed.commit
@@ -158,7 +158,7 @@ def read(commits: Iterable[Placed]) -> Reading:
         if entry is not None:
             places[key] = len(entries)
             entries.append(entry)
-        elif (new := _said(placed, known)) is None:
+        elif (new := _priority_change(placed, known)) is None:
             continue
         elif (target := (placed.family, new.target)) in places:
             priority = new.priority or own_priority(known[target].value)
@@ -215,7 +215,7 @@ def is_hopeless(query: Query) -> bool:
     return query.text.strip() != "" and not phrases(query.text)
 
 
-def fits(entry: Entry, query: Query) -> bool:
+def fits(entry: IndexEntry, query: Query) -> bool:
     """Whether ``entry`` is what ``query`` describes, its text and session aside."""
     return (
         (not query.kinds or entry.kind in query.kinds)
@@ -240,7 +240,7 @@ def holds(joined_words: str, wanted: Phrases) -> bool:
     return all(f" {' '.join(phrase)} " in joined_words for phrase in wanted)
 
 
-def hit(session: str, entry: Entry, wanted: Phrases) -> Hit:
+def hit(session: str, entry: IndexEntry, wanted: Phrases) -> Hit:
     """What a query that asks for ``wanted`` gives of an entry; ``session`` is where its commit was stored."""
     return Hit(
         session=session,
@@ -286,7 +286,7 @@ def _answered(commits: Iterable[Placed]) -> list[tuple[Placed, _Answer | None]]:
     return found
 
 
-def _entry(arrival: int, commit: Commit, answer: _Answer | None) -> Entry | None:
+def _entry(arrival: int, commit: Commit, answer: _Answer | None) -> IndexEntry | None:
     text = readable(commit.value)
     if text is None:
         return None
@@ -300,10 +300,12 @@ def _entry(arrival: int, commit: Commit, answer: _Answer | None) -> Entry | None
     if isinstance(value, ToolCall | ToolResult):
         tools = (value.name,) if value.name else ()
     priority = own_priority(value)
-    return Entry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens, priority)
+    return IndexEntry(
+        arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens, priority
+    )
 
 
-def _said(placed: Placed, known: Mapping[tuple[int | str, str], Commit]) -> Said | None:
+def _priority_change(placed: Placed, known: Mapping[tuple[int | str, str], Commit]) -> PriorityChange | None:
     """What an annotation says of a priority, and of which commit."""
     value, above = placed.commit.value, placed.commit
     if not isinstance(value, Annotation) or not (value.default or value.priority is not None):
@@ -315,7 +317,7 @@ def _said(placed: Placed, known: Mapping[tuple[int | str, str], Commit]) -> Said
             target = above.parents[0]
         else:
             above = nearest
-    return Said(placed.arrival, target, value.priority) if target else None
+    return PriorityChange(placed.arrival, target, value.priority) if target else None
 
 
 def _weight(value: Payload) -> int:

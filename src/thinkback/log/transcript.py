@@ -42,7 +42,7 @@ _BLOCKS = frozenset({"assistant", "reasoning", "tool_call", "media", "other"})
 _SHOWN = frozenset({"response", "content", *_BLOCKS, *_ROLES})
 
 
-class Piece(NamedTuple):
+class TranscriptPart(NamedTuple):
     """One thing that is shown. ``label`` names it: a tool, a media type; of media, ``text`` is its data in base64, or
     where it can be fetched. ``before`` is what stood there, oldest first.
     """
@@ -53,7 +53,7 @@ class Piece(NamedTuple):
     before: tuple[str, ...] = ()
 
 
-class Entry(NamedTuple):
+class TranscriptEntry(NamedTuple):
     """What somebody said at one time. ``title`` is a model's or a type's name, ``marks`` is what else is to be known.
 
     ``inside`` is what a summary stands for.
@@ -62,12 +62,12 @@ class Entry(NamedTuple):
     role: Role
     title: str
     time: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TranscriptPart, ...]
     marks: tuple[str, ...] = ()
-    inside: tuple[Entry, ...] = ()
+    inside: tuple[TranscriptEntry, ...] = ()
 
 
-def transcript(commits: Sequence[Commit], history: bool = False) -> Iterator[Entry]:
+def transcript(commits: Sequence[Commit], history: bool = False) -> Iterator[TranscriptEntry]:
     """The entries of a history. ``history``: with what was there before edits and summaries."""
     outline = Outline(commits)
     kept = {at for piece in outline.pieces for at in piece.at if not outline.is_inside(piece)}
@@ -84,13 +84,13 @@ def _places(run: Run) -> range:
     return range(run.first, run.last + 1)
 
 
-def _summary(outline: Outline, run: Run, history: bool) -> Entry:
+def _summary(outline: Outline, run: Run, history: bool) -> TranscriptEntry:
     time = outline.commits[run.first].time
     inside = tuple(_entries(outline, _places(run), history)) if history else ()
-    return Entry("summary", "", time, (Piece("text", run.checkpoint.summary),), inside=inside)
+    return TranscriptEntry("summary", "", time, (TranscriptPart("text", run.checkpoint.summary),), inside=inside)
 
 
-def _entries(outline: Outline, places: Sequence[int], history: bool) -> Iterator[Entry]:
+def _entries(outline: Outline, places: Sequence[int], history: bool) -> Iterator[TranscriptEntry]:
     """The commits at ``places``; the blocks of a response are one entry."""
     opened: list[Commit] = []
     for at in places:
@@ -108,7 +108,7 @@ def _entries(outline: Outline, places: Sequence[int], history: bool) -> Iterator
         yield from _entry(outline, opened, history)
 
 
-def _entry(outline: Outline, commits: list[Commit], history: bool) -> Iterator[Entry]:
+def _entry(outline: Outline, commits: list[Commit], history: bool) -> Iterator[TranscriptEntry]:
     first = commits[0]
     value = surviving(first.value)
     pieces = tuple(dict.fromkeys(piece for commit in commits for piece in _shown(outline, commit, history)))
@@ -120,7 +120,7 @@ def _entry(outline: Outline, commits: list[Commit], history: bool) -> Iterator[E
     elif isinstance(value, Content):
         role, title = value.role, value.content_type
     if pieces or (marks and isinstance(value, Response)):
-        yield Entry(role, title, first.time, pieces, marks)
+        yield TranscriptEntry(role, title, first.time, pieces, marks)
 
 
 def _marks(outline: Outline, commit: Commit) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _marks(outline: Outline, commit: Commit) -> Iterator[str]:
         yield f"not completed: {value.error.message if value.error else value.outcome}".rstrip(": ")
 
 
-def _shown(outline: Outline, commit: Commit, history: bool) -> Iterator[Piece]:
+def _shown(outline: Outline, commit: Commit, history: bool) -> Iterator[TranscriptPart]:
     curation = outline.curation
     versions = [commit.value, *(edit.value for edit in curation.edits.get(commit.hash, ()))]
     now, before = versions[-1], versions[:-1] if curation.is_changed(commit) else []
@@ -149,50 +149,50 @@ def _shown(outline: Outline, commit: Commit, history: bool) -> Iterator[Piece]:
     yield from pieces
 
 
-def pieces_of(value: Payload) -> Iterator[Piece]:
+def pieces_of(value: Payload) -> Iterator[TranscriptPart]:
     """What of a payload is shown; of a piece of reasoning nothing where its text is not there, or is there twice."""
     match surviving(value):
         case Message() as message:
             yield from _parts(message)
         case Text(text=text) | Content(text=text) | BranchSummary(text=text) if text:
-            yield Piece("text", text)
+            yield TranscriptPart("text", text)
         case ThinkingBlock(thought=thought, is_hidden=False, marker=False) if thought:
-            yield Piece("reasoning", thought)
+            yield TranscriptPart("reasoning", thought)
         case ToolCall() as call:
-            yield Piece("code", call.arguments, call.name)
+            yield TranscriptPart("code", call.arguments, call.name)
         case ToolResult() as result:
-            yield Piece("code", result.content, f"{result.name} {_status(result)}".strip())
+            yield TranscriptPart("code", result.content, f"{result.name} {_status(result)}".strip())
         case Media() as media:
             yield _media(media)
         case Unknown():
-            yield Piece("note", "a part that is not understood")
+            yield TranscriptPart("note", "a part that is not understood")
         case Merge() as merge:
-            yield Piece("note", f"{merge.branch} was merged")
+            yield TranscriptPart("note", f"{merge.branch} was merged")
         case PermissionDecision(by="person", decision="allowed") as said:  # of a denial the end of the turn tells
-            yield Piece("note", f"{said.tool} was allowed by a person: {said.note}".rstrip(": "))
+            yield TranscriptPart("note", f"{said.tool} was allowed by a person: {said.note}".rstrip(": "))
         case TurnEnded() as end if end.state != "completed":
-            yield Piece("note", f"the turn ended: {end.state.replace('_', ' ')}: {end.reason}".rstrip(": "))
+            yield TranscriptPart("note", f"the turn ended: {end.state.replace('_', ' ')}: {end.reason}".rstrip(": "))
         case Erased() as stone:
-            yield Piece("note", stone.said)
+            yield TranscriptPart("note", stone.notice)
         case _:
             pass
 
 
-def _parts(message: Message) -> Iterator[Piece]:
+def _parts(message: Message) -> Iterator[TranscriptPart]:
     if message.text and not message.parts:
-        yield Piece("text", message.text)
+        yield TranscriptPart("text", message.text)
     for part in message.parts:
         match part:
             case Text():
-                yield Piece("text", part.text)
+                yield TranscriptPart("text", part.text)
             case Media():
                 yield _media(part)
             case _:
-                yield Piece("note", "a part that is not understood")
+                yield TranscriptPart("note", "a part that is not understood")
 
 
-def _media(media: Media) -> Piece:
-    return Piece("media", media.data or media.url, f"{media.media_type} {media.name}".rstrip())
+def _media(media: Media) -> TranscriptPart:
+    return TranscriptPart("media", media.data or media.url, f"{media.media_type} {media.name}".rstrip())
 
 
 def _status(result: ToolResult) -> str:

@@ -324,7 +324,7 @@ class Erased(msgspec.Struct, frozen=True, omit_defaults=True, tag="erased"):
     remainder: str = ""
 
     @property
-    def said(self) -> str:
+    def notice(self) -> str:
         """What happened, in words: what an export left out was not erased."""
         if self.reason == LEFT_OUT:
             return "left out of the export"

@@ -57,7 +57,7 @@ def text_of(value: Payload) -> str:
         case Compaction():
             return value.summary or f"[{len(value.trimmed)} results trimmed]"
         case Erased():
-            return f"[{value.said}]"
+            return f"[{value.notice}]"
         case Unknown() | Usage() | Response() | Request() | TurnEnded() | Repair() | Annotation() | Merge():
             return ""
         case PermissionDecision():

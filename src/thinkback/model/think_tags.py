@@ -126,7 +126,7 @@ Where: TypeAlias = Literal["start", "anywhere", "off"]
 """Where a tag counts: where reasoning may begin, in all of an answer, or nowhere."""
 
 
-class Piece(msgspec.Struct, gc=False):
+class TagSegment(msgspec.Struct, gc=False):
     """``open`` and ``close`` carry the tag; ``lone_close`` says that all text before it was reasoning."""
 
     kind: Kind
@@ -166,7 +166,7 @@ class TagSplitter:
         self._literal: dict[str, int] = {}
         self._unfolded = self._folded = ""
 
-    def feed(self, text: str) -> list[Piece]:
+    def feed(self, text: str) -> list[TagSegment]:
         """The pieces that ``text`` completes."""
         if not text:
             return []
@@ -175,11 +175,11 @@ class TagSplitter:
         elif self._closing:
             first = self._closing[0]
             if first not in text or (self._begins not in text and text[-1] != first):
-                return [Piece("reasoning", text)]
+                return [TagSegment("reasoning", text)]
         elif not ("<" in text or "[" in text or "◁" in text):
             self._began = self._began or not text.isspace()
             self._code.note(text)
-            return [Piece("text", text)]
+            return [TagSegment("text", text)]
         return self._split(text, final=False)
 
     def doubtful(self, texts: Sequence[str]) -> list[int]:
@@ -214,14 +214,14 @@ class TagSplitter:
         """Whether the text so far ends within reasoning."""
         return bool(self._closing)
 
-    def close(self) -> list[Piece]:
+    def close(self) -> list[TagSegment]:
         """What was held back: at the end of the stream it is no tag."""
         return self._split(self._held, final=True)
 
-    def _split(self, text: str, final: bool) -> list[Piece]:
+    def _split(self, text: str, final: bool) -> list[TagSegment]:
         if self._off:
-            return [Piece("text", text)] if text else []
-        pieces: list[Piece] = []
+            return [TagSegment("text", text)] if text else []
+        pieces: list[TagSegment] = []
         position = 0
         self._held = ""
         while position < len(text):
@@ -229,19 +229,19 @@ class TagSplitter:
             position = step(text, position, final, pieces)
         return pieces
 
-    def _in_reasoning(self, text: str, start: int, final: bool, pieces: list[Piece]) -> int:
+    def _in_reasoning(self, text: str, start: int, final: bool, pieces: list[TagSegment]) -> int:
         closing = self._closing
         at = self._place_of(closing, text, start)
         if at < 0:
             end = len(text) if final else _held_from(text, start, closing, self._known.folded)
             if end > start:
-                pieces.append(Piece("reasoning", text[start:end]))
+                pieces.append(TagSegment("reasoning", text[start:end]))
             self._held = text[end:]
             return len(text)
         end = at + len(closing)
         if at > start:
-            pieces.append(Piece("reasoning", text[start:at]))
-        pieces.append(Piece("close", text[at:end]))
+            pieces.append(TagSegment("reasoning", text[start:at]))
+        pieces.append(TagSegment("close", text[at:end]))
         self._closing = ""
         return end
 
@@ -254,7 +254,7 @@ class TagSplitter:
         found = self._known.closing[closing].search(text, start)
         return -1 if found is None else found.start()
 
-    def _in_answer(self, text: str, start: int, final: bool, pieces: list[Piece]) -> int:
+    def _in_answer(self, text: str, start: int, final: bool, pieces: list[TagSegment]) -> int:
         """Release text up to the next tag that counts; returns where to go on."""
         known = self._known
         search = (known.after_tags if self._tagged else known.before_tags).search
@@ -266,8 +266,8 @@ class TagSplitter:
             is_opening = tag not in known.lone
             if self._counts(tag, is_opening):
                 if at > start:
-                    pieces.append(Piece("text", text[start:at]))
-                pieces.append(Piece("open" if is_opening else "lone_close", found.group()))
+                    pieces.append(TagSegment("text", text[start:at]))
+                pieces.append(TagSegment("open" if is_opening else "lone_close", found.group()))
                 self._closing = self._closing_of(tag) if is_opening else ""
                 self._begins = _caseless(self._closing)
                 self._tagged = self._began = True
@@ -277,7 +277,7 @@ class TagSplitter:
         end = len(text) if final else self._tail(text, position)
         self._pass(text, position, end)
         if end > start:
-            pieces.append(Piece("text", text[start:end]))
+            pieces.append(TagSegment("text", text[start:end]))
         self._held = text[end:]
         return len(text)
 

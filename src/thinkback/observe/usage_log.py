@@ -155,7 +155,7 @@ class Watch:
                 self.waits = False
                 return
 
-    def told(self, event: events.Event) -> None:
+    def notify(self, event: events.Event) -> None:
         """What happened to the request."""
         sent = self._sent
         if sent is None:

@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import AppendRequest
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Step
 from thinkback.model.target import Target
-from thinkback.session.endpoint_config import Place
+from thinkback.session.endpoint_config import EndpointConfig
 from thinkback.turn.credentials import Authenticator
 from thinkback.turn.plan import History, Plan
 from thinkback.wire.writing import Problem
@@ -112,7 +112,7 @@ class Store(NamedTuple):
     """
 
     step: Step
-    entry: Entry | None
+    entry: AppendRequest | None
     kept: tuple[str, bytes] | None
     scope: bytes
 
@@ -168,7 +168,7 @@ class Route(msgspec.Struct, frozen=True):
     """
 
     upstream: str
-    place: Place
+    place: EndpointConfig
     target: Target
     authenticator: Authenticator
     settings: Mapping[str, object]

@@ -198,7 +198,7 @@ class Exchange:
         except Interrupted as cut:
             self._failure = self._failure or cut.interrupt.why
             if cut.interrupt.stop is not None:
-                yield from self._tell(cut.interrupt.stop)
+                yield from self._send_problem(cut.interrupt.stop)
         except Exception as error:  # the outermost place where a request may fail: its client reads why
             yield from self._fail(error)
             if not isinstance(error, ThinkbackError):
@@ -423,9 +423,11 @@ class Exchange:
             # who asks without a key, on loopback, is who has to set it
             remedy = "; ".join((error.message, *error.actions_for_people))
             problem = msgspec.structs.replace(problem, message=f"{problem.message}: {remedy}")
-        yield from self._tell(problem, retry_after, by_provider=isinstance(error, ProviderError))
+        yield from self._send_problem(problem, retry_after, by_provider=isinstance(error, ProviderError))
 
-    def _tell(self, problem: Problem, retry_after: float | None = None, *, by_provider: bool = False) -> Flow[None]:
+    def _send_problem(
+        self, problem: Problem, retry_after: float | None = None, *, by_provider: bool = False
+    ) -> Flow[None]:
         """No response, or not all of one: the client reads why in its dialect.
 
         ``by_provider``: the provider failed, so that its own last event may say so.

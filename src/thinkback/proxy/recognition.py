@@ -14,7 +14,7 @@ import msgspec
 
 from thinkback.errors import WireError
 from thinkback.log import echo_digests
-from thinkback.log.echo_digests import Said
+from thinkback.log.echo_digests import EchoedMessage
 from thinkback.log.matching import CANDIDATES, Recognised, Search
 from thinkback.log.protocol import Seen
 from thinkback.model import canonical
@@ -38,18 +38,18 @@ class Request(NamedTuple):
     """A client's request as values: its drafts, the messages in them as it sees them, and their chain of digests."""
 
     drafts: Sequence[Draft]
-    said: Sequence[Said]
+    said: Sequence[EchoedMessage]
     links: Sequence[bytes]
     previous: str = ""
 
 
 def request_of(drafts: Sequence[Draft], previous: str = "") -> Request:
     """``drafts`` of a request; ``previous`` is the id of the response that it goes on from, where it names one."""
-    said = echo_digests.said(drafts)
+    said = echo_digests.echoed_messages(drafts)
     return Request(drafts, said, echo_digests.chain(message.value for message in said), previous)
 
 
-class Found(NamedTuple):
+class KnownConversation(NamedTuple):
     """What is known of a conversation.
 
     ``history`` ends where the conversation was seen last, ``through`` is the last message of the request in it (-1:
@@ -65,7 +65,7 @@ class Found(NamedTuple):
     recorded: int = -1
 
 
-def find(request: Request, scope: bytes) -> Lookups[Found]:
+def find(request: Request, scope: bytes) -> Lookups[KnownConversation]:
     """``request`` in a log that has its content."""
     seen = yield from _found_in(request, scope)
     lines = yield from _lines(seen)
@@ -73,10 +73,10 @@ def find(request: Request, scope: bytes) -> Lookups[Found]:
     history = History()
     if seen.base is not None:
         history = yield ReadHistory(seen.base.session, seen.base.head.hash)
-    return Found(seen.base, history, seen.through, _copies(seen, lines), seen.missing, seen.through)
+    return KnownConversation(seen.base, history, seen.through, _copies(seen, lines), seen.missing, seen.through)
 
 
-def find_withheld(request: Request, scope: bytes) -> Lookups[Found]:
+def find_withheld(request: Request, scope: bytes) -> Lookups[KnownConversation]:
     """``request`` in a log that does not have its content: responses are kept apart, everything else it brings."""
     seen = yield from _found_in(request, scope)
     places = {**seen.restored}
@@ -90,7 +90,7 @@ def find_withheld(request: Request, scope: bytes) -> Lookups[Found]:
         for at, message in enumerate(request.said)
         if message.speaker == "assistant" and at not in copies
     ]
-    return Found(seen.base, History(), -1, copies, tuple(missing), seen.through)
+    return KnownConversation(seen.base, History(), -1, copies, tuple(missing), seen.through)
 
 
 def known_to_wait(
@@ -146,7 +146,7 @@ def _lines(found: Recognised) -> Lookups[_Lines]:
     return lines
 
 
-def _on_one_line(found: Recognised, said: Sequence[Said], lines: _Lines) -> Recognised:
+def _on_one_line(found: Recognised, said: Sequence[EchoedMessage], lines: _Lines) -> Recognised:
     """``found`` on the line of its last response, where that has the request's messages and nothing else.
 
     A client that puts words into an answer (a filler for an empty text, say) is recognised answer by answer, and its
@@ -157,7 +157,7 @@ def _on_one_line(found: Recognised, said: Sequence[Said], lines: _Lines) -> Reco
     last = max(found.restored)
     seen = found.restored[last]
     commits = lines[seen.session, seen.head.hash]
-    line = echo_digests.said(echo_digests.drafts_of(commits))
+    line = echo_digests.echoed_messages(echo_digests.drafts_of(commits))
     goes_on = found.base is None or any(commit.hash == found.base.head.hash for commit in commits)
     if len(line) != last + 1 or not goes_on:
         return found

@@ -14,7 +14,7 @@ import msgspec
 
 from thinkback.errors import WireError
 from thinkback.log import echo_digests
-from thinkback.log.echo_digests import Said
+from thinkback.log.echo_digests import EchoedMessage
 from thinkback.log.protocol import MAIN
 from thinkback.log.seal import seal
 from thinkback.model import canonical
@@ -35,7 +35,7 @@ from thinkback.model.curation import Curation
 from thinkback.model.waiting import Waiting
 from thinkback.proxy import losses, recognition
 from thinkback.proxy.events import Lookups, Unavailable, Unstored
-from thinkback.proxy.recognition import OF_A_RESPONSE, Found, Request
+from thinkback.proxy.recognition import OF_A_RESPONSE, KnownConversation, Request
 from thinkback.proxy.request_view import View
 from thinkback.proxy.retention import Line
 from thinkback.turn import orphans
@@ -106,7 +106,7 @@ def not_found(previous: str) -> WireError:
     )
 
 
-def _looked_up(view: View) -> Lookups[tuple[Request, Found]]:
+def _looked_up(view: View) -> Lookups[tuple[Request, KnownConversation]]:
     """What the client says with what it names put in, and what is known of it."""
     known, scope = view.known, view.scope
     if recognition.has_names(known.drafts):
@@ -116,22 +116,22 @@ def _looked_up(view: View) -> Lookups[tuple[Request, Found]]:
     return known, (yield from find(known, scope))
 
 
-def _unknown(request: Request) -> Found:
+def _unknown(request: Request) -> KnownConversation:
     """Nothing is known."""
     missing = tuple(
         (at, recognition.NOTHING_RECORDED) for at, message in enumerate(request.said) if message.speaker == "assistant"
     )
-    return Found(None, History(), -1, {}, missing)
+    return KnownConversation(None, History(), -1, {}, missing)
 
 
-def _whole(found: Found, request: Request) -> Request:
+def _whole(found: KnownConversation, request: Request) -> Request:
     """``request`` with what stands before it where it only named that."""
     if not request.previous or found.base is None:
         return request
     return recognition.request_of([*echo_digests.drafts_of(found.history.commits), *request.drafts], request.previous)
 
 
-def _brought(found: Found, known: Request, step: Step, *, withholds: bool) -> tuple[Head, list[Commit]]:
+def _brought(found: KnownConversation, known: Request, step: Step, *, withholds: bool) -> tuple[Head, list[Commit]]:
     """Where the log goes on, and what the client brings behind it. The history that is sent takes up its own."""
     at = found.history.head
     drafts = added(found.history.commits, known.drafts, known.said, found.through, found.copies)
@@ -143,13 +143,13 @@ def _brought(found: Found, known: Request, step: Step, *, withholds: bool) -> tu
     return at, commits
 
 
-def _unrecorded(found: Found, request: Request) -> list[Draft]:
+def _unrecorded(found: KnownConversation, request: Request) -> list[Draft]:
     """What of the request the log has not: all of it behind what is recorded."""
     start = request.said[found.recorded].at[-1] + 1 if found.recorded >= 0 else 0
     return [draft for draft in request.drafts[start:] if start == 0 or draft.kind != "tools"]
 
 
-def still_missing(found: Found, request: Request) -> list[tuple[int, str]]:
+def still_missing(found: KnownConversation, request: Request) -> list[tuple[int, str]]:
     """Answers whose reasoning was neither found nor sent along by the client with an origin that can be trusted.
 
     To be asked before the history goes on.
@@ -175,7 +175,7 @@ def last_origins(history: History) -> list[Origin]:
 def added(
     base: Sequence[Commit],
     drafts: Sequence[Draft],
-    said: Sequence[Said],
+    said: Sequence[EchoedMessage],
     through: int,
     restored: Mapping[int, Sequence[Draft]],
 ) -> list[Draft]:
@@ -209,7 +209,7 @@ def added(
 def split_off(
     base: Sequence[Commit],
     drafts: Sequence[Draft],
-    said: Sequence[Said],
+    said: Sequence[EchoedMessage],
     through: int,
     restored: Mapping[int, Sequence[Draft]],
 ) -> set[int]:
@@ -222,7 +222,7 @@ def split_off(
         return found
     known = {through: _last_answer(base), **restored} if through >= 0 else restored
     for number, answer in known.items():
-        calls = {call for message in echo_digests.said(answer) for call in message.calls}
+        calls = {call for message in echo_digests.echoed_messages(answer) for call in message.calls}
         left = calls.difference(said[number].calls)
         for at in range(number + 1, len(said) if left else 0):
             message = said[at]
@@ -240,7 +240,7 @@ def _last_answer(base: Sequence[Commit]) -> list[Draft]:
     return echo_digests.drafts_of(base[at:])
 
 
-def _has_only(message: Said, calls: set[str], drafts: Sequence[Draft]) -> bool:
+def _has_only(message: EchoedMessage, calls: set[str], drafts: Sequence[Draft]) -> bool:
     """Whether a message makes these calls, each of them known, and says nothing."""
     values = [drafts[at].value for at in message.at]
     silent = not any(isinstance(value, Text) and value.text.strip() for value in values)

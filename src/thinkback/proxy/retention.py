@@ -15,7 +15,7 @@ import msgspec
 
 from thinkback.log import echo_digests, matching
 from thinkback.log.erasing import skeleton, tombstone
-from thinkback.log.protocol import Entry, Sighting
+from thinkback.log.protocol import AppendRequest, Sighting
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
 from thinkback.model.blocks import Text
@@ -56,10 +56,10 @@ class Line(NamedTuple):
     mode: Recording
     held: Sequence[Commit] = ()
 
-    def sealed(self, step: Step, sightings: Sequence[Sighting] = ()) -> tuple[list[Commit], Entry]:
+    def sealed(self, step: Step, sightings: Sequence[Sighting] = ()) -> tuple[list[Commit], AppendRequest]:
         """The commits of ``step`` behind what is held, with all that they say, and how both are stored."""
         commits = seal(step, head_of(self.held) if self.held else self.at)
-        return commits, Entry(
+        return commits, AppendRequest(
             session=self.session,
             name=self.name,
             created=self.created,
@@ -75,7 +75,7 @@ class Line(NamedTuple):
         return self._replace(branch=branch, at=head_of(commits), held=())
 
 
-def branched(entry: Entry) -> Entry:
+def branched(entry: AppendRequest) -> AppendRequest:
     """``entry`` on a branch of its own: another one was quicker, or the client went back to an earlier place."""
     branch = f"{entry.branch}-{entry.step[:8]}"
     return msgspec.structs.replace(entry, branch=branch, via=entry.branch)

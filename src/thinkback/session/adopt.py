@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thinkback.errors import ThinkbackError
-from thinkback.log.echo_digests import Said, drafts_of, said
+from thinkback.log.echo_digests import EchoedMessage, drafts_of, echoed_messages
 from thinkback.model.commits import Commit, Draft, Message, TurnEnded
 
 _BEGINS = ("user", "system", "tool_result", "response")
@@ -17,7 +17,7 @@ def new_drafts(commits: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft
     Raises ``ThinkbackError`` where the two histories differ.
     """
     stored = drafts_of(commits)
-    known, theirs = said(stored), said(drafts)
+    known, theirs = echoed_messages(stored), echoed_messages(drafts)
     end = _end_of_known(stored, known, drafts, theirs)
     seen = next((place for message in theirs for place in message.at if place >= end), len(drafts))
     held = _begun(stored, known[-1].at[-1] + 1 if known else 0)
@@ -27,7 +27,9 @@ def new_drafts(commits: Sequence[Commit], drafts: Sequence[Draft]) -> list[Draft
     return added
 
 
-def _end_of_known(stored: Sequence[Draft], known: list[Said], drafts: Sequence[Draft], theirs: list[Said]) -> int:
+def _end_of_known(
+    stored: Sequence[Draft], known: list[EchoedMessage], drafts: Sequence[Draft], theirs: list[EchoedMessage]
+) -> int:
     """How many of ``drafts`` say what is known."""
     if not known:
         return 0
@@ -45,7 +47,9 @@ def _end_of_known(stored: Sequence[Draft], known: list[Said], drafts: Sequence[D
     return theirs[last].at[-1] + 1
 
 
-def _end_inside(stored: Sequence[Draft], known: Said, drafts: Sequence[Draft], theirs: list[Said], at: int) -> int:
+def _end_inside(
+    stored: Sequence[Draft], known: EchoedMessage, drafts: Sequence[Draft], theirs: list[EchoedMessage], at: int
+) -> int:
     """Where in the message at ``at`` what is known ends: neighbours of one speaker are one, and some may be new."""
     count = len(_begun([stored[place] for place in known.at], 0))
     begins = [place for place in theirs[at].at if drafts[place].kind in _BEGINS]
@@ -53,7 +57,7 @@ def _end_inside(stored: Sequence[Draft], known: Said, drafts: Sequence[Draft], t
         return 0
     first = theirs[at - 1].at[0] if at else 0
     end = max(place for place in theirs[at].at if place < begins[count]) + 1
-    there = said(drafts[first:end])
+    there = echoed_messages(drafts[first:end])
     return end if there and there[-1].value == known.value else 0
 
 

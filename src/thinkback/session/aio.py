@@ -63,7 +63,7 @@ class AsyncCalls:
         await _settle(conversation)
         await in_store(conversation, conversation.refresh)
         compactor = Compactor(conversation)
-        asked = compactor.asked(strategy, tail, options)
+        asked = compactor.parse_request(strategy, tail, options)
         written = None
         if asked.wish.strategy == "model":
             from thinkback.session.history.summarising import Summarising
@@ -108,7 +108,7 @@ class AsyncReplyStream:
         except StopAsyncIteration:
             outcome = self._driver.outcome if self._driver is not None else None
             if outcome is not None and outcome.error is not None:
-                raise turns.told(self._conversation, outcome.error) from None
+                raise turns.with_targets(self._conversation, outcome.error) from None
             raise
         except asyncio.CancelledError:
             # ``aclose`` in another task cancels the one that waits here, as asyncio.timeout does, and takes it back.

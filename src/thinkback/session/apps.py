@@ -29,7 +29,7 @@ from thinkback.turn.orphans import last_system
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
     from thinkback.model.target import Settings, Target
-    from thinkback.session.endpoint_config import Place, Rulebook
+    from thinkback.session.endpoint_config import EndpointConfig, Rulebook
     from thinkback.session.requests import Options
     from thinkback.settings import Layers
     from thinkback.turn.plan import History
@@ -118,7 +118,7 @@ def check_switch(had: Layers, wanted: Layers, name: str, commits: Sequence[Commi
         )
 
 
-def fitted(app: App | ThinkbackError | None, place: Place, book: Rulebook) -> Place:
+def fitted(app: App | ThinkbackError | None, place: EndpointConfig, book: Rulebook) -> EndpointConfig:
     """``place`` with the app's endpoint and model where it has none, and a model that the app knows."""
     if app is None or isinstance(app, ThinkbackError):
         return place

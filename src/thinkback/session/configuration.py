@@ -16,7 +16,7 @@ from thinkback.errors import NotFoundError, RuleFileError
 from thinkback.model.target import Settings, Target
 from thinkback.session import apps
 from thinkback.session.destination import Destination
-from thinkback.session.endpoint_config import Place, Rulebook
+from thinkback.session.endpoint_config import EndpointConfig, Rulebook
 from thinkback.session.profiles.files import SETTING, loaded
 from thinkback.session.profiles.moving import filled, moved, spot_of
 from thinkback.session.profiles.rotation import Rotating, Rotation, targets
@@ -43,7 +43,7 @@ class Configuration(msgspec.Struct, frozen=True, dict=True):
     """The snapshot. ``layers`` are those below a call's, ``place`` is where the next request goes."""
 
     layers: Layers
-    place: Place
+    place: EndpointConfig
     rules: Rulebook
     found_app: App | NotFoundError | RuleFileError | None = None
     rotating: Rotating | None = None
@@ -81,7 +81,7 @@ class Followed:
     nobody said is still to be looked up.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: EndpointConfig) -> None:
         self.place = self.given = place
         self.is_open = not place.is_complete
         self.spot = Destination()
@@ -90,11 +90,11 @@ class Followed:
         self.rotating: Rotating | None = None
         self._stacked: tuple[Layers, Mapping[str, object], Mapping[str, Value], object, Layers] | None = None
 
-    def use(self, place: Place) -> None:
+    def use(self, place: EndpointConfig) -> None:
         """Go to ``place``."""
         self.place, self.given, self.is_open = place, place, False
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: EndpointConfig) -> None:
         """Go to ``place``, which profiles that are followed from now on say."""
         self.use(place)
         self.spot, self.is_new, self.rotation = Destination(), False, Rotation(self.rotation.clock)
@@ -146,7 +146,7 @@ def read(layers: Layers, user: Mapping[str, object]) -> Sources:
     return Sources(user, app, profile, targets(profile))
 
 
-def rotating_of(sources: Sources, given: Place, rules: Rulebook) -> Rotating | None:
+def rotating_of(sources: Sources, given: EndpointConfig, rules: Rulebook) -> Rotating | None:
     """The targets of the profile, laid on ``given``, where it is one that has some."""
     profile = sources.profile
     return Rotating(profile, sources.targets, given, rules) if profile is not None and profile.targets else None
@@ -173,7 +173,7 @@ def resolve(
     return Configuration(stacked, place, rules, sources.app, followed.rotating)
 
 
-def checked(book: Rulebook, place: Place, names: Sequence[str], *, fill: bool = False) -> Place:
+def checked(book: Rulebook, place: EndpointConfig, names: Sequence[str], *, fill: bool = False) -> EndpointConfig:
     """``place`` as the profiles ``names`` would have it; of several targets the first that has a key. Raises what is
     wrong with any.
 

@@ -24,7 +24,7 @@ from thinkback.model.commits import Commit, Draft, Step
 from thinkback.session import apps, config
 from thinkback.session.config import keys
 from thinkback.session.configuration import Configuration, Followed, Sources, read, resolve, rotating_of
-from thinkback.session.endpoint_config import Place
+from thinkback.session.endpoint_config import EndpointConfig
 from thinkback.session.ids import new_id
 from thinkback.session.profiles.files import SETTING
 from thinkback.session.requests import Options
@@ -45,7 +45,7 @@ class Conversation:
     ``functions`` are those that its tools were given with last; ``warned`` is what a warning was already given of.
     """
 
-    def __init__(self, store: SessionStore, info: SessionInfo, place: Place) -> None:
+    def __init__(self, store: SessionStore, info: SessionInfo, place: EndpointConfig) -> None:
         from thinkback.session.stream import LastTurn
 
         self.store = store
@@ -98,7 +98,7 @@ class Conversation:
             serving = followed.rotation.current(rotating, self.history.commits, self.last_turn.driver)
         return resolve(sources, self.layers, followed, rules, rotating, serving)
 
-    def _completed(self, place: Place, sources: Sources) -> Place:
+    def _completed(self, place: EndpointConfig, sources: Sources) -> EndpointConfig:
         """``place`` with what the session's profiles, its last request or the environment say, where it leaves that
         open.
         """

@@ -130,7 +130,9 @@ def _profiled(store: SessionStore, given: Destination, names: str) -> Destinatio
     from thinkback.session.configuration import checked
     from thinkback.settings.profiles import names_in
 
-    place = requests.Place(model=given.model, endpoint=given.endpoint, base_url=given.base_url, key_env=given.key_env)
+    place = requests.EndpointConfig(
+        model=given.model, endpoint=given.endpoint, base_url=given.base_url, key_env=given.key_env
+    )
     there = checked(store.rulebook, place, names_in(names), fill=True)
     return Destination(there.endpoint, there.model, there.base_url, there.key_env)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from thinkback.errors import NotFoundError, SettingError, UnsupportedContent
 from thinkback.session.requests import Options, native_params
-from thinkback.turn.effects import Effect, effects, said
+from thinkback.turn.effects import Effect, configured_effects, effects
 
 if TYPE_CHECKING:
     from thinkback.session.conversation import Conversation
@@ -24,5 +24,5 @@ def effects_of(conversation: Conversation) -> dict[str, Effect]:
         target = configuration.target
         params = native_params(target, Options(), configuration.settings())
     except (NotFoundError, SettingError, UnsupportedContent):  # reported by the request that it stops
-        return said(configuration.layers, data)
+        return configured_effects(configuration.layers, data)
     return effects(configuration.layers, data, target, params, tools=bool(conversation.history.tools))

@@ -45,7 +45,7 @@ class Rulebook(Protocol):
     ) -> Target: ...
 
 
-class Place(msgspec.Struct, frozen=True):
+class EndpointConfig(msgspec.Struct, frozen=True):
     """Where a session's requests go, and how.
 
     ``endpoint`` is a name of the catalogue, or empty where ``base_url`` alone says it. ``key_env`` names the variable
@@ -67,7 +67,7 @@ class Place(msgspec.Struct, frozen=True):
     account: str = ""
     keyring: Keyring = msgspec.field(default_factory=Keyring)
 
-    def changed(self, rulebook: Rulebook, **options: Any) -> Place:
+    def changed(self, rulebook: Rulebook, **options: Any) -> EndpointConfig:
         """This place with ``options`` changed, those that are ``None`` aside.
 
         Another endpoint forgets the base URL of the old one; another endpoint, scheme, host or port forgets key,
@@ -175,7 +175,7 @@ class Place(msgspec.Struct, frozen=True):
         return rulebook.endpoint(self.endpoint).base_url if self.endpoint else ""
 
     def __repr__(self) -> str:
-        return f"<Place {self.endpoint or self.base_url} {self.model}>"
+        return f"<EndpointConfig {self.endpoint or self.base_url} {self.model}>"
 
 
 def same_server(one: str, other: str) -> bool:

@@ -24,7 +24,7 @@ from thinkback.model.target import Target, merge_headers
 from thinkback.rules import load_rulebook, packaged
 from thinkback.rules.book import UNKNOWN
 from thinkback.session import config
-from thinkback.session.endpoint_config import Place, Rulebook
+from thinkback.session.endpoint_config import EndpointConfig, Rulebook
 from thinkback.turn.probing import experiments, toml
 from thinkback.turn.probing.conversation import Answer
 from thinkback.turn.probing.experiments import Ask
@@ -60,7 +60,7 @@ class Prepared(NamedTuple):
     """
 
     wanted: Wanted
-    place: Place
+    place: EndpointConfig
     rulebook: Rulebook
     target: Target
     row: str
@@ -100,7 +100,7 @@ def prepare(wanted: Wanted) -> Prepared:
     row = row_id(name, wanted.model)
     files = {file: toml.without(text, "rule", row) for file, text in files.items()}
     rulebook = load_rulebook(files if made is None else {**files, _OWN: toml.endpoint_text(made)})
-    place = Place(
+    place = EndpointConfig(
         model=wanted.model, endpoint=wanted.endpoint, base_url=wanted.base_url, api_key=_key(wanted.key_variable)
     )
     target = place.target(rulebook)

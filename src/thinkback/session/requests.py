@@ -28,7 +28,7 @@ from thinkback.model.blocks import Media, Text, ToolResult, Unknown
 from thinkback.model.commits import Commit, Draft, Erased, Message, Request, Tool, surviving
 from thinkback.model.plan import Control
 from thinkback.model.target import Basis, Settings, Target, merge
-from thinkback.session.endpoint_config import Place as Place
+from thinkback.session.endpoint_config import EndpointConfig as EndpointConfig
 from thinkback.session.endpoint_config import Rulebook as Rulebook
 from thinkback.settings import restore
 from thinkback.turn import orphans

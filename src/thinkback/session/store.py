@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from thinkback.drive.http import AsyncTransport, Httpx2Transport, Timeouts, Transport, Verify
     from thinkback.observe.usage_log import UsageLog
     from thinkback.rules import Rulebook
-    from thinkback.session.endpoint_config import Place
+    from thinkback.session.endpoint_config import EndpointConfig
     from thinkback.session.exchange.exporting import Exported
     from thinkback.session.exchange.importing import Imported
     from thinkback.session.history.erasing import StoreCare
-    from thinkback.session.history.search import Filters, Found
+    from thinkback.session.history.search import Filters, SearchHit
     from thinkback.session.session import Session
     from thinkback.session.usage import StoreUsage
 
@@ -154,7 +154,7 @@ class SessionStore:
         raised.
         """
         from thinkback.drive.http import Timeouts
-        from thinkback.session.endpoint_config import Place
+        from thinkback.session.endpoint_config import EndpointConfig
 
         if client is not None:
             from thinkback.drive.client import ADDRESS, ClientTransport
@@ -163,7 +163,7 @@ class SessionStore:
             base_url = base_url or ("" if endpoint else ADDRESS)
         if endpoint:
             self.rulebook.endpoint(endpoint)
-        place = Place(
+        place = EndpointConfig(
             model=model,
             endpoint=endpoint,
             base_url=base_url.rstrip("/"),
@@ -181,7 +181,7 @@ class SessionStore:
         opened.conversation.holder.wait = wait
         return opened
 
-    def _open(self, name: str, place: Place, profile: str, app: str) -> Session:
+    def _open(self, name: str, place: EndpointConfig, profile: str, app: str) -> Session:
         """The session ``name``, made if it is not there, for requests to ``place``."""
         from thinkback.drive.sync import now
         from thinkback.session import apps
@@ -244,13 +244,13 @@ class SessionStore:
         info = self.find(session)
         return self.log.read(info.id, branch=info.branch)
 
-    def search(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[Found]:
+    def search(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[SearchHit]:
         """What was said and thought in all sessions, or in that of a name or id; as ``session.search``."""
         from thinkback.session.history.search import search
 
         return search(self.log, text, self.find(session).id if session else "", **filters)
 
-    def find_reasoning(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[Found]:
+    def find_reasoning(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[SearchHit]:
         """The same among reasoning alone."""
         filters["kinds"] = ("reasoning",)
         return self.search(text, session=session, **filters)

@@ -137,12 +137,12 @@ def begin(
     return conversation.configure(sources)
 
 
-def told(conversation: Conversation, error: Exception) -> Exception:
+def with_targets(conversation: Conversation, error: Exception) -> Exception:
     """``error``, with what became of the other targets."""
     followed = conversation.followed
     if followed.rotating is None:
         return error
-    return followed.rotation.told(followed.rotating, conversation.history.commits, error)
+    return followed.rotation.with_targets(followed.rotating, conversation.history.commits, error)
 
 
 def ask_for(

@@ -183,20 +183,20 @@ class _Ingest:
 
     def run(self, pieces: Iterable[bytes], status: int, headers: dict[str, str]) -> Reply:
         """Feed the response; returns the reply or raises what the turn ended with."""
-        self._tell(events.Began(now()))
+        self._process(events.Began(now()))
         request = self._sent
-        self._tell(events.Head(request, status, headers, now()))
+        self._process(events.Head(request, status, headers, now()))
         try:
             for piece in pieces:
-                self._tell(events.Bytes(request, bytes(piece), now()))
+                self._process(events.Bytes(request, bytes(piece), now()))
         except Exception as error:  # the caller's own client: whatever it raises, what arrived is stored
             text = f"the response broke off: {type(error).__name__}: {error}"
-            self._tell(events.NetError(request, self._planned.plan.without_key(text), "network", now()))
+            self._process(events.NetError(request, self._planned.plan.without_key(text), "network", now()))
             self._raise(error)
         except BaseException:
-            self._tell(events.Interrupt(now()))
+            self._process(events.Interrupt(now()))
             raise
-        self._tell(events.Closed(request, now()))
+        self._process(events.Closed(request, now()))
         self._raise(None)
         return reply_of(self._agenda.outcome, self._planned.prompt)
 
@@ -214,7 +214,7 @@ class _Ingest:
         if error is not None:
             raise error from cause
 
-    def _tell(self, event: events.Event) -> None:
+    def _process(self, event: events.Event) -> None:
         """Pass the event on and perform what it leads to; once the request is repaired nothing more is sent here."""
         agenda = self._agenda
         agenda.tell(event)

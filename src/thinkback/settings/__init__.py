@@ -6,7 +6,7 @@ Everything here is a value or a function of values: nothing is cached, so that e
 from __future__ import annotations
 
 from thinkback.settings.files import parse_user_file
-from thinkback.settings.layers import LAYERS, WRITABLE, Entry, Found, Layer, Layers, restore, snapshot
+from thinkback.settings.layers import LAYERS, WRITABLE, Layer, Layers, SettingEntry, SettingSource, restore, snapshot
 from thinkback.settings.registry import KEYS, Key, Value
 from thinkback.settings.values import complete, find, parse, percentages, to_text
 
@@ -14,11 +14,11 @@ __all__ = [
     "KEYS",
     "LAYERS",
     "WRITABLE",
-    "Entry",
-    "Found",
     "Key",
     "Layer",
     "Layers",
+    "SettingEntry",
+    "SettingSource",
     "Value",
     "complete",
     "find",

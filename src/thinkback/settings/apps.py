@@ -80,7 +80,7 @@ class App(msgspec.Struct, frozen=True):
         return self.models[0] if self.models else ""
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def requested_features(self) -> tuple[str, ...]:
         """Its features, and ``tools`` where it has any: what constraints are about."""
         return (*self.features, TOOLS) if self.tools else self.features
 
@@ -101,7 +101,7 @@ def choose_model(app: App, wanted: str, endpoint: str = "") -> tuple[str, str]:
 
 def check_constraints(app: App, endpoint: str, model: str, effort: str) -> None:
     """Raise ``SettingError`` where what the app asks for is refused by this endpoint or model, before the network."""
-    for row in violated(app.asked, endpoint, model, effort):
+    for row in violated(app.requested_features, endpoint, model, effort):
         what = " and ".join(row.features)
         raise SettingError(
             f"the app {app.id} asks {model} for {what}: {row.reason}",
@@ -301,7 +301,7 @@ def _feature_faults(app: App) -> Iterator[Fault]:
         yield "output_schema", "nothing uses it: set structured_output in [features]"
     effort = str(app.settings.get("reasoning.effort", ""))
     for model in app.models:
-        for row in violated(app.asked, app.endpoint, model, effort):
+        for row in violated(app.requested_features, app.endpoint, model, effort):
             yield "features", f"{' and '.join(row.features)} with {model}: {row.reason}; take {row.advice}"
 
 
@@ -310,7 +310,7 @@ def _with_effort(app: App) -> App:
     effort = usual_effort(app.default_model)
     if not effort or "reasoning.effort" in app.settings:
         return app
-    if any(violated(app.asked, app.endpoint, model, effort) for model in app.models):
+    if any(violated(app.requested_features, app.endpoint, model, effort) for model in app.models):
         return app
     return msgspec.structs.replace(app, settings={**app.settings, "reasoning.effort": effort})
 

@@ -126,7 +126,7 @@ def words(language: str = "en", endpoint_id: str = "", model: str = "") -> Words
     """The words of a language ("de", also "de_DE.UTF-8") for this endpoint and model; English for an unknown one."""
     labels = packaged()
     spoken = labels.language.get(language.lower().replace("_", "-").partition("-")[0], labels.language["en"])
-    kind = _said(getattr(spoken, kind_of(endpoint_id, model)), spoken.thinking)
+    kind = _with_fallback(getattr(spoken, kind_of(endpoint_id, model)), spoken.thinking)
     return Words(kind.name, kind.live, kind.cut, kind, spoken)
 
 
@@ -145,7 +145,7 @@ def packaged() -> Labels:
     return msgspec.toml.decode(text, type=Labels)
 
 
-def _said(kind: Kind, plain: Kind) -> Kind:
+def _with_fallback(kind: Kind, plain: Kind) -> Kind:
     """``kind`` with the words of ``plain`` where it has none of its own."""
     return Kind(*(getattr(kind, field) or getattr(plain, field) for field in Kind.__struct_fields__))
 

@@ -27,7 +27,7 @@ CARRY = "carry"
 _INCLUDE = "reasoning.includeInContext"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class SettingEntry(msgspec.Struct, frozen=True):
     """One value in one layer."""
 
     layer: Layer
@@ -35,7 +35,7 @@ class Entry(msgspec.Struct, frozen=True):
     value: Value
 
 
-class Found(NamedTuple):
+class SettingSource(NamedTuple):
     """The value in force and the layer that it comes from."""
 
     value: Value | None
@@ -45,11 +45,11 @@ class Found(NamedTuple):
 class Layers(msgspec.Struct, frozen=True):
     """The layers a person can set, from ``user`` to ``call``. Equal settings are equal values."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[SettingEntry, ...] = ()
 
     def set(self, layer: Layer, key: str, value: object) -> Layers:
         """These layers with ``key`` set in ``layer``, from text or a Python value; ``SettingError`` if refused."""
-        entry = Entry(layer, find(key).name, _checked(layer, key, value))
+        entry = SettingEntry(layer, find(key).name, _checked(layer, key, value))
         return Layers(_ordered((*self.unset(layer, key).entries, entry)))
 
     def unset(self, layer: Layer, key: str) -> Layers:
@@ -59,17 +59,17 @@ class Layers(msgspec.Struct, frozen=True):
 
     def replace(self, layer: Layer, values: Mapping[str, object]) -> Layers:
         """These layers with the whole of ``layer`` replaced: how a file, a profile or a stored session is loaded."""
-        read = tuple(Entry(layer, find(key).name, _checked(layer, key, value)) for key, value in values.items())
+        read = tuple(SettingEntry(layer, find(key).name, _checked(layer, key, value)) for key, value in values.items())
         return Layers(_ordered((*(entry for entry in self.entries if entry.layer != layer), *read)))
 
     def texts(self, layer: Layer) -> dict[str, str]:
         """What ``layer`` holds, as text: how a profile or a session is saved; ``replace`` reads it back."""
         return {entry.key: _written(entry) for entry in self.entries if entry.layer == layer}
 
-    def origin(self, key: str, endpoint_data: Mapping[str, object] = MappingProxyType({})) -> Found:
+    def origin(self, key: str, endpoint_data: Mapping[str, object] = MappingProxyType({})) -> SettingSource:
         """The value of ``key`` in force and the layer it comes from, for help."""
         name = find(key).name
-        return self._found(endpoint_data).get(name, Found(None, "built-in"))
+        return self._sources(endpoint_data).get(name, SettingSource(None, "built-in"))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class Layers(msgspec.Struct, frozen=True):
         ``explicit`` gets the names of the keys set in a layer above the endpoint's. What an app keeps of reasoning is
         what every app carries, for no app can say it.
         """
-        found = self._found(endpoint_data)
+        found = self._sources(endpoint_data)
         fields = {key.field: found[key.name].value for key in ROWS}
         explicit = [name for name, (_, layer) in found.items() if layer in WRITABLE and name in KEYS]
         carry = found["reasoning.keepLast"].layer == "app"
@@ -108,17 +108,22 @@ class Layers(msgspec.Struct, frozen=True):
         or a stronger layer says how much is stripped.
         """
         strong = LAYERS[LAYERS.index("app") + 1 :]
-        own: tuple[Entry, ...] = ()
+        own: tuple[SettingEntry, ...] = ()
         if not any(entry.key == "reasoning.stripFromContext" and entry.layer in strong for entry in self.entries):
-            own = (Entry("app", "reasoning.keepLast", responses),)
+            own = (SettingEntry("app", "reasoning.keepLast", responses),)
         if not any(entry.key == _INCLUDE and entry.layer == "app" for entry in self.entries):
-            own += (Entry("app", _INCLUDE, True),)
+            own += (SettingEntry("app", _INCLUDE, True),)
         return Layers(_ordered((*self.entries, *own)))
 
-    def _found(self, endpoint_data: Mapping[str, object]) -> dict[str, Found]:
-        found = {key.name: Found(key.default, "built-in") for key in ROWS}
-        found |= {name: Found(_said(name, parse(name, raw)), "endpoint") for name, raw in flatten(endpoint_data)}
-        return found | {entry.key: Found(_said(entry.key, entry.value), entry.layer) for entry in self.entries}
+    def _sources(self, endpoint_data: Mapping[str, object]) -> dict[str, SettingSource]:
+        found = {key.name: SettingSource(key.default, "built-in") for key in ROWS}
+        found |= {
+            name: SettingSource(_resolve_default(name, parse(name, raw)), "endpoint")
+            for name, raw in flatten(endpoint_data)
+        }
+        return found | {
+            entry.key: SettingSource(_resolve_default(entry.key, entry.value), entry.layer) for entry in self.entries
+        }
 
 
 def snapshot(settings: Settings) -> dict[str, str]:
@@ -140,12 +145,12 @@ def restore(record: Mapping[str, str]) -> Settings:
     return msgspec.convert({**fields, "explicit": explicit, "carry": CARRY in record}, Settings)
 
 
-def _said(key: str, value: Value) -> Value | None:
+def _resolve_default(key: str, value: Value) -> Value | None:
     """``value``, or what is built in where it says that weaker layers are not to speak."""
     return find(key).default if value == DEFAULT else value
 
 
-def _written(entry: Entry) -> str:
+def _written(entry: SettingEntry) -> str:
     return to_json(entry.value) if entry.key.startswith(f"{PARAMS}.") else to_text(entry.value)
 
 
@@ -166,7 +171,7 @@ def _checked(layer: Layer, name: str, raw: object) -> Value:
     return value
 
 
-def _ordered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def _ordered(entries: Iterable[SettingEntry]) -> tuple[SettingEntry, ...]:
     """Lowest layer first, within one in the order of the registry: later entries win, equal settings are equal."""
     at = {name: place for place, name in enumerate(KEYS)}
     return tuple(sorted(entries, key=lambda entry: (LAYERS.index(entry.layer), at.get(entry.key, len(at)), entry.key)))

@@ -7,7 +7,7 @@ nothing is removed from under it. Must not: know what a payload means.
 from __future__ import annotations
 
 from thinkback.errors import NotFoundError, StoreError
-from thinkback.log.protocol import MAIN, About, BranchInfo, Entry, Origin, SessionInfo
+from thinkback.log.protocol import MAIN, About, AppendRequest, BranchInfo, Origin, SessionInfo
 from thinkback.model.commits import Head
 from thinkback.stores.database import Branch, Database, Key, RepeatError, Rows, Tip
 from thinkback.stores.errors import (
@@ -141,7 +141,7 @@ def write_settings(rows: Rows, session: str, text: str) -> None:
         raise no_session(session)
 
 
-def open_for(rows: Rows, entry: Entry) -> Key | None:
+def open_for(rows: Rows, entry: AppendRequest) -> Key | None:
     """The session of a step with its branch, made where they are not there; ``None`` if the step is.
 
     The family is held. Raises ``NotFoundError`` for a step that is not a session's first, and ``StoreError`` for names
@@ -162,7 +162,7 @@ def open_for(rows: Rows, entry: Entry) -> Key | None:
     return of
 
 
-def _begin_for(rows: Rows, entry: Entry) -> Key:
+def _begin_for(rows: Rows, entry: AppendRequest) -> Key:
     """A new session, unless another process makes the same one."""
     try:
         if rows.has_name(entry.name):

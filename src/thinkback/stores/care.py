@@ -13,7 +13,7 @@ from thinkback.log.progress import Progress
 from thinkback.log.protocol import Removed
 from thinkback.model.commits import Head
 from thinkback.stores.branches import held
-from thinkback.stores.database import Cut, Database, Family, Place, Rows
+from thinkback.stores.database import CommitAddress, Cut, Database, Family, Rows
 from thinkback.stores.errors import check_tombstones, no_commit, no_session
 from thinkback.stores.history import key
 from thinkback.stores.reachability import left_over, pieces, unreached
@@ -80,7 +80,7 @@ def _ends(rows: Rows, session: str) -> list[Head]:
     own = [found for found in rows.segments(within) if found.session == of.session and found.is_there]
     if not own and not rows.branches(of):
         raise no_session(session)
-    places = [Place(found.segment, found.last) for found in sorted(own) if found.last >= 0]
+    places = [CommitAddress(found.segment, found.last) for found in sorted(own) if found.last >= 0]
     return [Head(hash.hex(), seq) for seq, hash, _ in filter(None, (rows.commit_at(within, at) for at in places))]
 
 

@@ -36,7 +36,7 @@ class Key(NamedTuple):
     id: str
 
 
-class Place(NamedTuple):
+class CommitAddress(NamedTuple):
     """Where a commit stands; position -1 is before the first commit of a segment that follows nothing."""
 
     segment: int
@@ -57,9 +57,9 @@ class Tip(NamedTuple):
         return Head(self.hash.hex(), self.seq)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CommitAddress:
         """Without its head."""
-        return Place(self.segment, self.position)
+        return CommitAddress(self.segment, self.position)
 
 
 class Branch(NamedTuple):
@@ -90,7 +90,7 @@ class Segment(NamedTuple):
     session: int
     is_there: bool
     base: int
-    above: Place | None
+    above: CommitAddress | None
     last: int
     reached: int | None
 
@@ -178,10 +178,10 @@ class Rows(Protocol):
     def switch(self, of: Key, name: str) -> None:
         """Make it the branch that the session is opened on."""
 
-    def add_segment(self, of: Key, base: int, above: Place | None) -> int:
+    def add_segment(self, of: Key, base: int, above: CommitAddress | None) -> int:
         """The number of a new, empty segment."""
 
-    def ranges(self, within: Family, at: Place, since: int) -> list[Range]:
+    def ranges(self, within: Family, at: CommitAddress, since: int) -> list[Range]:
         """The ranges that hold what is after the seq ``since``, up to ``at``, newest first. Never empty.
 
         Raises ``CorruptLogError`` where a segment does not exist.
@@ -190,10 +190,10 @@ class Rows(Protocol):
     def commits(self, within: Family, ranges: Sequence[Range]) -> Iterable[list[Stored]]:
         """What is stored in each of these ranges, in order."""
 
-    def commit_at(self, within: Family, at: Place) -> tuple[int, bytes, int] | None:
+    def commit_at(self, within: Family, at: CommitAddress) -> tuple[int, bytes, int] | None:
         """Seq, hash and time of the commit that stands there."""
 
-    def place_of(self, of: Key, hash: bytes) -> Place | None:
+    def place_of(self, of: Key, hash: bytes) -> CommitAddress | None:
         """Where the commit of that hash stands in the session's family, in its own segments if it can be."""
 
     def matches(self, low: bytes, high: bytes, within: Family | None) -> list[Match]:
@@ -219,10 +219,10 @@ class Rows(Protocol):
     def segments(self, within: Family) -> list[Segment]:
         """The segments of a family."""
 
-    def merges(self, within: Family) -> list[tuple[Place, bytes]]:
+    def merges(self, within: Family) -> list[tuple[CommitAddress, bytes]]:
         """Its commits with several parents, and these side by side."""
 
-    def standing(self, within: Family, hashes: Sequence[str]) -> dict[str, list[Place]]:
+    def standing(self, within: Family, hashes: Sequence[str]) -> dict[str, list[CommitAddress]]:
         """Where commits of these hashes stand in it."""
 
     def response_end(self, within: Family, at: tuple[int, int]) -> int:

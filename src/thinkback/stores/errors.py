@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from thinkback.errors import CorruptLogError, HeadMovedError, IdTakenError, NotFoundError, StoreError
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import AppendRequest
 from thinkback.model.commits import Commit, Erased, Head, decode_payload
 
 EMPTY = Head()
@@ -26,7 +26,7 @@ def check_sealed(commits: Sequence[Commit], expected: Head) -> None:
         above = commit.hash
 
 
-def check_entry(entry: Entry) -> list[tuple[bytes, bytes, int]]:
+def check_entry(entry: AppendRequest) -> list[tuple[bytes, bytes, int]]:
     """(scope, digest, how far before the last commit its response begins) of each sighting.
 
     Raises ``StoreError`` for names that cannot be stored, and for a sighting of what is not in the step.

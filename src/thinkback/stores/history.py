@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from thinkback.log.protocol import MAIN, Seen
 from thinkback.model.commits import Commit, Head
-from thinkback.stores.database import Family, Key, Place, Rows, Tip
+from thinkback.stores.database import CommitAddress, Family, Key, Rows, Tip
 from thinkback.stores.errors import (
     EMPTY,
     ambiguous,
@@ -71,18 +71,18 @@ def find(rows: Rows, of: Key, at: Head, via: str) -> tuple[Tip, int] | None:
     tip = pointer(rows, of, via)
     if 0 <= at.seq <= tip.seq:
         segment, base, _, _ = rows.ranges(of[:2], tip.place, at.seq - 1)[-1]
-        standing = _standing(rows, of, Place(segment, at.seq - base))
+        standing = _standing(rows, of, CommitAddress(segment, at.seq - base))
         if standing is not None and standing[0].hash.hex() == at.hash:
             return standing
     raise on_branch(at, via)
 
 
-def _standing(rows: Rows, of: Key, place: Place) -> tuple[Tip, int] | None:
+def _standing(rows: Rows, of: Key, place: CommitAddress) -> tuple[Tip, int] | None:
     found = rows.commit_at(of[:2], place)
     return found and (Tip(*place, *found[:2]), found[2])
 
 
-def locate(rows: Rows, of: Key, hash: str) -> Place:
+def locate(rows: Rows, of: Key, hash: str) -> CommitAddress:
     """Where the commit of that hash stands in the session's family, in the session's own segments if it can be."""
     place = rows.place_of(of, bytes.fromhex(hash)) if whole_hash(hash) else None
     if place is None:
@@ -110,7 +110,7 @@ def seen(rows: Rows, scope: bytes, digests: Sequence[bytes], limit: int) -> list
     return rows.seen(scope, digests, limit)
 
 
-def _line(rows: Rows, within: Family, at: Place, since: int = -1) -> list[Commit]:
+def _line(rows: Rows, within: Family, at: CommitAddress, since: int = -1) -> list[Commit]:
     """The commits up to a place, those with ``seq`` greater than ``since``."""
     ranges = [found for found in reversed(rows.ranges(within, at, since)) if found.first <= found.last]
     commits: list[Commit] = []

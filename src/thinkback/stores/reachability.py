@@ -13,10 +13,10 @@ from thinkback.log.protocol import Removed
 from thinkback.stores.database import Cut, Family, Rows, Segment
 from thinkback.stores.rows import hashes
 
-Place: TypeAlias = tuple[int, int]
+Address: TypeAlias = tuple[int, int]
 """(segment, position); position -1 is before the first commit of a segment that follows nothing."""
 
-Merges: TypeAlias = Mapping[int, list[tuple[int, list[Place]]]]
+Merges: TypeAlias = Mapping[int, list[tuple[int, list[Address]]]]
 """By segment, (position, places of the further parents)."""
 
 
@@ -24,7 +24,7 @@ class Run(NamedTuple):
     """A segment: its depth, what its position 0 follows, the position of its last commit (-1: it has none)."""
 
     base: int
-    parent: Place | None
+    parent: Address | None
     last: int
 
 
@@ -42,7 +42,7 @@ class Reach:
         self._runs, self._merges = runs, merges
         self._kept: dict[int, int] = {}
 
-    def add(self, roots: Iterable[Place]) -> None:
+    def add(self, roots: Iterable[Address]) -> None:
         """Keep the commits at ``roots`` and all that they stand on."""
         waiting = list(roots)
         while waiting:
@@ -99,11 +99,11 @@ def pieces(rows: Rows, within: Family, spare: Spare, most: int) -> list[Cut]:
 def _reach(rows: Rows, within: Family, segments: list[Segment]) -> Reach:
     """What the branches of a family stand on."""
     runs = {found.segment: Run(found.base, found.above, found.last) for found in segments}
-    merges: dict[int, list[tuple[int, list[Place]]]] = {}
+    merges: dict[int, list[tuple[int, list[Address]]]] = {}
     further = [(place, hashes(parents)[1:]) for place, parents in rows.merges(within)]
     standing = rows.standing(within, sorted({hash for _, parents in further for hash in parents}))
     for (segment, position), parents in further:
-        places: list[Place] = [place for hash in parents for place in standing.get(hash, ())]
+        places: list[Address] = [place for hash in parents for place in standing.get(hash, ())]
         merges.setdefault(segment, []).append((position, places))
     reach = Reach(runs, merges)
     reach.add((found.segment, found.reached) for found in segments if found.reached is not None)

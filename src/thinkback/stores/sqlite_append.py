@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from thinkback.errors import NotFoundError, StoreError
 from thinkback.log.leases import is_due
-from thinkback.log.protocol import Entry, Seen
+from thinkback.log.protocol import AppendRequest, Seen
 from thinkback.log.tally import tally as tally_of_step
 from thinkback.log.tally import unasked
 from thinkback.model.commits import Commit, Head
@@ -92,7 +92,7 @@ class _Append:
         self.rows, self.bases, self.commits = to_rows(commits), bases_of(commits), commits
         self.tally, self.unasked = tally_of_step(commits), unasked(commits)
         self.sightings: list[tuple[bytes, bytes, int]] = []
-        self.entry: Entry | None = None
+        self.entry: AppendRequest | None = None
         self.stored: bool | None = None
         self.failure: Exception | None = None
 
@@ -108,11 +108,11 @@ class Appends:
         """Append ``commits``, sealed on top of ``expected``; ``False`` if the step was there."""
         return self._store(_Append(session, step, commits, expected, branch))
 
-    def record(self, entry: Entry) -> bool:
+    def record(self, entry: AppendRequest) -> bool:
         """Append a step that may open its session and branch, with its sightings; ``False`` if the step was there."""
         return self._store(_recorded(entry))
 
-    def record_all(self, entries: Sequence[Entry]) -> list[bool | Exception]:
+    def record_all(self, entries: Sequence[AppendRequest]) -> list[bool | Exception]:
         """The same for many in one transaction: whether each is new, or why it alone cannot be stored."""
         items: list[_Append] = []
         outcomes: list[_Append | Exception] = []
@@ -155,7 +155,7 @@ class Appends:
                 item.failure = outcome
 
 
-def _recorded(entry: Entry) -> _Append:
+def _recorded(entry: AppendRequest) -> _Append:
     item = _Append(entry.session, entry.step, entry.commits, entry.expected, entry.branch)
     item.entry, item.sightings = entry, check_entry(entry)
     return item
@@ -234,7 +234,7 @@ def _count(db: Connection, item: _Append, session: int, segment: int) -> None:
     db.execute(PUT_TALLY, tally_row(tally_of(kept).plus(tally), session))
 
 
-def _open(db: Connection, item: _Append, entry: Entry) -> bool:
+def _open(db: Connection, item: _Append, entry: AppendRequest) -> bool:
     """Make the session and the branch that a step begins, and add it."""
     return open_for(SqliteRows(db), entry) is not None and _add_step(db, item)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thinkback.log import searching
-from thinkback.log.searching import Entry, Placed, Said
+from thinkback.log.searching import IndexEntry, Placed, PriorityChange
 from thinkback.model import canonical
 from thinkback.model.commits import Priority
 from thinkback.stores.errors import whole_hash
@@ -58,7 +58,7 @@ ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, e
 class Indexed(NamedTuple):
     """An entry, the segment of its commit, and what the index holds of it but for its label."""
 
-    entry: Entry
+    entry: IndexEntry
     segment: int
     words: str
 
@@ -121,14 +121,14 @@ def placed_in(rows: list[tuple[Any, ...]]) -> tuple[dict[int, int], list[Placed]
     return segments, [Placed(row[0], row[2], commit) for row, commit in zip(rows, commits, strict=True)]
 
 
-def entry_of(db: Connection, arrival: int) -> tuple[Entry, int] | None:
+def entry_of(db: Connection, arrival: int) -> tuple[IndexEntry, int] | None:
     """The entry of a commit, where it has one, and the segment."""
     row = db.execute(_ENTRY, (arrival,)).fetchone()
     if row is None:
         return None
     models, tools, tokens, priority, *stored = row
     segments, ((_, _, commit),) = placed_in([tuple(stored)])
-    entry = Entry(
+    entry = IndexEntry(
         arrival,
         commit.hash,
         commit.kind,
@@ -170,7 +170,7 @@ def drop(db: Connection, old: Iterable[Indexed]) -> None:
         db.execute(_DROP_WORDS, (entry.arrival, labelled(label, said)))
 
 
-def prioritise(db: Connection, said: Said) -> None:
+def prioritise(db: Connection, said: PriorityChange) -> None:
     """Give the commit that an annotation speaks of, the nearest before it, what it says."""
     if not whole_hash(said.target):
         return
@@ -196,5 +196,5 @@ def empty(db: Connection) -> None:
     db.execute("UPDATE search_state SET form = ?, arrival = 0, changes = changes + 1", (searching.FORM,))
 
 
-def to_index(entry: Entry, segment: int) -> Indexed:
+def to_index(entry: IndexEntry, segment: int) -> Indexed:
     return Indexed(entry, segment, held(entry, segment))

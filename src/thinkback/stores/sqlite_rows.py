@@ -16,11 +16,11 @@ from thinkback.model import canonical
 from thinkback.model.commits import Head
 from thinkback.stores.database import (
     Branch,
+    CommitAddress,
     Cut,
     Family,
     Key,
     Match,
-    Place,
     Range,
     Rows,
     Segment,
@@ -358,11 +358,11 @@ class SqliteRows:
     def switch(self, of: Key, name: str) -> None:
         self.db.execute("UPDATE sessions SET branch = ? WHERE session = ?", (name, of.session))
 
-    def add_segment(self, of: Key, base: int, above: Place | None) -> int:
+    def add_segment(self, of: Key, base: int, above: CommitAddress | None) -> int:
         row = self.db.execute(_ADD_SEGMENT, (of.session, base, *(above or (None, None)))).fetchall()[0]
         return int(row[0])
 
-    def ranges(self, within: Family, at: Place, since: int) -> list[Range]:
+    def ranges(self, within: Family, at: CommitAddress, since: int) -> list[Range]:
         found: list[Range] = []
         segment, last = at
         first = since + 1
@@ -378,15 +378,15 @@ class SqliteRows:
         for segment, _, first, last in ranges:
             yield list(with_bases(self.db.execute(_RANGE, (segment, first, last)), self.basis))
 
-    def commit_at(self, within: Family, at: Place) -> tuple[int, bytes, int] | None:
+    def commit_at(self, within: Family, at: CommitAddress) -> tuple[int, bytes, int] | None:
         found: tuple[int, bytes, int] | None = self.db.execute(_COMMIT, at).fetchone()
         return found
 
-    def place_of(self, of: Key, hash: bytes) -> Place | None:
+    def place_of(self, of: Key, hash: bytes) -> CommitAddress | None:
         # Mostly it is where one of its branches ends.
         row = self.db.execute(_OWN_END, (of.session, hash)).fetchone()
         row = row or self.db.execute(_PLACES, (hash, hash, of.family, of.session)).fetchone()
-        return None if row is None else Place(*row)
+        return None if row is None else CommitAddress(*row)
 
     def matches(self, low: bytes, high: bytes, within: Family | None) -> list[Match]:
         rows = self.db.execute(_MATCHES, (low, high, None if within is None else within[1])).fetchall()
@@ -414,17 +414,19 @@ class SqliteRows:
     def segments(self, within: Family) -> list[Segment]:
         rows = self.db.execute(_SEGMENTS, within[1:]).fetchall()
         return [
-            Segment(segment, session, is_there, base, None if above is None else Place(above, at), last, reached)
+            Segment(
+                segment, session, is_there, base, None if above is None else CommitAddress(above, at), last, reached
+            )
             for segment, session, is_there, base, above, at, last, reached in rows
         ]
 
-    def merges(self, within: Family) -> list[tuple[Place, bytes]]:
+    def merges(self, within: Family) -> list[tuple[CommitAddress, bytes]]:
         rows = self.db.execute(_MERGES, within[1:])
-        return [(Place(segment, position), parents) for segment, position, parents in rows]
+        return [(CommitAddress(segment, position), parents) for segment, position, parents in rows]
 
-    def standing(self, within: Family, hashes: Sequence[str]) -> dict[str, list[Place]]:
+    def standing(self, within: Family, hashes: Sequence[str]) -> dict[str, list[CommitAddress]]:
         return {
-            hash: [Place(*row) for row in self.db.execute(_STANDING, (within[1], bytes.fromhex(hash)))]
+            hash: [CommitAddress(*row) for row in self.db.execute(_STANDING, (within[1], bytes.fromhex(hash)))]
             for hash in hashes
         }
 

@@ -21,7 +21,7 @@ from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_index import COMMITS, STATE, ZONE, add, empty, entry_of, placed_in, prioritise, to_index
 from thinkback.stores.sqlite_open import Connection
 from thinkback.stores.sqlite_rows import OWNER, SqliteRows
-from thinkback.stores.sqlite_words import asked
+from thinkback.stores.sqlite_words import match_expression
 
 # With more labels than these, asking the index for each costs more than looking at what it gives.
 MOST_LABELS = 500
@@ -55,7 +55,7 @@ SELECT segment, max(position) FROM reached GROUP BY segment
 """
 
 
-class _Piece(NamedTuple):
+class _Portion(NamedTuple):
     """A piece of the log: so many ``commits`` up to the arrival ``until``; ``placed`` are those that are to be read."""
 
     placed: list[Placed]
@@ -78,7 +78,7 @@ class SqliteSearch:
     def find(self, query: Query) -> list[Hit]:
         """The commits that ``query`` describes, newest first. Raises ``NotFoundError`` for an unknown session."""
         with self._mending(), self._file.read() as db:
-            return _found(db, query)
+            return _search(db, query)
 
     def rebuild(self) -> None:
         """Empty the index."""
@@ -122,7 +122,7 @@ class SqliteSearch:
             ) from error
 
 
-def _piece(db: Connection, since: int, limit: int) -> _Piece:
+def _piece(db: Connection, since: int, limit: int) -> _Portion:
     """The next ``limit`` commits after ``since``, and those that must be read with the last."""
     (until,) = db.execute(_END, (since, max(0, limit))).fetchone()
     rows: list[tuple[Any, ...]] = []
@@ -136,10 +136,10 @@ def _piece(db: Connection, since: int, limit: int) -> _Piece:
             rows.append(row)
     segments, placed = placed_in(rows)
     (count,) = db.execute(_COUNT, (since, until)).fetchone()
-    return _Piece(placed, segments, until, count)
+    return _Portion(placed, segments, until, count)
 
 
-def _found(db: Connection, query: Query) -> list[Hit]:
+def _search(db: Connection, query: Query) -> list[Hit]:
     reached: dict[int, int] | None = None
     if query.session:
         reached = dict(db.execute(_REACHED, (key(SqliteRows(db), query.session).session,)).fetchall())
@@ -156,7 +156,7 @@ def _arrivals(db: Connection, query: Query, wanted: Phrases, reached: dict[int, 
     kinds = [kind for (kind,) in db.execute("SELECT DISTINCT kind FROM search_labels")]
     labels = _labels(db, query)
     is_few = labels is None or len(labels) <= MOST_LABELS
-    match, bounds = asked(query, wanted, kinds, reached, labels if is_few else None), _bounds(db, query)
+    match, bounds = match_expression(query, wanted, kinds, reached, labels if is_few else None), _bounds(db, query)
     if match is None or bounds is None:
         return
     conditions = [(text, value) for text, value in _conditions(query) if value is not None]

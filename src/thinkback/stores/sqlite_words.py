@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from thinkback.log import searching
 from thinkback.log.protocol import Query
-from thinkback.log.searching import Entry, Phrases
+from thinkback.log.searching import IndexEntry, Phrases
 from thinkback.model.commits import Priority
 
 # No word of a text begins with it.
@@ -17,7 +17,7 @@ _MARK = "§"
 _MOST_BITS = 31
 
 
-def held(entry: Entry, segment: int) -> str:
+def held(entry: IndexEntry, segment: int) -> str:
     """What the index holds of an entry whose commit is in ``segment``, but for its label: filters, then words."""
     filters = [_kind(entry.kind), _segment(segment), _size(entry.kind, entry.tokens.bit_length())]
     if entry.priority != Priority.NORMAL:
@@ -30,7 +30,7 @@ def labelled(label: int, words: str) -> str:
     return f"{_label(label)} {words}"
 
 
-def asked(
+def match_expression(
     query: Query, wanted: Phrases, kinds: Iterable[str], segments: Iterable[int] | None, labels: Iterable[int] | None
 ) -> str | None:
     """What FTS5 is asked for: phrases and filters, all in quotation marks; empty for anything, ``None`` for nothing.

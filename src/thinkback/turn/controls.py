@@ -43,7 +43,7 @@ class Resolver:
         self.headers: dict[str, str] = {}
         self.params: dict[str, Any] = _base(target, native, strict=settings.strict or target.endpoint.strict)
         if target.endpoint.id == UNKNOWN:
-            for key, value in _asked(settings):
+            for key, value in _requested(settings):
                 self._note(key, value, "absent", "the host is not known, so nothing is sent to it")
         else:
             self._resolve()
@@ -70,13 +70,13 @@ class Resolver:
         if not given:
             self._say_reasoning()
             return
-        for key, value in _asked(self._settings):
+        for key, value in _requested(self._settings):
             if key in ("reasoning.enabled", "reasoning.effort", "reasoning.maxTokens"):
                 self._note(key, value, "suppressed", f"the request has {given} of its own")
 
     def _refuse_all(self) -> None:
         """In a mode without reasoning a control of it is a mistake."""
-        for key, value in _asked(self._settings):
+        for key, value in _requested(self._settings):
             if key in ("reasoning.effort", "reasoning.maxTokens", "reasoning.display", "reasoning.summary"):
                 raise SettingError(
                     f"{key} = {value} cannot be sent: reasoning.strict is on for {self._target.endpoint.id}",
@@ -88,7 +88,7 @@ class Resolver:
         settings, controls = self._settings, self._target.rule.controls
         if not settings.enabled:
             self._say_off()
-            for key, value in _asked(settings):
+            for key, value in _requested(settings):
                 if key in ("reasoning.effort", "reasoning.maxTokens"):
                     self._note(key, value, "suppressed", "reasoning.enabled is false")
             return
@@ -301,7 +301,7 @@ def _folded(table: dict[str, Any]) -> dict[str, Any]:
     return {_fold(key): _folded(value) if isinstance(value, dict) else value for key, value in table.items()}
 
 
-def _asked(settings: Settings) -> Iterator[tuple[str, str]]:
+def _requested(settings: Settings) -> Iterator[tuple[str, str]]:
     """The controls a person or the endpoint's data asks for, as key and word."""
     if not settings.enabled:
         yield "reasoning.enabled", "false"

@@ -65,7 +65,7 @@ def examine(commits: Sequence[Commit], target: Target, settings: Settings) -> Ex
         findings.append(Finding("refused", error.message))
     else:
         void = dict.fromkeys(_unreadable(commits, target, settings, decisions))
-        findings += _told(decisions, void)
+        findings += _decision_findings(decisions, void)
     calls = list(_orphan_calls(commits))
     findings += [Finding("call", f"{call.call.name} has no result", hash, "close") for hash, call in calls]
     findings += _stray_results(commits)
@@ -88,7 +88,7 @@ def _order(commits: Sequence[Commit], target: Target) -> Iterator[Finding]:
         )
 
 
-def _told(decisions: Sequence[Decision], void: dict[str, None]) -> list[Finding]:
+def _decision_findings(decisions: Sequence[Decision], void: dict[str, None]) -> list[Finding]:
     """A finding per block that does not go as it came, and per stand-in."""
     found: dict[tuple[str, str], list[str]] = {}
     for decision in decisions:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from thinkback.compile.policy import Inputs, Place, Policy, Stance, keep_last
+from thinkback.compile.policy import Inputs, Policy, ResponseContext, Stance, keep_last
 from thinkback.errors import SettingError
 from thinkback.model.plan import Control
 from thinkback.model.rule import Switch
@@ -103,7 +103,7 @@ def effects(
     return {key: _effect(key, layers, endpoint_data, target, params, base, tools=tools) for key in layers.keys}
 
 
-def said(layers: Layers, endpoint_data: Mapping[str, object]) -> dict[str, Effect]:
+def configured_effects(layers: Layers, endpoint_data: Mapping[str, object]) -> dict[str, Effect]:
     """The same where no target is known: what was set, and nothing of what a rule row makes of it."""
     found = ((key, layers.origin(key, endpoint_data)) for key in layers.keys)
     return {key: Effect(key, value, layer, layer) for key, (value, layer) in found}
@@ -210,13 +210,13 @@ def _replay(policy: Policy, settings: Settings) -> tuple[object, ...]:
     )
 
 
-def _stances(policy: Policy) -> Iterator[tuple[Place, Stance]]:
+def _stances(policy: Policy) -> Iterator[tuple[ResponseContext, Stance]]:
     """What holds in each place where reasoning may stand; the turn under way is never stripped."""
     limits = (False,) if policy.keep_last is None else (False, True)
     for is_open, strips in ((True, (False,)), (False, limits)):
         for stripped in strips:
             for bits in range(8):
-                place = Place(
+                place = ResponseContext(
                     is_open=is_open,
                     used_tools=bool(bits & 1),
                     stripped=stripped,
@@ -297,7 +297,7 @@ def _kept_in(policy: Policy, settings: Settings, rule: str, layer: Layer) -> Ite
         yield Scope(name, effect, f"required by {rule}" if required and effect != "no" else chosen)
 
 
-def _where(goes: list[Place], whole: list[tuple[Place, Stance]]) -> str:
+def _where(goes: list[ResponseContext], whole: list[tuple[ResponseContext, Stance]]) -> str:
     """In which places, where not in all."""
     if goes == [place for place, _ in whole if place.has_calls]:
         return "yes, of responses with calls"

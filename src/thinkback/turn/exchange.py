@@ -68,7 +68,7 @@ class Exchange:
         if failure is not None and reader.finish is None:
             reader.fail(failure)
         deltas = reader.close()
-        return deltas, failures.told(stamped(reader.result()), self.plan)
+        return deltas, failures.screened(stamped(reader.result()), self.plan)
 
     def record(self) -> Draft:
         """What was sent, for the log."""
@@ -79,12 +79,12 @@ class Exchange:
         header = result.response if keep_text else unlogged_text.bare_header(result.response)
         drafts = [self.record(), Draft("response", header, self.response)]
         for at, block in enumerate(result.blocks):
-            drafts.append(block_draft(block if keep_text else self._kept(block, at, history), self.response, at))
+            drafts.append(block_draft(block if keep_text else self._loggable(block, at, history), self.response, at))
         if result.usage is not None:
             drafts.append(Draft("provider_usage", result.usage, self.response))
         return drafts
 
-    def _kept(self, block: Block, at: int, history: History) -> Block:
+    def _loggable(self, block: Block, at: int, history: History) -> Block:
         if not unlogged_text.is_held(block):
             return block
         history.hold(self.response, at, block)

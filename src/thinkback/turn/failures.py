@@ -103,7 +103,7 @@ def broken_off(result: ReadResult, state: TurnState) -> ThinkbackError | None:
     )
 
 
-def told(result: ReadResult, plan: Plan) -> ReadResult:
+def screened(result: ReadResult, plan: Plan) -> ReadResult:
     """``result`` without the key that its error may repeat; refused as a whole where reasoning must not come and came
     all the same.
     """

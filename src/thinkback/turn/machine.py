@@ -239,7 +239,7 @@ class Turn:
 
     def _compact(self, found: Compaction, now: int) -> list[Command]:
         """Store a checkpoint and build the request again."""
-        told: list[Command] = [Emit(Status("compacting", pressure.told(found)))]
+        told: list[Command] = [Emit(Status("compacting", pressure.describe(found)))]
         return told + self._append(
             [*self._record(), Draft("compaction", found)], now, lambda done: self._build(done.now)
         )

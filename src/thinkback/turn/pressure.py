@@ -31,7 +31,7 @@ def share(counts: Counts) -> str:
     return f"{percent} % of {counts.limit:,} tokens ({counts.effective:,} effective)"
 
 
-def told(found: Compaction) -> str:
+def describe(found: Compaction) -> str:
     """What became of a checkpoint, for people."""
     return f"{found.reason}: {found.note or f'{found.before:,} tokens become {found.after:,}'}"
 

@@ -35,7 +35,7 @@ class Begun(NamedTuple):
     name: str = ""
 
 
-class Piece(NamedTuple):
+class BlockText(NamedTuple):
     """A piece of the text of the open block, or of its arguments."""
 
     text: str
@@ -53,7 +53,7 @@ class Kept(NamedTuple):
     state: str
 
 
-Step: TypeAlias = Begun | Piece | Ended | Kept
+Step: TypeAlias = Begun | BlockText | Ended | Kept
 
 
 class Order:
@@ -165,7 +165,7 @@ class Order:
             self._is_begun = True
         if kind == "text" or self._shown.reasoning:
             self.pieces.append(delta.text)
-            steps.append(Piece(delta.text))
+            steps.append(BlockText(delta.text))
         return steps
 
     def _take_call(self, delta: ToolCallDelta) -> list[Step]:
@@ -181,7 +181,7 @@ class Order:
         if delta.arguments:
             steps += self._name()
             self.pieces.append(delta.arguments)
-            steps.append(Piece(delta.arguments))
+            steps.append(BlockText(delta.arguments))
         return steps + self._release() if self._held and _is_whole(self.pieces) else steps
 
     def _name(self) -> list[Step]:
@@ -262,7 +262,7 @@ class Order:
             return []
         steps = self._open(kind, index)
         self._kind = None
-        return [*steps, Begun(kind, index, block, id, name), *([Piece(text)] if text else []), Ended(state)]
+        return [*steps, Begun(kind, index, block, id, name), *([BlockText(text)] if text else []), Ended(state)]
 
     # -- states ----------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ import msgspec
 from thinkback.model.blocks import Block, Text, ThinkingBlock
 from thinkback.model.deltas import Delta, ReasoningDelta, Reclassified, Status, TextDelta
 from thinkback.model.slices import CONTENT, sliced
-from thinkback.model.think_tags import Piece, TagSplitter, Where, is_plain
+from thinkback.model.think_tags import TagSegment, TagSplitter, Where, is_plain
 from thinkback.wire.block_accumulator import join
 from thinkback.wire.placeholders import Placeholders, marked
 
@@ -177,7 +177,7 @@ class Tagging:
         self._count += 1
         return made
 
-    def _take(self, index: int, piece: Piece) -> None:
+    def _take(self, index: int, piece: TagSegment) -> None:
         if piece.kind != "reasoning":
             self._deltas += self._placeholders.rest()
         match piece.kind:
@@ -218,10 +218,10 @@ class Tagging:
         self._slices[index].append(self._new())
         return self._slices[index][-1]
 
-    def _reclassify(self, index: int, piece: Piece) -> None:
+    def _reclassify(self, index: int, piece: TagSegment) -> None:
         before = (self._begun[at].block() for at in range(index))
         if any(isinstance(block, ThinkingBlock) for block in before):
-            self._take(index, Piece("text", piece.text))
+            self._take(index, TagSegment("text", piece.text))
             return
         last = self._visible(index)
         for part in self._slices[index]:

@@ -45,7 +45,7 @@ def test_a_change_is_shown_with_what_was_there(tmp_path: Path) -> None:
 def question(call: ToolCall, workspace: Path) -> str:
     """What a person is shown of it beside a title and a diff."""
     request = PermissionRequest(call, "runs", "the reason", "")
-    return str(calls.asked(request, str(workspace))["content"][-1].content.text)
+    return str(calls.permission_fields(request, str(workspace))["content"][-1].content.text)
 
 
 def test_a_person_is_shown_all_that_a_call_would_do(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.drive.workspace.calls import failure, told
 from thinkback.drive.workspace import paths
 from thinkback.drive.workspace.files import Files
-from thinkback.drive.workspace.paths import Place, opened, resolve, workspace_at
+from thinkback.drive.workspace.paths import WorkspacePath, opened, resolve, workspace_at
 from thinkback.drive.workspace.shell import Commands
 from thinkback.errors import NotFoundError, ToolFailed
 
@@ -38,7 +38,7 @@ def files(inside: Path) -> Files:
 def test_a_path_within_may_be_written_in_any_way(inside: Path, path: str) -> None:
     """Relative, absolute, with dots."""
     place = resolve(workspace_at(inside), path.replace("{root}", str(inside)))
-    assert Place(("src", "a.txt"), "src/a.txt") == place
+    assert WorkspacePath(("src", "a.txt"), "src/a.txt") == place
 
 
 @pytest.mark.parametrize(

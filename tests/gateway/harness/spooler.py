@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.gateway.harness.steps import SECRET, entries
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.gateway.storing.spool import Spool
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import AppendRequest
 
 
 def main(what: str, directory: str, rest: str) -> None:
@@ -25,7 +25,7 @@ def main(what: str, directory: str, rest: str) -> None:
         return
     stored = Path(rest)
 
-    def record(tenant: str, entry: Entry) -> None:
+    def record(tenant: str, entry: AppendRequest) -> None:
         done = stored.read_text().split() if stored.exists() else []
         if entry.step not in done:
             with stored.open("a") as file:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from tests.stores.samples import response_step, user_step
 from thinkback.errors import HeadMovedError, NotFoundError, StoreError
-from thinkback.log.protocol import Entry, Sighting, Store
+from thinkback.log.protocol import AppendRequest, Sighting, Store
 from thinkback.log.seal import head_of, seal
 from thinkback.model.commits import Head
 
 SECRET = b"a secret of the tests, and long enough to be one"
 
 
-def entries(count: int, session: str = "s", name: str = "step") -> list[Entry]:
+def entries(count: int, session: str = "s", name: str = "step") -> list[AppendRequest]:
     """Steps of one session, each on top of the one before."""
-    made: list[Entry] = []
+    made: list[AppendRequest] = []
     head = Head()
     for number in range(count):
         step = response_step(f"{name}-{number}") if number % 2 else user_step(f"{name}-{number}", f"Question {number}")
         commits = seal(step, head)
         sighting = Sighting(b"scope".ljust(16), bytes([number % 256]) * 16, f"response of {step.id}")
-        made.append(Entry(session, f"name of {session}", 7, step.id, commits, head, sightings=[sighting]))
+        made.append(AppendRequest(session, f"name of {session}", 7, step.id, commits, head, sightings=[sighting]))
         head = head_of(commits)
     return made
 
@@ -33,7 +33,7 @@ class Recorder:
         self.allowed = 1_000_000
         self.stored: list[str] = []
 
-    def __call__(self, tenant: str, entry: Entry) -> bool:
+    def __call__(self, tenant: str, entry: AppendRequest) -> bool:
         if self.trouble is not None or not self.allowed:
             raise self.trouble or StoreError("the database went away")
         self.allowed -= 1
@@ -53,5 +53,5 @@ class Recorder:
 class Refusing(Recorder):
     """One whose heads have always moved."""
 
-    def __call__(self, tenant: str, entry: Entry) -> bool:
+    def __call__(self, tenant: str, entry: AppendRequest) -> bool:
         raise HeadMovedError("another one was first")

@@ -13,7 +13,7 @@ import pytest
 from tests.stores.samples import user_step
 from thinkback.errors import HeadMovedError, StoreError
 from thinkback.gateway.storing.batch_writer import Batching, Writing
-from thinkback.log.protocol import Entry, Sighting, Store
+from thinkback.log.protocol import AppendRequest, Sighting, Store
 from thinkback.log.seal import seal
 from thinkback.model.commits import Head
 from thinkback.stores import open_store
@@ -34,10 +34,10 @@ def executor() -> Iterator[ThreadPoolExecutor]:
         yield threads
 
 
-def entry(number: int) -> Entry:
+def entry(number: int) -> AppendRequest:
     """The first step of a session."""
     step = user_step(f"step-{number}", f"Question {number}")
-    return Entry(f"session-{number}", f"name {number}", 7, step.id, seal(step, Head()), Head())
+    return AppendRequest(f"session-{number}", f"name {number}", 7, step.id, seal(step, Head()), Head())
 
 
 def lengths(log: Store, numbers: range) -> list[int]:
@@ -69,7 +69,7 @@ def test_steps_that_wait_share_a_transaction(tmp_path: Path, executor: ThreadPoo
             self.recognition = self
             self.record = log.recognition.record
 
-        def record_all(self, entries: list[Entry]) -> list[bool | Exception]:
+        def record_all(self, entries: list[AppendRequest]) -> list[bool | Exception]:
             batches.append(len(entries))
             assert isinstance(log.recognition, Batching)
             return log.recognition.record_all(entries)
@@ -87,7 +87,7 @@ def test_steps_that_wait_share_a_transaction(tmp_path: Path, executor: ThreadPoo
 def test_step_that_fails_takes_nothing_of_the_others(log: Store, executor: ThreadPoolExecutor) -> None:
     """A head that has moved, a sighting of nothing, a step that is there already."""
     late = user_step("step-late", "And another one?")
-    moved = Entry("session-1", "name 1", 7, late.id, seal(late, Head()), Head())
+    moved = AppendRequest("session-1", "name 1", 7, late.id, seal(late, Head()), Head())
     blind = msgspec.structs.replace(entry(3), sightings=[Sighting(b"s" * 16, b"d" * 16, "no response of it")])
 
     async def run() -> list[object]:

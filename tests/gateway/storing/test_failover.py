@@ -17,7 +17,7 @@ from thinkback.errors import HeadMovedError, StoreError, ThinkbackError
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.gateway.storing.failover import REST, Storing
 from thinkback.gateway.storing.spool import Drained, Spool
-from thinkback.log.protocol import Entry, Store
+from thinkback.log.protocol import AppendRequest, Store
 from thinkback.stores import open_store
 
 TROUBLE = StoreError("the database is in trouble")
@@ -36,7 +36,7 @@ def commits(store: Store, session: str = "s") -> list[str]:
     return [commit.hash for commit in store.read(session)]
 
 
-def hashes(kept: list[Entry]) -> list[str]:
+def hashes(kept: list[AppendRequest]) -> list[str]:
     """Those of steps."""
     return [commit.hash for entry in kept for commit in entry.commits]
 
@@ -100,7 +100,7 @@ def test_a_database_in_trouble_is_left_alone_for_a_moment(tmp_path: Path, store:
     """Requests that come meanwhile do not wait for it."""
     asked: list[str] = []
 
-    def failing(tenant: str, entry: Entry) -> None:
+    def failing(tenant: str, entry: AppendRequest) -> None:
         asked.append(entry.session)
         raise TROUBLE
 
@@ -117,10 +117,10 @@ def test_a_database_in_trouble_is_left_alone_for_a_moment(tmp_path: Path, store:
 def test_what_is_no_trouble_is_told_to_the_caller(tmp_path: Path) -> None:
     """A head that moved is the caller's to resolve; without a spool everything is."""
 
-    def moved(tenant: str, entry: Entry) -> None:
+    def moved(tenant: str, entry: AppendRequest) -> None:
         raise HeadMovedError("another one was first")
 
-    def failing(tenant: str, entry: Entry) -> None:
+    def failing(tenant: str, entry: AppendRequest) -> None:
         raise TROUBLE
 
     spool = Spool(tmp_path, Sealer(SECRET))

@@ -21,7 +21,7 @@ from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.gateway.storing import spool as spooling
 from thinkback.gateway.storing import spool_file
 from thinkback.gateway.storing.spool import Drained, Spool
-from thinkback.log.protocol import Entry, Store
+from thinkback.log.protocol import AppendRequest, Store
 from thinkback.log.seal import seal
 from thinkback.model.commits import Commit, Draft, Message, Step
 from thinkback.stores import open_store
@@ -43,20 +43,20 @@ def recorder(store: Store) -> Recorder:
     return Recorder(store)
 
 
-def spooled(directory: Path, kept: list[Entry]) -> Spool:
+def spooled(directory: Path, kept: list[AppendRequest]) -> Spool:
     """A spool with these steps."""
     spool = Spool(directory, SEALER)
     put_all(spool, kept)
     return spool
 
 
-def put_all(spool: Spool, kept: list[Entry]) -> None:
+def put_all(spool: Spool, kept: list[AppendRequest]) -> None:
     """Keep these steps."""
     for entry in kept:
         spool.put("tenant", entry)
 
 
-def commits_of(kept: list[Entry]) -> list[Commit]:
+def commits_of(kept: list[AppendRequest]) -> list[Commit]:
     """All their commits."""
     return [commit for entry in kept for commit in entry.commits]
 
@@ -77,8 +77,8 @@ def test_any_step_comes_back(tmp_path: Path, texts: list[str], tenant: str) -> N
     """Whatever is said in it, and to whomever it belongs."""
     step = Step("id", tuple(Draft("user", Message(text)) for text in texts), 5)
     (like,) = entries(1)
-    entry = Entry("s\n", "näme", -1, "id", seal(step, like.expected), like.expected, "b", "via", like.sightings)
-    found: list[tuple[str, Entry]] = []
+    entry = AppendRequest("s\n", "näme", -1, "id", seal(step, like.expected), like.expected, "b", "via", like.sightings)
+    found: list[tuple[str, AppendRequest]] = []
     spool = spooled(tmp_path, [])
     spool.put(tenant, entry)
     spool.drain(lambda of, stored: found.append((of, stored)))
@@ -122,7 +122,7 @@ def test_a_step_that_was_stored_and_not_ticked_off_is_not_stored_twice(
     class Killed(BaseException):
         """The end of the process."""
 
-    def killed(tenant: str, entry: Entry) -> bool:
+    def killed(tenant: str, entry: AppendRequest) -> bool:
         recorder(tenant, entry)
         raise Killed
 
@@ -327,7 +327,7 @@ def test_another_process_that_went_on_meanwhile_gets_a_branch_beside_it(
     recorder("tenant", kept[0])
     other = seal(Step("other", (Draft("user", Message("Meanwhile.")),), 9), kept[1].expected)
     spool = spooled(tmp_path, kept[1:])
-    recorder("tenant", Entry("s", "", 0, "other", other, kept[1].expected))
+    recorder("tenant", AppendRequest("s", "", 0, "other", other, kept[1].expected))
     assert Drained(3, 0, 0) == spool.drain(recorder)
     assert [*kept[0].commits, *other] == store.read("s")
     (branch,) = [branch.name for branch in store.refs.list("s") if branch.name != "main"]
@@ -385,7 +385,7 @@ def test_a_database_in_trouble_is_asked_three_times_and_no_more(tmp_path: Path) 
     spool = spooled(tmp_path, [entry for number in range(50) for entry in entries(1, session=str(number))])
     asked: list[str] = []
 
-    def failing(tenant: str, entry: Entry) -> None:
+    def failing(tenant: str, entry: AppendRequest) -> None:
         asked.append(entry.session)
         raise StoreError("the database is in trouble")
 
@@ -426,5 +426,5 @@ def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         Spool(tmp_path / "file" / "spool", SEALER).put("tenant", entries(1)[0])
 
 
-def _note(got: list[str], tenant: str, entry: Entry) -> None:
+def _note(got: list[str], tenant: str, entry: AppendRequest) -> None:
     got.append(entry.step)

@@ -19,7 +19,7 @@ from thinkback.model.blocks import Origin
 from thinkback.proxy.events import Route
 from thinkback.proxy.problems import problem_of
 from thinkback.rules import load_rulebook
-from thinkback.session.endpoint_config import Place
+from thinkback.session.endpoint_config import EndpointConfig
 
 BOOK = load_rulebook()
 
@@ -321,6 +321,6 @@ def test_place_of_an_upstream() -> None:
         upstreams={"a": {"base_url": "http://127.0.0.1:1/v1", "proxy": "http://p", "headers": {"X": "1"}}},
     )
     route = router(given).choose("a/m", OPEN).current
-    assert isinstance(route.place, Place)
+    assert isinstance(route.place, EndpointConfig)
     assert ("http://p", "1") == (route.place.proxy, route.whole["X"])
     assert {} == headers(route)

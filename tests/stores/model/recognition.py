@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tests.stores.model.log import MemoryLog, Place, Session, head
 from thinkback.errors import NotFoundError
 from thinkback.log.leases import is_due
-from thinkback.log.protocol import MAIN, Entry, Seen
+from thinkback.log.protocol import MAIN, AppendRequest, Seen
 from thinkback.model.commits import Head
 from thinkback.stores.errors import EMPTY, check_entry, check_sealed, check_text, id_taken, leased, name_taken
 
@@ -19,7 +19,7 @@ class MemoryRecognition:
     def __init__(self, log: MemoryLog) -> None:
         self._log = log
 
-    def record(self, entry: Entry) -> bool:
+    def record(self, entry: AppendRequest) -> bool:
         """Append a step that may open its session and branch, with its sightings; ``False`` if the step was there."""
         check_text("step id", entry.step)
         check_sealed(entry.commits, entry.expected)
@@ -43,7 +43,7 @@ class MemoryRecognition:
                     self._log.sightings.setdefault((scope, digest), []).append(seen)
             return True
 
-    def _opened(self, entry: Entry) -> tuple[Session, Place | None]:
+    def _opened(self, entry: AppendRequest) -> tuple[Session, Place | None]:
         """The session, which may not be in the log yet, and where a branch begins that is not in it."""
         log = self._log
         if entry.session not in log.sessions and entry.expected == EMPTY:

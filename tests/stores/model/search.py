@@ -7,7 +7,7 @@ from bisect import bisect_left
 from tests.stores.model.log import MemoryLog, Place, Session
 from thinkback.log import searching
 from thinkback.log.protocol import Hit, Query
-from thinkback.log.searching import Entry, Placed
+from thinkback.log.searching import IndexEntry, Placed
 from thinkback.model.commits import Commit
 
 
@@ -18,7 +18,7 @@ class MemorySearch:
         self._log = log
         self._next = 0
         self._read: list[Commit] = []
-        self._entries: list[tuple[Entry, str]] = []
+        self._entries: list[tuple[IndexEntry, str]] = []
 
     def fill(self, limit: int = 5000) -> int:
         """Take in up to ``limit`` commits and what belongs to the last of them."""

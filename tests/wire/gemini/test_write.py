@@ -251,7 +251,7 @@ def test_a_text_alone_in_output_is_the_result(output: str, is_alone: bool) -> No
     assert (output if is_alone else whole.content) == result.content
     (content,) = write.results([msgspec.structs.replace(result, id="b", wire="")])
     assert response == json.loads(content)["parts"][0]["functionResponse"]["response"]
-    seen = [echo_digests.said([each])[0].value for each in (draft, Draft("tool_result", whole))]
+    seen = [echo_digests.echoed_messages([each])[0].value for each in (draft, Draft("tool_result", whole))]
     assert seen[0] == seen[1]
 
 

@@ -29,7 +29,7 @@ class EditorBuffers:
         if not self._reads:
             return None
         try:
-            answer = self._asked(self._client.read_text_file(session_id=self._id, path=path))
+            answer = self._request(self._client.read_text_file(session_id=self._id, path=path))
         except acp.RequestError:
             return None
         return str(answer.content)
@@ -39,12 +39,12 @@ class EditorBuffers:
         if not self._writes:
             return False
         try:
-            self._asked(self._client.write_text_file(session_id=self._id, path=path, content=text))
+            self._request(self._client.write_text_file(session_id=self._id, path=path, content=text))
         except acp.RequestError:
             return False
         return True
 
-    def _asked(self, request: Coroutine[Any, Any, Any]) -> Any:
+    def _request(self, request: Coroutine[Any, Any, Any]) -> Any:
         asked = asyncio.run_coroutine_threadsafe(request, self._loop)
         try:
             return asked.result(_SECONDS)

@@ -51,7 +51,7 @@ def described(call: ToolCall, workspace: str, *, live: bool = False) -> dict[str
     }
 
 
-def asked(request: PermissionRequest, workspace: str) -> dict[str, Any]:
+def permission_fields(request: PermissionRequest, workspace: str) -> dict[str, Any]:
     """What a person is shown of a call that they are asked about, as fields of its update: all that it would do."""
     call = request.call
     fields, given = described(call, workspace, live=True), _arguments(call)

@@ -186,7 +186,7 @@ class Conversation:
             tool_call_id=call.id,
             kind=calls.kind_of(call.name),
             status="pending",
-            **calls.asked(request, self._workspace),
+            **calls.permission_fields(request, self._workspace),
         )
         choices = [
             schema.PermissionOption(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from acp import schema
 
 from thinkback.errors import SettingError
-from thinkback.session.requests import Place
+from thinkback.session.requests import EndpointConfig
 from thinkback.session.session import Session
 from thinkback.settings.registry import DEFAULT, KEYS
 
@@ -25,7 +25,7 @@ class Home(NamedTuple):
     """Where a conversation began: the endpoint's id, and the place as the command line or a profile said it."""
 
     endpoint: str
-    place: Place
+    place: EndpointConfig
 
 
 def mode_of(session: Session) -> str:

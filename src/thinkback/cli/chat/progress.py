@@ -20,7 +20,7 @@ def working(what: str) -> Iterator[None]:
         yield
         return
     over = threading.Event()
-    teller = threading.Thread(target=_tell, args=(what, over), daemon=True)
+    teller = threading.Thread(target=_show_progress, args=(what, over), daemon=True)
     teller.start()
     try:
         yield
@@ -29,7 +29,7 @@ def working(what: str) -> Iterator[None]:
         teller.join()
 
 
-def _tell(what: str, over: threading.Event) -> None:
+def _show_progress(what: str, over: threading.Event) -> None:
     began = time.monotonic()
     if over.wait(_PATIENCE):
         return

@@ -174,7 +174,7 @@ class Prompt:
 
     def refresh(self, chat: Chat) -> None:
         """Work the status out as it is now."""
-        self._status = told(chat, self._meter)
+        self._status = status_text(chat, self._meter)
 
 
 @contextmanager
@@ -205,7 +205,7 @@ def _forget_typed(keyboard: Input) -> None:
         termios.tcflush(keyboard.fileno(), termios.TCIFLUSH)
 
 
-def told(chat: Chat, meter: status.Meter) -> str:
+def status_text(chat: Chat, meter: status.Meter) -> str:
     """The status line; a fault in a file is told there until it is mended."""
     try:
         return f" {status.line(chat.session, meter, shutil.get_terminal_size().columns - 2)}"

@@ -126,7 +126,7 @@ def _said(given: dict[str, Any]) -> Profile:
     from thinkback.session import config
     from thinkback.session.profiles import rotation
     from thinkback.session.profiles.moving import moved, spot_of
-    from thinkback.session.requests import Place
+    from thinkback.session.requests import EndpointConfig
     from thinkback.settings import Layers
     from thinkback.settings.profiles import PLACE, Profile
 
@@ -141,7 +141,7 @@ def _said(given: dict[str, Any]) -> Profile:
     rotation.targets(profile)
     if profile.endpoint or profile.base_url:
         book = load_rulebook(config.user_rule_files())
-        place = moved(Place(model=""), book, spot_of(profile))
+        place = moved(EndpointConfig(model=""), book, spot_of(profile))
         if place.is_complete:
             place.target(book)
     return profile

@@ -77,7 +77,7 @@ def readable(commit: Commit) -> Iterator[Line]:
                 ("dim",),
             )
         case commits.Erased():
-            yield terminal.wrap(f"({payload.said})"), ("dim",)
+            yield terminal.wrap(f"({payload.notice})"), ("dim",)
             if payload.remainder:
                 text = json.dumps(concealed(commit)["remainder"], indent=2, ensure_ascii=False)
                 yield terminal.clean(f"what is left of it: {text}"), ()

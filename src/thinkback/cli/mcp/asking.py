@@ -24,7 +24,7 @@ from thinkback.session import retry_reasoning_only
 from thinkback.session.aio import AsyncReplyStream
 from thinkback.session.profiles.files import SETTING as PROFILES
 from thinkback.session.reply import Reply
-from thinkback.session.requests import Place
+from thinkback.session.requests import EndpointConfig
 from thinkback.session.session import Session
 from thinkback.session.store import SessionStore
 from thinkback.settings.registry import DEFAULT
@@ -111,7 +111,7 @@ def read_targets(store: SessionStore, given: Sequence[str]) -> tuple[Asked, ...]
             raise NotFoundError(
                 f"{text!r} names no endpoint and model", next_actions=("say it as endpoint/model: openai/gpt-5",)
             )
-        place = Place(model=model, endpoint=endpoint)
+        place = EndpointConfig(model=model, endpoint=endpoint)
         place.target(store.rulebook)
         place.authenticator(store.rulebook)
         found.append(Asked(endpoint, model))

@@ -16,12 +16,12 @@ from msgspec import Meta
 from thinkback.errors import NotFoundError
 from thinkback.log.protocol import Hit, SessionInfo
 from thinkback.log.sharing import Leaving, Sharing
-from thinkback.log.transcript import Piece, pieces_of
+from thinkback.log.transcript import TranscriptPart, pieces_of
 from thinkback.model.blocks import ThinkingBlock, ToolCall, ToolResult, is_shown
 from thinkback.model.commits import Commit, Compaction, Payload, Request, Response, surviving
 from thinkback.model.curation import curate
 from thinkback.model.target import Decision
-from thinkback.session.history.search import Filters, Found
+from thinkback.session.history.search import Filters, SearchHit
 from thinkback.session.store import SessionStore
 from thinkback.session.transcripts.ink import iso
 from thinkback.turn.plan import Plan
@@ -127,7 +127,7 @@ def search_reasoning(store: SessionStore, asked: SearchReasoning) -> Json:
     if asked.until:
         filters["until"] = asked.until
     if asked.before:
-        filters["before"] = Found(store.log, Hit("", "", "", 0, "", "", "", 0, "", asked.before))
+        filters["before"] = SearchHit(store.log, Hit("", "", "", 0, "", "", "", 0, "", asked.before))
     look = store.search if asked.everything else store.find_reasoning
     hits = [found.hit for found in look(asked.text, session=asked.session, **filters)]
     names = {info.id: info.name for info in store.sessions()}
@@ -292,7 +292,7 @@ def _text_of(value: Payload) -> str:
             return "\n".join(map(_words, pieces_of(value)))
 
 
-def _words(piece: Piece) -> str:
+def _words(piece: TranscriptPart) -> str:
     """What is told of a piece; of an image or a file only that it is there."""
     return f"({piece.label})" if piece.form == "media" else piece.text
 

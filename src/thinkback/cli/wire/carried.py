@@ -55,7 +55,7 @@ _STANDARD = str.maketrans("-_", "+/")
 
 def carry(body: Mapping[str, Any]) -> dict[str, Any]:
     """Counts of what the messages of ``body`` carry, and the sha256 prefixes of their opaque values in order."""
-    found = _Found()
+    found = _Scan()
     for name in _MESSAGES:
         found.walk(body.get(name))
     for name in ("previous_response_id", "previous_interaction_id"):
@@ -64,7 +64,7 @@ def carry(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**counts, "opaque_sha256": found.opaque}
 
 
-class _Found:
+class _Scan:
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self.opaque: list[str] = []
@@ -106,7 +106,7 @@ class _Found:
         calls, details = node.get("tool_calls"), node.get("reasoning_details")
         self.count("tool_calls", len(calls) if isinstance(calls, list) else 0)
         self.count("reasoning_details", isinstance(details, list) and any(isinstance(each, dict) for each in details))
-        self.count("think_tags", sum(_TAG.search(text) is not None for text in _said(node)))
+        self.count("think_tags", sum(_TAG.search(text) is not None for text in _visible_texts(node)))
 
     def _value(self, kind: str, key: str, value: str) -> None:
         """A text of an object: one that is opaque is counted and listed."""
@@ -126,7 +126,7 @@ def _prefix(key: str, value: str) -> str:
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _said(message: Mapping[str, Any]) -> list[str]:
+def _visible_texts(message: Mapping[str, Any]) -> list[str]:
     """The visible texts of a message."""
     content = message.get("content", message.get("parts"))
     if not isinstance(content, Sequence) or isinstance(content, str):

@@ -48,14 +48,14 @@ class GoogleSignIn:
             raise NetworkError(f"{self._endpoint.id}: Google cannot be reached to sign in: {error}") from None
         except GoogleAuthError as error:
             raise CredentialError(
-                f"{self._endpoint.id}: the sign-in to Google failed: {_said(error)}",
+                f"{self._endpoint.id}: the sign-in to Google failed: {_error_text(error)}",
                 next_actions=("run `gcloud auth application-default login`", *key_instead(self._endpoint)),
             ) from None
         token = added.pop("authorization")
         return Credentials({"Authorization": token, **added}, secrets=frozenset({token.removeprefix("Bearer ")}))
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Google's sentence; the answer of the token server, which may stand behind it, is left out."""
     return str(error.args[0]) if error.args else type(error).__name__
 

@@ -12,7 +12,16 @@ from msgspec import Meta
 
 from thinkback.drive.bounds import bounded, characters
 from thinkback.drive.workspace import text as texts
-from thinkback.drive.workspace.paths import Place, Workspace, is_gits, kind, opened, parent, resolve, told
+from thinkback.drive.workspace.paths import (
+    Workspace,
+    WorkspacePath,
+    is_gits,
+    kind,
+    opened,
+    parent,
+    resolve,
+    translate_os_errors,
+)
 from thinkback.drive.workspace.text import Written
 from thinkback.errors import ToolFailed
 
@@ -104,7 +113,7 @@ class Files:
     def list(self, path: str = ".") -> str:
         """List a directory of the workspace: directories end with a slash, files come with their size in bytes."""
         place = resolve(self._workspace, path)
-        with told(place):
+        with translate_os_errors(place):
             try:
                 with opened(self._workspace, place) as descriptor, os.scandir(descriptor) as entries:
                     found = sorted((_entry(entry) for entry in entries), key=str.lower)
@@ -113,17 +122,17 @@ class Files:
         more = [f"[{len(found) - _ENTRIES:,} more entries]"] if len(found) > _ENTRIES else []
         return bounded("\n".join([*found[:_ENTRIES], *more]), self._tokens) or f"[{place.shown} is empty]"
 
-    def _file(self, path: str) -> Place:
+    def _file(self, path: str) -> WorkspacePath:
         place = resolve(self._workspace, path)
         if not place.parts:
             raise ToolFailed(f"{path or 'an empty path'} is the workspace itself", next_actions=("Give a file in it.",))
         return place
 
-    def _load(self, path: str) -> tuple[Place, os.stat_result, Written]:
+    def _load(self, path: str) -> tuple[WorkspacePath, os.stat_result, Written]:
         place = self._file(path)
         # what cannot be opened as a file is not closed by who tried
         with (
-            told(place),
+            translate_os_errors(place),
             opened(self._workspace, place) as descriptor,
             open(descriptor, "rb", closefd=False) as file,
         ):
@@ -136,14 +145,14 @@ class Files:
                 )
             return place, status, self._as_open(place, texts.decode(file.read(LARGEST), place.shown))
 
-    def _as_open(self, place: Place, written: Written) -> Written:
+    def _as_open(self, place: WorkspacePath, written: Written) -> Written:
         """``written`` as it is where it is open; line ends alone, which editors make their own, are no difference."""
         text = self._buffers.read(self._path(place)) if self._buffers is not None else None
         if text is None or text.replace("\r\n", "\n") == written.text.replace("\r\n", "\n"):
             return written
         return written._replace(text=text)
 
-    def _put(self, place: Place, text: str, data: bytes, before: os.stat_result | None) -> None:
+    def _put(self, place: WorkspacePath, text: str, data: bytes, before: os.stat_result | None) -> None:
         """Give the file ``text``, where it is open or, as ``data``, on the disk."""
         if is_gits(place):
             raise ToolFailed(f"{place.shown} is git's own", next_actions=("Change it by a command of git, in shell.",))
@@ -153,12 +162,12 @@ class Files:
                 return
         self._store(place, data, before)
 
-    def _path(self, place: Place) -> str:
+    def _path(self, place: WorkspacePath) -> str:
         return os.path.join(self._workspace.root, *place.parts)
 
-    def _status(self, place: Place) -> os.stat_result | None:
+    def _status(self, place: WorkspacePath) -> os.stat_result | None:
         """What is at ``place``; ``None`` where nothing is."""
-        with told(place):
+        with translate_os_errors(place):
             try:
                 with parent(self._workspace, place) as directory:
                     found = os.stat(place.parts[-1], dir_fd=directory, follow_symlinks=False)
@@ -167,12 +176,12 @@ class Files:
         _refuse_special(place, found)
         return found
 
-    def _store(self, place: Place, data: bytes, before: os.stat_result | None) -> None:
+    def _store(self, place: WorkspacePath, data: bytes, before: os.stat_result | None) -> None:
         """Put ``data`` at ``place``: whole or, whatever happens, not at all."""
         if before is not None:
             _refuse_read_only(place, before)
         name = f".thinkback-{secrets.token_hex(8)}"
-        with told(place), parent(self._workspace, place, create=before is None) as directory:
+        with translate_os_errors(place), parent(self._workspace, place, create=before is None) as directory:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             try:
                 with open(os.open(name, flags, 0o666, dir_fd=directory), "wb") as file:
@@ -187,13 +196,13 @@ class Files:
                 raise
 
 
-def _refuse_special(place: Place, status: os.stat_result) -> None:
+def _refuse_special(place: WorkspacePath, status: os.stat_result) -> None:
     found = kind(status.st_mode)
     if found:
         raise ToolFailed(f"{place.shown} is {found}", next_actions=("list shows what a directory holds.",))
 
 
-def _refuse_read_only(place: Place, status: os.stat_result) -> None:
+def _refuse_read_only(place: WorkspacePath, status: os.stat_result) -> None:
     if not status.st_mode & 0o222:
         raise ToolFailed(f"{place.shown} is read-only", next_actions=("Ask the user whether it may be changed.",))
 
@@ -242,7 +251,7 @@ def _in_style(text: str, old: str, new: str) -> tuple[str, str]:
     return wanted, new.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
-def _absent(place: Place, text: str, old: str) -> ToolFailed:
+def _absent(place: WorkspacePath, text: str, old: str) -> ToolFailed:
     wanted = old.split()
     near = next((number for number, line in enumerate(texts.lines(text), 1) if _begins(line, old)), 0)
     hint = f"Line {near} is like its first line, with other white space. " if near and wanted else ""
@@ -256,7 +265,7 @@ def _begins(line: str, old: str) -> bool:
     return line.split() == old.strip().partition("\n")[0].split() != []
 
 
-def _ambiguous(place: Place, text: str, old: str, count: int) -> ToolFailed:
+def _ambiguous(place: WorkspacePath, text: str, old: str, count: int) -> ToolFailed:
     at, found = -1, []
     for _ in range(min(count, 5)):
         at = text.index(old, at + 1)

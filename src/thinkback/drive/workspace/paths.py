@@ -27,7 +27,7 @@ class Workspace(NamedTuple):
     closed: tuple[str, ...] = ()
 
 
-class Place(NamedTuple):
+class WorkspacePath(NamedTuple):
     """Where something stands in the workspace: the parts of its path, and that path as the model is told it."""
 
     parts: tuple[str, ...]
@@ -44,7 +44,7 @@ def workspace_at(path: str | os.PathLike[str], closed: Sequence[str | os.PathLik
     return Workspace(root, tuple(os.path.realpath(place) for place in closed))
 
 
-def resolve(workspace: Workspace, path: str) -> Place:
+def resolve(workspace: Workspace, path: str) -> WorkspacePath:
     """Where ``path`` leads now. Raises ``ToolFailed`` outside the workspace."""
     try:
         path.encode()
@@ -59,10 +59,10 @@ def resolve(workspace: Workspace, path: str) -> Place:
     if any(_within(real, place) for place in workspace.closed):
         raise ToolFailed(f"{path} belongs to thinkback itself: tools do not touch it")
     shown = os.path.relpath(real, workspace.root)
-    return Place(() if shown == "." else tuple(shown.split(os.sep)), shown)
+    return WorkspacePath(() if shown == "." else tuple(shown.split(os.sep)), shown)
 
 
-def holds_closed(workspace: Workspace, place: Place) -> bool:
+def holds_closed(workspace: Workspace, place: WorkspacePath) -> bool:
     """Whether a directory that stays closed is somewhere below ``place``."""
     here = os.path.join(workspace.root, *place.parts)
     return any(os.path.isdir(closed) and _within(closed, here) for closed in workspace.closed)
@@ -73,7 +73,7 @@ def _within(path: str, place: str) -> bool:
 
 
 @contextmanager
-def parent(workspace: Workspace, place: Place, *, create: bool = False) -> Iterator[int]:
+def parent(workspace: Workspace, place: WorkspacePath, *, create: bool = False) -> Iterator[int]:
     """A descriptor of the directory that ``place`` is in; ``create`` makes it. Raises ``OSError``."""
     here = os.open(workspace.root, _DIRECTORY)
     try:
@@ -89,7 +89,7 @@ def parent(workspace: Workspace, place: Place, *, create: bool = False) -> Itera
 
 
 @contextmanager
-def opened(workspace: Workspace, place: Place) -> Iterator[int]:
+def opened(workspace: Workspace, place: WorkspacePath) -> Iterator[int]:
     """A descriptor to read the file or directory at ``place``. Raises ``OSError``."""
     with parent(workspace, place) as directory:
         descriptor = os.open(place.parts[-1] if place.parts else ".", os.O_RDONLY | _FILE, dir_fd=directory)
@@ -99,7 +99,7 @@ def opened(workspace: Workspace, place: Place) -> Iterator[int]:
         os.close(descriptor)
 
 
-def is_gits(place: Place) -> bool:
+def is_gits(place: WorkspacePath) -> bool:
     """Whether ``place`` is where git keeps what it goes by: programs are named there, which it runs by itself."""
     return any(part.lower() == ".git" for part in place.parts)
 
@@ -112,7 +112,7 @@ def kind(mode: int) -> str:
 
 
 @contextmanager
-def told(place: Place) -> Iterator[None]:
+def translate_os_errors(place: WorkspacePath) -> Iterator[None]:
     """What the system says of ``place``, in words for the model."""
     try:
         yield

@@ -61,16 +61,16 @@ class Audit:
             self._counts[kind] = (since, more + 1)
             return
         while kind not in self._counts and len(self._counts) >= COUNTED:
-            self._tell(next(iter(self._counts)))
+            self._report_repeats(next(iter(self._counts)))
         self._counts[kind] = (now, 0)
         self._write({"act": "refused", "why": why, "from": address, **facts, **({"more": more} if more else {})})
 
     def close(self) -> None:
         """Write what was counted and not told yet."""
         for kind in list(self._counts):
-            self._tell(kind)
+            self._report_repeats(kind)
 
-    def _tell(self, kind: tuple[object, ...]) -> None:
+    def _report_repeats(self, kind: tuple[object, ...]) -> None:
         _, more = self._counts.pop(kind)
         if more:
             self._write({"act": "refused", "why": kind[0], "from": kind[1], "more": more})

@@ -19,7 +19,7 @@ from thinkback.rules import Rulebook
 from thinkback.session.config import keys
 
 
-def told(config: Config, rulebook: Rulebook) -> Iterator[str]:
+def describe(config: Config, rulebook: Rulebook) -> Iterator[str]:
     """Lines about what the gateway would do, those about what is missing among them."""
     server, store = config.server, config.store
     whom = "any local process" if server.no_auth else "clients with a key (`thinkback gateway keys list`)"

@@ -85,7 +85,7 @@ def _start(given: dict[str, Any]) -> Start:
 
 def _check(start: Start, config: Config) -> int:
     """Say where the configuration leads and what is not there; 2 where the gateway would not start by it."""
-    from thinkback.gateway.commands.advising import absent, told
+    from thinkback.gateway.commands.advising import absent, describe
     from thinkback.gateway.running.places import NAME
     from thinkback.rules import load_rulebook
     from thinkback.session.config import config_dir, user_rule_files
@@ -93,7 +93,7 @@ def _check(start: Start, config: Config) -> int:
     missing = list(absent(config))
     found = "something that it names is not there" if missing else "nothing is wrong"
     click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults hold'}: {found}")
-    for line in told(config, load_rulebook(user_rule_files())):
+    for line in describe(config, load_rulebook(user_rule_files())):
         click.echo(f"  {completed(line)}")
     for line in missing:
         click.echo(f"it would not start: {line}", err=True)

@@ -97,7 +97,7 @@ class _Driver:
             while command is not None:
                 try:
                     event = await self._performed(command)
-                    command = await self._told(command, event)
+                    command = await self._next_command(command, event)
                 except asyncio.CancelledError as error:
                     self._cut(error)
         finally:
@@ -110,7 +110,7 @@ class _Driver:
         """The task was cancelled: the exchange is interrupted before anything else is performed."""
         self._cancelled, self._interrupt = error, Interrupt("cancelled", self._sink.stop)
 
-    async def _told(self, command: Command, event: Event) -> Command | None:
+    async def _next_command(self, command: Command, event: Event) -> Command | None:
         """The command that follows ``event``: what is read of much is read on a thread."""
         size = self._received
         if size and isinstance(event, Answered):
@@ -203,7 +203,8 @@ class _Driver:
             known = engine.histories.take(tenant, question.head)
             if known is not None:
                 return known
-        found = await engine.storing.asked(partial(engine.in_thread, partial(_looked_up, engine, tenant, question)))
+        lookup = partial(_looked_up, engine, tenant, question)
+        found = await engine.storing.try_lookup(partial(engine.in_thread, lookup))
         self._phases["recognise"] = self._phases.get("recognise", 0.0) + time.monotonic() - started
         if found is None:
             raise Unavailable
@@ -225,7 +226,7 @@ class _Driver:
         stored = True
         if command.kept is not None:
             keep = partial(engine.withheld.keep, *command.kept, tenant, command.scope)
-            stored = await engine.storing.asked(partial(engine.in_thread, keep)) is not None
+            stored = await engine.storing.try_lookup(partial(engine.in_thread, keep)) is not None
         if command.entry is not None:
             stored = await engine.record(tenant, command.entry) and stored
         self._phases["store"] = time.monotonic() - started

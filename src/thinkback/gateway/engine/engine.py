@@ -19,7 +19,7 @@ from thinkback.gateway.storing.failover import Storing
 from thinkback.gateway.storing.spool import Spool
 from thinkback.gateway.storing.tenants import TenantLogs
 from thinkback.gateway.upstreams.routing import Router
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import AppendRequest
 from thinkback.rules import Rulebook
 from thinkback.stores.gateway_state.state import Carriers, Erasures
 
@@ -63,7 +63,7 @@ class Engine:
         self.router = Router(config, self.rulebook, breakers=self.router.breakers)
         self.config = config
 
-    async def record(self, tenant: str, entry: Entry) -> bool:
+    async def record(self, tenant: str, entry: AppendRequest) -> bool:
         """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool."""
         if self.storing.has_spool:
             return await self.in_thread(partial(self.storing, tenant, entry))

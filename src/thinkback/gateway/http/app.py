@@ -50,7 +50,7 @@ LINGER = 5.0
 _SAFE_ID = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
-class Asked(NamedTuple):
+class RequestContext(NamedTuple):
     """One request while it is looked at."""
 
     method: str
@@ -108,7 +108,7 @@ class App:
         path = scope["path"]
         route = routes.find(path, headers)
         known = route or Route("root", routes.front_of(path, headers))
-        asked = Asked(
+        asked = RequestContext(
             scope["method"],
             path,
             _query(scope.get("query_string", b"")),
@@ -134,12 +134,12 @@ class App:
             await self._fail(asked, sink, error, receive)
         finally:
             sink.close()
-            self._tell(asked, sink)
+            self._log_request(asked, sink)
             if not sink.ended:
                 # what a deaf client does not take would be kept for it
                 scope.get("state", {}).get("abort", lambda: None)()
 
-    def _check(self, scope: Mapping[str, Any], asked: Asked, *, found: bool) -> None:
+    def _check(self, scope: Mapping[str, Any], asked: RequestContext, *, found: bool) -> None:
         """Refuse what is wrong with a request before anybody is asked who it is from."""
         refused = scope.get("state", {}).get("refused")
         if refused is not None and not (asked.route.page in ("health", "ready", "metrics") and refused.status == 503):
@@ -158,7 +158,7 @@ class App:
         if asked.method not in (*asked.route.methods, "HEAD", "OPTIONS"):
             raise Refused(405, "method_not_allowed", f"{asked.method} is not a method of this path")
 
-    async def _page(self, scope: Mapping[str, Any], asked: Asked) -> Answer:
+    async def _page(self, scope: Mapping[str, Any], asked: RequestContext) -> Answer:
         route = asked.route
         if route.page == "health":
             return pages.text("ok\n")
@@ -177,11 +177,13 @@ class App:
             return pages.models(route.front, listed)
         return pages.model(route.front, listed, route.model)
 
-    async def _admit(self, scope: Mapping[str, Any], asked: Asked) -> Grant:
+    async def _admit(self, scope: Mapping[str, Any], asked: RequestContext) -> Grant:
         client = scope.get("client")
         return await self._behind.admit(presented(asked.headers, asked.query), client[0] if client else "")
 
-    async def _respond(self, scope: Mapping[str, Any], asked: Asked, receive: Receive, sink: ResponseSink) -> None:
+    async def _respond(
+        self, scope: Mapping[str, Any], asked: RequestContext, receive: Receive, sink: ResponseSink
+    ) -> None:
         if self.draining:
             raise Refused(503, "draining", "the gateway is restarting; ask again", retry_after=1)
         grant = await self._admit(scope, asked)
@@ -252,14 +254,14 @@ class App:
         finally:
             self._held -= held
 
-    def _extra(self, asked: Asked) -> Headers:
+    def _extra(self, asked: RequestContext) -> Headers:
         """Headers of every response to this request."""
         id = asked.id.encode()
         lines = [(b"x-request-id", id), *self._origins.headers(asked.headers.get("origin", ""))]
         named = front(asked.route.front).request_id
         return [*lines, (named.encode(), id)] if named else lines
 
-    async def _fail(self, asked: Asked, sink: ResponseSink, error: Exception, receive: Receive) -> None:
+    async def _fail(self, asked: RequestContext, sink: ResponseSink, error: Exception, receive: Receive) -> None:
         """Tell the client of ``error``, where nothing was told yet; what is ours is logged with its place."""
         problem, retry_after = problem_of(error)
         notes = sink.notes
@@ -282,7 +284,7 @@ class App:
         except ClientGone:
             return
 
-    def _tell(self, asked: Asked, sink: ResponseSink) -> None:
+    def _log_request(self, asked: RequestContext, sink: ResponseSink) -> None:
         """The line and the measures of a request that is over."""
         took, notes = time.perf_counter() - asked.began, sink.notes
         ended = "" if sink.ended else sink.gone or "gateway"
@@ -306,7 +308,7 @@ def place_of(error: BaseException) -> str:
     return f"{at.tb_frame.f_code.co_filename.rpartition('thinkback/')[2]}:{at.tb_lineno}" if at else ""
 
 
-def line_of(asked: Asked, sink: ResponseSink, took: float, ended: str) -> dict[str, Value]:
+def line_of(asked: RequestContext, sink: ResponseSink, took: float, ended: str) -> dict[str, Value]:
     """What the log says of a request."""
     notes, report = sink.notes, sink.notes.report
     return {

@@ -73,7 +73,7 @@ class Connection(HttpToolsProtocol):
         if was_in_head and self._in_head:
             self._got += len(data)
             if self._got > LARGEST_HEAD + LONGEST_URL and not self.transport.is_closing():
-                self._tell(431, "the head of the request is too large")
+                self._respond(431, "the head of the request is too large")
 
     def on_message_begin(self) -> None:
         """A head begins."""
@@ -105,7 +105,7 @@ class Connection(HttpToolsProtocol):
         if not self._idle() and self.cycle.response_started:
             self.transport.abort()
             return
-        self._tell(400, "the request is not HTTP")
+        self._respond(400, "the request is not HTTP")
 
     def _fault(self) -> Refused | None:
         if len(self.headers) > MOST_HEADERS or sum(len(n) + len(v) + 4 for n, v in self.headers) > LARGEST_HEAD:
@@ -142,11 +142,11 @@ class Connection(HttpToolsProtocol):
     def _too_late(self) -> None:
         self._waits = None
         if self._heard:
-            self._tell(408, "the head of the request did not arrive in time")
+            self._respond(408, "the head of the request did not arrive in time")
         else:
             self.transport.close()
 
-    def _tell(self, status: int, message: str) -> None:
+    def _respond(self, status: int, message: str) -> None:
         """A response of the connection's own, and its end."""
         answer = answer_of(CHAT, Problem(status, message))
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Refused')}"]

@@ -55,17 +55,17 @@ class Start(msgspec.Struct, frozen=True):
         return found
 
 
-class Place(msgspec.Struct, frozen=True):
+class WorkerSlot(msgspec.Struct, frozen=True):
     """Which of several processes this is: the number of its slot, and the directory where all of them meet."""
 
     slot: int = 0
     meeting: str = ""
 
 
-ALONE = Place()
+ALONE = WorkerSlot()
 
 
-def run(start: Start, config: Config, sock: socket.socket, place: Place, ready: Callable[[], object]) -> int:
+def run(start: Start, config: Config, sock: socket.socket, place: WorkerSlot, ready: Callable[[], object]) -> int:
     """Serve at ``sock`` until a signal ends it; returns the exit code. ``ready`` is called once it is listened at."""
 
     def opened() -> None:
@@ -81,7 +81,7 @@ async def serve(
     start: Start,
     config: Config,
     sock: socket.socket,
-    place: Place = ALONE,
+    place: WorkerSlot = ALONE,
     ready: Callable[[], object] = lambda: None,
     stop: asyncio.Event | None = None,
 ) -> int:

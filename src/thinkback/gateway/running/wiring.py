@@ -59,7 +59,7 @@ class Wired:
         self._audit.note("start", process=os.getpid())
         self._keeping = (
             asyncio.create_task(self._spending.keep(self._complain)),
-            asyncio.create_task(engine.storing.keep(self._tell)),
+            asyncio.create_task(engine.storing.keep(self._log_spool)),
             asyncio.create_task(sweep(office, self._spending, self._executor, self._complain)),
         )
 
@@ -91,7 +91,7 @@ class Wired:
     def _complain(self, error: StoreError) -> None:
         self._log.line("warning", "office_not_stored", {"reason": error.kind})
 
-    def _tell(self, of_the_spool: Drained | ThinkbackError) -> None:
+    def _log_spool(self, of_the_spool: Drained | ThinkbackError) -> None:
         """What became of steps that had waited for the database."""
         if isinstance(of_the_spool, ThinkbackError):
             self._log.line("warning", "spool_not_drained", {"reason": of_the_spool.kind})

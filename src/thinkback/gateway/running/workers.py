@@ -21,7 +21,7 @@ import msgspec
 from thinkback.errors import ThinkbackError
 from thinkback.gateway.config.schema import Config
 from thinkback.gateway.http.listening import GRACE, LAST_BYTES
-from thinkback.gateway.running.server import Place, Start
+from thinkback.gateway.running.server import Start, WorkerSlot
 from thinkback.gateway.telemetry.logs import Log
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
@@ -34,7 +34,7 @@ class Order(msgspec.Struct, frozen=True):
     """What a worker is told on its command line."""
 
     start: Start
-    place: Place
+    place: WorkerSlot
     fd: int
 
 
@@ -95,17 +95,17 @@ class _Watch:
         reloads = self._reloads
         worker = self._workers[slot] = await self._spawn(slot)
         if self._stopping.is_set():
-            self._tell(worker, signal.SIGTERM)
+            self._send_signal(worker, signal.SIGTERM)
         assert worker.stdout is not None
         if await worker.stdout.readline() != READY:
             return False
         self._ready.add(slot)
         if reloads != self._reloads:
-            self._tell(worker, signal.SIGHUP)
+            self._send_signal(worker, signal.SIGHUP)
         return True
 
     async def _spawn(self, slot: int) -> Process:
-        order = Order(self._start, Place(slot, self._meeting), self._sock.fileno())
+        order = Order(self._start, WorkerSlot(slot, self._meeting), self._sock.fileno())
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -144,12 +144,12 @@ class _Watch:
         self._reloads += 1
         # one that is only starting knows no signals yet, and is told once it serves
         for slot in self._ready:
-            self._tell(self._workers[slot], signal.SIGHUP)
+            self._send_signal(self._workers[slot], signal.SIGHUP)
 
     def _signal(self, number: int) -> None:
         for worker in self._workers.values():
-            self._tell(worker, number)
+            self._send_signal(worker, number)
 
-    def _tell(self, worker: Process, number: int) -> None:
+    def _send_signal(self, worker: Process, number: int) -> None:
         if worker.returncode is None:
             os.kill(worker.pid, number)

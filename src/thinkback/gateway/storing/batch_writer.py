@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from thinkback.errors import StoreError
-from thinkback.log.protocol import Entry, Store
+from thinkback.log.protocol import AppendRequest, Store
 
 _AT_ONCE = 256
 
@@ -21,13 +21,13 @@ _AT_ONCE = 256
 class Batching(Protocol):
     """A log that takes many steps at once."""
 
-    def record_all(self, entries: Sequence[Entry]) -> list[bool | Exception]:
+    def record_all(self, entries: Sequence[AppendRequest]) -> list[bool | Exception]:
         """Store steps in one transaction: whether each is new, or why it cannot be stored."""
         ...
 
 
 class _Waiting(NamedTuple):
-    entry: Entry
+    entry: AppendRequest
     stored: asyncio.Future[bool]
 
 
@@ -41,7 +41,7 @@ class Writing:
         self._waiting: dict[str, list[_Waiting]] = {}
         self._busy: set[str] = set()
 
-    async def record(self, tenant: str, entry: Entry) -> bool:
+    async def record(self, tenant: str, entry: AppendRequest) -> bool:
         """Store a step; ``False`` when it was stored before. Raises as ``Recognition.record``."""
         loop = asyncio.get_running_loop()
         if self._batching.get(tenant) is None:
@@ -52,7 +52,7 @@ class Writing:
             self._next(loop, tenant)
         return await waiting.stored
 
-    def _alone(self, tenant: str, entry: Entry) -> bool:
+    def _alone(self, tenant: str, entry: AppendRequest) -> bool:
         """On a thread: one step, by the log's own means. The log may have to be opened first."""
         recognition = self._log(tenant).recognition
         self._batching[tenant] = recognition if isinstance(recognition, Batching) else None
@@ -71,7 +71,7 @@ class Writing:
             self._executor.submit(self._store, loop, tenant, waiting)
         except RuntimeError:  # the gateway is closing
             self._busy.discard(tenant)
-            _tell(waiting, [StoreError("the log is closed")] * len(waiting))
+            _resolve(waiting, [StoreError("the log is closed")] * len(waiting))
 
     def _store(self, loop: asyncio.AbstractEventLoop, tenant: str, waiting: list[_Waiting]) -> None:
         """On a thread: store, and tell the loop once for all of them."""
@@ -92,14 +92,14 @@ class Writing:
         outcomes: Sequence[bool | Exception],
     ) -> None:
         self._next(loop, tenant)
-        _tell(waiting, outcomes)
+        _resolve(waiting, outcomes)
 
 
 def _some(waiting: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
     return waiting[:_AT_ONCE], waiting[_AT_ONCE:]
 
 
-def _tell(waiting: list[_Waiting], outcomes: Sequence[bool | Exception]) -> None:
+def _resolve(waiting: list[_Waiting], outcomes: Sequence[bool | Exception]) -> None:
     for one, outcome in zip(waiting, outcomes, strict=True):
         if one.stored.done():
             continue

@@ -17,7 +17,7 @@ import msgspec
 from thinkback.errors import HeadMovedError, IdTakenError, StoreError, ThinkbackError
 from thinkback.gateway.storing.spool import Drained, Recorder, Spool
 from thinkback.log.erasing import Order, late
-from thinkback.log.protocol import Entry
+from thinkback.log.protocol import AppendRequest
 from thinkback.stores.gateway_state.state import Erasures
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Storing:
         """Whether steps may wait in a spool."""
         return self._spool is not None
 
-    def __call__(self, tenant: str, entry: Entry) -> bool:
+    def __call__(self, tenant: str, entry: AppendRequest) -> bool:
         """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool.
 
         Raises as ``Recognition.record``; of a database in trouble only without a spool, or with a full one.
@@ -76,7 +76,7 @@ class Storing:
         """The digests in ``scope`` by which responses that wait in the spool will be found."""
         return frozenset() if self._spool is None else self._spool.digests(tenant, scope)
 
-    async def asked(self, ask: Callable[[], Awaitable[T]]) -> T | None:
+    async def try_lookup(self, ask: Callable[[], Awaitable[T]]) -> T | None:
         """What ``ask`` finds in a log; ``None`` while the database is in trouble and the gateway may do without."""
         if self.rests:
             return None
@@ -103,7 +103,7 @@ class Storing:
         """Store what waits in the spool, as far as the database goes along."""
         return Drained(0, 0, 0) if self._spool is None else self._spool.drain(self._record_late)
 
-    def _record_late(self, tenant: str, entry: Entry) -> None:
+    def _record_late(self, tenant: str, entry: AppendRequest) -> None:
         """Store a step that has waited, without what was erased meanwhile."""
         orders = self._erasures.list(tenant, time.time_ns() // 1000) if self._erasures is not None else []
         left = late(entry, [msgspec.json.decode(order, type=Order) for order in orders])

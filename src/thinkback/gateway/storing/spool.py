@@ -23,7 +23,7 @@ import msgspec
 from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError, ThinkbackError
 from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.gateway.storing.spool_file import Record, SpoolFile, cannot_write
-from thinkback.log.protocol import Entry, Sighting
+from thinkback.log.protocol import AppendRequest, Sighting
 from thinkback.model.commits import Commit, Head, decode_payload
 
 ENDING = ".spool"
@@ -36,7 +36,7 @@ _SCOPE = b"step"
 # What a database says that works: the step alone cannot be stored, or not yet.
 _DEFINITE = (HeadMovedError, IdTakenError, NotFoundError)
 
-Recorder: TypeAlias = Callable[[str, Entry], object]
+Recorder: TypeAlias = Callable[[str, AppendRequest], object]
 """Stores a step of a tenant, once by its id; raises as ``Recognition.record``."""
 
 
@@ -106,7 +106,7 @@ class Spool:
         self._ours: set[str] = set()
         self._last = 0
 
-    def put(self, tenant: str, entry: Entry) -> None:
+    def put(self, tenant: str, entry: AppendRequest) -> None:
         """Keep a step. Raises ``StoreError`` where it does not fit, and then nothing of it is kept."""
         data = self._sealer.seal_bytes(_encode(tenant, entry), _SCOPE)
         of = (tenant, entry.session)
@@ -201,16 +201,16 @@ class Spool:
             else:
                 file.wipe()
 
-    def left(self, tenant: str, entry: Entry) -> None:
+    def left(self, tenant: str, entry: AppendRequest) -> None:
         """A step of a drain goes on waiting, whoever kept it."""
         with self._lock:
             self._note(tenant, entry)
 
-    def _note(self, tenant: str, entry: Entry) -> None:
+    def _note(self, tenant: str, entry: AppendRequest) -> None:
         for sighting in entry.sightings:
             self._digests.setdefault((tenant, sighting.scope), {})[sighting.digest] = entry.step
 
-    def done(self, item: _Item, tenant: str, entry: Entry) -> None:
+    def done(self, item: _Item, tenant: str, entry: AppendRequest) -> None:
         """Tick a step off."""
         item.file.tick(item.record)
         with self._lock:
@@ -228,7 +228,7 @@ class Spool:
             else:
                 self._waiting.pop(of, None)
 
-    def opened(self, item: _Item) -> tuple[str, Entry] | None:
+    def opened(self, item: _Item) -> tuple[str, AppendRequest] | None:
         """(tenant, step) of a record; ``None`` where it is damaged, or was sealed with a secret that is gone."""
         data = item.file.read(item.record) if item.record.whole else None
         plain = None if data is None else self._sealer.open_bytes(data, _SCOPE)
@@ -298,7 +298,7 @@ class _Drain:
         if answers:
             self._give_up([each for each in stuck if self._spool.is_old(each[0])])
 
-    def _store(self, tenant: str, entry: Entry) -> None:
+    def _store(self, tenant: str, entry: AppendRequest) -> None:
         """Store one step, on a branch of its own where another process went on from its place meanwhile."""
         of = (tenant, entry.session, entry.branch)
         if of in self._moved:
@@ -310,11 +310,11 @@ class _Drain:
             self._record(tenant, msgspec.structs.replace(entry, branch=branch, via=""))
             self._moved[of] = branch
 
-    def _leave(self, tenant: str, entry: Entry) -> None:
+    def _leave(self, tenant: str, entry: AppendRequest) -> None:
         self.left += 1
         self._spool.left(tenant, entry)
 
-    def _give_up(self, stuck: Iterable[tuple[_Item, str, Entry]]) -> None:
+    def _give_up(self, stuck: Iterable[tuple[_Item, str, AppendRequest]]) -> None:
         for item, tenant, entry in stuck:
             self._put_aside(item)
             self._spool.done(item, tenant, entry)
@@ -341,7 +341,7 @@ def _items(file: SpoolFile) -> Iterator[_Item]:
         yield _Item(time, file.path.name, record, file)
 
 
-def _encode(tenant: str, entry: Entry) -> bytes:
+def _encode(tenant: str, entry: AppendRequest) -> bytes:
     kept = _Kept(
         tenant,
         entry.session,
@@ -374,13 +374,13 @@ def _encode(tenant: str, entry: Entry) -> bytes:
         raise StoreError("a step cannot be kept: it holds text that is not valid Unicode") from error
 
 
-def _decode(data: bytes) -> tuple[str, Entry] | None:
+def _decode(data: bytes) -> tuple[str, AppendRequest] | None:
     try:
         kept = msgspec.msgpack.decode(data, type=_Kept)
         commits = [_commit(row) for row in kept.commits]
     except msgspec.DecodeError:  # sealed by a program of another version
         return None
-    entry = Entry(
+    entry = AppendRequest(
         kept.session,
         kept.name,
         kept.created,

@@ -127,13 +127,13 @@ class _Greeting(asyncio.Protocol):
         self._head += data
         if b"\r\n\r\n" in self._head or len(self._head) > _LONGEST_GREETING:
             status = self._head[9:12]
-            self._tell(int(status) if status.isdigit() else 0)
+            self._resolve_status(int(status) if status.isdigit() else 0)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It said nothing, or not enough."""
-        self._tell(0)
+        self._resolve_status(0)
 
-    def _tell(self, status: int) -> None:
+    def _resolve_status(self, status: int) -> None:
         if not self.status.done():
             self.status.set_result(status)
 

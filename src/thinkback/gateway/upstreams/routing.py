@@ -30,7 +30,7 @@ from thinkback.model.rule import Endpoint
 from thinkback.model.target import model_matches
 from thinkback.proxy.events import Route
 from thinkback.session.config import today
-from thinkback.session.endpoint_config import Place, Rulebook
+from thinkback.session.endpoint_config import EndpointConfig, Rulebook
 
 _KEPT = 512
 """Routes that are remembered: clients name models of the catalogue, as many as they like."""
@@ -265,9 +265,9 @@ class Router:
         )
 
 
-def place_of(upstream: Upstream, model: str) -> Place:
+def place_of(upstream: Upstream, model: str) -> EndpointConfig:
     """The place that the configuration describes, its secrets read now. Raises ``CredentialError``."""
-    return Place(
+    return EndpointConfig(
         model=model,
         endpoint=upstream.endpoint,
         base_url=upstream.base_url,

@@ -126,7 +126,7 @@ class SubAgents:
         if approve is None:
             return None
 
-        def told(request: PermissionRequest) -> PermissionRequest:
+        def attributed(request: PermissionRequest) -> PermissionRequest:
             return msgspec.structs.replace(request, reason=f"sub-agent {name}: {request.reason}")
 
         permitting = self._permitting(call)
@@ -142,13 +142,13 @@ class SubAgents:
 
         async def ask_async(request: PermissionRequest) -> Any:
             async with self._asking_async:
-                return is_allowed(request) or heard(request, await approve(told(request)))  # type: ignore[misc]
+                return is_allowed(request) or heard(request, await approve(attributed(request)))  # type: ignore[misc]
 
         def ask(request: PermissionRequest) -> Any:
             with self._asking:
                 if stop.is_set:
                     return False
-                return is_allowed(request) or heard(request, approve(told(request)))
+                return is_allowed(request) or heard(request, approve(attributed(request)))
 
         return ask_async if is_coroutine(approve) else ask
 

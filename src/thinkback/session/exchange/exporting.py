@@ -23,7 +23,7 @@ from thinkback.log.lines import common
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import MAIN, SessionInfo, Store
 from thinkback.log.sharing import Leaving, Sharing
-from thinkback.log.transcript import Entry, transcript
+from thinkback.log.transcript import TranscriptEntry, transcript
 from thinkback.model.commits import Commit, Head
 from thinkback.settings.registry import IMPORTED
 
@@ -211,7 +211,7 @@ def _path(to: Target) -> str:
 
 def _transcripts(
     log: Store, chosen: Sequence[Chosen], leaving: Leaving, history: bool, done: Exported, meter: Meter
-) -> Iterator[tuple[SessionInfo, Iterator[Entry]]]:
+) -> Iterator[tuple[SessionInfo, Iterator[TranscriptEntry]]]:
     """What people read of each session: its current branch."""
     for each in chosen:
         info = each.info
@@ -220,7 +220,7 @@ def _transcripts(
         yield info, transcript(line, history)
 
 
-def _markdown(title: str, told: Iterable[tuple[SessionInfo, Iterator[Entry]]]) -> Iterator[str]:
+def _markdown(title: str, told: Iterable[tuple[SessionInfo, Iterator[TranscriptEntry]]]) -> Iterator[str]:
     from thinkback.session.transcripts import markdown
 
     for info, entries in told:
@@ -229,7 +229,7 @@ def _markdown(title: str, told: Iterable[tuple[SessionInfo, Iterator[Entry]]]) -
             yield from markdown.entry(said)
 
 
-def _page(title: str, told: Iterable[tuple[SessionInfo, Iterator[Entry]]]) -> Iterator[str]:
+def _page(title: str, told: Iterable[tuple[SessionInfo, Iterator[TranscriptEntry]]]) -> Iterator[str]:
     from thinkback.session.transcripts import page
 
     start, end = page.ends(title)

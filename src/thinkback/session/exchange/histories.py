@@ -85,9 +85,9 @@ def vouched(store: SessionStore, endpoint: str) -> blocks.Origin:
 
     Raises ``NotFoundError`` for one that is not known, or has no fixed address.
     """
-    from thinkback.session.endpoint_config import Place
+    from thinkback.session.endpoint_config import EndpointConfig
 
-    target = Place("*", endpoint).target(store.rulebook)
+    target = EndpointConfig("*", endpoint).target(store.rulebook)
     return blocks.Origin(target.endpoint.dialect, target.base_url, "", "", target.account, target.account_known)
 
 

@@ -23,7 +23,7 @@ from thinkback.log.protocol import BranchInfo, Origin, SessionInfo
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Head
 from thinkback.session.history.children import descend
-from thinkback.session.history.revisions import Found, branches, family, find, find_whole, has, lines_with
+from thinkback.session.history.revisions import ResolvedRevision, branches, family, find, find_whole, has, lines_with
 from thinkback.session.ids import new_id
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class Branches:
     def commit_merge(self, result: MergeResult) -> MergeResult:
         """Merge again what had conflicts, with its ``resolutions``; new conflicts come back as before."""
         self._ready(changes=True)
-        theirs = Found(self._log.read_to(self._id, result.theirs.hash))
+        theirs = ResolvedRevision(self._log.read_to(self._id, result.theirs.hash))
         return self._merge(theirs, result.branch, result.resolutions, "auto", False)
 
     def cherry_pick(self, *names: str) -> tuple[Commit, ...]:
@@ -208,7 +208,7 @@ class Branches:
         refs.create(self._id, place, base.head, base.branch)
         try:
             conversation.line.put(new_id(), made, base.head, place)
-            self._move(head_of(ours), Found([*base.commits, *made], place))
+            self._move(head_of(ours), ResolvedRevision([*base.commits, *made], place))
         finally:
             refs.delete(self._id, place, head_of(self._log.read(self._id, base.head.seq - 1, place)))
         return tuple(made)
@@ -277,7 +277,7 @@ class Branches:
         self._conversation.last_turn.settle()
         self._conversation.refresh()
 
-    def _via(self, found: Found) -> str:
+    def _via(self, found: ResolvedRevision) -> str:
         """A branch that the commit stands on, where one is known: then the store need not look for it."""
         line, commits = self._conversation.line, self._conversation.history.commits
         return found.branch or (line.branch if not line.looks_at and holds(commits, found.head) else "")
@@ -287,14 +287,14 @@ class Branches:
         lines = list(lines_with(self._conversation, head))
         return next((line for line in lines if cherry_pick.is_whole(line, head.hash)), lines[0])
 
-    def _move(self, expected: Head, to: Found) -> None:
+    def _move(self, expected: Head, to: ResolvedRevision) -> None:
         """Point the current branch at ``to``."""
         self._conversation.line.refuse_leased()
         self._log.refs.move(self._id, self._conversation.line.branch, expected, to.head, to.branch)
         self._conversation.reload()
 
     def _merge(
-        self, theirs: Found, name: str, resolutions: Mapping[str, str], strategy: Strategy, no_ff: bool
+        self, theirs: ResolvedRevision, name: str, resolutions: Mapping[str, str], strategy: Strategy, no_ff: bool
     ) -> MergeResult:
         """Merge into whatever is the head."""
         conversation = self._conversation

@@ -190,14 +190,16 @@ def collapse(
         raise BranchError(
             f"{child.name!r} and {into.name!r} are not of one family", next_actions=("export and import it",)
         )
-    words = text if text is not None else write(neutral(line)) if write is not None else _told(source.info, line, there)
+    words = (
+        text if text is not None else write(neutral(line)) if write is not None else _summary(source.info, line, there)
+    )
     if not words.strip():
         raise UnsupportedContent("the summary is empty", next_actions=("give text=, or leave it to the default",))
     summary = BranchSummary(words, source.info.id, source.line.branch, source.history.head.hash, source.info.purpose)
     return target.append([Draft("branch_summary", summary)])[0]
 
 
-def _told(child: SessionInfo, line: Sequence[Commit], parent: Sequence[Commit]) -> str:
+def _summary(child: SessionInfo, line: Sequence[Commit], parent: Sequence[Commit]) -> str:
     """What it was for, how much happened, and the last word."""
     own = [commit for commit in line[common(line, parent) :] if not commit.edit]
     counts = {kind: sum(commit.kind == kind for commit in own) for kind in ("user", "response", "tool_call")}

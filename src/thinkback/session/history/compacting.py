@@ -44,7 +44,7 @@ class CompactionOptions(TypedDict, total=False):
     reason: str
 
 
-class Asked(NamedTuple):
+class CheckpointRequest(NamedTuple):
     """A checkpoint that somebody asked for: what it is to do, who writes it, and why."""
 
     wish: Wish
@@ -90,7 +90,7 @@ class Compactor:
         """What ``run`` would do; nothing is stored, and no model is asked. Arguments and errors as there."""
         self._conversation.last_turn.settle()
         self._conversation.refresh()
-        return self.planned(self.asked(strategy, tail, options))
+        return self.planned(self.parse_request(strategy, tail, options))
 
     def run(
         self,
@@ -115,7 +115,7 @@ class Compactor:
         """
         self._conversation.last_turn.settle()
         self._conversation.refresh()
-        asked = self.asked(strategy, tail, options)
+        asked = self.parse_request(strategy, tail, options)
         meter, written = Meter(progress, 1, "summaries"), None
         if asked.wish.strategy == "model":
             from thinkback.session.history.summarising import Summarising
@@ -132,7 +132,7 @@ class Compactor:
 
     # -- for the session itself ------------------------------------------------------------------------------------
 
-    def asked(self, strategy: str | None, tail: int | None, options: CompactionOptions) -> Asked:
+    def parse_request(self, strategy: str | None, tail: int | None, options: CompactionOptions) -> CheckpointRequest:
         """What the arguments say. Raises ``SettingError`` for a strategy or a number that cannot be."""
         settings = self._conversation.current().settings()
         text = options.get("text", "")
@@ -156,9 +156,9 @@ class Compactor:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise SettingError(f"{key} must be a whole number from 0, not {value!r}", details={"key": key})
         who = (options.get("endpoint", ""), options.get("model", ""))
-        return Asked(wish, *who, options.get("reason", ""))
+        return CheckpointRequest(wish, *who, options.get("reason", ""))
 
-    def planned(self, asked: Asked, written: Written | None = None) -> CompactionPlan:
+    def planned(self, asked: CheckpointRequest, written: Written | None = None) -> CompactionPlan:
         """What comes of it, with the summary that a model has written where it has."""
         base = self._base()
         outline = self._outline(base)
@@ -207,7 +207,9 @@ class Compactor:
             )
         return outline
 
-    def _planned(self, base: Plan, outline: Outline, asked: Asked, written: Written | None) -> CompactionPlan:
+    def _planned(
+        self, base: Plan, outline: Outline, asked: CheckpointRequest, written: Written | None
+    ) -> CompactionPlan:
         wish, before = asked.wish, base.counts
         found = cut(outline, wish) if wish.strategy != "tool_results" else None
         if written is not None and written.text:

@@ -17,7 +17,7 @@ import msgspec
 from thinkback.drive.sync import now
 from thinkback.errors import NotFoundError, StoreError, ThinkbackError
 from thinkback.log import erasing
-from thinkback.log.erasing import Order, Rests, Told
+from thinkback.log.erasing import Order, Rests, SessionHistory
 from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.redacting import redacted
@@ -74,8 +74,8 @@ class StoreCare:
         if info is None:
             raise NotFoundError(f"there is no session {name!r}", next_actions=("`thinkback sessions` lists them",))
         others = [each for each in self._log.list_sessions() if each.family == info.family and each.id != info.id]
-        held = {commit.hash for told in _told(self._log, others) for commit in told.history}
-        own = _by_hash(_told(self._log, [info]))
+        held = {commit.hash for told in _histories(self._log, others) for commit in told.history}
+        own = _by_hash(_histories(self._log, [info]))
         gone = tuple(_gone(info, commit, True) for hash, commit in own.items() if hash not in held)
         if not dry_run:
             self._order(Order(now(), "deleted", session=info.id))
@@ -119,7 +119,7 @@ class StoreCare:
         families = _families(self._log)
         meter = _meter(families, progress)
         for family in families:
-            told = list(_told(self._log, family))
+            told = list(_histories(self._log, family))
             picked = erasing.of_end_user(told, end_user) if end_user else None
             if time is not None:
                 old = erasing.before(told, time)
@@ -157,13 +157,13 @@ class StoreCare:
             raise NotFoundError(f"there is no session {session!r}", next_actions=("`thinkback sessions` lists them",))
         owner, commit = self._log.find_commit(hash, within.id if within else "")
         family = next(each for each in _families(self._log) if any(info.id == owner for info in each))
-        told = [*_told(self._log, family), Told(owner, self._log.read_to(owner, commit.hash))]
+        told = [*_histories(self._log, family), SessionHistory(owner, self._log.read_to(owner, commit.hash))]
         with matching(wanted, seconds) as found:
             rests = redacted(told, commit, found)
         return self._erase(family, told, rests, reason or "redacted", dry_run)
 
     def _erase(
-        self, family: Sequence[SessionInfo], told: Sequence[Told], rests: Rests, reason: str, dry_run: bool
+        self, family: Sequence[SessionInfo], told: Sequence[SessionHistory], rests: Rests, reason: str, dry_run: bool
     ) -> Erasure:
         """Put tombstones in place of what is to go."""
         if rests and not dry_run:
@@ -232,7 +232,7 @@ class StoreCare:
         families = _families(self._log)
         meter = _meter(families, progress)
         for family in families:
-            commits = _by_hash(_told(self._log, family))
+            commits = _by_hash(_histories(self._log, family))
             if not dry_run:
                 for info in family:
                     self._log.care.delete_session(info.id)
@@ -262,7 +262,7 @@ def _meter(families: Sequence[Sequence[SessionInfo]], progress: Progress | None)
     return Meter(progress, sum(map(_size, families)), "commits")
 
 
-def _told(log: Store, sessions: Sequence[SessionInfo]) -> Iterator[Told]:
+def _histories(log: Store, sessions: Sequence[SessionInfo]) -> Iterator[SessionHistory]:
     """Every history of ``sessions``: of their branches, of what no branch reaches, of what was merged from elsewhere.
 
     One that another of the same session begins with is part of that.
@@ -281,10 +281,10 @@ def _told(log: Store, sessions: Sequence[SessionInfo]) -> Iterator[Told]:
                 continue
             seen.update(commit.hash for commit in history)
             waiting += [parent for commit in history for parent in commit.parents[1:]]
-            yield Told(info.id, history)
+            yield SessionHistory(info.id, history)
 
 
-def _answers_of(told: Sequence[Told], erased: Set[str]) -> Iterator[str]:
+def _answers_of(told: Sequence[SessionHistory], erased: Set[str]) -> Iterator[str]:
     """The requests of each turn that loses something: what was asked in them is what the turn began with."""
     for _, history in told:
         requests: set[str] = set()
@@ -300,7 +300,7 @@ def _answers_of(told: Sequence[Told], erased: Set[str]) -> Iterator[str]:
                 yield from requests
 
 
-def _by_hash(told: Iterator[Told] | Sequence[Told]) -> dict[str, Commit]:
+def _by_hash(told: Iterator[SessionHistory] | Sequence[SessionHistory]) -> dict[str, Commit]:
     return {commit.hash: commit for _, history in told for commit in history}
 
 

@@ -55,10 +55,10 @@ class _Elsewhere:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         if text not in self._known:
-            self._known[text] = [(start, end) for start, end in json.loads(self._asked(text))]
+            self._known[text] = [(start, end) for start, end in json.loads(self._request(text))]
         return self._known[text]
 
-    def _asked(self, text: str) -> str:
+    def _request(self, text: str) -> str:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HEX = frozenset(string.hexdigits)
 
 
-class Found(NamedTuple):
+class ResolvedRevision(NamedTuple):
     """The commits up to the one that was named; ``branch`` is set where that is the head of a branch of the session."""
 
     commits: Sequence[Commit]
@@ -34,7 +34,7 @@ class Found(NamedTuple):
         return head_of(self.commits)
 
 
-def find(conversation: Conversation, name: str) -> Found:
+def find(conversation: Conversation, name: str) -> ResolvedRevision:
     """The history that ends with exactly the commit ``name`` means.
 
     A branch wins over the beginning of a hash; ``SESSION:BRANCH`` is one of another session of the family.
@@ -43,7 +43,7 @@ def find(conversation: Conversation, name: str) -> Found:
     return _find(conversation, name, parse(name), None)
 
 
-def _find(conversation: Conversation, name: str, wanted: Name, known: Sequence[Commit] | None) -> Found:
+def _find(conversation: Conversation, name: str, wanted: Name, known: Sequence[Commit] | None) -> ResolvedRevision:
     """What ``name``, parsed as ``wanted``, means. ``known``: the session's own line as of now, where places are enough:
     then it is not read again.
     """
@@ -51,11 +51,11 @@ def _find(conversation: Conversation, name: str, wanted: Name, known: Sequence[C
     if wanted.steps or wanted.time is not None:
         if any(step.sign == "~" and step.number > 1 for step in wanted.steps):
             _explain(name)
-        return Found(walk(line, wanted))
-    return Found(line, branch)
+        return ResolvedRevision(walk(line, wanted))
+    return ResolvedRevision(line, branch)
 
 
-def find_whole(conversation: Conversation, name: str) -> Found:
+def find_whole(conversation: Conversation, name: str) -> ResolvedRevision:
     """The same for a place to go on from: inside a response, it is the end of the response (with usage and turn).
 
     The session is as of now, and only the places of the commits are to be used: of those that the session has, values
@@ -73,7 +73,7 @@ def find_whole(conversation: Conversation, name: str) -> Found:
             # Silent where the last block of the response was named by its hash.
             if more and (wanted.steps or any(commit.kind in _BLOCKS for commit in more)):
                 _report_rounding(name, more[-1])
-            return Found(commits)
+            return ResolvedRevision(commits)
     raise BranchError(
         f"commit {found.head.hash[:12]} stands inside a response that is nowhere whole",
         details={"commit": found.head.hash},

@@ -39,10 +39,10 @@ class Filters(TypedDict, total=False):
     min_tokens: int | None
     max_tokens: int | None
     limit: int
-    before: Found | None
+    before: SearchHit | None
 
 
-class Found:
+class SearchHit:
     """A hit of a search; ``commit`` is read from the log when it is asked for."""
 
     __slots__ = ("_log", "hit")
@@ -57,7 +57,7 @@ class Found:
         return self._log.find_commit(self.hit.hash, self.hit.session)[1]
 
     def __repr__(self) -> str:
-        return f"<Found {self.hit.kind} {self.hit.hash[:12]} in {self.hit.session}: {self.hit.excerpt!r}>"
+        return f"<SearchHit {self.hit.kind} {self.hit.hash[:12]} in {self.hit.session}: {self.hit.excerpt!r}>"
 
 
 class Search:
@@ -66,7 +66,7 @@ class Search:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
 
-    def __call__(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[Found]:
+    def __call__(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[SearchHit]:
         """The commits that hold all words of ``text``, ``"words in quotes"`` side by side, newest first.
 
         ``everywhere`` looks in all sessions. Raises ``ThinkbackError`` for a filter that says nothing.
@@ -74,18 +74,18 @@ class Search:
         conversation = self._conversation
         return search(conversation.store.log, text, "" if everywhere else conversation.info.id, **filters)
 
-    def reasoning(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[Found]:
+    def reasoning(self, text: str = "", *, everywhere: bool = False, **filters: Unpack[Filters]) -> list[SearchHit]:
         """The same among reasoning alone."""
         filters["kinds"] = ("reasoning",)
         return self(text, everywhere=everywhere, **filters)
 
 
-def search(log: Store, text: str = "", session: str = "", **filters: Unpack[Filters]) -> list[Found]:
+def search(log: Store, text: str = "", session: str = "", **filters: Unpack[Filters]) -> list[SearchHit]:
     """What is found in ``log``, in one session (by id) or in all of them."""
     query = _query(text, session, **filters)
     while log.search.fill(BATCH):
         pass
-    return [Found(log, hit) for hit in log.search.find(query)]
+    return [SearchHit(log, hit) for hit in log.search.find(query)]
 
 
 def _query(
@@ -101,7 +101,7 @@ def _query(
     min_tokens: int | None = None,
     max_tokens: int | None = None,
     limit: int = 50,
-    before: Found | None = None,
+    before: SearchHit | None = None,
 ) -> Query:
     known = get_args(Kind)
     wanted = (kinds,) if isinstance(kinds, str) else tuple(kinds)

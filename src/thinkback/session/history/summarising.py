@@ -29,8 +29,8 @@ from thinkback.log.digest import survivors, transcript
 from thinkback.log.outline import Outline
 from thinkback.model.commits import Compaction, Usage
 from thinkback.model.deltas import Status
-from thinkback.session.endpoint_config import Place
-from thinkback.session.history.compacting import Asked, Compactor
+from thinkback.session.endpoint_config import EndpointConfig
+from thinkback.session.history.compacting import CheckpointRequest, Compactor
 from thinkback.session.planning import plan_of
 from thinkback.session.profiles.files import SETTING
 from thinkback.session.reply import Reply, total
@@ -84,7 +84,7 @@ def apart_from(store: SessionStore, place: Place, name: str) -> Iterator[Session
 class Summarising:
     """One summary in the making. ``run`` and ``run_async`` do the same; both need the history to stay as it is."""
 
-    def __init__(self, conversation: Conversation, asked: Asked, outline: Outline) -> None:
+    def __init__(self, conversation: Conversation, asked: CheckpointRequest, outline: Outline) -> None:
         found = cut(outline, asked.wish)
         configuration, book = conversation.current(), conversation.store.rulebook
         self._store = conversation.store
@@ -195,7 +195,7 @@ async def before_turn_async(conversation: Conversation, options: Options) -> lis
     return [Status("compacting", asked.reason), stored]
 
 
-def _due(conversation: Conversation, options: Options) -> Asked | None:
+def _due(conversation: Conversation, options: Options) -> CheckpointRequest | None:
     """What a model is to summarise now; nothing where the turn itself can say that nothing is to be done."""
     configuration = conversation.configure()
     settings = configuration.settings(options.settings)
@@ -209,7 +209,7 @@ def _due(conversation: Conversation, options: Options) -> Asked | None:
     if wish is None or found is None or found.after >= USEFUL * found.before:
         return None
     reason = f"{AUTOMATIC}: {pressure.share(plan.counts)}"
-    return Asked(msgspec.structs.replace(wish, strategy="model"), "", "", reason)
+    return CheckpointRequest(msgspec.structs.replace(wish, strategy="model"), "", "", reason)
 
 
 def _unwritten(conversation: Conversation, error: ThinkbackError) -> Written:
@@ -218,17 +218,17 @@ def _unwritten(conversation: Conversation, error: ThinkbackError) -> Written:
     return Written("", name, note=f"{name} could not be asked for a summary: {error.message}")
 
 
-def _stored(conversation: Conversation, asked: Asked, written: Written) -> Status:
+def _stored(conversation: Conversation, asked: CheckpointRequest, written: Written) -> Status:
     compactor = Compactor(conversation)
     try:
         commit = compactor.store(compactor.planned(asked, written))
     except (CompactionRefused, Veto) as error:
         return Status("compacting", f"no checkpoint was made: {error.message}")
     assert isinstance(commit.value, Compaction)
-    return Status("compacting", pressure.told(commit.value))
+    return Status("compacting", pressure.describe(commit.value))
 
 
-def _place(conversation: Conversation, configuration: Configuration, asked: Asked) -> Place:
+def _place(conversation: Conversation, configuration: Configuration, asked: CheckpointRequest) -> EndpointConfig:
     """Where the summary is written: as asked for, as ``compaction.model`` says, or where the session goes or went."""
     place, book = configuration.place, configuration.rules
     last = Compactor(conversation).last_request()

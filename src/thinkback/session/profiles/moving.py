@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from thinkback.session.destination import Destination
-from thinkback.session.endpoint_config import Place, Rulebook, same_server
+from thinkback.session.endpoint_config import EndpointConfig, Rulebook, same_server
 from thinkback.settings.profiles import Profile
 
 
@@ -14,7 +14,7 @@ def spot_of(profile: Profile) -> Destination:
     return Destination(profile.endpoint, profile.model, profile.base_url, profile.key_env)
 
 
-def moved(place: Place, book: Rulebook, spot: Destination) -> Place:
+def moved(place: EndpointConfig, book: Rulebook, spot: Destination) -> EndpointConfig:
     """``place`` with what ``spot`` says. Another host gets no key of the old one. Raises ``NotFoundError``."""
     given: dict[str, str] = {}
     if spot.endpoint or spot.base_url:
@@ -26,7 +26,7 @@ def moved(place: Place, book: Rulebook, spot: Destination) -> Place:
     return place.changed(book, **given) if given else place
 
 
-def filled(place: Place, book: Rulebook, spot: Destination) -> Place:
+def filled(place: EndpointConfig, book: Rulebook, spot: Destination) -> EndpointConfig:
     """What ``place`` leaves open, as ``spot`` says it; where it names another endpoint or address, nothing."""
     if not (place.endpoint or place.base_url):
         there = moved(place, book, spot)
@@ -37,7 +37,7 @@ def filled(place: Place, book: Rulebook, spot: Destination) -> Place:
             headers_given=place.headers_given,
             account=place.account,
         )
-    theirs = Place(spot.model, spot.endpoint or place.endpoint, spot.base_url)
+    theirs = EndpointConfig(spot.model, spot.endpoint or place.endpoint, spot.base_url)
     is_same_host = same_server(place.address(book), theirs.address(book))
     if place.endpoint != theirs.endpoint or not (place.endpoint or is_same_host):
         return place

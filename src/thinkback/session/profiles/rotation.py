@@ -15,7 +15,7 @@ import msgspec
 
 from thinkback.errors import SettingError, ThinkbackError
 from thinkback.model.commits import Commit, Request
-from thinkback.session.endpoint_config import Place, Rulebook
+from thinkback.session.endpoint_config import EndpointConfig, Rulebook
 from thinkback.session.ids import outside
 from thinkback.session.profiles.files import read
 from thinkback.session.profiles.moving import moved, spot_of
@@ -38,10 +38,10 @@ class Rotating(msgspec.Struct, frozen=True):
 
     profile: Profile
     targets: Mapping[str, Profile]
-    given: Place
+    given: EndpointConfig
     rules: Rulebook
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> EndpointConfig:
         """Where the target ``name`` is."""
         return moved(self.given, self.rules, spot_of(self.targets[name]))
 
@@ -101,7 +101,7 @@ class Rotation:
         self.serving = min(left, key=self._is_cooling)
         return self.serving
 
-    def told(self, rotating: Rotating, commits: Sequence[Commit], error: Exception) -> Exception:
+    def with_targets(self, rotating: Rotating, commits: Sequence[Commit], error: Exception) -> Exception:
         """``error``, and what became of the other targets that were tried for the same response, or passed over."""
         self._forget_answered(commits)
         if not self.tried or not isinstance(error, ThinkbackError) or "targets" in error.details:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from thinkback.log.protocol import SessionInfo
-from thinkback.log.transcript import Entry, Piece
+from thinkback.log.transcript import TranscriptEntry, TranscriptPart
 from thinkback.session.transcripts.ink import clean, iso
 
 _TICKS = re.compile("`+")
@@ -18,7 +18,7 @@ def opening(info: SessionInfo, branch: str) -> Iterator[str]:
     yield f"# {_inline(info.name)}\n\nSession `{info.id}`, branch `{branch}`.\n"
 
 
-def entry(said: Entry, depth: int = 2) -> Iterator[str]:
+def entry(said: TranscriptEntry, depth: int = 2) -> Iterator[str]:
     """An entry under a heading of ``depth``; what it stands for comes behind it, one deeper."""
     title = " · ".join(word for word in (said.role.capitalize(), _inline(said.title)) if word)
     marks = f" ({_inline(', '.join(said.marks))})" if said.marks else ""
@@ -31,7 +31,7 @@ def entry(said: Entry, depth: int = 2) -> Iterator[str]:
             yield from entry(each, min(depth + 1, 6))
 
 
-def _piece(piece: Piece) -> Iterator[str]:
+def _piece(piece: TranscriptPart) -> Iterator[str]:
     label = f"**{_inline(piece.label)}**" if piece.label else ""
     match piece.form:
         case "text":

@@ -10,7 +10,7 @@ from string import Template
 from typing import assert_never
 
 from thinkback.log.protocol import SessionInfo
-from thinkback.log.transcript import Entry, Piece
+from thinkback.log.transcript import TranscriptEntry, TranscriptPart
 from thinkback.session.transcripts.ink import clean, iso
 
 _IMAGE = re.compile(r"image/(png|jpeg|gif|webp)( .*)?", re.DOTALL)
@@ -31,7 +31,7 @@ def opening(info: SessionInfo, branch: str) -> Iterator[str]:
     yield f"<p>Session <code>{_text(info.id)}</code>, branch <code>{_text(branch)}</code></p></header>\n"
 
 
-def entry(said: Entry) -> Iterator[str]:
+def entry(said: TranscriptEntry) -> Iterator[str]:
     """An entry as an article."""
     words = [said.role.capitalize(), said.title, *said.marks]
     shown = "".join(f"<span>{_text(word)}</span> " for word in words if word)
@@ -46,7 +46,7 @@ def entry(said: Entry) -> Iterator[str]:
     yield "</article>\n"
 
 
-def _piece(piece: Piece) -> Iterator[str]:
+def _piece(piece: TranscriptPart) -> Iterator[str]:
     label, text = _text(piece.label), _text(piece.text)
     match piece.form:
         case "text":

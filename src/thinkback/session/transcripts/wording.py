@@ -58,7 +58,7 @@ def first_words(payload: Payload) -> str:
         case commits.Merge():
             return f"{payload.branch} {payload.head[:8]}"
         case commits.Erased():
-            return f"({payload.said})"
+            return f"({payload.notice})"
         case _:
             assert_never(payload)
 

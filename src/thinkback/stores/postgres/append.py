@@ -21,7 +21,7 @@ from psycopg import RawCursor, errors
 
 from thinkback.errors import NotFoundError
 from thinkback.log.leases import LONGEST, is_due
-from thinkback.log.protocol import Entry, Seen
+from thinkback.log.protocol import AppendRequest, Seen
 from thinkback.log.seal import head_of
 from thinkback.log.tally import tally, unasked
 from thinkback.model.commits import Commit, Head
@@ -147,7 +147,7 @@ class Appends:
         self._log.renew()
         return self._log.run(self._append, session, branch, step, commits, expected, None)
 
-    def record(self, entry: Entry) -> bool:
+    def record(self, entry: AppendRequest) -> bool:
         """Append a step that may open its session and branch, with its sightings; ``False`` if the step was there."""
         check_text("step id", entry.step)
         check_sealed(entry.commits, entry.expected)
@@ -213,7 +213,7 @@ class Appends:
         return _write_in_parts(rows, step, tip, opens)
 
 
-def _open_and_append(rows: PostgresRows, entry: Entry, seen: Sequence[Sight]) -> tuple[Key, str, Tip] | None:
+def _open_and_append(rows: PostgresRows, entry: AppendRequest, seen: Sequence[Sight]) -> tuple[Key, str, Tip] | None:
     """Append a step that opens its session or branch: where these are now. ``None`` if the step was there."""
     of = open_for(rows, entry)
     if of is None:
@@ -284,7 +284,7 @@ def _write_in_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Ti
 def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
     """The parts in a transaction. Raises what the server says where the branch is elsewhere or a place is taken."""
     of, branch = step.of[:3], stored(step.branch)
-    asked = _asked(rows.db, step, tip.segment)
+    asked = _requested_earlier(rows.db, step, tip.segment)
     with rows.db.pipeline():
         segment, first = tip.segment, tip.position + 1
         if opens:
@@ -309,7 +309,7 @@ def _add_parts(rows: PostgresRows, step: Step, tip: Tip, opens: bool) -> Tip:
     return after
 
 
-def _asked(db: Connection, step: Step, segment: int) -> list[str]:
+def _requested_earlier(db: Connection, step: Step, segment: int) -> list[str]:
     """Responses of the step whose requests came in an earlier one, as in a file that was imported in pieces."""
     if not step.unasked:
         return []

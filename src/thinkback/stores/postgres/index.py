@@ -14,13 +14,13 @@ import msgspec
 
 from thinkback.log import searching
 from thinkback.log.protocol import Query
-from thinkback.log.searching import Entry, Phrases, Placed, Said
+from thinkback.log.searching import IndexEntry, Phrases, Placed, PriorityChange
 from thinkback.model import canonical
 from thinkback.model.commits import Priority, decode_payload
 from thinkback.stores.database import Family
 from thinkback.stores.postgres.connections import Connection
 from thinkback.stores.postgres.text import COLUMNS, SHORT, commits_of, raw
-from thinkback.stores.reachability import Place
+from thinkback.stores.reachability import Address
 from thinkback.stores.rows import unpack
 
 ANY = "§a"
@@ -74,8 +74,8 @@ class Indexed(NamedTuple):
     """An entry, and where its commit stands."""
 
     of: Family
-    place: Place
-    entry: Entry
+    place: Address
+    entry: IndexEntry
 
 
 def hold(db: Connection, tenant: str) -> int:
@@ -103,9 +103,9 @@ def add(db: Connection, new: Iterable[Indexed]) -> None:
     db.cursor().executemany(_ADD, rows)
 
 
-def renew(db: Connection, of: Family, places: Iterable[Place]) -> None:
+def renew(db: Connection, of: Family, places: Iterable[Address]) -> None:
     """Make the entries of these commits, and of all others of their responses, from what is stored now."""
-    rows: dict[Place, tuple[Any, ...]] = {}
+    rows: dict[Address, tuple[Any, ...]] = {}
     for segment, position in places:
         values = (*of, segment, position) * 2
         for row in db.execute(_PIECES, values, binary=True).fetchall():
@@ -131,7 +131,7 @@ def cut(db: Connection, of: Family, segment: int, after: int) -> None:
         renew(db, of, [(segment, after)])
 
 
-def prioritise(db: Connection, of: Family, said: Said) -> None:
+def prioritise(db: Connection, of: Family, said: PriorityChange) -> None:
     """Give the commit that an annotation speaks of, the nearest before it, what it says."""
     hash = raw(said.target)
     row = db.execute(_NEAREST, (*of, hash[:SHORT], hash, said.arrival), binary=True).fetchone()
@@ -157,7 +157,7 @@ def question(of: Family | tuple[str], query: Query, wanted: Phrases) -> str:
     return f"{asked} & ( {_quoted(ANY)} | {' & '.join(map(_quoted, words))} )" if words else asked
 
 
-def _words(of: Family, entry: Entry) -> str:
+def _words(of: Family, entry: IndexEntry) -> str:
     """What the index holds of an entry: its filters and its words."""
     filters = [_tenant(of[0]), _family(of[1]), _kind(entry.kind), _priority(entry.priority)]
     filters += [_name("m", model) for model in entry.models]
@@ -168,7 +168,7 @@ def _words(of: Family, entry: Entry) -> str:
     return _vector([*filters, *words])
 
 
-def _names(entry: Entry) -> str:
+def _names(entry: IndexEntry) -> str:
     """The names that a hit shows, as JSON: they may hold any sign."""
     return canonical.encode((entry.models[:1], entry.tools[:1])).decode()
 

@@ -19,11 +19,11 @@ from thinkback.log.tally import KINDS, Tally
 from thinkback.model.commits import Head
 from thinkback.stores.database import (
     Branch,
+    CommitAddress,
     Cut,
     Family,
     Key,
     Match,
-    Place,
     Range,
     RepeatError,
     Segment,
@@ -416,7 +416,7 @@ class PostgresRows:
     def switch(self, of: Key, name: str) -> None:
         self.db.execute(_SWITCH, (stored(name), *of[:3]))
 
-    def add_segment(self, of: Key, base: int, above: Place | None) -> int:
+    def add_segment(self, of: Key, base: int, above: CommitAddress | None) -> int:
         """Holds the family's row, and with it all that changes the family's shape."""
         row = self.db.execute(_NUMBER, of[:2]).fetchone()
         if row is None:
@@ -424,7 +424,7 @@ class PostgresRows:
         self.db.execute(_ADD_SEGMENT, (*of[:2], row[0], of.session, base, *(above or (None, None))))
         return int(row[0])
 
-    def ranges(self, within: Family, at: Place, since: int) -> list[Range]:
+    def ranges(self, within: Family, at: CommitAddress, since: int) -> list[Range]:
         values = {"tenant": within[0], "family": within[1], "first": since + 1, **at._asdict()}
         rows = self.db.execute(_ANCESTRY, values).fetchall()
         if not rows or (rows[-1][1] > since + 1 and rows[-1][3] is not None):
@@ -439,13 +439,13 @@ class PostgresRows:
             ]
         return (self._whole(cursor.fetchall()) for cursor in found)
 
-    def commit_at(self, within: Family, at: Place) -> tuple[int, bytes, int] | None:
+    def commit_at(self, within: Family, at: CommitAddress) -> tuple[int, bytes, int] | None:
         row = self.db.execute(_COMMIT, (*within, *at), binary=True).fetchone()
         return None if row is None else (row[0], row[1], row[2])
 
-    def place_of(self, of: Key, hash: bytes) -> Place | None:
+    def place_of(self, of: Key, hash: bytes) -> CommitAddress | None:
         row = self.db.execute(_PLACE, (*of[:2], hash[:SHORT], hash, of.session)).fetchone()
-        return None if row is None else Place(*row)
+        return None if row is None else CommitAddress(*row)
 
     def matches(self, low: bytes, high: bytes, within: Family | None) -> list[Match]:
         condition, family = ("", ()) if within is None else ("c.family = %s AND", within[1:])
@@ -504,20 +504,22 @@ class PostgresRows:
     def segments(self, within: Family) -> list[Segment]:
         rows = self.db.execute(_SEGMENTS, within).fetchall()
         return [
-            Segment(segment, session, is_there, base, None if above is None else Place(above, at), last, reached)
+            Segment(
+                segment, session, is_there, base, None if above is None else CommitAddress(above, at), last, reached
+            )
             for segment, session, is_there, base, above, at, last, reached in rows
         ]
 
-    def merges(self, within: Family) -> list[tuple[Place, bytes]]:
+    def merges(self, within: Family) -> list[tuple[CommitAddress, bytes]]:
         rows = self.db.execute(_MERGES, within, binary=True).fetchall()
-        return [(Place(segment, position), parents) for segment, position, parents in rows]
+        return [(CommitAddress(segment, position), parents) for segment, position, parents in rows]
 
-    def standing(self, within: Family, hashes: Sequence[str]) -> dict[str, list[Place]]:
+    def standing(self, within: Family, hashes: Sequence[str]) -> dict[str, list[CommitAddress]]:
         found = {}
         for hash in hashes:
             wanted = raw(hash)
             rows = self.db.execute(_STANDING, (*within, wanted[:SHORT], wanted)).fetchall()
-            found[hash] = [Place(*row) for row in rows]
+            found[hash] = [CommitAddress(*row) for row in rows]
         return found
 
     def response_end(self, within: Family, at: tuple[int, int]) -> int:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from thinkback.log import searching
 from thinkback.log.protocol import Hit, Query
-from thinkback.log.searching import Entry, Phrases, Placed
+from thinkback.log.searching import IndexEntry, Phrases, Placed
 from thinkback.model import canonical
 from thinkback.model.commits import Annotation, Commit
 from thinkback.model.curation import ABOUT
@@ -77,7 +77,7 @@ class _Run(NamedTuple):
     commits: int
 
 
-class _Found(NamedTuple):
+class _Match(NamedTuple):
     """What the index gives. ``is_unsure``: its words are not in the index, its text says whether they fit."""
 
     family: int
@@ -85,7 +85,7 @@ class _Found(NamedTuple):
     position: int
     session: str
     is_unsure: bool
-    entry: Entry
+    entry: IndexEntry
 
 
 class PostgresSearch:
@@ -211,7 +211,7 @@ def _find(rows: PostgresRows, query: Query) -> list[Hit]:
     return hits
 
 
-def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phrases) -> Iterator[_Found]:
+def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phrases) -> Iterator[_Match]:
     """What the index finds, newest first, page by page as far as somebody asks for them."""
     conditions: list[tuple[str, object]] = [
         ("AND family = %s", of[1] if len(of) > 1 else None),
@@ -230,16 +230,16 @@ def _entries(db: Connection, of: Family | tuple[str], query: Query, wanted: Phra
         # Never prepared: which index is the better one depends on how often these words are said.
         rows = db.execute(sql, values, binary=True, prepare=False).fetchall()
         for row in rows:
-            yield _found(row)
+            yield _match_of(row)
         if len(rows) < size:
             return
         before, size = rows[-1][0], size * 4
 
 
-def _found(row: tuple[Any, ...]) -> _Found:
+def _match_of(row: tuple[Any, ...]) -> _Match:
     arrival, family, segment, tokens, names, is_unsure, session, *stored = row
     (commit,) = commits_of([tuple(stored)], 0)
     models, tools = canonical.decode(names, tuple[tuple[str, ...], tuple[str, ...]])
     text = searching.readable(commit.value) or ""
-    entry = Entry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens)
-    return _Found(family, segment, stored[0], given(session), is_unsure, entry)
+    entry = IndexEntry(arrival, commit.hash, commit.kind, commit.time, commit.response, text, models, tools, tokens)
+    return _Match(family, segment, stored[0], given(session), is_unsure, entry)

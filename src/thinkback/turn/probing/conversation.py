@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Asked(NamedTuple):
+class ProbeSetup(NamedTuple):
     """What all requests of a probe have in common. ``params`` are native parameters, those of the limit with them."""
 
     target: Target
@@ -68,7 +68,7 @@ def limited(path: str, limit: int, params: dict[str, Any]) -> dict[str, Any]:
     return merge(nested(path, limit), params)
 
 
-def plan_of(asked: Asked, found: Findings, change: dict[str, Any], drafts: list[Draft]) -> Plan:
+def plan_of(asked: ProbeSetup, found: Findings, change: dict[str, Any], drafts: list[Draft]) -> Plan:
     """The request after ``drafts``, under the rule that gives everything back as it came, with ``change``."""
     target, tools = asked.target, asked.tools
     # what a host must not know of is just what is to be found out
@@ -127,7 +127,7 @@ def read(plan: Plan, answer: Answer) -> tuple[ReadResult | None, Failure | None]
     """
     if answer.status != 200:
         failure = failures.read_failure(answer.status, answer.body, plan)
-        return None, msgspec.structs.replace(failure, status=answer.status, message=_told(failure))
+        return None, msgspec.structs.replace(failure, status=answer.status, message=_provider_message(failure))
     reader = open_reader(plan, "probe", answer.content_type)
     reader.feed(answer.body)
     reader.close()
@@ -137,10 +137,10 @@ def read(plan: Plan, answer: Answer) -> tuple[ReadResult | None, Failure | None]
         return result, None
     # inside a stream the status is in the words
     status = int(error.code) if error.code.isdecimal() else error.status
-    return None, msgspec.structs.replace(error, status=status, message=plan.without_key(_told(error)))
+    return None, msgspec.structs.replace(error, status=status, message=plan.without_key(_provider_message(error)))
 
 
-def _told(failure: Failure) -> str:
+def _provider_message(failure: Failure) -> str:
     """The sentence for people in what a host answered."""
     text = failure.upstream or failure.message
     within = _MESSAGE.search(text) if text[:1] in "{[" else None

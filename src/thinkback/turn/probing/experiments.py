@@ -24,7 +24,7 @@ from thinkback.turn.probing.conversation import (
     STRANGER,
     TOOL,
     Answer,
-    Asked,
+    ProbeSetup,
     counted,
     drafts_of,
     limited,
@@ -128,7 +128,7 @@ class _Probe:
         self._target = target
         self._own = params
         self._limit = limit
-        self._asked = Asked(target, (TOOL,), params)
+        self._asked = ProbeSetup(target, (TOOL,), params)
         self._drafts: list[Draft] = []
         self._blocks: tuple[Block, ...] = ()
         self._found = Findings("none")
@@ -155,7 +155,7 @@ class _Probe:
         names = limits(target.endpoint.dialect)
         prompt, result = PROMPT, None
         for path in (target.rule.limit_param or names[0], *names[1:]):
-            self._asked = Asked(target, (TOOL,), limited(path, self._limit, self._own))
+            self._asked = ProbeSetup(target, (TOOL,), limited(path, self._limit, self._own))
             result = yield from self._send(OPENING, [Draft("user", Message(prompt))])
             if result is not None or path.rpartition(".")[2] not in self._text(OPENING):
                 break

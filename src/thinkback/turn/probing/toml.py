@@ -57,7 +57,7 @@ def replaced(text: str, table: Table, id: str, row: str) -> str:
         return f"{text}{gap}{row}"
     wanted = {**_others(text, table, id), "": tomllib.loads(row).get(table, [])}
     for after in _candidates(text.splitlines(keepends=True), table, id, row):
-        if _said(after, table, id) == wanted:
+        if _parse(after, table, id) == wanted:
             return after
     raise RuleFileError(
         f"the row {id!r} cannot be replaced without a change to others",
@@ -91,7 +91,7 @@ def _candidates(lines: list[str], table: Table, id: str, row: str) -> Iterator[s
             yield "".join([*lines[:start], row, *lines[end:]])
 
 
-def _said(text: str, table: Table, id: str) -> dict[str, Any]:
+def _parse(text: str, table: Table, id: str) -> dict[str, Any]:
     """Everything that a file says, with the row by itself; nothing where it cannot be read."""
     try:
         return {**_others(text, table, id), "": _rows(tomllib.loads(text), table, id)}

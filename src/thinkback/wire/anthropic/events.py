@@ -68,7 +68,7 @@ class SignaturePiece(
     value: str
 
 
-Piece: TypeAlias = TextPiece | ThinkingPiece | InputPiece | SignaturePiece
+ContentPiece: TypeAlias = TextPiece | ThinkingPiece | InputPiece | SignaturePiece
 
 
 class DeltaEvent(
@@ -77,7 +77,7 @@ class DeltaEvent(
     """What one event adds to the block ``index``."""
 
     index: int
-    delta: Piece
+    delta: ContentPiece
 
 
 decode_delta = msgspec.json.Decoder(DeltaEvent).decode

@@ -105,7 +105,7 @@ def _assistant(
     if isinstance(content, str):
         blocks += [Text(content)] if content else []
     else:
-        blocks += [_said(at, block) for at, block in enumerate(content)]
+        blocks += [_parse_block(at, block) for at, block in enumerate(content)]
     extra = {key: value for key, value in message.items() if key not in ("role", "content")}
     header = Response(
         origin=origin,
@@ -116,7 +116,7 @@ def _assistant(
     return histories.response_drafts(header, blocks, response)
 
 
-def _said(at: int, block: Mapping[str, Any]) -> Block:
+def _parse_block(at: int, block: Mapping[str, Any]) -> Block:
     """A content block; cache marks are not allowed on thinking, wherever they come from."""
     marked = str(block.get("type")) in _THINKING
     own = {key: value for key, value in block.items() if not (marked and key == "cache_control")}

@@ -18,7 +18,7 @@ from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDel
 from thinkback.wire.anthropic.blocks import NAME
 from thinkback.wire.arguments import as_object
 from thinkback.wire.block_accumulator import join
-from thinkback.wire.block_sequencer import Begun, Ended, Kept, Kind, Order, Piece, Step
+from thinkback.wire.block_sequencer import Begun, BlockText, Ended, Kept, Kind, Order, Step
 from thinkback.wire.result import ReadResult
 from thinkback.wire.sources import members
 from thinkback.wire.writing import Problem, Shown, call_id, counts, problem_in
@@ -129,7 +129,7 @@ class Writer:
             match step:
                 case Begun():
                     self._begin_block(step, events)
-                case Piece():
+                case BlockText():
                     self._add(step.text, events)
                 case Ended():
                     self._end_block(step.state, events)
@@ -199,7 +199,7 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
         match step:
             case Begun():
                 begun, text = step, ""
-            case Piece():
+            case BlockText():
                 text = step.text
             case Ended():
                 content.append(_block(begun, text, step.state, shown))

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 from thinkback.model import canonical
 from thinkback.model.blocks import Text, ThinkingBlock
 from thinkback.model.deltas import ReasoningDelta, Reclassified, TextDelta
-from thinkback.model.think_tags import Piece, TagSplitter, Where
+from thinkback.model.think_tags import TagSegment, TagSplitter, Where
 from thinkback.wire.bedrock.blocks import TEXT_BEGINS, TEXT_ENDS, TEXT_WITHIN
 from thinkback.wire.block_accumulator import Arrival, join
 from thinkback.wire.placeholders import Placeholders, marked
@@ -119,7 +119,7 @@ class TextChannel:
         slice = content.slice
         return slice if slice is not None and slice.closing is None else self._open(content)
 
-    def _take(self, content: TextContent, piece: Piece, separates: bool) -> None:
+    def _take(self, content: TextContent, piece: TagSegment, separates: bool) -> None:
         if piece.kind != "reasoning":
             self._arrival.deltas += self._placeholders.rest()
         match piece.kind:

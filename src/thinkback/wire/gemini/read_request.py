@@ -68,7 +68,7 @@ def read_messages(
                 continue
             found, spoken = _response(spoken, ids(), origin), []
         elif role in ("user", "function", "tool", None) and isinstance(content, Mapping):
-            found = _said(content, place, calls)
+            found = _user_drafts(content, place, calls)
         else:
             raise WireError(
                 f"{place} cannot be adopted: role {role!r}",
@@ -98,7 +98,7 @@ def _response(parts: Sequence[Mapping[str, Any]], response: str, origin: Origin)
     return drafts
 
 
-def _said(content: Mapping[str, Any], place: str, calls: Waiting[ToolCall]) -> list[Draft]:
+def _user_drafts(content: Mapping[str, Any], place: str, calls: Waiting[ToolCall]) -> list[Draft]:
     """A content of the user: results, a message, or both."""
     parts = _parts_of(content, place)
     answers = [part for part in parts if _answers(part)]

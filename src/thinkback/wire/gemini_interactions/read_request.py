@@ -67,9 +67,9 @@ def read_messages(
         if kind == "model":
             found = _response(steps, ids(), origin)
         elif kind == "content":
-            found = _said({"type": _INPUT, "content": [_content(each) for each in steps]}, names)
+            found = _user_drafts({"type": _INPUT, "content": [_content(each) for each in steps]}, names)
         else:
-            found = [draft for step in steps for draft in _said(step, names)]
+            found = [draft for step in steps for draft in _user_drafts(step, names)]
         names.update(_names([draft.value for draft in found]))
         drafts += found
         at += len(steps)
@@ -107,7 +107,7 @@ def _response(steps: Sequence[Mapping[str, Any]], response: str, origin: Origin)
     return histories.response_drafts(header, blocks, response)
 
 
-def _said(step: Mapping[str, Any], names: Mapping[str, str]) -> list[Draft]:
+def _user_drafts(step: Mapping[str, Any], names: Mapping[str, str]) -> list[Draft]:
     """A step of the user: a result, a message, or results and a message with the rest."""
     if step["type"] == _RESULT:
         return [Draft("tool_result", _result(step, step, names))]

@@ -77,7 +77,7 @@ class ThinkPart:
         return not (self.signature and says and signature != self.signature)
 
     def block(self) -> ThinkingBlock:
-        thought = join([_said(inner) for inner in self.inner])
+        thought = join([_inner_text(inner) for inner in self.inner])
         inner = [{"type": "text", "text": join(i)} if isinstance(i, list) else i for i in self.inner]
         whole = {"type": "thinking", "thinking": inner, **self.rest}
         block = ThinkingBlock(thought, source_field="thinking", signature=self.signature)
@@ -149,7 +149,7 @@ def _thinking(block: ThinkingBlock) -> dict[str, Any]:
     return {"type": "thinking", "thinking": inner, "closed": True, **signed}
 
 
-def _said(inner: Inner) -> str:
+def _inner_text(inner: Inner) -> str:
     return "".join(inner) if isinstance(inner, list) else _text_of(inner)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, assert_never
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media
 from thinkback.model.deltas import Reclassified, ToolCallDelta
-from thinkback.model.think_tags import Piece, TagSplitter, Where
+from thinkback.model.think_tags import TagSegment, TagSplitter, Where
 from thinkback.wire.block_accumulator import Arrival
 from thinkback.wire.ollama.blocks import TextPart, ThoughtPart, WholePart, read_call
 
@@ -92,7 +92,7 @@ class MessageBuilder:
             self._arrival.open(part)
         part.add(text, self._arrival)
 
-    def _take(self, piece: Piece) -> None:
+    def _take(self, piece: TagSegment) -> None:
         match piece.kind:
             case "text":
                 self._say(piece.text)

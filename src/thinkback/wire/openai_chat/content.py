@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from thinkback.model import canonical
 from thinkback.model.deltas import Reclassified
-from thinkback.model.think_tags import Piece, TagSplitter, Where
+from thinkback.model.think_tags import TagSegment, TagSplitter, Where
 from thinkback.wire.block_accumulator import Arrival
 from thinkback.wire.openai_chat import listed
 from thinkback.wire.openai_chat.blocks import TextPart, ThoughtPart, UnknownPart
@@ -64,7 +64,7 @@ class Content:
             self._take(piece)
         self._end_echo()
 
-    def _take(self, piece: Piece) -> None:
+    def _take(self, piece: TagSegment) -> None:
         match piece.kind:
             case "text":
                 self.append(piece.text)

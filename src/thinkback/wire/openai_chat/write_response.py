@@ -109,7 +109,7 @@ class Writer:
         events = [self._held, calls, self._event({"images": images}) if images else b""]
         details = _details(result.blocks, self._shown)
         if details:
-            self._tell(details, events)
+            self._append_details(details, events)
         finish = canonical.string(_finish(result))
         events += (self._head, b'{"index":0,"delta":{},"finish_reason":', finish, b"}]}\n\n")
         if self._shown.usage and result.usage is not None:
@@ -123,7 +123,7 @@ class Writer:
     def _event(self, members: dict[str, Any]) -> bytes:
         return self._delta + canonical.source(members)[1:-1].encode() + _END
 
-    def _tell(self, details: list[dict[str, Any]], events: list[bytes]) -> None:
+    def _append_details(self, details: list[dict[str, Any]], events: list[bytes]) -> None:
         """The state beside what was said last; by itself where nothing was."""
         told = self._event({"reasoning_details": details})
         at = max((at for at, event in enumerate(events) if event), default=-1)

@@ -26,7 +26,7 @@ class Event(msgspec.Struct, gc=False):
     delta: str | None = None
 
 
-class Piece(NamedTuple):
+class TextLocation(NamedTuple):
     """Where the text of an event belongs: the field of the item, the type of a part in it, the type of the item."""
 
     field: Field
@@ -34,17 +34,17 @@ class Piece(NamedTuple):
     item: str
 
 
-_REASONING = Piece("content", "reasoning_text", "reasoning")
+_REASONING = TextLocation("content", "reasoning_text", "reasoning")
 
-PIECES: dict[str, Piece] = {
-    "response.output_text.delta": Piece("content", "output_text", "message"),
-    "response.refusal.delta": Piece("content", "refusal", "message"),
+PIECES: dict[str, TextLocation] = {
+    "response.output_text.delta": TextLocation("content", "output_text", "message"),
+    "response.refusal.delta": TextLocation("content", "refusal", "message"),
     "response.reasoning_text.delta": _REASONING,
     # the name of the first Open Responses schema
     "response.reasoning.delta": _REASONING,
-    "response.reasoning_summary_text.delta": Piece("summary", "summary_text", "reasoning"),
-    "response.function_call_arguments.delta": Piece("arguments", "", "function_call"),
-    "response.custom_tool_call_input.delta": Piece("input", "", "custom_tool_call"),
+    "response.reasoning_summary_text.delta": TextLocation("summary", "summary_text", "reasoning"),
+    "response.function_call_arguments.delta": TextLocation("arguments", "", "function_call"),
+    "response.custom_tool_call_input.delta": TextLocation("input", "", "custom_tool_call"),
 }
 
 decode_event = msgspec.json.Decoder(Event).decode

@@ -16,7 +16,7 @@ from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from thinkback.wire.block_accumulator import join
 from thinkback.wire.openai_responses.blocks import BETWEEN_PARTS, CUSTOM, block_of
-from thinkback.wire.openai_responses.events import Field, Piece
+from thinkback.wire.openai_responses.events import Field, TextLocation
 
 PART_FIELDS: tuple[Field, ...] = ("content", "summary")
 # Until the item is done it "may be incomplete" (SDK).
@@ -137,7 +137,7 @@ class Output:
         if field is not None:
             self._name(item, item.block())
             if start.get(field) and isinstance(start[field], str):
-                self._grow(item, Piece(field, "", item.kind), 0, start[field])
+                self._grow(item, TextLocation(field, "", item.kind), 0, start[field])
         for name in PART_FIELDS:
             parts = start.get(name)
             for at, part in enumerate(parts if isinstance(parts, list) else ()):
@@ -156,15 +156,15 @@ class Output:
         kind, text = str(part.get("type")), part.get(text_field(part))
         if text and isinstance(text, str):
             holder = "reasoning" if item.kind == "reasoning" or kind == "reasoning_text" else "message"
-            self._grow(item, Piece(field, kind, holder), at, text)
+            self._grow(item, TextLocation(field, kind, holder), at, text)
 
-    def add(self, index: int | None, piece: Piece, at: int, text: str) -> None:
+    def add(self, index: int | None, piece: TextLocation, at: int, text: str) -> None:
         """A fragment of the item at ``index``, of its part ``at``."""
         item = self._by_index.get(index) or self._find(index) or self._open(index, {"type": piece.item})
         if text and item.done is None:
             self._grow(item, piece, at, text)
 
-    def _grow(self, item: Item, piece: Piece, at: int, text: str) -> None:
+    def _grow(self, item: Item, piece: TextLocation, at: int, text: str) -> None:
         item.add(piece.field, at, piece.part, text)
         if item.kind == "message" == piece.item:
             item.shown.append(text)

@@ -218,12 +218,12 @@ def transformations(envelope_source: str) -> list[tuple[str, str]]:
     """
     told = canonical.decode(envelope_source, _Envelope).input_transformations if envelope_source else None
     return [
-        (str(entry.get("id") or ""), _said(entry))
+        (str(entry.get("id") or ""), _describe_edit(entry))
         for entry in (told if isinstance(told, list) else ())
         if isinstance(entry, dict)
     ]
 
 
-def _said(entry: dict[str, Any]) -> str:
+def _describe_edit(entry: dict[str, Any]) -> str:
     action, reason = str(entry.get("action") or "changed"), str(entry.get("reason") or "")
     return f"{action}: {reason}" if reason else action

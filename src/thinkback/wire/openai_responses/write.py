@@ -58,7 +58,7 @@ def write_item(block: Block) -> bytes:
         case ThinkingBlock():
             return _verbatim_reasoning(block.wire) if block.wire else _reasoning(block)
         case Text():
-            return _without_status(block.wire) if block.wire else _said(block)
+            return _without_status(block.wire) if block.wire else _write_message(block)
         case ToolCall():
             return _verbatim_call(block.wire) if block.wire else _call(block)
         case Media() if not block.wire:
@@ -86,7 +86,7 @@ def _without_status(wire: str) -> bytes:
     return canonical.raw(joined({key: source for key, source in members(wire).items() if key != "status"}))
 
 
-def _said(block: Text) -> bytes:
+def _write_message(block: Text) -> bytes:
     """A message; one that no longer has its id is told in the short form."""
     id, phase = carrier(block, "item_id"), carrier(block, "phase")
     phased = {"phase": phase} if phase else {}

@@ -17,7 +17,7 @@ from thinkback.model.blocks import Block, Text
 from thinkback.model.commits import Outcome, Usage
 from thinkback.model.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from thinkback.wire.block_accumulator import join
-from thinkback.wire.block_sequencer import Begun, Ended, Kept, Order, Piece, Step
+from thinkback.wire.block_sequencer import Begun, BlockText, Ended, Kept, Order, Step
 from thinkback.wire.openai import write_error
 from thinkback.wire.openai_responses.repeated import repeated
 from thinkback.wire.openai_responses.shown_items import KEPT, Item, item_of, source_of
@@ -108,7 +108,7 @@ class Writer:
             match step:
                 case Begun():
                     self._begin_item(item_of(step, len(self._items), self._shown), events)
-                case Piece():
+                case BlockText():
                     self._begin_part(events)
                     events.append(self._piece(step.text))
                 case Ended():
@@ -181,7 +181,7 @@ def write_response(result: ReadResult, shown: Shown) -> bytes:
         match step:
             case Begun():
                 item, text = item_of(step, len(items), shown), ""
-            case Piece():
+            case BlockText():
                 text = step.text
             case Ended():
                 text = text if text.strip() or item.kind != "call" else "{}"

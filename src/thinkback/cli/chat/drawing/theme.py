@@ -72,7 +72,7 @@ class Theme(NamedTuple):
 _GREYS = [(8 + 10 * step, 232 + step) for step in range(24)]
 
 
-class Found(NamedTuple):
+class DetectedTheme(NamedTuple):
     """The theme, what was typed while the terminal was asked, and whether its answer is still to come."""
 
     theme: Theme
@@ -80,16 +80,16 @@ class Found(NamedTuple):
     is_owed: bool = False
 
 
-def theme_for(choice: ThemeChoice, stream: TextIO | None, environ: Mapping[str, str]) -> Found:
+def theme_for(choice: ThemeChoice, stream: TextIO | None, environ: Mapping[str, str]) -> DetectedTheme:
     """The theme; the terminal behind ``stream``, if there is one, is asked where the ``choice`` is left to it."""
     depth = depth_of(environ)
     if choice != "auto":
-        return Found(Theme(_WHITE if choice == "light" else _BLACK, depth))
+        return DetectedTheme(Theme(_WHITE if choice == "light" else _BLACK, depth))
     answer = ask(stream) if stream is not None and depth != "16" else None
     if answer is None:
-        return Found(Theme(_from_environment(environ), depth))
+        return DetectedTheme(Theme(_from_environment(environ), depth))
     background, typed = answer
-    return Found(Theme(background or _from_environment(environ), depth), typed, background is None)
+    return DetectedTheme(Theme(background or _from_environment(environ), depth), typed, background is None)
 
 
 def depth_of(environ: Mapping[str, str]) -> Depth:
