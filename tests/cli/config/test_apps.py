@@ -32,7 +32,9 @@ def own(command: Command, referee: Referee) -> Command:
 def test_the_apps_are_listed_with_what_is_wrong_with_them(own: Command) -> None:
     """Those that ship and the person's own, by id; a file with faults does not hide the others."""
     shown, listed = own("apps"), own("apps", "--json").json
-    assert ["bad", "coding", "mine", "plain", "research", "translator", "tutor"] == [row["id"] for row in listed]
+    assert ["bad", "coding", "mine", "plain", "research", "translator", "trial", "tutor"] == [
+        row["id"] for row in listed
+    ]
     assert "Does it. (yours)" in shown.out
     assert "did you mean name?" in shown.out
     assert "did you mean name?" in listed[0]["fault"]

@@ -66,7 +66,7 @@ class Step(NamedTuple):
 
 
 @contextmanager
-def apart_from(store: SessionStore, place: Place, name: str) -> Iterator[Session]:
+def apart_from(store: SessionStore, place: EndpointConfig, name: str) -> Iterator[Session]:
     """A session in memory, with the settings and rules of ``store``, for requests to ``place``."""
     from thinkback.session.conversation import Conversation
     from thinkback.session.session import Session as Apart
