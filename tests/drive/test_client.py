@@ -119,7 +119,7 @@ def test_a_response_object_is_read(store: SessionStore) -> None:
 @pytest.mark.parametrize("response", [{"choices": []}, {"text": "42"}, 42, {"choices": ["x"]}])
 def test_what_is_no_response_says_so(store: SessionStore, response: Any) -> None:
     """The turn fails with the type that came, and what was wanted."""
-    with pytest.raises(NetworkError, match="no response of chat completions"):
+    with pytest.raises(NetworkError, match="not a chat completions response"):
         ask(store, Plain(response))
 
 

@@ -38,7 +38,7 @@ DAMAGE = {
     "a branch of no segment": ("UPDATE thinkback.branches SET segment = 99", "where no commit is"),
     "a head that is another": (r"UPDATE thinkback.branches SET hash = '\x00'", "not what is there"),
     "a depth that is another": ("UPDATE thinkback.branches SET seq = 7", "not what is there"),
-    "segments that are gone": ("DELETE FROM thinkback.segments", "is no segment of any session"),
+    "segments that are gone": ("DELETE FROM thinkback.segments", "is not a segment of any session"),
     "a wrong base": ("UPDATE thinkback.segments SET base = 3", "does not follow its parent"),
     "a parent that is not there": (
         "UPDATE thinkback.segments SET parent_segment = 9, parent_position = 0 WHERE segment = 1",

@@ -253,7 +253,7 @@ def test_sessions_must_follow_what_they_were_made_from() -> None:
     (apart,) = seal(user_step("1"), Head("0" * 64, 4))
     torn = Header(id="t", name="t", created=1, family="t", branches=(Tip("main", apart.hash, 5),))
     for file, what in (
-        ([header_line(child)], "line 1: the session that it was made from"),
+        ([header_line(child)], "line 1: the session it was forked from"),
         ([header_line(lost)], "line 1: the commits of branch 'main'"),
         ([header_line(torn), commit_line(apart, "main")], "line 2: the commit that it follows"),
     ):

@@ -192,7 +192,7 @@ def test_looking_at_a_commit(session: Session) -> None:
         lambda: session.branches.rebase("main"),
     ]
     for operation in operations:
-        with pytest.raises(DetachedError, match="no branch's to go on from") as caught:
+        with pytest.raises(DetachedError, match="the session is detached at commit") as caught:
             operation()
         assert "branch(name, switch=True)" in str(caught.value)
     session.branches.branch("there", switch=True)

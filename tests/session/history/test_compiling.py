@@ -53,7 +53,7 @@ def test_as_of_then(session: Session) -> None:
     assert ("user", "What is 6 x 7?") == said(session, at="main^9")[0]
     with pytest.raises(NotFoundError):
         session.compile("ffffffff")
-    with pytest.raises(ThinkbackError, match="no time"):
+    with pytest.raises(ThinkbackError, match="not a time"):
         session.compile(at_time="soon")
 
 

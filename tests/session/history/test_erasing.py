@@ -308,7 +308,7 @@ def test_what_cannot_be_erased_is_told(kept: SessionStore) -> None:
         kept.care.redact("ffff", "x")
     with pytest.raises(NotFoundError):
         kept.care.redact("ffff", "x", session="nobody")
-    with pytest.raises(ThinkbackError, match="no regular expression"):
+    with pytest.raises(ThinkbackError, match="not a regular expression"):
         kept.care.redact("ffff", "(")
     assert () == kept.care.purge(end_user="nobody").commits
 

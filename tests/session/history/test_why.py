@@ -148,8 +148,8 @@ def test_what_nobody_asked_for_says_so(store: SessionStore, referee: Referee) ->
     made = session.commit("42", kind="assistant")
     found = session.why(made.hash)
     assert (None, [], ()) == (found.plan, found.decisions, found.reasoning)
-    assert "none of this session brought it" in found.unknown
-    with pytest.raises(NotFoundError, match="no part of a response"):
+    assert "no request of this session produced it" in found.unknown
+    with pytest.raises(NotFoundError, match="not part of a response"):
         session.why(session.commit("Why?").hash)
 
 
