@@ -255,7 +255,7 @@ def test_sessions_must_follow_what_they_were_made_from() -> None:
     for file, what in (
         ([header_line(child)], "line 1: the session it was forked from"),
         ([header_line(lost)], "line 1: the commits of branch 'main'"),
-        ([header_line(torn), commit_line(apart, "main")], "line 2: the commit that it follows"),
+        ([header_line(torn), commit_line(apart, "main")], "line 2: the parent commit does not"),
     ):
         with pytest.raises(ExportFileError, match=what):
             imported(open_store(":memory:"), b"".join(file))
