@@ -39,6 +39,9 @@ Says what it would do before it does it; with --dry-run it only says. Blocks tha
 declared void for it, and calls without a result get one. Endpoint and model are those of the last request unless given.
 The exit code is 0 if nothing was wrong, else 1, mended or not.
 
+With --report it prints what to attach to an issue instead: versions, the names of what is set, sizes, the last
+failures. No value, key, path, address or name of your own is in it, and nothing that was said.
+
 {DIALECTS}
 """
 
@@ -46,12 +49,19 @@ The exit code is 0 if nothing was wrong, else 1, mended or not.
 @click.command("doctor", short_help="Check the next request of a session, and mend it.", help=_HELP)
 @session_argument
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--report", "reports", is_flag=True, help="Print what to attach to an issue; sends and changes nothing.")
 @place_options
 @busy_options
 @db_option
 @json_option
-def doctor_command(session: str, dry_run: bool, as_json: bool, db: str, **given: Any) -> None:
+def doctor_command(session: str, dry_run: bool, reports: bool, as_json: bool, db: str, **given: Any) -> None:
     """Examine, tell, mend."""
+    if reports:
+        from thinkback.cli.config.report import print_report, report
+
+        told = report(db)
+        (terminal.print_json if as_json else print_report)(told)
+        return
     from thinkback.turn.doctor import examine
 
     with existing_log(db) as store:
