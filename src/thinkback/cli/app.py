@@ -59,6 +59,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "decode": "wire.decode",
         "replay": "wire.replaying",
         "convert": "wire.convert",
+        "connect": "connect.command",
         "gateway": "thinkback.gateway.commands.gateway",
         "referee": "referee",
         "mcp": "mcp",

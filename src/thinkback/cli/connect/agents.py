@@ -1,0 +1,316 @@
+"""The table of coding agents: where each keeps its configuration, and what points it at a gateway.
+
+A row is data; nothing here is read or written. In values and paths ``{root}`` stands for the gateway's address,
+``{key}`` for its key, ``{variable}`` for the name of the variable that has the key, ``{model}`` for the alias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+When = Literal["always", "file", "environment", "model"]
+"""When a setting is written: always, with a key that may stand in the file, with one that may not, with a model."""
+
+NO_KEY = "none"
+"""What stands for a key where the gateway asks for none: no agent starts without one."""
+
+
+class Setting(NamedTuple):
+    """One key of an agent's file. ``value`` is a text, or what JSON has around texts."""
+
+    path: tuple[str, ...]
+    value: object
+    when: When = "always"
+
+
+class Place(NamedTuple):
+    """Where a file may be: in ``below`` of the directory that a variable names, or the variable names the file."""
+
+    variable: str
+    below: str = ""
+    is_file: bool = False
+
+
+class File(NamedTuple):
+    """One file of an agent: where a variable of ``places`` says, else in ``below`` of the home directory or, with
+    ``is_here``, of the working directory. Of ``names`` the first that is there is meant, else the first. ``owned`` is a
+    table that is ours alone.
+    """
+
+    format: str
+    places: tuple[Place, ...]
+    below: str
+    names: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    owned: tuple[str, ...] = ()
+    is_here: bool = False
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the key is written here, where it may be."""
+        return any(setting.when == "file" for setting in self.settings)
+
+
+class Agent(NamedTuple):
+    """A row. ``variable`` is where the agent finds its key in the environment; empty where we name it in its file."""
+
+    title: str
+    programs: tuple[str, ...]
+    wire: str
+    files: tuple[File, ...]
+    variable: str = ""
+    needs_model: bool = False
+    takes_slash: bool = True
+    beside: tuple[str, ...] = ()
+    """Variables that, where they are set, win over what is written or lead elsewhere."""
+    notes: tuple[str, ...] = ()
+    without_model: str = ""
+    code: str = ""
+
+
+def _model(*path: str, value: object = "{model}") -> Setting:
+    return Setting(path, value, "model")
+
+
+_CLAUDE_CODE = Agent(
+    title="Claude Code",
+    programs=("claude",),
+    wire="Anthropic messages",
+    files=(
+        File(
+            "jsonc",
+            (Place("CLAUDE_CONFIG_DIR"),),
+            ".claude",
+            ("settings.json",),
+            (
+                Setting(("env", "ANTHROPIC_BASE_URL"), "{root}"),
+                Setting(("env", "ANTHROPIC_AUTH_TOKEN"), "{key}", "file"),
+                _model("env", "ANTHROPIC_MODEL"),
+                _model("env", "ANTHROPIC_DEFAULT_OPUS_MODEL"),
+                _model("env", "ANTHROPIC_DEFAULT_SONNET_MODEL"),
+                _model("env", "ANTHROPIC_DEFAULT_HAIKU_MODEL"),
+            ),
+        ),
+    ),
+    variable="ANTHROPIC_AUTH_TOKEN",
+    beside=("ANTHROPIC_API_KEY", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"),
+    without_model="it asks for Anthropic's own names (claude-*): give the gateway an alias for them, or --model here",
+)
+
+_CODEX = Agent(
+    title="Codex",
+    programs=("codex",),
+    wire="Responses",
+    files=(
+        File(
+            "toml",
+            (Place("CODEX_HOME"),),
+            ".codex",
+            ("config.toml",),
+            (
+                Setting(("model_provider",), "thinkback"),
+                _model("model"),
+                Setting(("model_providers", "thinkback", "name"), "thinkback"),
+                Setting(("model_providers", "thinkback", "base_url"), "{root}/v1"),
+                Setting(("model_providers", "thinkback", "wire_api"), "responses"),
+                Setting(("model_providers", "thinkback", "experimental_bearer_token"), "{key}", "file"),
+                Setting(("model_providers", "thinkback", "env_key"), "{variable}", "environment"),
+            ),
+            ("model_providers", "thinkback"),
+        ),
+    ),
+    notes=("a profile that names a model_provider of its own still leads there",),
+    without_model="it asks for OpenAI's own names (gpt-*): give the gateway an alias for them, or --model here",
+)
+
+_OPENCODE = Agent(
+    title="opencode",
+    programs=("opencode",),
+    wire="chat completions",
+    files=(
+        File(
+            "jsonc",
+            (Place("OPENCODE_CONFIG", is_file=True), Place("XDG_CONFIG_HOME", "opencode")),
+            ".config/opencode",
+            ("opencode.json", "opencode.jsonc"),
+            (
+                _model("model", value="thinkback/{model}"),
+                _model("small_model", value="thinkback/{model}"),
+                Setting(("provider", "thinkback", "npm"), "@ai-sdk/openai-compatible"),
+                Setting(("provider", "thinkback", "name"), "thinkback"),
+                Setting(("provider", "thinkback", "options", "baseURL"), "{root}/v1"),
+                Setting(("provider", "thinkback", "options", "apiKey"), "{key}", "file"),
+                Setting(("provider", "thinkback", "options", "apiKey"), "{{env:{variable}}}", "environment"),
+                _model("provider", "thinkback", "models", "{model}", "name"),
+            ),
+            ("provider", "thinkback"),
+        ),
+    ),
+    needs_model=True,
+    beside=("OPENCODE_CONFIG_CONTENT",),
+    notes=("an opencode.json of the project wins over this file",),
+)
+
+_PI = Agent(
+    title="pi",
+    programs=("pi",),
+    wire="chat completions",
+    files=(
+        File(
+            "jsonc",
+            (Place("PI_CODING_AGENT_DIR"),),
+            ".pi/agent",
+            ("models.json",),
+            (
+                Setting(("providers", "thinkback", "baseUrl"), "{root}/v1"),
+                Setting(("providers", "thinkback", "api"), "openai-completions"),
+                Setting(("providers", "thinkback", "apiKey"), "{key}", "file"),
+                Setting(("providers", "thinkback", "apiKey"), "${variable}", "environment"),
+                _model("providers", "thinkback", "models", value=[{"id": "{model}", "reasoning": True}]),
+            ),
+            ("providers", "thinkback"),
+        ),
+        File(
+            "jsonc",
+            (Place("PI_CODING_AGENT_DIR"),),
+            ".pi/agent",
+            ("settings.json",),
+            (_model("defaultProvider", value="thinkback"), _model("defaultModel")),
+        ),
+    ),
+    needs_model=True,
+)
+
+_GEMINI_CLI = Agent(
+    title="Gemini CLI",
+    programs=("gemini",),
+    wire="Gemini",
+    files=(
+        File(
+            "jsonc",
+            (Place("GEMINI_CLI_HOME", ".gemini"),),
+            ".gemini",
+            ("settings.json",),
+            (Setting(("security", "auth", "selectedType"), "gemini-api-key"), _model("model", "name")),
+        ),
+        File(
+            "dotenv",
+            (Place("GEMINI_CLI_HOME", ".gemini"),),
+            ".gemini",
+            (".env",),
+            (Setting(("GOOGLE_GEMINI_BASE_URL",), "{root}"), Setting(("GEMINI_API_KEY",), "{key}", "file")),
+        ),
+    ),
+    variable="GEMINI_API_KEY",
+    beside=(
+        "GOOGLE_API_KEY",
+        "GOOGLE_GENAI_USE_VERTEXAI",
+        "GOOGLE_GENAI_USE_GCA",
+        "GOOGLE_GEMINI_BASE_URL",
+        "GEMINI_MODEL",
+    ),
+    notes=(
+        "it reads one .env: one of the project, or of a directory above it, is read in place of this one",
+        "it refuses an http address that is not of this machine",
+    ),
+    without_model="it asks for Google's own names (gemini-*): give the gateway an alias for them, or --model here",
+)
+
+_QWEN_CODE = Agent(
+    title="Qwen Code",
+    programs=("qwen",),
+    wire="chat completions",
+    files=(
+        File(
+            "jsonc",
+            (Place("QWEN_HOME"),),
+            ".qwen",
+            ("settings.json",),
+            (
+                Setting(("security", "auth", "selectedType"), "openai"),
+                Setting(("env", "OPENAI_BASE_URL"), "{root}/v1"),
+                Setting(("env", "OPENAI_API_KEY"), "{key}", "file"),
+                _model("env", "OPENAI_MODEL"),
+                _model("model", "name"),
+            ),
+        ),
+    ),
+    variable="OPENAI_API_KEY",
+    needs_model=True,
+    beside=("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"),
+)
+
+_AIDER = Agent(
+    title="aider",
+    programs=("aider",),
+    wire="chat completions",
+    files=(
+        File(
+            "yaml",
+            (),
+            "",
+            (".aider.conf.yml",),
+            (
+                Setting(("openai-api-base",), "{root}/v1"),
+                Setting(("openai-api-key",), "{key}", "file"),
+                _model("model", value="openai/{model}"),
+                _model("weak-model", value="openai/{model}"),
+            ),
+        ),
+    ),
+    variable="OPENAI_API_KEY",
+    needs_model=True,
+    beside=("AIDER_OPENAI_API_BASE", "AIDER_OPENAI_API_KEY", "AIDER_MODEL"),
+    notes=("a .aider.conf.yml or .env of the repository or the working directory wins over this file",),
+)
+
+_CREWAI = Agent(
+    title="CrewAI",
+    programs=("crewai",),
+    wire="chat completions",
+    files=(
+        File(
+            "dotenv",
+            (),
+            "",
+            (".env",),
+            (
+                Setting(("OPENAI_API_BASE",), "{root}/v1"),
+                Setting(("OPENAI_API_KEY",), "{key}", "file"),
+                _model("MODEL"),
+            ),
+            is_here=True,
+        ),
+    ),
+    variable="OPENAI_API_KEY",
+    needs_model=True,
+    takes_slash=False,
+    beside=("BASE_URL", "OPENAI_API_BASE", "OPENAI_API_KEY", "MODEL"),
+    code='LLM(model="{model}", provider="openai", base_url="{root}/v1", api_key={code_key})',
+)
+
+AGENTS: Mapping[str, Agent] = MappingProxyType(
+    {
+        "claude-code": _CLAUDE_CODE,
+        "codex": _CODEX,
+        "opencode": _OPENCODE,
+        "pi": _PI,
+        "gemini-cli": _GEMINI_CLI,
+        "qwen-code": _QWEN_CODE,
+        "aider": _AIDER,
+        "crewai": _CREWAI,
+    }
+)
+
+
+def filled(value: object, terms: Mapping[str, str]) -> object:
+    """``value`` with the terms in it, also inside of what JSON has around texts."""
+    if isinstance(value, str):
+        return value.format_map(terms)
+    if isinstance(value, list):
+        return [filled(one, terms) for one in value]
+    if isinstance(value, dict):
+        return {key: filled(one, terms) for key, one in value.items()}
+    return value

@@ -1,0 +1,229 @@
+"""The files of agents, and what is kept to take changes back: the only I/O of ``connect``.
+
+Promises: a file is replaced whole or not at all, with mode 0600; a link is never followed or replaced, also where it is
+put there in between (every step goes by one open directory); what changed after it was read is not overwritten. What
+is kept is private and in no repository.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from thinkback.cli.connect.agents import File
+from thinkback.cli.connect.documents import Change, digest_of
+from thinkback.errors import RuleFileError, SettingError
+
+_LARGEST = 4 << 20
+_VERSION = 1
+_MARKS = (".git", ".hg", ".jj", ".svn")
+_BOM = b"\xef\xbb\xbf"
+_AWAY = "name the real file by the agent's own variable, or change the file by hand"
+
+
+class Found(NamedTuple):
+    """A file as it is: ``None`` where it is not there."""
+
+    data: bytes | None
+    mode: int = 0o600
+
+
+class Record(NamedTuple):
+    """What was written to a file: the changes that it had not before, and the file before them."""
+
+    changes: tuple[Change, ...]
+    written: str
+    original: Found
+
+
+def place_of(file: File, environment: Mapping[str, str]) -> Path:
+    """Where ``file`` is, or would be made."""
+    for place in file.places:
+        named = environment.get(place.variable)
+        if named and place.is_file:
+            return Path(named).expanduser().absolute()
+        if named:
+            return _named(file, Path(named).expanduser().absolute() / place.below)
+    return _named(file, (Path.cwd() if file.is_here else Path.home()).resolve() / file.below)
+
+
+def _named(file: File, folder: Path) -> Path:
+    return next((folder / name for name in file.names if os.path.lexists(folder / name)), folder / file.names[0])
+
+
+def repository_of(path: Path, environment: Mapping[str, str]) -> Path | None:
+    """The root of the repository that ``path`` is in; a work tree that is marked by a file counts as well."""
+    folder = path.parent.resolve()
+    tree = environment.get("GIT_WORK_TREE")
+    roots = [above for above in (folder, *folder.parents) if any(os.path.lexists(above / mark) for mark in _MARKS)]
+    if tree and folder.is_relative_to(Path(tree).expanduser().resolve()):
+        roots.append(Path(tree).expanduser().resolve())
+    return roots[0] if roots else None
+
+
+def read(path: Path) -> Found:
+    """The file at ``path``. Raises ``SettingError`` for a link, another user's file, and what is no file."""
+    with suppress(FileNotFoundError), _folder(path, make=False) as folder:
+        return _read(path, folder)
+    return Found(None)
+
+
+def text_of(path: Path, data: bytes | None) -> tuple[bytes, str]:
+    """The byte order mark, and the text behind it. Raises ``RuleFileError``."""
+    data = data or b""
+    mark = _BOM if data.startswith(_BOM) else b""
+    try:
+        return mark, data[len(mark) :].decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise RuleFileError(
+            f"{path}: line {line}: it is not UTF-8", details={"file": str(path), "line": line}
+        ) from None
+
+
+def replace(path: Path, data: bytes | None, mode: int, expected: bytes | None) -> None:
+    """Put ``data`` in place of the file, or remove it (``None``), where it is still what was ``expected``."""
+    with _folder(path, make=True) as folder:
+        if _read(path, folder).data != expected:
+            raise SettingError(f"{path} was changed meanwhile: nothing was written", next_actions=("run it again",))
+        name = _name(path.name, path, folder)
+        if data is None:
+            os.unlink(name, dir_fd=folder)
+            return
+        draft = _name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}", path, folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        try:
+            with open(os.open(draft, flags, 0o600, dir_fd=folder), "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+                if os.name != "nt":
+                    os.fchmod(stream.fileno(), mode)
+            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=folder)
+
+
+def original_of(agent: str, path: Path) -> Path:
+    """Where the file is kept as it was."""
+    return _record_of(agent, path).with_suffix(".original")
+
+
+def kept(agent: str, path: Path) -> Record | None:
+    """What was written to ``path`` for ``agent``, if it was. Raises ``SettingError`` for a damaged record."""
+    place = _record_of(agent, path)
+    found = read(place).data
+    if found is None:
+        return None
+    try:
+        said: dict[str, Any] = json.loads(found)
+        if said["version"] != _VERSION:
+            raise ValueError
+        changes = tuple(Change(tuple(one["path"]), one["value"], one["is_secret"]) for one in said["changes"])
+        original = read(original_of(agent, path)).data if not said["made"] else None
+        if not said["made"] and original is None:
+            raise ValueError
+        return Record(changes, str(said["written"]), Found(original, int(said["mode"])))
+    except (ValueError, KeyError, TypeError):
+        raise SettingError(
+            f"{place} cannot be read: what was written to {path} is not known",
+            next_actions=(f"take it back by hand, then remove {place}",),
+        ) from None
+
+
+def keep(agent: str, path: Path, record: Record) -> None:
+    """Keep what is about to be written, and the file as it was; of a secret its digest."""
+    place, backup = _record_of(agent, path), original_of(agent, path)
+    ignored = place.with_name(".gitignore")
+    replace(ignored, b"*\n", 0o600, read(ignored).data)
+    if record.original.data is not None:
+        replace(backup, record.original.data, 0o600, read(backup).data)
+    changes = [
+        {"path": one.path, "value": digest_of(one.value) if one.is_secret else one.value, "is_secret": one.is_secret}
+        for one in record.changes
+    ]
+    said = {
+        "version": _VERSION,
+        "file": str(path),
+        "made": record.original.data is None,
+        "mode": record.original.mode,
+        "written": record.written,
+        "changes": changes,
+    }
+    replace(place, json.dumps(said, indent=2).encode(), 0o600, read(place).data)
+
+
+def forget(agent: str, path: Path) -> None:
+    """Remove the record and the file as it was."""
+    for place in (_record_of(agent, path), original_of(agent, path)):
+        with suppress(FileNotFoundError):
+            place.unlink()
+
+
+def _record_of(agent: str, path: Path) -> Path:
+    import platformdirs
+
+    state = Path(platformdirs.user_state_dir("thinkback", appauthor=False)).resolve() / "connect"
+    return state / f"{agent}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}.json"
+
+
+def _name(name: str, path: Path, folder: int | None) -> str:
+    """How a file beside ``path`` is named to a call that takes ``folder``."""
+    return name if folder is not None else str(path.with_name(name))
+
+
+@contextmanager
+def _folder(path: Path, *, make: bool) -> Iterator[int | None]:
+    """The directory of ``path``, opened; ``None`` where the system has no such calls. Raises ``SettingError``."""
+    parent = path.parent
+    if make:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if parent.is_symlink():
+        raise SettingError(f"{parent} is a symbolic link: it is not followed", next_actions=(_AWAY,))
+    if os.open not in os.supports_dir_fd:
+        yield None
+        return
+    try:
+        descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except NotADirectoryError:
+        raise SettingError(f"{parent} is no directory, or is a symbolic link", next_actions=(_AWAY,)) from None
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path, folder: int | None) -> Found:
+    if folder is None and path.is_symlink():
+        raise _linked(path)
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(_name(path.name, path, folder), flags, dir_fd=folder)
+    except FileNotFoundError:
+        return Found(None)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _linked(path) from None
+        raise
+    with open(descriptor, "rb") as stream:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise SettingError(f"{path} is no file", next_actions=(_AWAY,))
+        if os.name != "nt" and found.st_uid != os.geteuid():
+            raise SettingError(f"{path} belongs to another user", next_actions=("run the command as that user",))
+        if found.st_size > _LARGEST:
+            raise SettingError(f"{path} has more than {_LARGEST >> 20} MB: that is no configuration of an agent")
+        return Found(stream.read(), stat.S_IMODE(found.st_mode))
+
+
+def _linked(path: Path) -> SettingError:
+    return SettingError(f"{path} is a symbolic link: it is neither followed nor replaced", next_actions=(_AWAY,))

@@ -1,0 +1,201 @@
+"""The formats of agents' files: one key at a time is changed, and everything else stays byte for byte."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from thinkback.cli.connect.documents import FORMATS, Change, applied, taken_back, unmet
+from thinkback.cli.connect.source import Damaged
+
+ROOT = "http://127.0.0.1:8484"
+CHANGES = {
+    "jsonc": [
+        Change(("env", "ANTHROPIC_BASE_URL"), ROOT),
+        Change(("model",), "fast"),
+        Change(("providers", "thinkback", "models"), [{"id": "fast", "reasoning": True}]),
+        Change(("providers", "thinkback", "baseUrl"), ROOT),
+    ],
+    "toml": [
+        Change(("model_provider",), "thinkback"),
+        Change(("model",), 'a "quoted" alias'),
+        Change(("model_providers", "thinkback", "name"), "thinkback"),
+        Change(("model_providers", "thinkback", "base_url"), ROOT),
+    ],
+    "yaml": [Change(("openai-api-base",), ROOT), Change(("model",), "openai/fast")],
+    "dotenv": [Change(("OPENAI_API_BASE",), ROOT), Change(("MODEL",), "fast")],
+}
+
+
+def names() -> st.SearchStrategy[str]:
+    """Keys, some of which are those that are changed."""
+    return st.sampled_from(["model", "env", "providers", "model_provider", "a", "b c", "openai-api-base", "é", "x.y"])
+
+
+@st.composite
+def jsonc(draw: st.DrawFn) -> str:
+    """An object with comments, trailing commas, and lines or none."""
+    newline = draw(st.sampled_from(["\n", "\r\n"]))
+    unit = draw(st.sampled_from(["  ", "\t", "    "]))
+    comments = st.sampled_from(["", "", "", " // no, {really}", " /* a */", ' // "model": 1,'])
+
+    def value(depth: int, *, is_split: bool) -> str:
+        kinds = ["text", "number", "list"] + (["object"] * 3 if depth < 3 else [])
+        match draw(st.sampled_from(kinds)):
+            case "text":
+                return json.dumps(draw(st.text(max_size=4)), ensure_ascii=draw(st.booleans()))
+            case "number":
+                return draw(st.sampled_from(["1", "-0.5e3", "true", "null"]))
+            case "list":
+                return draw(
+                    st.sampled_from(["[]", "[1, 2 ]", '["}", // ]' + newline + "]"]) if is_split else st.just("[{}]")
+                )
+        return an_object(depth, is_split=is_split)
+
+    def an_object(depth: int, *, is_split: bool) -> str:
+        keys = draw(st.lists(names(), max_size=4, unique=True))
+        if not keys:
+            return "{" + newline + unit * depth + "}" if is_split else '{"z":0}'
+        split = is_split and draw(st.booleans())
+        pieces = []
+        for at, key in enumerate(keys):
+            known = CHANGES["jsonc"]
+            inner = '"old"'
+            if (key,) not in {change.path for change in known}:
+                is_way = any(change.path[depth : depth + 1] == (key,) for change in known)
+                inner = an_object(depth + 1, is_split=split) if is_way else value(depth + 1, is_split=split)
+            comma = "," if at < len(keys) - 1 or draw(st.booleans()) else ""
+            comment = draw(comments) if split else ""
+            lead = newline + unit * (depth + 1) if split else " " if at else ""
+            pieces.append(f"{lead}{json.dumps(key, ensure_ascii=False)}: {inner}{comma}{comment}")
+        return "{" + "".join(pieces) + (newline + unit * depth if split else "") + "}"
+
+    head = draw(st.sampled_from(["", f"// first{newline}", f"{newline}{newline}"]))
+    return head + an_object(0, is_split=True) + draw(st.sampled_from(["", newline, f"{newline}// last"]))
+
+
+@st.composite
+def toml(draw: st.DrawFn) -> str:
+    """Tables, dotted keys, arrays of tables between them, texts over lines, comments."""
+    newline = draw(st.sampled_from(["\n", "\r\n"]))
+    values = st.sampled_from(
+        [
+            "1",
+            "'it''s'"[:4] + "'",
+            '"# no comment"',
+            '"""\n[no.table]\na = "b"\n"""',
+            "'''\n'quoted'''''",
+            "[\n 1, # ]\n 2,\n]",
+            "{ a = { b = [1] } }",
+            "1979-05-27T07:32:00Z",
+        ]
+    )
+    comment = st.sampled_from(["", "", " # [model]", "  # it's"])
+
+    def keys(taken: list[str], most: int = 3) -> str:
+        chosen = draw(st.lists(st.sampled_from(taken), max_size=most, unique=True))
+        return "".join(
+            f"{draw(st.sampled_from(['', '  ', '# note' + newline]))}{key} = {draw(values)}{draw(comment)}{newline}"
+            for key in chosen
+        )
+
+    tables = [
+        ("[model_providers.mine]", ["name", '"base url"', "query.a", "query.b"]),
+        ("[[hooks]]", ["x", "y.z"]),
+        ("[hooks.inner]", ["model"]),
+        ("[profiles . 'fast']", ["model", "model_provider"]),
+        ("[[hooks]]", ["x"]),
+        ("[model_providers]", ["other.name", "other.base_url"]),
+        ("[mcp_servers.docs]", ["command", "args"]),
+    ]
+    text = keys(["model", "approval", "tui.theme", '"odd key"', "model_provider"])
+    for header, taken in (table for table in tables if draw(st.booleans())):
+        text += draw(st.sampled_from(["", newline, f"{newline}# about{newline}"])) + header + draw(comment) + newline
+        text += keys(taken)
+    ending = draw(st.sampled_from(["", newline]))
+    text = (text.removesuffix(newline) + ending).replace("\r\n", "\n").replace("\n", newline)
+    # what the tables above make of one another may be no TOML
+    try:
+        FORMATS["toml"].read(text)
+    except Damaged:
+        assume(False)
+    return text
+
+
+@st.composite
+def yaml(draw: st.DrawFn) -> str:
+    """A flat mapping with lists and blocks under some keys."""
+    newline = draw(st.sampled_from(["\n", "\r\n"]))
+    lines = [
+        "# model: none",
+        "dark-mode: true",
+        "model: gpt-4o # fast",
+        "read:\n  - a.md\n  # model: b\n  - 'c: d'",
+        "",
+        "lint-cmd: |\n  x\n\n  model: y",
+        "model: 'it''s'",
+        'openai-api-base: "http://a#b"',
+        "alias: [a,\n  b]",
+        "openai-api-base: http://x/#y  # z",
+        "weak: ",
+    ]
+    chosen = draw(st.lists(st.sampled_from(lines), max_size=6, unique_by=lambda line: line.partition(":")[0]))
+    return newline.join(chosen).replace("\r\n", "\n").replace("\n", newline) + draw(st.sampled_from(["", newline]))
+
+
+@st.composite
+def dotenv(draw: st.DrawFn) -> str:
+    """Variables, quoted over lines or bare, comments, and lines that are none."""
+    newline = draw(st.sampled_from(["\n", "\r\n"]))
+    lines = [
+        "# MODEL=x",
+        "A=1",
+        "export MODEL='a b' # c",
+        'OPENAI_API_BASE="http://a"',
+        "B=`x\nMODEL=y`",
+        "",
+        "no variable",
+        "MODEL = c#d # e",
+    ]
+    chosen = draw(
+        st.lists(
+            st.sampled_from(lines), max_size=6, unique_by=lambda line: line.partition("=")[0].split(" ")[-1] or line
+        )
+    )
+    chosen = chosen if sum("MODEL" in line.partition("=")[0] and line[0] != "#" for line in chosen) < 2 else chosen[:1]
+    return newline.join(chosen).replace("\r\n", "\n").replace("\n", newline) + draw(st.sampled_from(["", newline]))
+
+
+DOCUMENTS = st.one_of(
+    *(
+        st.tuples(st.just(name), made())
+        for name, made in {"jsonc": jsonc, "toml": toml, "yaml": yaml, "dotenv": dotenv}.items()
+    )
+)
+
+
+def is_spread(part: str, whole: str) -> bool:
+    """Whether the characters of ``part`` stand in ``whole`` in their order."""
+    rest = iter(whole)
+    return all(character in rest for character in part)
+
+
+@settings(max_examples=300, deadline=None)
+@given(DOCUMENTS)
+@example(("toml", "a.b = 1\nmodel_providers.mine.name = 'x'"))
+@example(("toml", "[model_providers.mine]\nname = 'x'\n\n[model_providers]\n"))
+def test_what_is_written_is_ours_and_is_taken_back_to_the_byte(document: tuple[str, str]) -> None:
+    """Our values are there, nothing else is lost, a second time changes nothing, and back means the same bytes."""
+    name, text = document
+    format, changes = FORMATS[name], CHANGES[name]
+    wanted = unmet(format, text, changes)
+    after = applied(format, text, changes)
+    assert [] == unmet(format, after, changes)
+    assert after == applied(format, after, changes)
+    replaced = {change.path for change in wanted if format.span(text, change.path)}
+    if not replaced:
+        assert is_spread(text, after)
+    back = taken_back(format, after, text, wanted)
+    assert (text, ()) == back
