@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from thinkback.formats.history import History, Read, Source
+from thinkback.formats.parts import object_of
 from thinkback.formats.registry import program
 from thinkback.model.commits import Draft
 
@@ -17,9 +19,19 @@ def jsonl(*records: Any) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-def read(name: str, data: bytes, **rest: Any) -> Read:
-    """What the reader of a program makes of a file."""
-    return program(name).read(Source("file", data.splitlines(keepends=True), **rest))
+def read(name: str, data: bytes) -> Read:
+    """What the reader of a program makes of a file; of a database ``data`` are the rows, with their ``table``."""
+    lines = data.splitlines(keepends=True)
+    return program(name).read(Source("file", (), tables_of(lines)) if program(name).tables else Source("file", lines))
+
+
+def tables_of(lines: Iterable[bytes]) -> dict[str, list[dict[str, Any]]]:
+    """The tables of a database that is written as JSON lines; damaged ones are no rows."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        row = object_of(line.decode("utf-8", "replace"))
+        found.setdefault(str(row.get("table")), []).append(row)
+    return found
 
 
 def only(name: str, data: bytes) -> History:
@@ -175,10 +187,78 @@ GEMINI = (
     {"id": "m2", "type": "gemini", "content": "notes.txt", "model": "gemini-3-pro"},
 )
 
+
+def row(table: str, id: str, session: str = "", message: str = "", **data: Any) -> dict[str, Any]:
+    """A row of opencode's database; what it holds as JSON is an object here."""
+    keys = {"session_id": session, "message_id": message} if session else {}
+    return {"table": table, "id": id, **keys, "time_created": 1795313517741, "data": data}
+
+
+STATE = {"status": "completed", "input": {"command": "ls"}, "output": "notes.txt"}
+TOKENS = {"input": 9, "output": 7, "reasoning": 3, "cache": {"read": 4, "write": 0}}
+META = {"anthropic": {"signature": "c2lnbmF0dXJl"}, "openai": {"itemId": "rs_1", "reasoningEncryptedContent": "gAAAA"}}
+OPENCODE = (
+    {"table": "session", "id": "o1", "title": "Find it", "directory": HERE, "time_created": 1795313517000},
+    row("message", "m1", "o1", role="user", time={"created": 1795313517741}),
+    row("message", "m2", "o1", role="assistant", modelID="gpt-5.6", cost=0.25, time={"created": 1795313517742}),
+    row("part", "p1", "o1", "m1", type="text", text="Which file?"),
+    row("part", "p2", "o1", "m2", type="step-start"),
+    row("part", "p3", "o1", "m2", type="reasoning", text="", metadata=META),
+    row("part", "p4", "o1", "m2", type="tool", callID="t1", tool="bash", state=STATE),
+    row("part", "p5", "o1", "m2", type="step-finish", reason="tool-calls", tokens=TOKENS),
+    row("part", "p6", "o1", "m2", type="text", text="notes.txt"),
+    row("part", "p7", "o1", "m2", type="step-finish", reason="stop", tokens=TOKENS),
+)
+
+
+def part(message: str, position: int, type: str, text: str | None = None, **payload: Any) -> dict[str, Any]:
+    """A part of a message in llm's database."""
+    about = {"table": "parts", "message_hash": message, "position": position, "type": type, "text": text}
+    return {**about, "tool_name": payload.pop("name", None), "payload": payload}
+
+
+def message(hash: str, parent: str | None, role: str) -> dict[str, Any]:
+    """A message in llm's database."""
+    return {"table": "messages", "hash": hash, "parent_hash": parent, "role": role}
+
+
+TURN = {"table": "turns", "thread_id": "th1", "model": "gpt-5.6", "datetime_utc": "2026-11-22T02:11:57"}
+COUNTED = {"input_tokens": 9, "output_tokens": 7, "token_details": {"output_tokens_details": {"reasoning_tokens": 3}}}
+LLM = (
+    {
+        "table": "threads",
+        "id": "th1",
+        "name": "Find it",
+        "tip_message_hash": "h4",
+        "datetime_utc": "2026-11-22T02:11:50",
+    },
+    {**TURN, **COUNTED, "id": "tn1", "parent_message_hash": None, "tip_message_hash": "h2"},
+    {**TURN, **COUNTED, "id": "tn2", "parent_message_hash": "h2", "tip_message_hash": "h4"},
+    *(message("h1", None, "user"), message("h2", "h1", "assistant")),
+    *(message("h3", "h2", "tool"), message("h4", "h3", "assistant")),
+    part("h1", 0, "text", text_ref=[{"literal": "Which "}, {"fragment": 1}]),
+    part("h2", 0, "reasoning", "", redacted=True, provider_metadata={"openai": {"encrypted_content": "gAAAA"}}),
+    part("h2", 1, "tool_call", name="ls", arguments={"path": "."}, tool_call_id="c1"),
+    part("h3", 0, "tool_result", name="ls", output="notes.txt", tool_call_id="c1"),
+    part("h4", 0, "text", "notes.txt"),
+    {"table": "fragments", "id": 1, "content": "file?"},
+    {"table": "conversations", "id": "cv1", "name": "Older"},
+    {"table": "responses", "id": "tn1", "conversation_id": "cv1", "prompt": "Twice", "response": "no"},
+    {
+        **{"table": "responses", "id": "rs1", "conversation_id": "cv1", "model": "m", "datetime_utc": "2025-01-01"},
+        **{"prompt": "Hi", "system": "Be kind", "response": "Hello", "input_tokens": 1, "output_tokens": 2},
+    },
+    {"table": "responses", "id": "rs2", "conversation_id": None, "model": "m", "prompt": "Alone", "response": "Yes"},
+    {"table": "tool_calls", "response_id": "rs1", "name": "ls", "arguments": "{}", "tool_call_id": "c9"},
+    {"table": "tool_results", "response_id": "rs1", "name": "ls", "output": "x", "tool_call_id": "c8"},
+)
+
 SAMPLES: dict[str, bytes] = {
     "claude-code": jsonl(*CLAUDE),
     "codex": jsonl(*CODEX),
     "gemini-cli": jsonl(*GEMINI),
+    "llm": jsonl(*LLM),
+    "opencode": jsonl(*OPENCODE),
     "pi": jsonl(*PI),
 }
 """A history of each program."""

@@ -59,7 +59,7 @@ class Read(msgspec.Struct, frozen=True):
 
 class Source(msgspec.Struct, frozen=True):
     """A file as a reader gets it: ``name`` is its path below the program's folder; ``lines`` are its lines, ``None``
-    for one that is too long to be held; ``tables`` are rows of a database, by the name of the query.
+    for one that is too long to be held; ``tables`` are rows of a database, by the name of their table.
     """
 
     name: str
@@ -72,8 +72,8 @@ class Format(msgspec.Struct, frozen=True):
     instead; ``folders`` are where histories are in it, ``endings`` how their files are called. Without a ``home`` a
     person names the file.
 
-    ``queries`` are the tables of a database, by names of ours. ``is_own`` tells by the first bytes of a file whether
-    it is one.
+    ``tables`` are those that are read of a database, where it has them; what is no database has none. ``is_own`` tells
+    by the first bytes of a file whether it is one.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Format(msgspec.Struct, frozen=True):
     variable: str = ""
     folders: tuple[str, ...] = ("",)
     endings: tuple[str, ...] = (".jsonl",)
-    queries: Mapping[str, str] = {}
+    tables: tuple[str, ...] = ()
 
 
 class Notes:

@@ -42,6 +42,11 @@ def value_of(data: bytes | str) -> Any:
         return None
 
 
+def object_of(value: object) -> dict[str, Any]:
+    """An object, also one that a column holds as JSON; an empty one for any other value."""
+    return members_of(value_of(value) if isinstance(value, str) else value)
+
+
 def first_records(head: bytes) -> list[dict[str, Any]]:
     """The first objects of JSON lines that begin with ``head``."""
     return [value for line in head.split(b"\n")[:20] if isinstance(value := value_of(line), dict)]

@@ -12,6 +12,8 @@ MODULES: dict[str, str] = {
     "claude-code": "claude_code",
     "codex": "codex",
     "gemini-cli": "gemini_cli",
+    "llm": "llm",
+    "opencode": "opencode",
     "pi": "pi",
 }
 """Name of each program to its module under ``thinkback.formats``, which exports ``FORMAT``."""

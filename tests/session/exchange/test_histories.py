@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,6 @@ from tests.formats.samples import CLAUDE, CODEX, SAMPLES, answered, asked, claud
 from thinkback.errors import NotFoundError
 from thinkback.session.exchange.histories import Gap, Took, Wanted, run, vouched
 from thinkback.session.store import SessionStore
-
-ENDINGS = {"llm": "logs.db", "opencode": "opencode.db", "gemini-cli": "session-1.jsonl"}
 
 
 @pytest.fixture
@@ -188,3 +188,23 @@ def test_names_of_a_hostile_file_become_nothing_here(store: SessionStore, tmp_pa
     assert ("rm-rf-2j-" + info.id[:8], []) == (info.name, store.fsck())
     body = store.session(took.name, endpoint="openai", model="gpt-5.6", api_key="k").wire.plan("Go on.").body
     assert b"Go on." in b"".join(body)
+
+
+def test_a_database_is_a_history_too(store: SessionStore, tmp_path: Path) -> None:
+    """Its sessions are found below the program's folder; a damaged one is told, and the others are read."""
+    path = tmp_path / "opencode" / "opencode.db"
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE session (id, title, directory, time_created)")
+        database.execute("CREATE TABLE message (id, session_id, time_created, data)")
+        database.execute("CREATE TABLE part (id, session_id, message_id, time_created, data)")
+        database.execute("INSERT INTO session VALUES ('o1', 'Find it', '/x/proj', 1795313517741)")
+        database.execute("INSERT INTO message VALUES ('m1', 'o1', 1795313517741, '{\"role\":\"user\"}')")
+        text = '{"type":"text","text":"Which file?"}'
+        database.execute("INSERT INTO part VALUES ('p1', 'o1', 'm1', 1795313517741, ?)", (text,))
+        database.commit()
+    put(tmp_path, "opencode/old/opencode.db", b"SQLite format 3\0" + b"x" * 5000)
+    (took,), (gap,) = take(store, "opencode", tmp_path)
+    assert (1, "proj", True) == (took.commits, took.project, "cannot be read as a database" in gap.left.what)
+    assert ["user Which file?"] == heads(store, took.name)["main"]
+    assert ["opencode.db"] == [file.name for file in path.parent.iterdir() if file.is_file()]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from thinkback.drive.sync import now
-from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError
+from thinkback.errors import HeadMovedError, IdTakenError, NotFoundError, StoreError
 from thinkback.formats.history import Format, History, Left, Source, key_of, placed
 from thinkback.formats.registry import program
 from thinkback.log.leases import is_due
@@ -29,6 +29,7 @@ from thinkback.model import blocks
 from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Step
 from thinkback.session.exchange.importing import numbered, with_id
 from thinkback.settings.registry import IMPORTED
+from thinkback.stores.foreign import tables
 
 if TYPE_CHECKING:
     from thinkback.session.store import SessionStore
@@ -123,8 +124,9 @@ class Histories:
                 return
             source = _source(path, self._format)
             read = self._format.read(source)
-        except OSError as error:
-            self.gaps.append(Gap(str(path), Left(f"it cannot be read ({error.strerror})", 1)))
+        except (OSError, StoreError) as error:
+            why = error.strerror if isinstance(error, OSError) else error.message
+            self.gaps.append(Gap(str(path), Left(f"it cannot be read ({why})", 1)))
             return
         self.gaps += [Gap(str(path), left) for left in read.left]
         if not read.sessions:
@@ -360,6 +362,8 @@ def _below(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _source(path: Path, format: Format) -> Source:
+    if format.tables:
+        return Source(str(path), (), tables(str(path), format.tables))
     return Source(str(path), _read_lines(path))
 
 

@@ -18,8 +18,9 @@ def first_words(payload: Payload) -> str:
         case commits.Message() | blocks.Text():
             return payload.text
         case blocks.ThinkingBlock():
-            carried = ", ".join(lengths(payload))
-            return payload.thought or (f"(thought, text withheld) {carried}" if carried else "(no text)")
+            if payload.thought or blocks.is_place(payload):
+                return payload.thought or "(no text)"
+            return " ".join(("(thought, text withheld)", *lengths(payload)))
         case blocks.ToolCall():
             return f"{payload.name}({payload.arguments})"
         case blocks.ToolResult():
