@@ -145,6 +145,20 @@ def test_edits_between_two_writes_are_not_lost(inside: Inside) -> None:
     assert '# later\nmodel = "gpt-6"\n' == path.read_text()
 
 
+def test_a_file_that_went_meanwhile_is_made_and_removed(inside: Inside) -> None:
+    """Undo does not invent one; connected again, it is ours alone and goes again."""
+    path = inside.place / ".claude/settings.json"
+    path.parent.mkdir()
+    path.write_text('{"model": "opus"}')
+    inside("connect", "claude-code", "--write")
+    path.unlink()
+    refused = inside("connect", "claude-code", "--undo")
+    assert (2, False) == (refused.code, path.exists())
+    assert "is gone" in refused.err
+    inside("connect", "claude-code", "--write")
+    assert (0, False) == (inside("connect", "claude-code", "--undo").code, path.exists())
+
+
 @pytest.mark.parametrize(
     ("agent", "name", "data", "said"),
     [

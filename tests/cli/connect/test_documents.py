@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from thinkback.cli.connect.documents import FORMATS, Change, applied, taken_back, unmet
+from thinkback.cli.connect.documents import FORMATS, Change, applied, diff, taken_back, unmet
 from thinkback.cli.connect.source import Damaged
 
 ROOT = "http://127.0.0.1:8484"
@@ -199,3 +200,28 @@ def test_what_is_written_is_ours_and_is_taken_back_to_the_byte(document: tuple[s
         assert is_spread(text, after)
     back = taken_back(format, after, text, wanted)
     assert (text, ()) == back
+
+
+def test_a_comment_that_was_put_among_our_lines_stays() -> None:
+    """The object around it stays with it, though it is empty."""
+    changes = [Change(("env", "A"), "1"), Change(("env", "B"), "2")]
+    after = applied(FORMATS["jsonc"], "{}", changes).replace('"1",', '"1", // mine')
+    assert "// mine" in taken_back(FORMATS["jsonc"], after, "{}", changes).text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"Authorization": "Bearer SECRET-0123456789"',
+        "api-key: [gemini=SECRET-0123456789]",
+        "  - gemini=sk-SECRET-0123456789abc",
+        'base_url = "https://me:SECRET@host/v1"',
+        "export OPENAI_API_KEY='SECRET-0123456789'",
+        'env = { GITHUB_TOKEN = "SECRET-0123456789" }',
+    ],
+)
+def test_no_secret_of_the_file_is_in_a_diff(line: str) -> None:
+    """Neither in a line that goes nor beside one; what is no secret is shown."""
+    shown = "\n".join(diff("file", f"{line}\nmodel: gpt-6-2026-01-01\n", "model: gpt-6-2026-01-01\n"))
+    assert "SECRET" not in shown
+    assert "gpt-6-2026-01-01" in shown

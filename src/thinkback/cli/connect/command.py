@@ -208,7 +208,8 @@ def _planned(agent: str, path: Path, file: File, changes: Sequence[Change]) -> P
         if record is not None:
             base = taken_back(form, text, files.text_of(path, record.original.data)[1], record.changes).text
             is_ours = _digest(before.data) == record.written
-            original = record.original if is_ours else Found(mark + base.encode(), record.original.mode)
+            edited = Found(mark + base.encode(), record.original.mode) if before.data is not None else before
+            original = record.original if is_ours else edited
         if file.owned and value_at(form.read(base), file.owned) is not MISSING and unmet(form, base, changes):
             name = ".".join(file.owned)
             raise SettingError(

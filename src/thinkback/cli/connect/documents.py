@@ -21,8 +21,11 @@ from thinkback.cli.connect.source import Damaged, Span, line_of
 MISSING = object()
 _SECRET = re.compile(
     r"""(?ix) ( [\w.-]* (?: key | token | secret | password | credential | authorization ) [\w.-]* ["']? \s* [:=] \s* )
-        ( "(?:[^"\\]|\\.)*" | '[^']*' | [^\s,"'}\]]+ )"""
+        ( "(?:[^"\\]|\\.)*" | '[^']*' | \[ [^\]]* \]? | [^\s,"'}\]]+ )"""
 )
+# what keys of the known providers begin with, wherever they stand; and the password of an address
+_KEY = re.compile(r"\b(?:sk-|tb-|gsk_|xai-|hf_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|AIza|AKIA|eyJ)[\w.-]{12,}")
+_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+(?=@)")
 _NAMES_A_VARIABLE = re.compile(r"(?i)env_?key\W")
 
 
@@ -119,7 +122,9 @@ def taken_back(format: Format, text: str, original: str, changes: Sequence[Chang
             _unset(wanted, change.path)
             for size in range(len(change.path) - 1, 0, -1):
                 path = change.path[:size]
-                if value_at(wanted, path) != {} or value_at(before, path) is not MISSING:
+                place = format.span(after, path)
+                has_comment = place is not None and after[place.start : place.end].strip("{} \t\r\n")
+                if value_at(wanted, path) != {} or value_at(before, path) is not MISSING or has_comment:
                     break
                 _unset(wanted, path)
                 after = format.drop(after, path)
@@ -145,10 +150,12 @@ def diff(name: str, before: str, after: str, secrets: Sequence[str] = ()) -> Ite
 
 
 def masked(line: str, secrets: Sequence[str] = ()) -> str:
-    """``line`` with nothing but the ends of secrets: ours, and whatever stands under a name that means one."""
+    """``line`` with nothing but the ends of secrets: ours, what looks like one, and what stands under such a name."""
     for secret in secrets:
         line = line.replace(secret, ending(secret))
-    return line if _NAMES_A_VARIABLE.search(line) else _SECRET.sub(_hidden, line)
+    if not _NAMES_A_VARIABLE.search(line):
+        line = _SECRET.sub(_hidden, line)
+    return _PASSWORD.sub(r"\1...", _KEY.sub(lambda found: ending(found[0]), line))
 
 
 def ending(secret: str) -> str:
@@ -160,10 +167,10 @@ def _hidden(found: re.Match[str]) -> str:
     value = found[2]
     quote = value[0] if value[0] in "\"'" else ""
     inner = value.strip("\"'")
-    is_plain = (
-        inner in ("none", "true", "false", "null") or inner.isdigit() or inner.startswith(("...", "$", "{env:", "["))
-    )
-    return found[0] if is_plain or not inner else f"{found[1]}{quote}{ending(inner)}{quote}"
+    is_open = inner in ("", "none", "true", "false", "null", "[", "[]", "{", "{}") or inner.isdigit()
+    if is_open or inner.startswith(("...", "$", "{env:")):
+        return found[0]
+    return f"{found[1]}{quote}{ending(inner)}{quote}"
 
 
 def _check(format: Format, before: str, after: str, wanted: object) -> None:
