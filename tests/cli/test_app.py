@@ -12,6 +12,7 @@ import click
 import pytest
 
 from tests.cli.command import KEY, PLACE, Command
+from tests.cli.conftest import Inside
 from thinkback.cli import exits
 from thinkback.cli.app import COMMANDS, group
 from thinkback.errors import ThinkbackError
@@ -165,6 +166,29 @@ def test_a_failure_is_one_object_for_programs(
     assert ["kind", "message", "details", "next_actions"] == list(error)
     assert said in error["message"]
     assert "sk-hidden" not in done.out
+
+
+FOR_PEOPLE = ("demo", "chat", "profile", "keys", "completion", "gateway", "gateway keys", "referee", "mcp", "acp")
+"""Groups, servers, and what is a conversation or a script."""
+
+
+def test_every_command_that_tells_something_tells_it_to_programs(inside: Inside) -> None:
+    """With ``--json`` one value, and of a failure one object, whatever fails: an option, a log that is none, a name."""
+    takes = {" ".join(path): found for path, found in EVERY if any("--json" in each.opts for each in found.params)}
+    assert set(FOR_PEOPLE) == {" ".join(path) for path, _ in EVERY} - takes.keys()
+    inside.db.write_text("no log at all, and long enough to be read as one " * 100)
+    codes = set()
+    for name, found in takes.items():
+        needed = [str(inside.place / "x") for each in found.params if isinstance(each, click.Argument)]
+        for options in (needed, ["--no-such-option"]):
+            done = inside(*name.split(), *options, "--json")
+            codes.add(done.code)
+            assert done.code == 0 or (
+                {"error"} == set(done.json)
+                and ["kind", "message", "details", "next_actions"] == list(done.json["error"])
+                and "unexpected failure" not in done.json["error"]["message"]
+            ), (name, options, done)
+    assert {2, 7} <= codes
 
 
 def test_a_traceback_is_shown_on_request(command: Command) -> None:

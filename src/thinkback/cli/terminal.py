@@ -66,6 +66,14 @@ def print_json(value: Any) -> None:
     click.echo(clean_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
+def tell(told: Mapping[str, Any], text: str, *, as_json: bool) -> None:
+    """What a command did: ``told`` for programs, ``text`` for people."""
+    if as_json:
+        print_json(dict(told))
+    else:
+        out(text)
+
+
 def print_error(
     kind: str, message: str, details: Mapping[str, object] | None = None, next_actions: Sequence[str] = ()
 ) -> None:

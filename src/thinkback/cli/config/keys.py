@@ -28,7 +28,8 @@ def keys_command() -> None:
 @click.argument("name", metavar="ENDPOINT", shell_complete=complete.endpoints)
 @click.argument("rest", nargs=-1, metavar="")
 @click.option("--keyring", "in_keyring", is_flag=True, help="Keep it in the system's keyring instead of the key file.")
-def set_command(name: str, rest: tuple[str, ...], in_keyring: bool) -> None:
+@json_option
+def set_command(name: str, rest: tuple[str, ...], in_keyring: bool, as_json: bool) -> None:
     """Keep the key of ENDPOINT, or one under a name of your own (as for --key-env).
 
     It is asked for without showing it, or read from standard input where that is no terminal.
@@ -43,7 +44,7 @@ def set_command(name: str, rest: tuple[str, ...], in_keyring: bool) -> None:
     key = click.prompt(f"key {variable}", hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.read()
     file = keys.keep(variable, key, in_keyring=in_keyring)
     where = "the system's keyring" if in_keyring else terminal.clean(str(file))
-    terminal.out(f"{variable} is kept in {where}")
+    terminal.tell({"name": variable, "in": where}, f"{variable} is kept in {where}", as_json=as_json)
     if os.environ.get(variable):
         terminal.note(f"the environment has {variable} too, and wins")
 
@@ -73,7 +74,8 @@ def list_command(as_json: bool) -> None:
 
 @keys_command.command("remove")
 @click.argument("name", metavar="ENDPOINT", shell_complete=complete.endpoints)
-def remove_command(name: str) -> None:
+@json_option
+def remove_command(name: str, as_json: bool) -> None:
     """Remove the key of ENDPOINT, or the one of that name, from the key file and the keyring."""
     import os
 
@@ -81,7 +83,7 @@ def remove_command(name: str) -> None:
 
     variable = _variable(name)
     keys.remove(variable)
-    terminal.out(f"{variable} is removed")
+    terminal.tell({"name": variable}, f"{variable} is removed", as_json=as_json)
     if os.environ.get(variable):
         terminal.note(f"the environment has {variable} still")
 

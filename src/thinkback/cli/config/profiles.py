@@ -72,7 +72,8 @@ def show_command(name: str, as_json: bool) -> None:
 )
 @place_options
 @db_option
-def save_command(name: str, **given: Any) -> None:
+@json_option
+def save_command(name: str, as_json: bool, **given: Any) -> None:
     """Save NAME: what is said here, else what a session is set to (the one used last).
 
     A file that is there keeps its comments. Keys are not saved, only the name of one (--key-env).
@@ -84,23 +85,26 @@ def save_command(name: str, **given: Any) -> None:
     if is_said and given["session"]:
         raise click.UsageError("--session saves what the session is set to; say nothing else with it")
     profile = _said(given) if is_said else _of_session(given["db"], given["session"])
-    terminal.out(f"saved in {terminal.clean(str(files.write(name, profile)))}")
+    file = str(files.write(name, profile))
+    terminal.tell({"name": name, "file": file}, f"saved in {terminal.clean(file)}", as_json=as_json)
 
 
 @profile_command.command("delete")
 @click.argument("name", shell_complete=complete.profiles)
-def delete_command(name: str) -> None:
+@json_option
+def delete_command(name: str, as_json: bool) -> None:
     """Delete the profile NAME."""
     from thinkback.session.profiles import files
 
     files.delete(name)
-    terminal.out(f"{name} is deleted")
+    terminal.tell({"name": name}, f"{name} is deleted", as_json=as_json)
 
 
 @profile_command.command("default")
 @click.argument("names", nargs=-1, shell_complete=complete.profiles)
 @click.option("--none", "is_none", is_flag=True, help="Go by no profile.")
-def default_command(names: tuple[str, ...], is_none: bool) -> None:
+@json_option
+def default_command(names: tuple[str, ...], is_none: bool, as_json: bool) -> None:
     """Go by these profiles wherever a session has none of its own; without NAMES, show which those are.
 
     They are written into the settings file, whose comments stay.
@@ -110,10 +114,12 @@ def default_command(names: tuple[str, ...], is_none: bool) -> None:
     if names and is_none:
         raise click.UsageError("--none goes without names")
     if names or is_none:
-        path = files.make_default(names)
-        terminal.out(f"{', '.join(names) or 'none'}, in {terminal.clean(str(path))}")
+        path = str(files.make_default(names))
+        text = f"{', '.join(names) or 'none'}, in {terminal.clean(path)}"
+        terminal.tell({"default": list(names), "file": path}, text, as_json=as_json)
     else:
-        terminal.out(", ".join(files.defaults()) or "none")
+        found = files.defaults()
+        terminal.tell({"default": list(found)}, ", ".join(found) or "none", as_json=as_json)
 
 
 def _is_typed(option: str) -> bool:

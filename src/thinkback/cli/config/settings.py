@@ -116,7 +116,8 @@ def get_command(ctx: click.Context, key: str, as_json: bool) -> None:
 @settings_command.command("set")
 @click.argument("key", shell_complete=complete.settings)
 @click.argument("value", shell_complete=complete.values)
-def set_command(key: str, value: str) -> None:
+@json_option
+def set_command(key: str, value: str, as_json: bool) -> None:
     """Set KEY to VALUE in the user's settings file."""
     from thinkback.session.config import user_settings
     from thinkback.settings import Layers, find
@@ -124,18 +125,21 @@ def set_command(key: str, value: str) -> None:
     parsed = Layers().set("user", key, value).entries[0].value
     name = find(key).name
     path = user_settings.change({name: parsed})
-    terminal.out(f"{name} = {shown(parsed)} in {path}")
+    told = {"key": name, "value": parsed, "file": str(path)}
+    terminal.tell(told, f"{name} = {shown(parsed)} in {path}", as_json=as_json)
     _tell_faults(user_settings.read()[1])
 
 
 @settings_command.command("unset")
 @click.argument("key", shell_complete=complete.settings)
-def unset_command(key: str) -> None:
+@json_option
+def unset_command(key: str, as_json: bool) -> None:
     """Take KEY out of the user's settings file."""
     from thinkback.session.config import user_settings
 
     name, path, was_there = user_settings.unset(key)
-    terminal.out(f"removed {name} from {path}" if was_there else f"{path} does not set {name}: nothing was changed")
+    text = f"removed {name} from {path}" if was_there else f"{path} does not set {name}: nothing was changed"
+    terminal.tell({"key": name, "was_set": was_there, "file": str(path)}, text, as_json=as_json)
     _tell_faults(user_settings.read()[1])
 
 

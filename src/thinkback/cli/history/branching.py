@@ -78,7 +78,8 @@ def print_branches(listed: Sequence[BranchInfo], current: str) -> None:
 @click.argument("name", shell_complete=complete.branches)
 @session_option
 @db_option
-def switch_command(name: str, session: str, db: str) -> None:
+@json_option
+def switch_command(name: str, session: str, db: str, as_json: bool) -> None:
     """Make NAME the branch that the session goes on with."""
     with open_line(db, session) as found:
         found.branches.switch(name)
@@ -87,7 +88,8 @@ def switch_command(name: str, session: str, db: str) -> None:
                 f"{name} is a commit: make a branch there with "
                 + hints.command(f"branch NAME {shlex.quote(name)} --switch", session=found.name)
             )
-        terminal.out(f"{found.name}: {found.branches.current}")
+        told = {"session": found.name, "branch": found.branches.current}
+    terminal.tell(told, f"{told['session']}: {told['branch']}", as_json=as_json)
 
 
 @click.command("fork", short_help="A new session that begins as this one.")

@@ -137,8 +137,9 @@ def show_command(key: str, as_json: bool, config: str, store: str) -> None:
 
 @keys_group.command("revoke")
 @click.argument("key")
+@json_option
 @place_options
-def revoke_command(key: str, config: str, store: str) -> None:
+def revoke_command(key: str, as_json: bool, config: str, store: str) -> None:
     """Let nobody in with KEY (an id or a name) any more. Gateways see it within two seconds."""
     from thinkback.errors import NotFoundError
 
@@ -147,7 +148,10 @@ def revoke_command(key: str, config: str, store: str) -> None:
         if not office.keys.revoke(row.id, _now()):
             raise NotFoundError(f"the key {row.id} was revoked before")
         audit.note("key.revoked", key=row.id, name=row.name, tenant=row.tenant, by=_user())
-    click.echo(f"{row.id} is revoked")
+    if as_json:
+        _print_json({"id": row.id, "name": row.name, "revoked": True})
+    else:
+        click.echo(f"{row.id} is revoked")
 
 
 @contextmanager
