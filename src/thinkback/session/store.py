@@ -244,16 +244,23 @@ class SessionStore:
         info = self.find(session)
         return self.log.read(info.id, branch=info.branch)
 
-    def search(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[SearchHit]:
-        """What was said and thought in all sessions, or in that of a name or id; as ``session.search``."""
+    def search(
+        self, text: str = "", *, session: str = "", progress: Progress | None = None, **filters: Unpack[Filters]
+    ) -> list[SearchHit]:
+        """What was said and thought in all sessions, or in that of a name or id; as ``session.search``.
+
+        ``progress`` is called with how many commits the index was filled with.
+        """
         from thinkback.session.history.search import search
 
-        return search(self.log, text, self.find(session).id if session else "", **filters)
+        return search(self.log, text, self.find(session).id if session else "", progress, **filters)
 
-    def find_reasoning(self, text: str = "", *, session: str = "", **filters: Unpack[Filters]) -> list[SearchHit]:
+    def find_reasoning(
+        self, text: str = "", *, session: str = "", progress: Progress | None = None, **filters: Unpack[Filters]
+    ) -> list[SearchHit]:
         """The same among reasoning alone."""
         filters["kinds"] = ("reasoning",)
-        return self.search(text, session=session, **filters)
+        return self.search(text, session=session, progress=progress, **filters)
 
     def usage(self) -> StoreUsage:
         """What all sessions used, read off the log; each response counts once."""

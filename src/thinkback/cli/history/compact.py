@@ -9,6 +9,7 @@ import click
 
 from thinkback.cli import complete, terminal
 from thinkback.cli.options import busy_options, db_option, json_option, open_line, session_argument
+from thinkback.cli.progress import progress_line
 
 if TYPE_CHECKING:
     from thinkback.model.commits import Commit
@@ -54,7 +55,8 @@ def compact_command(
             return
         options: CompactionOptions = {key: value for key, value in given.items() if value is not None}  # type: ignore[assignment]
         plan = found.compaction.plan(strategy, tail, **options)
-        commit = None if dry_run else found.compaction.run(strategy, tail, **options)
+        with progress_line("summarising") as progress:
+            commit = None if dry_run else found.compaction.run(strategy, tail, progress=progress, **options)
     if commit is not None:  # a model may have written another summary than the one that was planned
         from msgspec.structs import replace
 

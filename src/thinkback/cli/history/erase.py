@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -9,6 +12,7 @@ import click
 
 from thinkback.cli import complete, hints, terminal
 from thinkback.cli.options import confirm, db_option, existing_log, json_option
+from thinkback.cli.progress import progress_line
 from thinkback.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would go.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 reason_option = click.option("--reason", default="", help="Why; it stands in the place of what is gone.")
-_SHOWN = 10
+_SHOWN, _NAMED = 10, 5
 
 
 @click.command("delete", short_help="Delete a session.")
@@ -54,15 +58,22 @@ def purge_command(
             f"--before: {before!r} is not a time; write it as 2026-07-01 or 2026-07-01T12:30"
         ) from None
     with existing_log(db) as store:
+
+        def purge(dry: bool) -> Erasure:
+            with progress_line("looking" if dry else "erasing") as progress:
+                said = reason or "purged"
+                return store.care.purge(
+                    end_user=end_user, before=moment, tenant=tenant, reason=said, dry_run=dry, progress=progress
+                )
+
         _do(
-            lambda dry: store.care.purge(
-                end_user=end_user, before=moment, tenant=tenant, reason=reason or "purged", dry_run=dry
-            ),
+            purge,
             dry_run,
             yes,
             as_json,
             f"no turn for the end user {end_user!r} is in this log: nothing was erased" if end_user else "",
             names_stay=not tenant or bool(end_user or before),
+            file=store.file,
         )
 
 
@@ -103,6 +114,7 @@ def _do(
     nobody: str = "",
     *,
     names_stay: bool = False,
+    file: str = "",
 ) -> None:
     """Say what goes, ask, and erase it: there is no way back. Raises ``NotFoundError`` that says ``nobody``, if given,
     where there is nothing.
@@ -122,9 +134,19 @@ def _do(
 
         terminal.print_json(msgspec.to_builtins(erasure))
         return
-    where = f" of {', '.join(erasure.sessions)}" if erasure.sessions else ""
+    names = erasure.sessions
+    where = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} sessions"
     would = "would be erased" if erasure.dry_run else "erased"
-    terminal.out(terminal.clean(f"{terminal.plural(len(erasure.commits), 'commit')}{where} {would}"))
+    kinds = Counter(gone.kind for gone in erasure.commits)
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+    total = terminal.plural(len(erasure.commits), "commit")
+    terminal.out(terminal.clean(f"{total}{f' of {where}' if where else ''} {would}{f': {counts}' if counts else ''}"))
+    if file and not dry_run and os.path.isfile(file):
+        size = os.path.getsize(file) / 1_000_000
+        terminal.note(
+            f"the log's file keeps its size ({size:,.1f} MB), and what comes next is stored in the room: "
+            f"`sqlite3 {shlex.quote(file)} VACUUM` makes it smaller while nobody uses it"
+        )
     if dry_run:
         _tell(erasure)
     if names_stay and erasure.sessions:

@@ -11,6 +11,7 @@ import click
 
 from thinkback.cli import complete, terminal
 from thinkback.cli.options import db_option, existing_log, is_log_there, json_option, log_path, open_log
+from thinkback.cli.progress import progress_line
 from thinkback.formats.registry import MODULES
 
 if TYPE_CHECKING:
@@ -60,16 +61,18 @@ def export_command(
     with existing_log(db) as store:
         if file != "-" and not session and not form and store.log.find_session(file) is not None:
             raise click.UsageError(f"{file} is a session: name it with --session {file}, and a file such as {file}.md")
-        done = store.export(
-            sys.stdout.buffer if file == "-" else file,
-            session=session,
-            family=family,
-            format=form or ("jsonl" if file == "-" else ""),
-            with_reasoning=with_reasoning,
-            with_carriers=with_carriers,
-            with_history=with_history,
-            complete=complete,
-        )
+        with progress_line("exporting") as progress:
+            done = store.export(
+                sys.stdout.buffer if file == "-" else file,
+                session=session,
+                family=family,
+                format=form or ("jsonl" if file == "-" else ""),
+                with_reasoning=with_reasoning,
+                with_carriers=with_carriers,
+                with_history=with_history,
+                complete=complete,
+                progress=progress,
+            )
     if file == "-":
         return
     if as_json:
@@ -130,8 +133,8 @@ def import_command(
         raise click.UsageError("--dir, --since, --project, --dry-run and --same-account go with --program")
     if not file:
         raise click.UsageError("name a file, or a program with --program")
-    with open_log(log_path(db)) as store:
-        done = store.import_(sys.stdin.buffer if file == "-" else file)
+    with open_log(log_path(db)) as store, progress_line("importing") as progress:
+        done = store.import_(sys.stdin.buffer if file == "-" else file, progress=progress)
     if as_json:
         import msgspec
 

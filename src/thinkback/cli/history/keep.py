@@ -6,6 +6,7 @@ import click
 
 from thinkback.cli import terminal
 from thinkback.cli.options import db_option, existing_log, json_option
+from thinkback.cli.progress import progress_line
 
 DAY = 86_400_000_000
 
@@ -47,8 +48,8 @@ def backup_command(file: str, db: str, as_json: bool) -> None:
 
     The copy holds everything: prompts, answers, reasoning and opaque values.
     """
-    with existing_log(db) as store:
-        store.log.care.backup(file)
+    with existing_log(db) as store, progress_line("copying") as progress:
+        store.backup(file, progress=progress)
     if as_json:
         terminal.print_json({"file": file})
     else:

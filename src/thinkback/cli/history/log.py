@@ -20,6 +20,7 @@ from thinkback.cli.options import (
     log_path,
     session_argument,
 )
+from thinkback.cli.progress import progress_line
 from thinkback.settings.registry import TITLE
 
 if TYPE_CHECKING:
@@ -219,7 +220,8 @@ def show_command(hash: str, with_carriers: bool, db: str, as_json: bool) -> None
 def fsck_command(db: str, as_json: bool) -> None:
     """Check the log: every stored byte against its hash, every commit against its parent."""
     with existing_log(db) as store:
-        problems = store.fsck()
+        with progress_line("checking") as progress:
+            problems = store.fsck(progress=progress)
         if not problems:
             sessions, commits = len(store.sessions()), store.log.count()
             if as_json:

@@ -10,6 +10,7 @@ import click
 
 from thinkback.cli import complete, terminal
 from thinkback.cli.options import db_option, existing_log, json_option
+from thinkback.cli.progress import progress_line
 
 if TYPE_CHECKING:
     from thinkback.log.protocol import Hit
@@ -47,7 +48,8 @@ def search_command(text: str, reasoning: bool, session: str, db: str, as_json: b
         names = {info.id: info.name for info in store.sessions()}
         look = store.find_reasoning if reasoning else store.search
         # one more than is shown, to know whether there are more
-        hits = [found.hit for found in look(text, session=session, limit=limit + 1, **filters)]
+        with progress_line("filling the index") as progress:
+            hits = [each.hit for each in look(text, session=session, progress=progress, limit=limit + 1, **filters)]
     if as_json:
         shown = hits[:limit]
         terminal.print_json([{**_as_json(hit), "session": names.get(hit.session, hit.session)} for hit in shown])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack, get_args
 
 from thinkback.errors import ThinkbackError
+from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Hit, Query, Store
 from thinkback.model.commits import Commit, Kind, Priority
 from thinkback.session.times import Time, microseconds
@@ -80,11 +81,14 @@ class Search:
         return self(text, everywhere=everywhere, **filters)
 
 
-def search(log: Store, text: str = "", session: str = "", **filters: Unpack[Filters]) -> list[SearchHit]:
+def search(
+    log: Store, text: str = "", session: str = "", progress: Progress | None = None, **filters: Unpack[Filters]
+) -> list[SearchHit]:
     """What is found in ``log``, in one session (by id) or in all of them."""
     query = _query(text, session, **filters)
-    while log.search.fill(BATCH):
-        pass
+    meter = Meter(progress, 0, "commits")
+    while added := log.search.fill(BATCH):
+        meter.add(added)
     return [SearchHit(log, hit) for hit in log.search.find(query)]
 
 
