@@ -168,7 +168,19 @@ def test_a_failure_is_one_object_for_programs(
     assert "sk-hidden" not in done.out
 
 
-FOR_PEOPLE = ("demo", "chat", "profile", "keys", "completion", "gateway", "gateway keys", "referee", "mcp", "acp")
+FOR_PEOPLE = (
+    "demo",
+    "chat",
+    "connect",
+    "profile",
+    "keys",
+    "completion",
+    "gateway",
+    "gateway keys",
+    "referee",
+    "mcp",
+    "acp",
+)
 """Groups, servers, and what is a conversation or a script."""
 
 
