@@ -1,20 +1,25 @@
-"""Writes the reference part of docs/cli.md from the commands' own help. ``make docs`` runs it, a test checks it."""
+"""Writes the reference part of docs/cli.md, and the manual page docs/thinkback.1, from the commands' own help.
+
+``make docs`` runs it, tests check both.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from thinkback.cli.app import group
 
+MANUAL = Path(__file__).parents[1] / "docs" / "thinkback.1"
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 MARK = "<!-- everything below is the commands' own help: make docs -->\n"
 
 
 def reference() -> str:
     """The help of every command, 80 columns wide, as Markdown."""
-    return "\n".join(_help(group, "thinkback", None))
+    return "\n".join(f"## `{path}`\n\n```text\n{text}\n```\n" for path, text in _helps(group, "thinkback", None))
 
 
 def page() -> str:
@@ -23,7 +28,26 @@ def page() -> str:
     return f"{head}{MARK}\n{reference()}\n"
 
 
-def _help(command: click.Command, path: str, parent: click.Context | None) -> list[str]:
+def manual() -> str:
+    """The same as a manual page, for ``man``: a section for each command."""
+    lines = [
+        '.TH THINKBACK 1 "" "thinkback" "User Commands"',
+        ".SH NAME",
+        f"thinkback \\- {_roff(group.get_short_help_str(200)).rstrip('.')}",
+    ]
+    for path, text in _helps(group, "thinkback", None):
+        heading = "DESCRIPTION" if path == "thinkback" else _roff(path.removeprefix("thinkback ").upper())
+        lines += [f'.SH "{heading}"', ".nf", *map(_roff, text.splitlines()), ".fi"]
+    return "\n".join(lines) + "\n"
+
+
+def _roff(line: str) -> str:
+    """A line as it is, where ``man`` would take a letter for an order."""
+    escaped = line.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga")
+    return f"\\&{escaped}" if escaped.startswith(".") else escaped
+
+
+def _helps(command: click.Command, path: str, parent: click.Context | None) -> Iterator[tuple[str, str]]:
     # With the settings of a call: a command keeps the help option that it is first asked for.
     context = click.Context(
         command,
@@ -33,14 +57,14 @@ def _help(command: click.Command, path: str, parent: click.Context | None) -> li
         max_content_width=80,
         **command.context_settings,
     )
-    pieces = [f"## `{path}`\n\n```text\n{command.get_help(context).rstrip()}\n```\n"]
+    yield path, command.get_help(context).rstrip()
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             sub = command.get_command(context, name)
             if sub is not None:
-                pieces += _help(sub, f"{path} {name}", context)
-    return pieces
+                yield from _helps(sub, f"{path} {name}", context)
 
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    MANUAL.write_text(manual(), encoding="utf-8")

@@ -1,19 +1,19 @@
-"""The page on the command line is what the commands say of themselves."""
+"""The page on the command line, and the manual page, are what the commands say of themselves."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-from scripts.cli_reference import PAGE
+from scripts.cli_reference import MANUAL, PAGE
 
 
 def test_the_reference_is_the_help_of_the_commands() -> None:
-    """docs/cli.md holds the current help of every command; `make docs` writes it.
+    """docs/cli.md and docs/thinkback.1 hold the current help of every command; `make docs` writes both.
 
     In a process of its own: a command keeps the help option that it is first asked for, by whatever test.
     """
-    told = "from scripts.cli_reference import page; print(page(), end='')"
+    told = "from scripts.cli_reference import manual, page; print(page(), manual(), sep='\\0', end='')"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=PAGE.parents[1])
 
-    assert done.stdout == PAGE.read_text(encoding="utf-8")
+    assert done.stdout.split("\0") == [file.read_text(encoding="utf-8") for file in (PAGE, MANUAL)]
