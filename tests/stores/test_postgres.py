@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
 import pytest
@@ -21,7 +21,7 @@ from psycopg import errors
 
 from tests.stores.life import SCOPE, recorded
 from tests.stores.postgres_server import PASSWORD, Server
-from tests.stores.samples import fill, put, response_step, user_step
+from tests.stores.samples import asked_step, fill, put, response_step, user_step
 from thinkback.errors import CorruptLogError, FormatVersionError, HeadMovedError, NotFoundError, StoreError
 from thinkback.log.protocol import MAIN, Origin, Query
 from thinkback.log.seal import head_of, seal
@@ -33,7 +33,9 @@ from thinkback.stores.postgres import connections, open_postgres
 from thinkback.stores.postgres import text as columns
 from thinkback.stores.postgres.connections import Pool
 from thinkback.stores.postgres.log import Log
+from thinkback.stores.postgres.rows import PostgresRows
 from thinkback.stores.postgres.schema import NEWEST
+from thinkback.stores.rows import from_rows
 from thinkback.stores.store import LogStore
 
 EMPTY = Head()
@@ -668,3 +670,29 @@ def test_a_copy_that_fails_leaves_no_file(store: LogStore, database: str, tmp_pa
     with pytest.raises(CorruptLogError, match="lacks a table"):
         store.care.backup(str(tmp_path / "copy.db"))
     assert [] == list(tmp_path.iterdir())
+
+
+class _Counted(psycopg.Cursor[tuple[Any, ...]]):
+    """Counts the statements of its connection."""
+
+    statements: ClassVar[list[str]] = []
+
+    def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+        self.statements.append(str(query))
+        return super().execute(query, *args, **kwargs)
+
+
+def test_what_the_requests_of_a_page_share_is_read_at_once(store: LogStore, database: str) -> None:
+    """Twenty requests of a line with two bases: one statement for its rows, and one for the bases."""
+    steps = [asked_step(str(at), "hm", "So." + " ." * (at % 2), at) for at in range(20)]
+    commits = fill(store, "s", steps)
+    with psycopg.connect(database, autocommit=True, cursor_factory=_Counted) as db:
+        rows = PostgresRows(db, "default", {})
+        of = rows.key("s")
+        assert of is not None
+        (tip,) = [branch.tip for branch in rows.branches(of)]
+        ranges = rows.ranges(of[:2], tip.place, -1)
+        _Counted.statements.clear()
+        (page,) = rows.commits(of[:2], ranges)
+        assert [commit.payload for commit in commits] == [commit.payload for commit in from_rows(page, 0)]
+        assert 2 == len(_Counted.statements)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,16 +116,33 @@ def _stored(commit: Commit) -> tuple[int, bytes]:
     return BASED, shared.digest + _small(commit.payload[: -shared.left_out] + b"}")
 
 
-def with_bases(rows: Iterable[Stored], find: Callable[[bytes], tuple[int, bytes] | None]) -> Iterator[Stored]:
-    """``rows`` (``COLUMNS``) with whole payloads; ``find`` gives codec and text of a basis by its digest.
+class Bases:
+    """What the requests share that are read in one go: each basis is looked up and unpacked once.
 
-    A request whose basis is not there is left without it: its digest tells.
+    ``find`` gives digest, codec and text of those of the digests that are there.
     """
-    for row in rows:
-        if row[CODEC] == BASED and (found := find(bytes(row[STORED][:32]))) is not None:
-            yield (*row[:CODEC], PLAIN, unpack(BASED, row[STORED])[:-1] + _MEMBER + unpack(*found) + b"}")
-        else:
-            yield row
+
+    def __init__(self, find: Callable[[Sequence[bytes]], Iterable[tuple[bytes, int, bytes]]]) -> None:
+        self._find = find
+        self._texts: dict[bytes, bytes | None] = {}
+
+    def whole(self, rows: Sequence[Stored]) -> list[Stored]:
+        """``rows`` (``COLUMNS``) with whole payloads, after at most one look-up.
+
+        A request whose basis is not there is left without it: its digest tells.
+        """
+        wanted = [bytes(row[STORED][:32]) for row in rows if row[CODEC] == BASED]
+        missing = [digest for digest in dict.fromkeys(wanted) if digest not in self._texts]
+        if missing:
+            self._texts.update(dict.fromkeys(missing))
+            self._texts.update((digest, unpack(codec, text)) for digest, codec, text in self._find(missing))
+        return [self._with_basis(row) if row[CODEC] == BASED else row for row in rows]
+
+    def _with_basis(self, row: Stored) -> Stored:
+        text = self._texts[bytes(row[STORED][:32])]
+        if text is None:
+            return row
+        return (*row[:CODEC], PLAIN, unpack(BASED, row[STORED])[:-1] + _MEMBER + text + b"}")
 
 
 def unpack(codec: int, stored: bytes) -> bytes:

@@ -9,7 +9,7 @@ from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import Problem
 from thinkback.stores import migrations
 from thinkback.stores.fsck import Row, audit, audit_steps, basis_problems, row_of, summary_problems
-from thinkback.stores.rows import BASED, COLUMNS, with_bases
+from thinkback.stores.rows import BASED, COLUMNS, Bases
 from thinkback.stores.sqlite_open import Connection
 from thinkback.stores.sqlite_rows import SqliteRows
 
@@ -126,7 +126,9 @@ def _segment_problems(db: Connection, meter: Meter) -> Iterator[Problem]:
 
 
 def _rows(db: Connection, segment: int) -> Iterator[Row]:
-    for row in with_bases(db.execute(_ROWS, (segment,)), SqliteRows(db).basis):
+    bases = Bases(SqliteRows(db).bases)
+    for stored in db.execute(_ROWS, (segment,)):
+        (row,) = bases.whole([stored])
         yield row_of(row, row[3].decode("utf-8", "surrogateescape"), row[6].decode("utf-8", "surrogateescape"))
 
 

@@ -31,7 +31,7 @@ from thinkback.stores.database import (
     session_info,
 )
 from thinkback.stores.errors import damaged, id_taken
-from thinkback.stores.rows import BASED, COLUMNS, with_bases
+from thinkback.stores.rows import BASED, COLUMNS, Bases
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_index import changing, scrub
 from thinkback.stores.sqlite_open import Connection, naming_errors, new_file
@@ -195,7 +195,7 @@ _REMOVE = (
     """,
     "DELETE FROM segments WHERE segment = ?",
 )
-_BASIS = "SELECT codec, text FROM bases WHERE digest = ?"
+_BASIS = "SELECT digest, codec, text FROM bases WHERE digest = ?"
 _BASES_OF = f"SELECT substr(payload, 1, 32) FROM commits WHERE segment = ? AND position > ? AND codec = {BASED}"
 _BASIS_OF = f"SELECT substr(payload, 1, 32) FROM commits WHERE arrival = ? AND codec = {BASED}"
 _UNCOUNT = """
@@ -375,8 +375,9 @@ class SqliteRows:
         return found
 
     def commits(self, within: Family, ranges: Sequence[Range]) -> Iterator[list[Stored]]:
+        bases = Bases(self.bases)
         for segment, _, first, last in ranges:
-            yield list(with_bases(self.db.execute(_RANGE, (segment, first, last)), self.basis))
+            yield bases.whole(self.db.execute(_RANGE, (segment, first, last)).fetchall())
 
     def commit_at(self, within: Family, at: CommitAddress) -> tuple[int, bytes, int] | None:
         found: tuple[int, bytes, int] | None = self.db.execute(_COMMIT, at).fetchone()
@@ -390,9 +391,8 @@ class SqliteRows:
 
     def matches(self, low: bytes, high: bytes, within: Family | None) -> list[Match]:
         rows = self.db.execute(_MATCHES, (low, high, None if within is None else within[1])).fetchall()
-        return [
-            Match(session, base, next(with_bases([tuple(stored)], self.basis))) for _, session, base, *stored in rows
-        ]
+        found = Bases(self.bases).whole([tuple(stored) for _, _, _, *stored in rows])
+        return [Match(session, base, commit) for (_, session, base, *_), commit in zip(rows, found, strict=True)]
 
     def count(self) -> int:
         return int(self.db.execute("SELECT count(*) FROM commits").fetchone()[0])
@@ -515,10 +515,10 @@ class SqliteRows:
                 self.db.executemany(_ERASE, [(*tombstones[hash], arrival) for arrival in found])
         return arrivals
 
-    def basis(self, digest: bytes) -> tuple[int, bytes] | None:
-        """Codec and text of what requests share."""
-        found: tuple[int, bytes] | None = self.db.execute(_BASIS, (digest,)).fetchone()
-        return found
+    def bases(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, int, bytes]]:
+        """Digest, codec and text of what requests share."""
+        for digest in digests:
+            yield from self.db.execute(_BASIS, (digest,))
 
     def _release(self, digests: Sequence[tuple[bytes]]) -> None:
         """Forget that requests that go use these bases, and those that none uses any more."""

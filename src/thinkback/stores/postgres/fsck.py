@@ -20,7 +20,7 @@ from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transact
 from thinkback.stores.postgres.rows import PostgresRows
 from thinkback.stores.postgres.schema import check, version
 from thinkback.stores.postgres.text import COLUMNS, given
-from thinkback.stores.rows import BASED, with_bases
+from thinkback.stores.rows import BASED, Bases
 
 BATCH = 1000
 
@@ -226,6 +226,7 @@ class _Family:
     def _rows(self, segment: int) -> Iterator[Row]:
         with self._db.cursor("rows", binary=True) as cursor:
             cursor.itersize = BATCH
-            found = PostgresRows(self._db, self._of[0], {}).basis
-            for row in with_bases(cursor.execute(_ROWS, (*self._of, segment)), found):
+            bases = Bases(PostgresRows(self._db, self._of[0], {}).bases)
+            for stored in cursor.execute(_ROWS, (*self._of, segment)):
+                (row,) = bases.whole([stored])
                 yield row_of(row, row[3], given(row[6]))

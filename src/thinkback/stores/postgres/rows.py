@@ -37,7 +37,7 @@ from thinkback.stores.errors import damaged, id_taken, no_session
 from thinkback.stores.postgres import index
 from thinkback.stores.postgres.connections import Connection
 from thinkback.stores.postgres.text import COLUMNS, SHORT, given, raw, stored, unescaped
-from thinkback.stores.rows import BASED, with_bases
+from thinkback.stores.rows import BASED, Bases
 
 _KEY = "SELECT family, session FROM thinkback.keys WHERE tenant = %s AND key = %s AND is_name = %s"
 _KEYS = "SELECT family, session FROM thinkback.keys WHERE tenant = %s AND key = %s ORDER BY is_name DESC LIMIT 1"
@@ -80,7 +80,7 @@ INSERT INTO thinkback.summaries (tenant, family, session, counted, turns, tokens
                                  program, project, directory, sources)
 VALUES (%s, %s, %s, true, 0, 0, 0, 0, '', '{}', '', '', '', '{}')
 """
-_BASIS = "SELECT codec, text FROM thinkback.bases WHERE tenant = %s AND digest = %s"
+_BASES = "SELECT digest, codec, text FROM thinkback.bases WHERE tenant = %s AND digest = ANY(%s)"
 _USE_LESS = "UPDATE thinkback.bases SET uses = uses - %s WHERE tenant = %s AND digest = %s"
 _BASES_OF = f"""
 SELECT substring(payload FROM 1 FOR 32), count(*) FROM thinkback.commits
@@ -437,7 +437,8 @@ class PostgresRows:
                 self.db.execute(_RANGE, (*within, segment, first, last), binary=True)
                 for segment, _, first, last in ranges
             ]
-        return (self._whole(cursor.fetchall()) for cursor in found)
+        bases = Bases(self.bases)
+        return (bases.whole(list(unescaped(cursor.fetchall()))) for cursor in found)
 
     def commit_at(self, within: Family, at: CommitAddress) -> tuple[int, bytes, int] | None:
         row = self.db.execute(_COMMIT, (*within, *at), binary=True).fetchone()
@@ -451,19 +452,13 @@ class PostgresRows:
         condition, family = ("", ()) if within is None else ("c.family = %s AND", within[1:])
         values = (self.tenant, *family, low[:SHORT], high[:SHORT], low, high)
         rows = self.db.execute(_MATCHES.replace("{within}", condition), values, binary=True).fetchall()
-        first = {row[3]: row for row in reversed(rows)}
-        return [
-            Match(given(session), base, self._whole([tuple(commit)])[0]) for session, base, *commit in first.values()
-        ]
+        first = {row[3]: row for row in reversed(rows)}.values()
+        found = Bases(self.bases).whole(list(unescaped([row[2:] for row in first])))
+        return [Match(given(session), base, commit) for (session, base, *_), commit in zip(first, found, strict=True)]
 
-    def _whole(self, rows: Sequence[Stored]) -> list[Stored]:
-        """Rows of ``COLUMNS`` as they were given, with what requests share."""
-        return list(with_bases(unescaped(rows), self.basis))
-
-    def basis(self, digest: bytes) -> tuple[int, bytes] | None:
-        """Codec and text of what requests share."""
-        row = self.db.execute(_BASIS, (self.tenant, digest), binary=True).fetchone()
-        return None if row is None else (row[0], row[1])
+    def bases(self, digests: Sequence[bytes]) -> list[tuple[Any, ...]]:
+        """Digest, codec and text of what requests share."""
+        return self.db.execute(_BASES, (self.tenant, list(digests)), binary=True).fetchall()
 
     def _release(self, uses: Sequence[tuple[Any, ...]]) -> None:
         """Forget that so many requests that go use these bases, and those that none uses any more. Comes last."""
