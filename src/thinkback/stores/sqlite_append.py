@@ -69,20 +69,19 @@ class _Append:
     """One step on its way into the file, and what became of it. ``sightings``: scope, digest, commits from the end."""
 
     __slots__ = (
-        *(
-            "bases",
-            "branch",
-            "commits",
-            "entry",
-            "expected",
-            "failure",
-            "rows",
-            "session",
-            "sightings",
-            "step",
-            "stored",
-        ),
-        *("tally", "unasked"),
+        "bases",
+        "branch",
+        "commits",
+        "entry",
+        "expected",
+        "failure",
+        "rows",
+        "session",
+        "sightings",
+        "step",
+        "stored",
+        "tally",
+        "unasked",
     )
 
     def __init__(self, session: str, step: str, commits: Sequence[Commit], expected: Head, branch: str) -> None:
