@@ -58,6 +58,8 @@ NEWEST = Schema(
     ("0001_log", "0002_versions", "0003_search", "0004_sightings", "0005_sessions"),
     readable=4,
 )
+FORMAT = len(NEWEST.names)
+"""Of a file, as each step says: programs of an older one say none."""
 
 
 def migrate(connection: Connection, path: str, schema: Schema = NEWEST) -> None:

@@ -22,6 +22,7 @@ from thinkback.stores.database import Key
 from thinkback.stores.errors import check_entry, check_sealed, check_text, damaged, head_moved, leased
 from thinkback.stores.grouping import Group
 from thinkback.stores.history import key, pointer
+from thinkback.stores.migrations import FORMAT
 from thinkback.stores.rows import COLUMNS, bases_of, to_rows
 from thinkback.stores.sqlite_open import Connection, named, transaction
 from thinkback.stores.sqlite_rows import PUT_TALLY, TALLY, SqliteDatabase, SqliteRows, tally_of, tally_row, texts
@@ -57,9 +58,6 @@ _GROW = "UPDATE branches SET position = ? WHERE session = ? AND name = ?"
 _POINT = "UPDATE branches SET segment = ?, position = ? WHERE session = ? AND name = ?"
 _LAST = "SELECT last_insert_rowid()"
 _ADD_SIGHTING = "INSERT OR IGNORE INTO sightings (scope, digest, head, response) VALUES (?, ?, ?, ?)"
-
-FORMAT = 5
-"""Of the log, as each step says: programs of an older one say none."""
 
 # What is wrong with one step alone; anything else concerns the whole transaction.
 _FAULTS = (StoreError, NotFoundError, sqlite3.IntegrityError, sqlite3.DataError, ValueError, OverflowError)

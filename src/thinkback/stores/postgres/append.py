@@ -33,12 +33,11 @@ from thinkback.stores.history import key, pointer
 from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transaction
 from thinkback.stores.postgres.log import LOOKS, Log
 from thinkback.stores.postgres.rows import CLOCK, PostgresRows, tally_row
+from thinkback.stores.postgres.schema import FORMAT
 from thinkback.stores.postgres.text import given, raw, stored
 from thinkback.stores.rows import Basis, bases_of, to_rows
 from thinkback.stores.summaries import settle
 
-FORMAT = 3
-"""Of the log, as each step says: programs of an older one say none."""
 REMEMBERED = 4096
 AT_ONCE = 100
 """Commits that go into one statement: a server takes 65,535 values in one, and keeps a plan for each length."""

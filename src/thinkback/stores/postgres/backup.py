@@ -15,7 +15,6 @@ from thinkback.stores.postgres.connections import SNAPSHOT, Connection, transact
 from thinkback.stores.postgres.fsck import commits_of
 from thinkback.stores.postgres.text import COLUMNS, given
 from thinkback.stores.rows import COLUMNS as FILE_COLUMNS
-from thinkback.stores.sqlite_append import FORMAT
 from thinkback.stores.sqlite_file import LogFile
 from thinkback.stores.sqlite_rows import SqliteRows, texts
 from thinkback.stores.summaries import settle
@@ -114,7 +113,7 @@ def _copy_family(
     for session, id, segment, position, commits in db.execute(_STEPS, of).fetchall():
         # A step without commits may have outlived its segment.
         at = segments[segment] if commits else segments.get(segment, homes.get(session))
-        copy.execute(_ADD_STEP, (sessions[of[1], session], given(id), at, position, commits, FORMAT))
+        copy.execute(_ADD_STEP, (sessions[of[1], session], given(id), at, position, commits, migrations.FORMAT))
 
 
 def _rows(rows: Iterable[tuple[Any, ...]], segments: dict[int | None, int | None]) -> Iterator[tuple[Any, ...]]:

@@ -36,6 +36,7 @@ from thinkback.stores.database import (
 from thinkback.stores.errors import damaged, id_taken, no_session
 from thinkback.stores.postgres import index
 from thinkback.stores.postgres.connections import Connection
+from thinkback.stores.postgres.schema import FORMAT
 from thinkback.stores.postgres.text import COLUMNS, SHORT, given, raw, stored, unescaped
 from thinkback.stores.rows import BASED, Bases
 
@@ -70,10 +71,10 @@ _JOIN_FAMILY = """
 UPDATE thinkback.families SET sessions = sessions + 1 WHERE tenant = %s AND family = %s RETURNING sessions
 """
 _ROOT = f"SELECT root FROM thinkback.sessions WHERE {_OF} AND name IS NOT NULL"
-_ADD_SESSION = """
+_ADD_SESSION = f"""
 INSERT INTO thinkback.sessions (tenant, family, session, id, name, root, parent, purpose, branch, created, settings,
                                 written_by_format_3_or_later)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 3)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, {FORMAT})
 """
 _ADD_SUMMARY = """
 INSERT INTO thinkback.summaries (tenant, family, session, counted, turns, tokens, reasoning, last, title, models,
