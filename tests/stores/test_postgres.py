@@ -23,6 +23,7 @@ from tests.stores.life import SCOPE, recorded
 from tests.stores.postgres_server import PASSWORD, Server
 from tests.stores.samples import asked_step, fill, put, response_step, user_step
 from thinkback.errors import CorruptLogError, FormatVersionError, HeadMovedError, NotFoundError, StoreError
+from thinkback.log.leases import Owner
 from thinkback.log.protocol import MAIN, Origin, Query
 from thinkback.log.seal import head_of, seal
 from thinkback.model import canonical
@@ -696,3 +697,18 @@ def test_what_the_requests_of_a_page_share_is_read_at_once(store: LogStore, data
         (page,) = rows.commits(of[:2], ranges)
         assert [commit.payload for commit in commits] == [commit.payload for commit in from_rows(page, 0)]
         assert 2 == len(_Counted.statements)
+
+
+def test_a_lease_is_taken_by_three_statements(store: LogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It need not wait for the disk, it is looked up with the clock, it is put; where the session is, is known."""
+    fill(store, "s", [user_step("1")])
+    statements: list[str] = []
+    execute = psycopg.Connection.execute
+
+    def counted(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        statements.append(str(query))
+        return execute(self, query, *args, **kwargs)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", counted)
+    assert "me" == store.leases.take("s", MAIN, Owner("me", 1, "", "", ""), 1_000, 0).owner.id
+    assert 3 == len([each for each in statements if not each.startswith(("BEGIN", "COMMIT"))])

@@ -261,11 +261,8 @@ class Rows(Protocol):
         The session is not counted then.
         """
 
-    def clock(self, now: int) -> int:
-        """The time that leases go by: ``now``, which is this host's, or the server's own."""
-
-    def lease(self, of: Key, branch: str, now: int) -> Lease | None:
-        """The lease on a branch, seen at ``now``."""
+    def lease(self, of: Key, branch: str, now: int) -> tuple[int, Lease | None]:
+        """The time that leases go by (``now``, which is this host's, or the server's own), and the branch's lease."""
 
     def put_lease(self, of: Key, branch: str, lease: Lease, instead_of: Lease | None) -> bool:
         """Put a lease where none is, or in place of one that was just seen; ``False`` where it is another now."""

@@ -38,12 +38,12 @@ class LogLeases:
 
 
 def _find(rows: Rows, session: str, branch: str, now: int) -> Lease | None:
-    return rows.lease(key(rows, session), branch, rows.clock(now))
+    return rows.lease(key(rows, session), branch, now)[1]
 
 
 def _take(rows: Rows, session: str, branch: str, owner: Owner, term: int, now: int, instead_of: Lease | None) -> Lease:
-    of, clock = key(rows, session), rows.clock(now)
-    found = rows.lease(of, branch, clock)
+    of = key(rows, session)
+    clock, found = rows.lease(of, branch, now)
     mine = Lease(owner, clock, clock + term, clock)
     if found is None:
         stored = rows.put_lease(of, branch, mine, None)
@@ -61,8 +61,8 @@ def _is_as_seen(found: Lease, seen: Lease | None) -> bool:
 
 
 def _renew(rows: Rows, session: str, branch: str, owner: Owner, term: int, now: int) -> bool:
-    of, clock = key(rows, session), rows.clock(now)
-    found = rows.lease(of, branch, clock)
+    of = key(rows, session)
+    clock, found = rows.lease(of, branch, now)
     if found is None or found.owner.id != owner.id:
         return False
     return rows.put_lease(of, branch, found._replace(deadline=clock + term), found)

@@ -486,13 +486,10 @@ class SqliteRows:
             self.db.execute(_REMOVE[0], (segment, segment))
             self.db.execute(_REMOVE[1], (segment,))
 
-    def clock(self, now: int) -> int:
-        return now
-
-    def lease(self, of: Key, branch: str, now: int) -> Lease | None:
+    def lease(self, of: Key, branch: str, now: int) -> tuple[int, Lease | None]:
         if not self._is_there("SELECT 1 FROM sqlite_schema WHERE name = 'leases'"):
-            return None  # a log that was not written to since it had an older format
-        return lease_of(self.db.execute(_LEASE, (of.session, branch)).fetchone(), now)
+            return now, None  # a log that was not written to since it had an older format
+        return now, lease_of(self.db.execute(_LEASE, (of.session, branch)).fetchone(), now)
 
     def put_lease(self, of: Key, branch: str, lease: Lease, instead_of: Lease | None) -> bool:
         self.db.execute(_PUT_LEASE, (of.session, branch, *lease.owner, lease.taken, lease.deadline))

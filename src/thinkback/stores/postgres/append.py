@@ -236,7 +236,7 @@ def _look(rows: PostgresRows, step: Step) -> tuple[Tip, bool] | None:
 
 
 def _refuse_leased(rows: PostgresRows, step: Step) -> None:
-    lease = rows.lease(step.of, step.branch, rows.clock(0))
+    _, lease = rows.lease(step.of, step.branch, 0)
     if lease is not None and not is_due(lease.deadline, lease.now):
         raise leased(step.of.id, step.branch)
 

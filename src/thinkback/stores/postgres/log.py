@@ -85,7 +85,7 @@ class Log:
         for _ in range(LOOKS):
             if len(self._keys) >= REMEMBERED:
                 self._keys.clear()
-            rows = PostgresRows(db, self.tenant, self._keys)
+            rows = PostgresRows(db, self.tenant, self._keys, self._is_old)
             try:
                 with nullcontext() if mode is None else transaction(db, mode):
                     return work(rows)

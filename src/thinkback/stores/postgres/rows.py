@@ -227,7 +227,11 @@ WHERE {_AT} AND position <= %s AND position + commits > %s + 1 AND commits > 0
 """
 _REMOVE_SEGMENT = f"DELETE FROM thinkback.segments WHERE {_AT}"
 CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-_LEASE = f"SELECT owner, pid, started, boot, host, taken, deadline FROM thinkback.leases WHERE {_OF} AND branch = %s"
+# There is one lease or none: what sums it up is a row in either case, so that the clock comes along.
+_LEASE = f"""
+SELECT {CLOCK}, max(owner), max(pid), max(started), max(boot), max(host), max(taken), max(deadline)
+FROM thinkback.leases WHERE {_OF} AND branch = %s
+"""
 _ADD_LEASE = """
 INSERT INTO thinkback.leases (tenant, family, session, branch, owner, pid, started, boot, host, taken, deadline)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
@@ -319,10 +323,13 @@ WHERE c.tenant = %s AND c.family = %s AND n.name IS NOT NULL
 
 
 class PostgresRows:
-    """A transaction on ``db`` of the log of ``tenant``. Where sessions are found is remembered in ``keys``."""
+    """A transaction on ``db`` of the log of ``tenant``. Where sessions are found is remembered in ``keys``.
 
-    def __init__(self, db: Connection, tenant: str, keys: dict[str, Key]) -> None:
-        self.db, self.tenant = db, tenant
+    ``may_be_old``: the log may still have an older format, as nobody had written to it when it was opened.
+    """
+
+    def __init__(self, db: Connection, tenant: str, keys: dict[str, Key], may_be_old: bool = True) -> None:
+        self.db, self.tenant, self._may_be_old = db, tenant, may_be_old
         self._keys, self._found = keys, set[str]()
         self._remembered = set[str]()
 
@@ -533,7 +540,7 @@ class PostgresRows:
 
     def summaries(self) -> list[tuple[Key, Tally | None, About]]:
         found: list[tuple[Key, Tally | None, About]] = []
-        if not self._is_there("SELECT 1 WHERE to_regclass('thinkback.summaries') IS NOT NULL"):
+        if not self._has("summaries"):
             rows = self.db.execute(_UNSUMMED, (self.tenant,)).fetchall()
             return [(Key(row[0], row[1], row[2], given(row[3])), None, About()) for row in rows]
         for row in self.db.execute(_SUMMARIES, (self.tenant,)).fetchall():
@@ -580,17 +587,12 @@ class PostgresRows:
         index.cut(self.db, within, cut.segment, cut.after)
         self._release(uses)
 
-    def clock(self, now: int) -> int:
-        """The server's: the hosts of a team need not agree."""
-        row = self.db.execute(f"SELECT {CLOCK}").fetchone()
-        assert row is not None
-        return int(row[0])
-
-    def lease(self, of: Key, branch: str, now: int) -> Lease | None:
-        if not self._is_there("SELECT 1 WHERE to_regclass('thinkback.leases') IS NOT NULL"):
-            return None  # a log that was not written to since it had an older format
-        row = self.db.execute(_LEASE, (*of[:3], stored(branch))).fetchone()
-        return lease_of(row, now)
+    def lease(self, of: Key, branch: str, now: int) -> tuple[int, Lease | None]:
+        """The clock is the server's: the hosts of a team need not agree."""
+        if not self._has("leases"):
+            return now, None
+        ((clock, *lease),) = self.db.execute(_LEASE, (*of[:3], stored(branch))).fetchall()
+        return clock, lease_of(lease if lease[0] is not None else None, clock)
 
     def put_lease(self, of: Key, branch: str, lease: Lease, instead_of: Lease | None) -> bool:
         at, values = (*of[:3], stored(branch)), (*lease.owner, lease.taken, lease.deadline)
@@ -632,6 +634,10 @@ class PostgresRows:
         while buried := self.db.execute(_BURY, within).fetchall():
             for (id,) in buried:
                 self.db.execute(_FREE, (self.tenant, id))
+
+    def _has(self, table: str) -> bool:
+        """Whether a table is there: not in a log that was not written to since it had an older format."""
+        return not self._may_be_old or self._is_there(f"SELECT 1 WHERE to_regclass('thinkback.{table}') IS NOT NULL")
 
     def _is_there(self, sql: str, *values: object) -> bool:
         return self.db.execute(sql, values).fetchone() is not None
