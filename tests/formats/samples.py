@@ -253,7 +253,98 @@ LLM = (
     {"table": "tool_results", "response_id": "rs1", "name": "ls", "output": "x", "tool_call_id": "c8"},
 )
 
+ATIF = {
+    **{"schema_version": "ATIF-v1.7", "session_id": "as", "trajectory_id": "at"},
+    "agent": {"name": "agent", "version": "1", "model_name": "gpt-5.6"},
+    "steps": [
+        {"step_id": 1, "timestamp": "2026-11-22T02:11:57Z", "source": "user", "message": "Which file?"},
+        {
+            **{"step_id": 2, "source": "agent", "message": "Let me look.", "reasoning_content": "I list them."},
+            "tool_calls": [{"tool_call_id": "c1", "function_name": "ls", "arguments": {"path": "."}}],
+            "observation": {"results": [{"source_call_id": "c1", "content": "notes.txt"}, {"content": "$"}]},
+            "metrics": {"prompt_tokens": 9, "completion_tokens": 7, "cached_tokens": 4, "cost_usd": 0.25},
+        },
+        {"step_id": 3, "source": "agent", "message": "notes.txt", "model_name": "other"},
+        {"step_id": 4, "source": "system", "message": "Note"},
+    ],
+    "subagent_trajectories": [{"session_id": "sub", "steps": [{"source": "user", "message": "Look it up"}]}],
+}
+
+
+def node(id: str, parent: str | None, role: str, kind: str = "text", **more: Any) -> dict[str, Any]:
+    """A node of a conversation of ChatGPT."""
+    about = {
+        "create_time": 1795313517.5,
+        "metadata": more.pop("metadata", {}),
+        "recipient": more.pop("recipient", "all"),
+    }
+    message = {"id": id, "author": {"role": role}, "content": {"content_type": kind, **more}, **about}
+    return {"id": id, "parent": parent, "message": message, "children": []}
+
+
+NODES = (
+    {"id": "root", "parent": None, "message": None},
+    node("s", "root", "system", parts=["Be kind"]),
+    node("q", "s", "user", parts=["Which file?", {"content_type": "image_asset_pointer", "asset_pointer": "x"}]),
+    node("t", "q", "assistant", "thoughts", thoughts=[{"summary": "Files", "content": "I list them."}, {}]),
+    node("k", "t", "assistant", "code", text="ls()", recipient="python"),
+    node("o", "k", "tool", "execution_output", text="notes.txt"),
+    node("a", "o", "assistant", parts=["notes.txt"], metadata={"model_slug": "gpt-5.6"}),
+)
+CHATGPT = {
+    **{"conversation_id": "cg1", "title": "Find it", "create_time": 1795313517.5, "current_node": "a"},
+    "mapping": {each["id"]: each for each in NODES},
+}
+
+
+def told(id: str, sender: str, *content: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A message of Claude.ai."""
+    return {"uuid": id, "sender": sender, "content": [*content], "created_at": "2026-11-22T02:11:57Z", **more}
+
+
+CLAUDE_AI = {
+    **{"uuid": "ca1", "name": "Find it", "created_at": "2026-11-22T02:11:57Z", "model": "claude-opus-5-5"},
+    "chat_messages": [
+        told(
+            "q", "human", {"type": "text", "text": "Which?"}, attachments=[{"file_name": "a", "extracted_content": "b"}]
+        ),
+        told(
+            "a",
+            "assistant",
+            {"type": "thinking", "thinking": "I list them."},
+            {"type": "tool_use", "id": None, "name": "ls", "input": {}},
+            {
+                "type": "tool_result",
+                "tool_use_id": None,
+                "name": "ls",
+                "content": [{"type": "text", "text": "notes.txt"}],
+            },
+            {"type": "text", "text": "notes.txt"},
+        ),
+    ],
+}
+
+CHAT = (
+    {
+        "messages": [
+            {"role": "system", "content": "Be kind"},
+            {"role": "user", "content": "Which file?"},
+            {
+                **{"role": "assistant", "content": None, "reasoning_content": "I list them."},
+                "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "notes.txt"},
+            {"role": "assistant", "content": "<think>It is there.</think>notes.txt"},
+        ],
+        "model": "m",
+    },
+)
+
 SAMPLES: dict[str, bytes] = {
+    "atif": jsonl(ATIF),
+    "chat-jsonl": jsonl(*CHAT),
+    "chatgpt": jsonl([CHATGPT]),
+    "claude-ai": jsonl([CLAUDE_AI]),
     "claude-code": jsonl(*CLAUDE),
     "codex": jsonl(*CODEX),
     "gemini-cli": jsonl(*GEMINI),

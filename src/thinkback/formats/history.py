@@ -86,6 +86,27 @@ class Format(msgspec.Struct, frozen=True):
     tables: tuple[str, ...] = ()
 
 
+class Line:
+    """The entries of a session whose messages follow one another."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._ids: set[str] = set()
+
+    @property
+    def tip(self) -> str:
+        """The last entry."""
+        return self.entries[-1].id if self.entries else ""
+
+    def put(self, id: str, time: int, drafts: Iterable[Draft]) -> None:
+        """One more, where there is something to say; an id that is taken gets its place behind it."""
+        held = tuple(drafts)
+        if held:
+            own = id if id not in self._ids else f"{id} {len(self.entries)}"
+            self.entries.append(Entry(own, self.tip, time, held))
+            self._ids.add(own)
+
+
 class Notes:
     """What a reader leaves out, counted by what it is."""
 

@@ -5,7 +5,9 @@ Promises: a value of another type than expected is read as one that is not there
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +19,8 @@ from thinkback.model.blocks import Media, Text, ThinkingBlock, ToolCall, ToolRes
 from thinkback.model.commits import Draft, Message, Usage
 from thinkback.wire.values import count, members_of, plain
 
+_decoder = json.JSONDecoder()
+_BETWEEN = re.compile(r"[\s,]*")
 _LAST = 253_402_300_800
 _IN_MILLISECONDS, _IN_MICROSECONDS = 10**11, 10**14
 
@@ -40,6 +44,37 @@ def value_of(data: bytes | str) -> Any:
         return canonical.decode(data)
     except (msgspec.DecodeError, UnicodeError):
         return None
+
+
+def documents(lines: Iterable[bytes | None], notes: Notes) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON document, a list or several of them; of one that breaks off those that are whole."""
+    held = [line for line in lines if line is not None]
+    data = b"".join(held)
+    whole = value_of(data)
+    values = [whole] if whole is not None else [value_of(line) for line in held]
+    if not any(isinstance(value, dict | list) for value in values):
+        values = [_salvaged(data.decode("utf-8", "replace"))]
+        notes.add("a damaged document")
+    for value in values:
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, dict):
+                yield each
+            else:
+                notes.add("an item that is no object")
+
+
+def _salvaged(text: str) -> list[Any]:
+    """The first items of a list that breaks off."""
+    found: list[Any] = []
+    at = text.find("[") + 1
+    while at:
+        try:
+            value, end = _decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return found
+        found.append(value)
+        at = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]
+    return found
 
 
 def object_of(value: object) -> dict[str, Any]:

@@ -9,6 +9,10 @@ from thinkback.errors import NotFoundError
 from thinkback.formats.history import Format
 
 MODULES: dict[str, str] = {
+    "atif": "atif",
+    "chat-jsonl": "chat_jsonl",
+    "chatgpt": "chatgpt",
+    "claude-ai": "claude_ai",
     "claude-code": "claude_code",
     "codex": "codex",
     "gemini-cli": "gemini_cli",

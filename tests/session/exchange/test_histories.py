@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -208,3 +209,18 @@ def test_a_database_is_a_history_too(store: SessionStore, tmp_path: Path) -> Non
     assert (1, "proj", True) == (took.commits, took.project, "cannot be read as a database" in gap.left.what)
     assert ["user Which file?"] == heads(store, took.name)["main"]
     assert ["opencode.db"] == [file.name for file in path.parent.iterdir() if file.is_file()]
+
+
+def test_an_archive_is_read_without_being_unpacked(store: SessionStore, tmp_path: Path) -> None:
+    """Its conversations alone, whatever its files are called; what is no archive is told."""
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("../../conversations-000.json", SAMPLES["chatgpt"])
+        archive.writestr("user.json", "{}")
+    put(tmp_path, "broken.zip", b"PK\x03\x04broken")
+    (took,), gaps = take(store, "chatgpt", tmp_path)
+    assert (11, True) == (took.commits, any("no archive that can be read" in gap.left.what for gap in gaps))
+    assert ["broken.zip", "export.zip"] == sorted(file.name for file in tmp_path.iterdir())
+    (alone,), _ = take(store, "chat-jsonl", put(tmp_path, "tune.jsonl", SAMPLES["chat-jsonl"]))
+    assert alone.made
+    with pytest.raises(NotFoundError, match="atif has no folder of its own"):
+        run(store.log, Wanted("atif"))

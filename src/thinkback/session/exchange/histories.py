@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import re
 import stat
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,9 +38,12 @@ if TYPE_CHECKING:
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of a line that is read."""
+MAX_MEMBER = 1024 * 1024 * 1024
+"""Bytes of a file in an archive that is read."""
 MAX_BRANCHES = 500
 """Branches of a session that are taken in, the newest ones."""
 _HEAD = 256 * 1024
+_CONVERSATIONS = re.compile(r"(^|/)conversations[^/]*\.json$")
 _TEXT = 1_000
 _SPOKEN = frozenset({"user", "response", "branch_summary"})
 
@@ -364,7 +369,20 @@ def _below(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
 def _source(path: Path, format: Format) -> Source:
     if format.tables:
         return Source(str(path), (), tables(str(path), format.tables))
-    return Source(str(path), _read_lines(path))
+    return Source(str(path), _members(path) if path.suffix == ".zip" else _read_lines(path))
+
+
+def _members(path: Path) -> Iterator[bytes | None]:
+    """The conversations in an archive, each file in one piece; ``None`` for one that is too large."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                if _CONVERSATIONS.search(member.filename):
+                    with archive.open(member) as file:
+                        data = file.read(MAX_MEMBER + 1)
+                    yield data if len(data) <= MAX_MEMBER else None
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+        raise OSError(0, f"it is no archive that can be read: {error}") from error
 
 
 def _read_lines(path: Path) -> Iterator[bytes | None]:
