@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -27,7 +27,6 @@ from thinkback_referee import Call, Referee, Step
 
 PLACE = Path(__file__).parents[1] / "docs" / "captures"
 SOURCES = Path(__file__).parents[1] / "src"
-COLUMNS = 92
 _FONTS = re.compile(r"\s*@font-face \{.*?\}\n", re.DOTALL)
 _NAMES = {"brown": "yellow", "brightbrown": "bright_yellow"}
 _PALETTES = {
@@ -37,12 +36,12 @@ _PALETTES = {
 _BLUE = {DARK: [(137, 180, 250), (245, 194, 231), (148, 226, 213), (186, 194, 222)]}
 _INK = {LIGHT: [(30, 102, 245), (234, 118, 203), (23, 146, 153), (172, 176, 190)]}
 
-QUESTION = "Is 91 a prime number? Show me how to check."
+QUESTION = "What could be faster in primes.py? Show me how, and what it tries for 91."
 REASONING = (
     "A prime number has no divisors but 1 and itself. The square root of 91 is about 9.5, so 2, 3, 5 and 7 are enough "
     "to try.\n\n91 is odd; 9 + 1 = 10 is not divisible by 3; it does not end in 0 or 5. 7 * 13 = 91: it is not prime."
 )
-ANSWER = """No: **91 = 7 · 13**. Trying the primes up to its square root is enough:
+ANSWER = """`primes.py` tries **every** number below `n`; those up to the square root are enough:
 
 ```python
 def is_prime(n: int) -> bool:
@@ -51,59 +50,48 @@ def is_prime(n: int) -> bool:
 
 | divisor | remainder |
 |--------:|----------:|
-|       2 |         1 |
 |       3 |         1 |
 |       7 |         0 |
 """
-_LAST_ROW = "      7          0"
 
 
 class Scene(NamedTuple):
-    """What is played before the picture is taken, on a terminal of ``rows`` with ``background``."""
+    """How the turn is looked at: on a terminal of ``columns`` and ``rows`` with ``background``; ``keys`` are pressed at
+    its end, and show the text ``shown``.
+    """
 
-    play: Callable[[Terminal, Referee], None]
+    columns: int
     rows: int
     background: Rgb = DARK
     environment: tuple[tuple[str, str], ...] = ()
+    keys: str = ""
+    shown: str = ""
 
 
-def full(terminal: Terminal, referee: Referee) -> None:
-    """Thinking in full, the answer as Markdown."""
-    referee.push(Step(reasoning=REASONING, text=ANSWER))
-    enter(terminal, QUESTION, _LAST_ROW)
+_PLAIN = (("NO_COLOR", "1"),)
+SCENES = {
+    "dark-40": Scene(40, 33),
+    "dark-80": Scene(80, 25),
+    "dark-120": Scene(120, 25),
+    "light-80": Scene(80, 25, LIGHT),
+    "plain-40": Scene(40, 37, environment=_PLAIN),
+    "plain-120": Scene(120, 28, environment=_PLAIN),
+    "unfolded-80": Scene(80, 32, keys="\x0f", shown="it is not prime"),
+}
 
 
-def collapsed(terminal: Terminal, referee: Referee) -> None:
-    """Thinking as one line."""
-    referee.push(Step(reasoning=REASONING, text=ANSWER), Step(reasoning="7 * 14 = 98.", text="98."))
-    enter(terminal, "/set display.reasoning collapsed", "set by")
-    enter(terminal, QUESTION, _LAST_ROW)
-    enter(terminal, "And the next multiple of 7?", "98.")
-
-
-def tools(terminal: Terminal, referee: Referee) -> None:
-    """An app with tools: calls, how they ended, and the answer."""
+def play(terminal: Terminal, referee: Referee, scene: Scene) -> None:
+    """A turn with a thought, a call that works, one that fails, and an answer."""
     referee.push(
         Step(reasoning="I should look at the file first.", tool_calls=[Call("read", {"path": "primes.py"})]),
-        Step(reasoning="It tries too many divisors.", tool_calls=[Call("read", {"path": "missing.py"})]),
-        Step(text="`primes.py` tries **every** number below `n`; the square root is enough."),
+        Step(tool_calls=[Call("read", {"path": "missing.py"})]),
+        Step(reasoning=REASONING, text=ANSWER),
     )
-    enter(terminal, "What could be faster in primes.py?", "enough.")
-
-
-def plain(terminal: Terminal, referee: Referee) -> None:
-    """``NO_COLOR``: no escape codes, the same words."""
-    referee.push(Step(reasoning=REASONING, text=ANSWER))
-    enter(terminal, QUESTION, "|       7 |         0 |")
-
-
-SCENES = {
-    "full": Scene(full, 28),
-    "light": Scene(full, 28, LIGHT),
-    "collapsed": Scene(collapsed, 29),
-    "tools": Scene(tools, 21),
-    "plain": Scene(plain, 31, environment=(("NO_COLOR", "1"),)),
-}
+    enter(terminal, QUESTION, "7          0" if not scene.environment else "|       7 |")
+    if scene.keys:
+        terminal.send(scene.keys)
+        terminal.wait_for(scene.shown)
+        at_prompt(terminal)
 
 
 def enter(terminal: Terminal, line: str, shown: str) -> None:
@@ -144,26 +132,25 @@ def played(name: str) -> Iterator[Terminal]:
         }
         line = [sys.executable, "-m", "thinkback", "chat", "--session", "primes", "--endpoint", "deepseek"]
         line += ["--model", "deepseek-v4-pro", "--base-url", referee.base_url("deepseek")]
-        line += ["--app", "coding"] if name == "tools" else []
+        line += ["--app", "coding"]
         with Terminal(
-            line, environment, columns=COLUMNS, rows=scene.rows, background=scene.background, directory=work
+            line, environment, columns=scene.columns, rows=scene.rows, background=scene.background, directory=work
         ) as it:
             at_prompt(it)
-            scene.play(it, referee)
+            play(it, referee, scene)
             yield it
 
 
 def text_of(terminal: Terminal) -> str:
     """What is on the screen, with times that differ from run to run left out."""
-    text = re.sub(r"\d+\.\d s\)", "0.0 s)", terminal.text)
-    return re.sub(r"(?<=for )\d+ s", "less than a second", text) + "\n"
+    return re.sub(r"(?<=for )\d+ s", "less than a second", terminal.text) + "\n"
 
 
 def picture(terminal: Terminal, name: str) -> str:
     """The screen as SVG."""
-    background = SCENES[name].background
+    background, columns = SCENES[name].background, SCENES[name].columns
     rows = terminal.text.count("\n") + 1
-    console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor", force_terminal=True)
+    console = Console(record=True, width=columns, file=io.StringIO(), color_system="truecolor", force_terminal=True)
     for row in range(rows):
         runs = groupby(terminal.cells(row), _style)
         console.print(Text.assemble(*(("".join(cell.text for cell in run), style) for style, run in runs)))
@@ -192,6 +179,8 @@ def _colour(name: str) -> Color | None:
 
 if __name__ == "__main__":
     PLACE.mkdir(exist_ok=True)
+    for old in PLACE.glob("*.*"):
+        old.unlink()
     for each in SCENES:
         with played(each) as seen:
             (PLACE / f"{each}.svg").write_text(picture(seen, each), encoding="utf-8")

@@ -60,7 +60,7 @@ def test_reasoning_is_shaded_and_italic_where_that_is_welcome(
     """On a terminal reasoning looks as in the chat, unless NO_COLOR or a dumb terminal forbids it."""
     referee.push(Step(reasoning="Thinking.", text="Speaking."))
 
-    shown = command.on_terminal("run", "Hi", *place(referee), **environment)
+    shown = command.on_terminal("run", "Hi", "--set", "display.reasoning=full", *place(referee), **environment)
 
     assert 0 == shown.code
     assert painted == ("\x1b[0;3;38;5;250;48;5;236m" in shown.out)

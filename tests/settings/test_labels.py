@@ -35,7 +35,7 @@ def test_it_is_called_what_its_provider_calls_it(endpoint: str, model: str, name
 @pytest.mark.parametrize(
     ("language", "done", "hidden"),
     [
-        ("en", "Reasoned for 12 s, 1,812 tokens", "It did reason; the provider does not show what (1,812 tokens)"),
+        ("en", "Reasoned for 12 s, 1,812 tokens", "Reasoned, text withheld (1,812 tokens)"),
         ("ja", "推論時間 12秒、1,812トークン", "推論は行われましたが、提供元は内容を公開していません（1,812トークン）"),
         ("zh", "已推理，用时 12 秒，1,812 个 token", "已推理，但服务商不显示内容（1,812 个 token）"),
         ("ko", "12초 동안 추론함, 토큰 1,812개", "추론했지만 제공자가 내용을 표시하지 않습니다 (토큰 1,812개)"),
@@ -67,7 +67,7 @@ def test_what_is_not_known_is_not_said() -> None:
         said.done(12),
         said.done(12, 1),
     ]
-    assert "It did think; the provider does not show what" == said.hidden()
+    assert "Thought, text withheld" == said.hidden()
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partial: str
     spent: str
     above: str
+    stop: str
     thinking: Kind
     ended: dict[str, str] = {}
     reasoning: Kind = Kind()
@@ -99,6 +100,11 @@ class Words(msgspec.Struct, frozen=True):
     def working(self) -> str:
         """That a turn goes on."""
         return self._language.working
+
+    @property
+    def stop(self) -> str:
+        """How what runs is stopped."""
+        return self._language.stop
 
     @property
     def spent(self) -> str:

@@ -201,7 +201,7 @@ class Calls:
         storable = self._storable(call.id)
         for id in storable:
             del self._open[id]
-        status = Status("tool_finished", call.name, call=call.id, failed=event.is_error)
+        status = Status("tool_finished", call.name, call=call.id, failed=event.is_error, result=event.content)
         return status, [self._results.pop(id) for id in storable]
 
     def _storable(self, call_id: str) -> list[str]:

@@ -43,9 +43,9 @@ def finished(given: Reply | None, error: Exception | None = None, look: Look | N
 @pytest.mark.parametrize(
     ("blocks", "reasoning", "expected"),
     [
-        ((ENCRYPTED, Text("Yes")), 812, "\n(It did reason; the provider does not show what (812 tokens))\n"),
-        ((ENCRYPTED, Text("Yes")), None, "\n(It did reason; the provider does not show what)\n"),
-        ((Text("Yes"),), 812, "\n(It did reason; the provider does not show what (812 tokens))\n"),
+        ((ENCRYPTED, Text("Yes")), 812, "\n(Reasoned, text withheld (812 tokens))\n"),
+        ((ENCRYPTED, Text("Yes")), None, "\n(Reasoned, text withheld)\n"),
+        ((Text("Yes"),), 812, "\n(Reasoned, text withheld (812 tokens))\n"),
         ((ThinkingBlock("Hm."), Text("Yes")), 812, ""),
         ((Text("Yes"),), 0, ""),
         ((Text("Yes"),), None, ""),
@@ -69,7 +69,7 @@ def test_hidden_reasoning_is_not_told_where_reasoning_is_not_to_be_shown() -> No
 def test_the_mode_is_what_is_set_where_reasoning_may_be_shown(mode: str) -> None:
     """it is shown by default, in the mode of ``display.reasoning``."""
     assert mode == look_of(Settings(display_reasoning=mode)).mode  # type: ignore[arg-type]
-    assert "full" == look_of(Settings()).mode
+    assert "collapsed" == look_of(Settings()).mode
 
 
 @pytest.mark.parametrize("state", ["interrupted", "timed_out", "partial_failed", "failed"])

@@ -19,7 +19,9 @@ def test_the_guide_lists_every_command() -> None:
     assert [(row.usage.replace("|", r"\|"), row.help) for row in table().values()] == rows
 
 
-@pytest.mark.parametrize("key", ["Enter", "Alt-Enter", "Tab", "Ctrl-C", "Ctrl-D", "Ctrl-T", "Ctrl-R", "Ctrl-X Ctrl-E"])
+@pytest.mark.parametrize(
+    "key", ["Enter", "Alt-Enter", "Tab", "Ctrl-C", "Ctrl-D", "Ctrl-T", "Ctrl-O", "Ctrl-R", "Ctrl-X Ctrl-E"]
+)
 def test_the_guide_lists_every_key(key: str) -> None:
     """Those that the chat binds, and the ones of the input line that people ask for."""
     assert re.search(rf"^\| {key}\b", GUIDE.read_text(), re.MULTILINE)

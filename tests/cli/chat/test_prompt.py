@@ -96,7 +96,7 @@ def test_a_turn_streams_and_the_status_follows(talk: Open, referee: Referee) -> 
     terminal.wait_for("Again.")
     terminal.wait_for("cached")
 
-    assert "I wonder." in terminal.text
+    assert "Thought for" in terminal.text
     assert f"{STATUS} · effort high · context " in terminal.lines[-1]
     assert "/1M · reasoning " in terminal.lines[-1]
     terminal.send(CTRL_D)
@@ -386,7 +386,7 @@ def test_a_state_directory_that_cannot_be_written_ends_nothing(talk: Open, comma
 
 
 def test_ctrl_t_changes_how_thinking_is_shown(talk: Open, referee: Referee) -> None:
-    """From full to collapsed to hidden, from the next turn on."""
+    """From collapsed to full to hidden, from the next turn on."""
     referee.push(*(Step(reasoning=f"Thought {at}.", text=f"Answer {at}.") for at in range(3)))
     terminal = talk()
     for at in range(3):
@@ -396,8 +396,8 @@ def test_ctrl_t_changes_how_thinking_is_shown(talk: Open, referee: Referee) -> N
         terminal.send(CTRL_T)
 
     shown = terminal.everything
-    assert "Thought 0." in shown
-    assert "Thought 1." not in shown
+    assert "Thought 0." not in shown
+    assert "Thought 1." in shown
     assert 2 == shown.count("Thought for")
 
 
@@ -417,7 +417,7 @@ def test_a_killed_chat_resumes(talk: Open, command: Command, referee: Referee) -
     again = talk("--continue")
     again.wait_for("First answer.")
     assert "> One" in again.text
-    assert "I think." in again.text
+    assert "Thought for" in again.text
     again.send(f"Three{ENTER}")
     again.wait_for("Third answer.")
 
@@ -458,7 +458,7 @@ def test_a_chat_without_a_place_says_what_to_do(command: Command, referee: Refer
         ("/why", "last request: deepseek"),
         ("/why ffffffff", "ffffffff"),
         ("/think", "No tool is needed"),
-        ("/think 7", "allowed is a number from 1 to "),
+        ("/think 7", "allowed is last, or a number from 1 to "),
         ("/usage", "effective of 1,000,000"),
         ("/usage weekly", "allowed are model, turn, step"),
         ("/search tool", "No tool is needed"),

@@ -25,10 +25,10 @@ def test_calls_and_results_are_shown_between_thought_and_answer(chat: Chat, refe
     call = Call("get_weather", {"city": "Oslo"})
     referee.push(Step(reasoning="I look it up.", tool_calls=[call]), Step(reasoning="I see.", text="It rains."))
     chat.session.chat("Weather?", tools=[get_weather])
-    say(chat, "/resume talk")
+    say(chat, "/set display.reasoning full", "/resume talk")
 
     shown = capsys.readouterr().out
-    places = [shown.index(text) for text in ("Weather?", "I look it up.", "get_weather(", "Oslo: rain", "I see.")]
+    places = [shown.index(text) for text in ("Weather?", "I look it up.", "get_weather Oslo", "Oslo: rain", "I see.")]
     assert sorted(places) == places
     assert places[-1] < shown.index("It rains.")
     assert 1 == shown.count("I look it up.")

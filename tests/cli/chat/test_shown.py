@@ -17,6 +17,7 @@ from thinkback.model.blocks import ThinkingBlock
 from thinkback_referee import Referee, Stall, Step
 
 Open: TypeAlias = Callable[..., Terminal]
+FULL = ("--set", "display.reasoning=full")
 
 
 @pytest.fixture
@@ -24,8 +25,8 @@ def talk(command: Command, referee: Referee) -> Iterator[Open]:
     """Opens a chat in a terminal; its session is ``talk``."""
     with ExitStack() as stack:
 
-        def start(**looks: Any) -> Terminal:
-            line = command.quick_line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
+        def start(*given: str, **looks: Any) -> Terminal:
+            line = command.quick_line("chat", "--session", "talk", *given, *PLACE, referee.base_url("deepseek"))
             environment = {**command.environment, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
             terminal = stack.enter_context(Terminal(line, environment, **looks))
             ready(terminal)
@@ -58,6 +59,7 @@ def test_modes_act_at_the_next_turn_and_change_nothing_else(talk: Open, command:
     referee.push(*(Step(reasoning=thought, text=answer) for thought, answer in zip(thoughts, answers, strict=True)))
     terminal = talk(rows=40)
     enter(terminal, "/set reasoning.includeInContext true", "set by")
+    enter(terminal, "/set display.reasoning full", "full (set")
     enter(terminal, "a", "One.")
     enter(terminal, "/set display.reasoning collapsed", "collapsed (set")
     enter(terminal, "b", "Two.")
@@ -81,7 +83,7 @@ def test_modes_act_at_the_next_turn_and_change_nothing_else(talk: Open, command:
 def test_an_answer_of_the_terminal_that_comes_late_is_no_typing(talk: Open, referee: Referee) -> None:
     """A slow line: what is typed around the answer is kept, and the shade is as it says."""
     referee.push(Step(reasoning="A thought.", text="Yes."))
-    terminal = talk(background=None)
+    terminal = talk(*FULL, background=None)
 
     red, green, blue = (f"{part:02x}" for part in LIGHT)
     terminal.send(f"hel\x1b]11;rgb:{red}/{green}/{blue}\x1b\\lo")
@@ -95,7 +97,7 @@ def test_an_answer_of_the_terminal_that_comes_late_is_no_typing(talk: Open, refe
 def test_a_session_that_is_opened_again_looks_as_it_did(talk: Open, referee: Referee) -> None:
     """Thinking on its shade, answers as Markdown."""
     referee.push(Step(reasoning="A thought.", text="A **bold** word.\n\n- item"))
-    first = talk()
+    first = talk(*FULL)
     enter(first, "Hi", "• item")
     first.send("\x04")
     first.wait_for_end()
@@ -121,3 +123,21 @@ def test_time_goes_by_while_the_model_is_silent(talk: Open, referee: Referee) ->
     terminal.wait_for("(partial: interrupted)")
     ready(terminal)
     assert "Working" not in terminal.text
+
+
+def test_ctrl_o_unfolds_the_thinking_under_way(talk: Open, referee: Referee) -> None:
+    """What came before is shown and the rest as it comes; at the prompt the last thought is, also when opened again."""
+    thought = " ".join(f"word{at}" for at in range(120))
+    referee.push(Step(reasoning=thought, text="Yes.", pace=0.02, fault=Stall(60.0, after=30)))
+    terminal = talk(columns=100, rows=40)
+    terminal.send("Hi\r")
+    terminal.wait_for("Ctrl-C stops")
+    assert "word0 " not in terminal.text
+    terminal.send("\x0fwords for later")
+    terminal.wait_for("word0 word1 ")
+    terminal.send("\x03")
+    terminal.wait_for("> words for later")
+    shown = terminal.text.count("word0 ")
+    terminal.send("\x0f")
+    terminal.wait_until(lambda: terminal.text.count("word0 ") > shown, "the thought once more")
+    terminal.wait_for("> words for later")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.chat.talks import asked, messages, say
+from tests.cli.command import KEY
 from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
 from thinkback_referee import Referee, Step
@@ -110,3 +111,16 @@ def test_an_edited_message_is_shown_once_and_asked_again_as_it_is_now(
     shown = capsys.readouterr().out
     assert 1 == shown.count("> Uno.") + shown.count("user: Uno.")
     assert ["One.", "Uno."] == asked(referee)
+
+
+def test_withheld_thinking_is_told_with_the_way_to_a_summary(
+    chat: Chat, referee: Referee, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once, where the endpoint has one and it was not asked for."""
+    chat.session.use(endpoint="openai", model="gpt-5.4", base_url=referee.base_url("openai"), api_key=KEY)
+    referee.push(*[Step(reasoning="A secret.", text="Yes.")] * 3)
+    say(chat, "/set reasoning.display omitted", "One.", "Two.", "/set reasoning.display summarized", "Three.")
+
+    shown = capsys.readouterr().out
+    assert 2 == shown.count("(Reasoned, text withheld")
+    assert 1 == shown.count("  - ask the provider for a summary of it: /set reasoning.display summarized\n")

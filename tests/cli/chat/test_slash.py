@@ -12,7 +12,7 @@ from thinkback.cli import exits
 from thinkback.cli.chat.chat import Chat
 from thinkback.cli.chat.table import completions, table
 from thinkback.model.blocks import ThinkingBlock
-from thinkback_referee import Referee, Step
+from thinkback_referee import Call, Referee, Step
 
 Caught = pytest.CaptureFixture[str]
 
@@ -181,7 +181,7 @@ def test_an_app_begins_before_the_first_message_or_in_a_session_of_its_own(
     assert [2, 2] == [len(messages(referee, at)) for at in range(2)]
     assert f"session {chat.session.name}: no app" in shown.out
     assert "coding" in shown.out
-    assert ["translator"] == words(chat, "/app tr")
+    assert ["translator"] == words(chat, "/app tra")
     say(chat, "/resume talk", "/app")
     assert "session talk: Tutor" in capsys.readouterr().out
 
@@ -255,9 +255,30 @@ def test_think_browses_the_reasoning(chat: Chat, referee: Referee, capsys: Caugh
     shown = capsys.readouterr()
     assert "First line. Second line." in shown.out
     assert "  First line.\n  Second line." in shown.out
-    assert 2 == shown.err.count("allowed is a number from 1 to 2")
+    assert 2 == shown.err.count("allowed is last, or a number from 1 to 2")
     assert re.search(r"\[reasoning\] [0-9a-f]{8}(, ~\d+ s)?, ~?\d+ tokens?\n", shown.out)
-    assert ["1", "2"] == words(chat, "/think ")
+    assert ["last", "1", "2"] == words(chat, "/think ")
+
+
+def test_calls_are_listed_and_shown_whole(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """What was called for what and what came of it; by number, arguments and result as they are."""
+
+    def look(path: str, depth: int) -> str:
+        """Look at a place."""
+        return f"{path} at {depth}\nand more"
+
+    say(chat, "/calls", "/calls 1")
+    referee.push(Step(tool_calls=[Call("look", {"path": "here", "depth": 2})]), Step(text="Done."))
+    chat.session.chat("Look.", tools=[look])
+    capsys.readouterr()
+    say(chat, "/calls", "/calls 1", "/calls 2", "/think last")
+
+    shown = capsys.readouterr()
+    assert "1  ✓ look here · 2 lines\n" in shown.out
+    assert '"depth":2' in shown.out.replace(" ", "")
+    assert "  here at 2\n  and more\n" in shown.out
+    assert "/calls 2: allowed is a number from 1 to 1" in shown.err
+    assert ["1"] == words(chat, "/calls ")
 
 
 def test_think_says_when_there_is_none(chat: Chat, capsys: Caught) -> None:
@@ -433,7 +454,7 @@ def test_sessions_are_listed_and_resumed(chat: Chat, referee: Referee, capsys: C
     assert "there is no session 'nobody'" in before.err
     assert "usage: /resume" in before.err
     assert "One." in shown
-    assert "No tool is needed" in shown
+    assert "Thought for" in shown
     assert "Two." not in shown
     assert ["other"] == words(chat, "/resume oth")
 
@@ -444,9 +465,9 @@ def test_what_is_shown_follows_the_settings(chat: Chat, capsys: Caught) -> None:
     capsys.readouterr()
     say(chat, "/set reasoning.includeInResponse false", "/switch main")
     hidden = capsys.readouterr().out
-    say(chat, "/set unset reasoning.includeInResponse", "/switch side")
+    say(chat, "/set unset reasoning.includeInResponse", "/set display.reasoning full", "/switch side")
 
-    assert "No tool is needed" not in hidden
+    assert "Thought for" not in hidden
     assert "No tool is needed" in capsys.readouterr().out
 
 

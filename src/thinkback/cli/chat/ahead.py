@@ -28,6 +28,11 @@ def take_keys() -> str:
     return _CURSOR.sub("", typed.decode(errors="replace"))
 
 
+def is_typed() -> bool:
+    """Whether something was typed that nobody has read yet."""
+    return sys.platform != "win32" and sys.stdin.isatty() and bool(select.select([sys.stdin], [], [], 0)[0])
+
+
 def give_back(keys: str) -> None:
     """Have the next prompt read ``keys`` before what is typed from now on."""
     if not keys:

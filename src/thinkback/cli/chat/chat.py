@@ -31,6 +31,7 @@ class Reader(Protocol):
 class Chat:
     """A conversation under way. ``code`` is the exit code of the last turn; ``is_over`` ends the loop.
 
+    ``is_summary_told``: how a summary of withheld thinking is asked for.
     ``system`` is the system prompt that the next question brings, if it brings one.
     """
 
@@ -44,6 +45,7 @@ class Chat:
         self.reader = reader
         self.code = 0
         self.is_over = False
+        self.is_summary_told = False
         self.system: str | None = None
         self.screen = Screen(stream, self._look, aside=aside)
         self.toolbox = Toolbox()
@@ -62,4 +64,6 @@ class Chat:
         from thinkback.cli.chat.drawing.look import look_of
 
         place = self.session.conversation.configure().place
-        return look_of(self.session.settings, place.endpoint, place.model)
+        look = look_of(self.session.settings, place.endpoint, place.model)
+        # a line that nobody can unfold would keep the text from whoever reads a pipe
+        return look._replace(mode="full") if look.mode == "collapsed" and not self.reader.is_live else look

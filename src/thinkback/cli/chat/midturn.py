@@ -1,4 +1,4 @@
-"""Commands that are entered while a turn runs: those that say how to go on act from its next request on.
+"""What is typed while a turn runs: commands that say how to go on act from its next request on; Ctrl-O unfolds.
 
 Promises: they run in the order in which they were typed; from the first line on that is none of them, everything stays
 typed for the next prompt.
@@ -15,6 +15,8 @@ from thinkback.cli.chat import ahead, table
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
+# Ctrl-O
+_UNFOLD = "\x0f"
 _COMMAND = re.compile(r"/(?:set|model|profile|endpoint)(?: [^\x00-\x1f]*)?")
 _LINE = re.compile(r"([^\r\n]*)[\r\n]")
 _CORRECTED = re.compile(r"[^\x08\x7f][\x08\x7f]")
@@ -35,6 +37,16 @@ def obey(chat: Chat) -> None:
                 table.run(chat, line)
             except table.EXPECTED as error:
                 terminal.complain(table.told(error)[1])
+
+
+def unfold(chat: Chat) -> None:
+    """Fold or unfold the thinking under way where Ctrl-O was pressed; what else was typed stays for the next prompt."""
+    if not chat.reader.is_live or not ahead.is_typed():
+        return
+    keys = ahead.take_keys()
+    ahead.give_back(keys.replace(_UNFOLD, ""))
+    for _ in range(keys.count(_UNFOLD)):
+        chat.screen.fold()
 
 
 def split(keys: str) -> tuple[list[str], str]:

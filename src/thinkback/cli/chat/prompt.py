@@ -1,5 +1,7 @@
 """The input line: prompt_toolkit with a history file, completion, several lines, and keys of our own.
 
+What was entered is taken off the screen and drawn there again as the person's turn, broken between words.
+
 The history is private (0600), and a slash command with a key in it never gets there.
 """
 
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
@@ -24,7 +27,7 @@ from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from thinkback.cli import terminal
-from thinkback.cli.chat import status
+from thinkback.cli.chat import status, thoughts
 from thinkback.cli.chat.table import completions, table
 from thinkback.drive.stopping import STOP
 from thinkback.errors import ThinkbackError
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
 
     from thinkback.cli.chat.chat import Chat
 
-MODES = ("full", "collapsed", "hidden")
+MODES = ("collapsed", "full", "hidden")
+UNFOLD = "c-o"
 _MENU = 6
 # Columns for an answer.
 _ROOM = 16
@@ -148,12 +152,16 @@ class Prompt:
             enable_open_in_editor=True,
             enable_suspend=True,
             tempfile_suffix=".md",
+            erase_when_done=True,
         )
         chat.screen.listen(session.input)
         while True:
             self.refresh(chat)
             try:
-                yield session.prompt(default=chat.screen.take_typed())
+                line = session.prompt(default=chat.screen.take_typed())
+                if line.strip():
+                    chat.screen.message("user", line)
+                yield line
             except EOFError:
                 return
             except KeyboardInterrupt:  # a dumb terminal has no keys of ours: the line is given up there too
@@ -236,7 +244,7 @@ def line_keys() -> KeyBindings:
 
 
 def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
-    """Those, and: Ctrl-C clears, Ctrl-T shows thinking otherwise."""
+    """Those, and: Ctrl-C clears, Ctrl-T shows thinking otherwise, Ctrl-O shows the last thought."""
     bound = line_keys()
 
     @bound.add("c-c")
@@ -249,5 +257,9 @@ def keys(chat: Chat, prompt: Prompt) -> KeyBindings:
         chat.session.set("display.reasoning", MODES[(MODES.index(now) + 1) % len(MODES)])
         prompt.refresh(chat)
         event.app.invalidate()
+
+    @bound.add(UNFOLD)
+    def unfold(event: KeyPressEvent) -> None:
+        run_in_terminal(lambda: thoughts.unfold(chat))
 
     return bound

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import said, thoughts
+from thinkback.cli.chat.drawing import calls
 from thinkback.cli.options import opened
 from thinkback.model.blocks import Text, ToolCall, ToolResult
 from thinkback.model.commits import Message, TurnEnded
@@ -57,20 +58,22 @@ def draw(chat: Chat, commits: Sequence[Commit], shown: Sequence[Commit]) -> None
     curation = curate(commits)
     told = endings(commits, shown)
     thought = {one.response: one for one in thoughts.of(chat.session)}
+    called: dict[str, str] = {}
     for commit in shown:
         if commit.edit:
             continue
         match curation.value(commit):
             case Message() as message if said.is_automatic(commit, curation):
                 chat.screen.note(f"(asked to go on: {message.text})")
-            case Message() as message:
+            case Message() as message if commit.kind in ("user", "assistant"):
                 chat.screen.message(commit.kind, message.text)
             case Text() as text if text.text.strip():
                 chat.screen.message("assistant", text.text)
             case ToolCall() as call:
-                chat.screen.message("tool_call", f"{call.name}({call.arguments})")
+                called[call.id] = calls.words(call.name, call.arguments)
             case ToolResult() as result:
-                chat.screen.message("tool_result", result.content)
+                words = called.pop(result.id, result.name)
+                chat.screen.note(calls.ended(words, result.content, failed=result.is_error))
             case TurnEnded() as ended if ended.state != "completed":
                 chat.screen.ended(ended.state, ended.reason)
             case _ if commit.kind == "reasoning" and commit.response in thought:
@@ -80,3 +83,6 @@ def draw(chat: Chat, commits: Sequence[Commit], shown: Sequence[Commit]) -> None
                 pass
         if commit.hash in told:
             chat.screen.note(f"({told[commit.hash]})")
+    for words in called.values():
+        chat.screen.note(f"{words} · no result")
+    chat.screen.rest()

@@ -62,7 +62,7 @@ def line(session: Session, meter: Meter, columns: int = 80) -> str:
     known = [
         model,
         f"effort {session.settings.effort or 'default'}",
-        f"thinking {mode}" if mode != "full" else "",
+        f"thinking {mode}" if mode != "collapsed" else "",
         _context(session),
         f"reasoning {short(reasoning)}" if reasoning else "",
         dollars(meter.cost(session)),

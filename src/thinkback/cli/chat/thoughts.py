@@ -13,6 +13,7 @@ from thinkback.model.commits import Request, Response, surviving
 from thinkback.model.texts import thoughts_of
 
 if TYPE_CHECKING:
+    from thinkback.cli.chat.chat import Chat
     from thinkback.model.commits import Commit
     from thinkback.session.session import Session
 
@@ -72,6 +73,15 @@ def print_list(found: Sequence[Thought]) -> None:
     terminal.out(pen(heading, "dim"))
     for line in lines:
         terminal.out(line)
+
+
+def unfold(chat: Chat) -> None:
+    """Show the last thought in full, as it was while it came."""
+    found = of(chat.session)
+    if not found:
+        terminal.note("there is no reasoning yet")
+        return
+    chat.screen.unfold(found[-1].text)
 
 
 def print_whole(thought: Thought) -> None:

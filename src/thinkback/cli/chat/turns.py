@@ -14,6 +14,7 @@ from thinkback.cli import exits, hints, terminal
 from thinkback.cli.chat import midturn
 from thinkback.cli.chat.approval import asker
 from thinkback.cli.chat.drawing.frames import frames
+from thinkback.cli.chat.drawing.screen import is_withheld
 from thinkback.cli.chat.keyboard import SIGNALLED
 from thinkback.errors import BusyError, ThinkbackError
 from thinkback.model.deltas import Status
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 # Ctrl-C that often at once gives up on ending the turn in good order.
 _PATIENCE = 3
+# The value of reasoning.display that asks for a summary.
+_SUMMARY = "summarized"
 
 
 def ask(chat: Chat, prompt: Prompt) -> None:
@@ -48,6 +51,7 @@ def ask(chat: Chat, prompt: Prompt) -> None:
             with stream, frames(chat.screen.show) as show:
                 for delta in stream:
                     show(delta)
+                    midturn.unfold(chat)
                     if isinstance(delta, Status) and delta.state == "tool_finished":
                         midturn.obey(chat)
             over()
@@ -69,6 +73,7 @@ def ask(chat: Chat, prompt: Prompt) -> None:
         if stream.reply.state not in (None, "completed"):
             chat.code = exits.FAILED
         _tell_silence(chat, stream)
+        _tell_withheld(chat, stream.reply)
 
 
 def _is_free(chat: Chat) -> bool:
@@ -110,6 +115,17 @@ def _tell_silence(chat: Chat, stream: ContinuedStream) -> None:
     again = f", asked {asked} times" if asked > 1 else ""
     chat.screen.note(f"the model reasoned and gave no answer{again}")
     chat.screen.note("  - ask for less effort: /set reasoning.effort low; then /retry")
+
+
+def _tell_withheld(chat: Chat, reply: Reply) -> None:
+    """Say once how a summary is asked for, where the endpoint has one and none came."""
+    session = chat.session
+    if chat.is_summary_told or session.settings.display == _SUMMARY or not is_withheld(reply):
+        return
+    ways = session.target.rule.controls.display
+    if ways.get(_SUMMARY) and ways[_SUMMARY] != ways.get(session.settings.display):
+        chat.is_summary_told = True
+        chat.screen.note(f"  - ask the provider for a summary of it: /set reasoning.display {_SUMMARY}")
 
 
 def reply_of(stream: ContinuedStream | None) -> Reply | None:

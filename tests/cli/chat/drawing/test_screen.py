@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -279,25 +280,25 @@ def test_text_that_left_the_screen_and_was_thinking_is_marked(tmp_path: Path) ->
 
 
 def test_calls_are_lines_with_their_end_and_their_time(tmp_path: Path) -> None:
-    """Name, short arguments, how it ended and how long it took; while it runs a line counts."""
-    with Play(tmp_path) as play:
+    """Name, what for, what came of it and, where it was long, the time; while it runs a line counts."""
+    with Play(tmp_path, columns=100) as play:
         play.do("begin")
         play.say("I look.")
         play.show(ToolCallDelta(1, "a", "weather", '{"city":'), ToolCallDelta(1, arguments=' "Oslo"}'))
         play.show(ToolCallDelta(2, "b", "read", '{"path": "' + "x" * 100 + '"}'))
         play.show(Status("tool_started", "weather", call="a"), Status("tool_started", "read", call="b"))
         play.do("clock", 2)
-        play.wait_for('weather({"city": "Oslo"}) and 1 more, 2 s')
-        play.show(Status("tool_finished", "weather", call="a"))
-        play.show(Status("tool_finished", "read", call="b", failed=True))
+        play.wait_for("weather Oslo and 1 more, 2 s · Ctrl-C stops")
+        play.show(Status("tool_finished", "weather", call="a", result="Rain\nand wind"))
+        play.show(Status("tool_finished", "read", call="b", failed=True, result="no such file"))
         play.say("Rain.")
         play.do("finish", "")
         play.end()
 
         lines = play.text.split("\n")
-        assert ["I look.", "", '✓ weather({"city": "Oslo"}) (2.0 s)'] == lines[:3]
-        assert lines[3].startswith('✗ read({"path": "xxx')
-        assert "…) (failed, 2.0 s)" in play.text
+        assert ["I look.", "", "✓ weather Oslo · 2 lines (2.0 s)"] == lines[:3]
+        assert lines[3].startswith("✗ read xxx")
+        assert "… · no such file (2.0 s)" in " ".join(play.text.split())
         assert play.text.endswith("\n\nRain.")
 
 
@@ -312,7 +313,7 @@ def test_what_happened_to_the_request_is_told(tmp_path: Path) -> None:
 
         assert "failing over: detail of failing_over\n" in play.text
         assert 7 == play.text.count("detail of")
-        assert "what comes is on branch detail of branched" in play.text.replace("\n", "")
+        assert "what comes is on branch detail of branched" in " ".join(play.text.split())
         assert "it broke" in play.text
 
 
@@ -345,14 +346,14 @@ def test_without_colours_it_is_plain_text(
         play.do("clock", 3)
         play.say("The *answer*.\n\n- item")
         play.show(ToolCallDelta(1, "a", "weather", "{}"), Status("tool_started", "weather", call="a"))
-        play.show(Status("tool_finished", "weather", call="a"))
+        play.show(Status("tool_finished", "weather", call="a", result="a b"))
         play.do("finish", "")
         play.end()
 
         assert b"\x1b" not in play.received
         thought = {"full": "Thinking:\nA thought.\n", "collapsed": "", "hidden": ""}[mode]
         line = "" if mode == "hidden" else "(Thought for 3 s, ~2 tokens)\n\n"
-        assert f"{thought}{line}The *answer*.\n\n- item\n\n✓ weather({{}}) (0.0 s)" == play.text
+        assert f"{thought}{line}The *answer*.\n\n- item\n\n✓ weather · a b" == play.text
 
 
 HOSTILE = {
@@ -380,12 +381,12 @@ def test_a_terminal_obeys_nothing_that_it_is_told(tmp_path: Path, name: str) -> 
         play.say(f"Say {evil} on\n\n```{evil}\ncode {evil} on\n```\n\n", 1)
         play.say(f"[link {evil}](http://x/{evil})\n\n# T {evil}\n", 1000)
         play.show(ToolCallDelta(1, "a", f"call{evil}", f'{{"a": "{evil}"}}'))
-        play.show(Status("tool_started", f"call{evil}", call="a"), Status("tool_finished", f"call{evil}", call="a"))
+        play.show(Status("tool_started", f"call{evil}", call="a"))
+        play.show(Status("tool_finished", f"call{evil}", call="a", failed=True, result=f"result {evil}"))
         play.show(Status("retrying", f"because {evil}"))
         play.do("finish", f"error {evil}")
         play.do("message", "user", f"user {evil}")
         play.do("message", "assistant", f"assistant {evil}")
-        play.do("message", "tool_result", f"result {evil}")
         play.do("note", f"note {evil}")
         play.do("thought", f"thought {evil}", 1.0, 1)
         play.end()
@@ -436,24 +437,22 @@ def test_past_turns_look_as_they_did(tmp_path: Path) -> None:
         play.do("message", "user", "And?")
         play.do("thought", "", None, 300)
         play.do("message", "assistant", "Well.")
-        play.do("message", "tool_result", "a\nb")
         play.do("note", "a note")
         play.end()
 
         assert [
             "> What is it?",
-            "> Tell me.",
+            "  Tell me.",
             " I wonder.",
             "Reasoned for ~1 min 1 s, 1,812 tokens",
             "",
             "It is.",
             "",
             "> And?",
-            "It did reason; the provider does not show what (300 tokens)",
+            "Reasoned, text withheld (300 tokens)",
             "",
             "Well.",
             "",
-            "tool result: a b",
             "a note",
         ] == play.text.split("\n")
 
@@ -464,3 +463,78 @@ def test_words_are_those_of_the_language(tmp_path: Path) -> None:
         play.do("thought", "Hm.", 12.0, 812)
         play.end()
         assert "812 Tokens" in play.text
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}], ids=["colours", "NO_COLOR"])
+def test_no_line_is_broken_inside_a_word(tmp_path: Path, columns: int, environment: dict[str, str]) -> None:
+    """Own turns, thoughts, answers, calls, notes and errors: every row ends between words."""
+    words = " ".join(f"reasonable{at}" for at in range(30))
+    with Play(tmp_path, columns=columns, rows=60, environment=environment, mode="full") as play:
+        play.do("message", "user", words)
+        play.do("begin")
+        play.think(words)
+        play.say(words)
+        play.show(Status("tool_finished", "look", failed=True, result=words))
+        play.show(Status("compacting", words))
+        play.do("finish", words)
+        play.do("thought", words, 12.0, 18_000_000)
+        play.do("message", "assistant", words)
+        play.do("note", words)
+        play.end()
+
+        shown = {word for word in play.everything.split() if re.search("[a-z]", word) and not word.endswith("…")}
+        assert not {word for word in shown if re.search("rea|son|able", word)} - set(words.split())
+        assert "18,000,000 tokens" in " ".join(play.everything.split())
+        assert play.everything.startswith("> reasonable0 ")
+        assert "\n  reasonable" in play.everything
+
+
+def test_a_long_message_is_shown_by_its_first_rows(tmp_path: Path) -> None:
+    """It is in the log whole."""
+    with Play(tmp_path) as play:
+        play.do("message", "user", "\n".join(f"line {at}" for at in range(120)))
+        play.end()
+        assert ["> line 0", "  line 1", "  line 2", "  line 3", "  [116 more lines]"] == play.text.split("\n")
+
+
+def test_the_row_below_a_text_under_way_says_how_to_stop(tmp_path: Path) -> None:
+    """Below an answer that fills the screen too; the answer is as it would be without, and the row goes with it."""
+    answer = "One **word** after another, and more of them. " * 12
+    with Play(tmp_path, rows=8, columns=40) as play:
+        play.do("begin")
+        play.say(answer[:60])
+        play.do("clock", 2)
+        play.wait_until(lambda: "Working, 2 s · Ctrl-C stops" == play.lines[play.cursor[0] + 1], "the row below")
+        play.say(answer[60:400])
+        play.wait_until(lambda: "· Ctrl-C stops" in play.lines[7], "the row at the bottom")
+        play.say(answer[400:])
+        play.do("finish", "")
+        play.end()
+
+        assert "Ctrl-C" not in play.everything
+        assert 24 == len(re.findall("One|more", play.everything))
+
+
+def test_one_line_counts_and_ends_in_the_last_words_and_can_be_unfolded(tmp_path: Path) -> None:
+    """Unfolded, the whole thought stands there and goes on; folded again, a line counts."""
+    with Play(tmp_path, columns=80, mode="collapsed") as play:
+        play.do("begin")
+        play.think("First I look at the numbers, then at the letters. ")
+        play.do("clock", 3)
+        play.wait_for("Thinking, 3 s, ~12 tokens · Ctrl-C stops · … numbers, then at the letters.")
+        assert "First" not in play.text
+        play.do("fold")
+        play.wait_for("First I look at the numbers, then at the letters.")
+        play.think("And on.")
+        play.wait_for("letters. And on.")
+        play.do("fold")
+        play.think(" Hidden words.")
+        play.do("clock", 4)
+        play.wait_for("~18 tokens · Ctrl-C stops")
+        play.say("Done.")
+        play.do("finish", "")
+        play.end()
+
+        assert "Thought for 4 s, ~18 tokens\n\nDone." in play.text
+        assert "Hidden words" not in play.text

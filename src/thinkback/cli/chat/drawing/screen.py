@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from prompt_toolkit.input import Input
 
     from thinkback.model.deltas import Delta
-    from thinkback.session.reply import Reply
+    from thinkback.session.reply import Reply, StepReply
     from thinkback.session.transcripts.ink import Style
     from thinkback.wire.result import ReadResult
 
 Section: TypeAlias = Literal["", "thinking", "answer", "line"]
 _SECONDS_PER_TICK = 1.0
+# a message of the person that takes more rows is shown by its first ones
+_MOST_ROWS, _SHOWN_ROWS = 20, 4
 # states of a turn whose last response may have been broken off
 _CUT = ("interrupted", "timed_out", "partial_failed", "failed")
 # outcomes of which the caller tells how often the model was asked
@@ -87,6 +89,7 @@ class Screen:
             self._surface.take(self._look)
             self._beside.take(self._look)
             self._said = words_for(self._look)
+            self._surface.hint = self._said.stop
 
     # -- a turn --------------------------------------------------------------------------------------------------------
 
@@ -129,8 +132,14 @@ class Screen:
             if error is not None and str(error):
                 text = error.for_people() if isinstance(error, ThinkbackError) else str(error)
                 self._line(terminal.without_keys(text), "red")
+            self.rest()
+
+    def rest(self) -> None:
+        """What is shown is over: an empty line parts it from the next prompt."""
+        with self._lock:
             if self._last and self._surface.is_terminal:
                 self._surface.write(self._surface.line_end)
+            self._last = ""
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -148,8 +157,19 @@ class Screen:
             now = self._clock()
             if isinstance(self._open, Thinking):
                 self._open.tick(now)
-            elif self._open is None and self._doing:
-                self._surface.status(self._calls.running(now) or f"{self._doing}, {round(now - self._since)} s")
+            elif self._doing:
+                doing = self._calls.running(now) or f"{self._doing}, {round(now - self._since)} s"
+                (self._surface.status if self._open is None else self._surface.footer)(doing)
+
+    def fold(self) -> None:
+        """Show the rest of the turn's thinking in full, the thought under way from its beginning; or fold it."""
+        with self._lock:
+            if self._look.mode == "hidden" or not self._surface.draws:
+                return
+            self._look = self._look._replace(mode="full" if self._look.mode == "collapsed" else "collapsed")
+            if isinstance(self._open, Thinking):
+                self._open.fold(self._look.mode)
+                self.tick()
 
     # -- what was said before ------------------------------------------------------------------------------------------
 
@@ -169,8 +189,19 @@ class Screen:
                 Thinking(self._beside, "full", self._said, 0.0).whole(text)
             self._beside.noted(self._said.done(seconds, tokens, estimated=estimated, shared=True))
 
+    def unfold(self, text: str) -> None:
+        """A thought of an earlier turn in full; an empty text is one that the provider did not show."""
+        with self._lock:
+            self.take_look()
+            self._begin_section("thinking")
+            if text.strip():
+                Thinking(self._beside, "full", self._said, 0.0).whole(text)
+            else:
+                self._beside.noted(self._said.hidden())
+            self.rest()
+
     def message(self, role: str, text: str) -> None:
-        """A message of an earlier turn."""
+        """What the person said, or a message of an earlier turn."""
         with self._lock:
             if role == "assistant":
                 self._begin_section("answer")
@@ -178,14 +209,26 @@ class Screen:
                 answer.feed(text)
                 answer.close()
             elif role == "user":
-                self._begin_section("line")
-                self._last = ""
-                for line in terminal.clean(text.replace("\r\n", "\n")).split("\n"):
-                    self._surface.line(f"> {line}", "bold")
+                self._own(text)
             else:
-                self._line(
-                    f"{role.replace('_', ' ')}: {terminal.one_line(text, self._surface.columns - len(role) - 4)}"
-                )
+                self._line(text)
+
+    def _own(self, text: str) -> None:
+        """What the person said: marked at its beginning, the rows below it in line with it."""
+        self._begin_section("line")
+        self._last = ""
+        lines = terminal.clean(text.replace("\r\n", "\n")).split("\n")
+        rows = [row for line in lines for row in self._rows(line)]
+        if len(rows) > _MOST_ROWS:
+            left_out = len(rows) - _SHOWN_ROWS
+            rows = [*rows[:_SHOWN_ROWS], f"[{left_out} more lines]"]
+        for at, row in enumerate(rows):
+            self._surface.line(f"{'  ' if at else '> '}{row}".rstrip(), "bold")
+
+    def _rows(self, line: str) -> list[str]:
+        if not self._surface.is_terminal:
+            return [line]
+        return terminal.fit(line, self._surface.columns - 3).split("\n")
 
     def ended(self, state: str, reason: str = "") -> None:
         """How a turn ended that did not complete; one that was cut short is called partial."""
@@ -226,7 +269,7 @@ class Screen:
         self._close()
         name = self._calls.add(delta)
         if delta.name:
-            self._do(f"{name}(…)")
+            self._do(name)
 
     def _take_back(self, delta: Reclassified) -> None:
         """What was shown as an answer was thinking: draw it as such, where that can still be done."""
@@ -254,9 +297,7 @@ class Screen:
                 self._calls.start(status, now)
                 self.tick()
             case "tool_finished":
-                ended = self._calls.end(status, now)
-                how = "failed, " if ended.failed else ""
-                self._line(f"{'✗' if ended.failed else '✓'} {ended.words} ({how}{ended.seconds:.1f} s)")
+                self._line(self._calls.end(status, now))
                 self._do(self._said.working)
             case "asking":
                 self._close()  # the question says it
@@ -268,8 +309,7 @@ class Screen:
     def _sum_up(self, reply: Reply) -> None:
         """What the turn did that nobody saw, and how it ended if not by itself."""
         if self._look.mode != "hidden":
-            hidden = [step for step in reply.steps if not step.reasoning and _reasoned(step.result)]
-            if hidden:
+            if hidden := _withheld(reply):
                 counts = [step.result.usage.reasoning or 0 for step in hidden if step.result.usage is not None]
                 self._note_thinking(self._said.hidden(sum(counts)))
             if reply.outcome == "max_tokens_in_reasoning":
@@ -298,6 +338,7 @@ class Screen:
     def _close(self) -> None:
         """End what is under way."""
         section, self._open = self._open, None
+        self._surface.footer("")
         if isinstance(section, Thinking):
             section.close(self._clock())
         elif section is not None:
@@ -312,6 +353,15 @@ class Screen:
     def _do(self, doing: str) -> None:
         self._doing, self._since = doing, self._clock()
         self.tick()
+
+
+def is_withheld(reply: Reply) -> bool:
+    """Whether a response of ``reply`` reasoned and the provider shows nothing of it."""
+    return bool(_withheld(reply))
+
+
+def _withheld(reply: Reply) -> list[StepReply]:
+    return [step for step in reply.steps if not step.reasoning and _reasoned(step.result)]
 
 
 def _reasoned(result: ReadResult) -> bool:

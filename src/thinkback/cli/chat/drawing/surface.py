@@ -1,5 +1,8 @@
 """The terminal as the chat's output uses it: lines that stay, and one line at its end that is drawn over.
 
+The line at the end says what runs and how to stop it. It takes the place of the next line, or, as a footer, the row
+below text that is under way.
+
 Promises: without a terminal, with ``NO_COLOR``, on a dumb terminal or with the theme ``plain`` no escape code is
 written at all. Everything written in one call goes out in one piece.
 """
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from thinkback.cli.chat.drawing.look import Look
 from thinkback.cli.chat.drawing.theme import Rgb, Theme, theme_for, without_answers
-from thinkback.session.transcripts.ink import CODES, Style, clean, one_line, pen
+from thinkback.session.transcripts.ink import CODES, Style, clean, columns_of, fit, one_line, pen
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
@@ -23,6 +26,7 @@ _CLEAR = "\r\x1b[0m\x1b[K"
 class Surface:
     """``draws``: escape codes are welcome. ``typed`` is what a person typed while the terminal was asked.
 
+    ``hint`` says how to stop what runs.
     ``asks``: the terminal may be asked for its background, by somebody who reads what is typed afterwards, as its
     answer may come late.
     """
@@ -33,6 +37,8 @@ class Surface:
         self._asks = asks
         self._is_owed = False
         self._has_status = False
+        self._footer = ""
+        self.hint = ""
         self._look: Look | None = None
         self.theme = Theme((0, 0, 0), "16")
         self.draws = False
@@ -66,23 +72,28 @@ class Surface:
 
     @property
     def height(self) -> int:
-        return self._size().lines
+        """Rows for text: those of the terminal, without that of a footer."""
+        return self._size().lines - bool(self._footer)
 
     @property
     def is_terminal(self) -> bool:
         return self.stream.isatty()
 
     def write(self, text: str) -> None:
-        """Write what is clean already, in the place of the status."""
+        """Write what is clean already, in the place of the status; a footer stands below it."""
         if self._has_status:
             text, self._has_status = _CLEAR + text, False
+        if self._footer and text:
+            text = f"{_BELOW}{text}{_MAKE_ROOM}{self._footer}{_BACK}"
         if text:
             self.stream.write(text)
             self.stream.flush()
 
     def line(self, text: str, *styles: Style) -> None:
-        """A line that stays."""
-        self.write(self.painted(clean(text), *styles) + self.line_end)
+        """A line that stays, broken between words."""
+        text = clean(text)
+        rows = fit(text, self.columns - 1).split("\n") if self.is_terminal else [text]
+        self.write("".join(self.painted(row, *styles) + self.line_end for row in rows))
 
     def noted(self, text: str) -> None:
         """A line about thinking that stays."""
@@ -94,14 +105,43 @@ class Surface:
 
         return render(block, self.columns - 1, self.theme)
 
-    def status(self, text: str, style: str = "") -> None:
-        """The line at the end, drawn over by whatever comes next; nothing where nothing can be drawn over."""
+    def status(self, text: str, style: str = "", last: str = "") -> None:
+        """The line at the end, drawn over by whatever comes next; nothing where nothing can be drawn over.
+
+        ``last`` are words of which the last ones are shown, as far as there is room.
+        """
         if self.draws:
-            words = one_line(text, self.columns - 2)
             self.write("")
-            self.stream.write(f"{_CLEAR}{style or _code('dim')}{_FILL if style else ''}{words}\x1b[0m")
+            self.stream.write(
+                f"{_CLEAR}{style or _code('dim')}{_FILL if style else ''}{self._hinted(text, last)}\x1b[0m"
+            )
             self.stream.flush()
             self._has_status = True
+
+    def footer(self, text: str) -> None:
+        """The same below text that is under way, until it is taken away by an empty one."""
+        if self.draws and (text or self._footer):
+            had, self._footer = self._footer, f"{_code('dim')}{self._hinted(text)}\x1b[0m" if text else ""
+            below = f"{_MAKE_ROOM}{self._footer}{_BACK}" if text else ""
+            self.stream.write((_BELOW if had else "") + below)
+            self.stream.flush()
+
+    def _hinted(self, text: str, last: str = "") -> str:
+        """``text``, how to stop what it tells of, and the end of ``last``, in one row."""
+        room = self.columns - 2
+        hint = f" · {self.hint}" if self.hint else ""
+        shown = " ".join(clean(text).split())
+        while columns_of(shown + hint) > room and (cut := shown.rpartition(" ")[0]):
+            shown = cut.rstrip(",:")
+        shown = one_line(shown, max(room - columns_of(hint), 1)) + hint
+        words: list[str] = []
+        left = room - columns_of(shown) - len(_GAP)
+        for word in reversed(clean(last).split()):
+            left -= columns_of(word) + 1
+            if left < 0:
+                break
+            words.insert(0, word)
+        return f"{shown}{_GAP}{' '.join(words)}" if len(words) >= _FEWEST else shown
 
     def painted(self, text: str, *styles: Style) -> str:
         return f"{_code(*styles)}{text}\x1b[0m" if self.draws and styles and text else text
@@ -119,6 +159,11 @@ class Surface:
 
 
 _FILL = "\x1b[K "
+_GAP = " · … "
+# fewer of the last words tell nothing
+_FEWEST = 2
+# clears what stands below; makes a row there and keeps the place; and goes back to it
+_BELOW, _MAKE_ROOM, _BACK = "\x1b[J", "\x1bD\x1bM\x1b7\x1b[B\r\x1b[2K", "\x1b8"
 
 
 def _code(*styles: Style) -> str:

@@ -1,4 +1,4 @@
-"""A piece of thinking as it is drawn: whole on a shade, as one line that counts, or not at all."""
+"""A piece of thinking as it is drawn: whole on a shade, as one line that counts and can be unfolded, or not at all."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _CHARACTERS_PER_TOKEN = 4
 _SECONDS_BETWEEN_COUNTS = 0.2
+# letters of the thought that the one line may end in
+_LAST = 200
 
 
 class Thinking:
@@ -27,6 +29,7 @@ class Thinking:
         self._began = now
         self._counted = now - _SECONDS_BETWEEN_COUNTS
         self._characters = 0
+        self._pieces: list[str] = []
         self._index: int | None = None
         self._clean = Cleaner()
         self._columns = surface.columns
@@ -43,6 +46,7 @@ class Thinking:
         if self._index not in (None, index):
             text = f"{BETWEEN_THOUGHTS}{text.lstrip()}"
         self._index = index
+        self._pieces.append(text)
         if self._mode == "full":
             self._write(text)
         elif now - self._counted >= _SECONDS_BETWEEN_COUNTS:
@@ -53,12 +57,29 @@ class Thinking:
         self._counted = now
         seconds = now - self._began
         if self._mode == "collapsed":
-            self._surface.status(self._said.so_far(seconds, self._tokens), self._surface.theme.thinking)
+            last = "".join(self._pieces[-_LAST:])[-_LAST:]
+            self._surface.status(self._said.so_far(seconds, self._tokens), self._surface.theme.thinking, last)
         elif self._mode == "hidden":
             self._surface.status(f"{self._said.working}, {round(seconds)} s")
+        else:
+            self._surface.footer(self._said.so_far(seconds, self._tokens))
+
+    def fold(self, mode: Mode) -> None:
+        """Go on in another mode; in full, what came before is shown first."""
+        if mode == self._mode:
+            return
+        if self._mode == "full":
+            self._end_row()
+            self._surface.footer("")
+        self._mode = mode
+        if mode == "full":
+            self._surface.write("")
+            self._column = Column(self._columns, self._surface.theme.thinking, shaded=self._surface.theme.depth != "16")
+            self._write("".join(self._pieces))
 
     def close(self, now: float) -> None:
         """The thinking is over."""
+        self._surface.footer("")
         if self._mode == "hidden":
             self._surface.write("")
             return

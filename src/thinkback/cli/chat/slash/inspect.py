@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from thinkback.cli import terminal
-from thinkback.cli.chat import thoughts
+from thinkback.cli.chat import pager, thoughts
+from thinkback.cli.chat.drawing import calls as drawn
 from thinkback.cli.chat.progress import working
 from thinkback.cli.chat.slash.row import Slash, words
+from thinkback.model.blocks import ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
 WHY = "why [HASH | next]"
 USAGE = "usage [model | turn | step]"
+THINK = "think [N | last]"
+LAST = "last"
+CALLS = "calls [N]"
 SEARCH = "search [--reasoning] [--here] TEXT"
 _BY = ("model", "turn", "step")
 _LIMIT = 20
@@ -29,23 +35,52 @@ def why(chat: Chat, rest: str) -> None:
     named = words(rest, WHY, most=1)
     session = chat.session
     if named and named[0] != "next":
-        shown.print_explanation(session.name, session.why(named[0]))
+        explained = session.why(named[0])
+        with pager.paged(chat.reader.is_live):
+            shown.print_explanation(session.name, explained)
         return
     of_next = bool(named)
-    shown.print_plan(session.name, "next request" if of_next else "last request", session.explain(next=of_next))
+    plan = session.explain(next=of_next)
+    with pager.paged(chat.reader.is_live):
+        shown.print_plan(session.name, "next request" if of_next else "last request", plan)
 
 
 def think(chat: Chat, rest: str) -> None:
     """The reasoning of this session: a line for each, or one in full."""
-    named = words(rest, "think [N]", most=1)
+    named = words(rest, THINK, most=1)
     found = thoughts.of(chat.session)
+    if named == [LAST]:
+        thoughts.unfold(chat)
+        return
     if not named:
         thoughts.print_list(found)
         return
     if not named[0].isdecimal() or not 1 <= int(named[0]) <= len(found):
-        allowed = f"a number from 1 to {len(found)}" if found else "nothing yet: there is no reasoning"
+        allowed = f"last, or a number from 1 to {len(found)}" if found else "nothing yet: there is no reasoning"
         raise click.UsageError(f"/think {named[0]}: allowed is {allowed}")
     thoughts.print_whole(found[int(named[0]) - 1])
+
+
+def calls(chat: Chat, rest: str) -> None:
+    """The calls of tools: a line for each, or one with its arguments and its result as they are."""
+    named = words(rest, CALLS, most=1)
+    found = _calls(chat)
+    if not named:
+        for at, (call, result) in enumerate(found, 1):
+            said = drawn.words(call.name, call.arguments)
+            came = drawn.ended(said, result.content, failed=result.is_error) if result is not None else said
+            terminal.out(f"{at}  {terminal.one_line(came, terminal.width() - 6)}")
+        if not found:
+            terminal.note("no tool was called yet")
+        return
+    if not named[0].isdecimal() or not 1 <= int(named[0]) <= len(found):
+        allowed = f"a number from 1 to {len(found)}" if found else "nothing yet: no tool was called"
+        raise click.UsageError(f"/calls {named[0]}: allowed is {allowed}")
+    call, result = found[int(named[0]) - 1]
+    pen = terminal.pen(sys.stdout)
+    with pager.paged(chat.reader.is_live):
+        terminal.out(pen(terminal.clean(f"{call.name} {call.arguments}"), "bold"))
+        terminal.out(terminal.wrap(result.content if result is not None else "(no result)", 2))
 
 
 def usage(chat: Chat, rest: str) -> None:
@@ -87,7 +122,26 @@ def _hashes(chat: Chat, before: Sequence[str]) -> Iterable[str]:
 
 
 def _numbers(chat: Chat, before: Sequence[str]) -> Iterable[str]:
-    return () if before else [str(at) for at in range(1, len(thoughts.of(chat.session)) + 1)]
+    return () if before else [LAST, *(str(at) for at in range(1, len(thoughts.of(chat.session)) + 1))]
+
+
+def _call_numbers(chat: Chat, before: Sequence[str]) -> Iterable[str]:
+    return () if before else [str(at) for at in range(1, len(_calls(chat)) + 1)]
+
+
+def _calls(chat: Chat) -> list[tuple[ToolCall, ToolResult | None]]:
+    """The calls of tools on the current branch, each with what came of it."""
+    found: dict[str, tuple[ToolCall, ToolResult | None]] = {}
+    done: list[tuple[ToolCall, ToolResult | None]] = []
+    for commit in chat.session.log(kinds=("tool_call", "tool_result")):
+        match commit.value:
+            case ToolCall() as call:
+                found[call.id] = (call, None)
+            case ToolResult() as result if result.id in found:
+                done.append((found.pop(result.id)[0], result))
+            case _:
+                pass
+    return [*done, *found.values()]
 
 
 def _by(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
@@ -100,7 +154,8 @@ def _search_options(_chat: Chat, before: Sequence[str]) -> Iterable[str]:
 
 ROWS = (
     Slash("why", WHY, "What was sent back of earlier reasoning, block by block, and why.", why, _hashes),
-    Slash("think", "think [N]", "List the reasoning of this session, or show number N in full.", think, _numbers),
+    Slash("think", THINK, "List the reasoning of this session, or show one in full; Ctrl-O the last.", think, _numbers),
+    Slash("calls", CALLS, "List the calls of tools, or show one with its arguments and result.", calls, _call_numbers),
     Slash("usage", USAGE, "Tokens so far, and what the next request would carry.", usage, _by),
     Slash("search", SEARCH, "Find what was said and thought in all sessions, or here.", search, _search_options),
 )
