@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.gateway_clients.places import ALIASES, PLACES
 from bench.gateway_clients.process import ROOT
 from bench.peers.places import KEY
-from thinkback.gateway.access.keys import Terms, new_key
+from thinkback.servers.gateway.access.keys import Terms, new_key
 from thinkback.stores.gateway_state import open_gateway_state
 from thinkback.stores.gateway_state.state import GatewayState
 from thinkback_referee import Referee

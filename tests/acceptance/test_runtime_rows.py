@@ -14,7 +14,7 @@ USAGE = "session/test_usage.py::test_"
 PROFILES, FAILOVER = "session/profiles/test_profiles.py::test_", "session/profiles/test_failover.py::test_"
 APPS, APP_FILES = "session/test_apps.py::test_", "settings/test_apps.py::test_"
 PERMISSIONS = "session/agents/test_permissions.py::test_"
-MCP = "cli/mcp/test_mcp.py::test_"
+MCP = "cli/test_mcp.py::test_"
 
 ROWS = (
     row(
@@ -121,8 +121,8 @@ ROWS = (
     row(
         119,
         "thought chunks for editors",
-        "cli/acp/test_acp.py::test_thoughts_arrive_before_the_answer",
-        "cli/acp/test_acp.py::test_effort_is_an_option_that_sticks_and_one_turn_may_differ",
+        "cli/test_acp.py::test_thoughts_arrive_before_the_answer",
+        "cli/test_acp.py::test_effort_is_an_option_that_sticks_and_one_turn_may_differ",
     ),
     row(
         128,

@@ -136,8 +136,8 @@ PIXIR = (
     row(
         "editor-1",
         "thought chunks, also of what was thought before a load (Pixir has none there)",
-        "cli/acp/test_acp.py::test_thoughts_arrive_before_the_answer",
-        "cli/acp/test_acp.py::test_loading_shows_what_was_said_and_thought",
+        "cli/test_acp.py::test_thoughts_arrive_before_the_answer",
+        "cli/test_acp.py::test_loading_shows_what_was_said_and_thought",
     ),
     row(
         "shell-1",

@@ -126,7 +126,7 @@ def become(job: bytes, streams: list[int]) -> NoReturn:
 
 if __name__ == "__main__":
     for module in pkgutil.walk_packages(thinkback.__path__, "thinkback."):
-        if not module.name.startswith(("thinkback.__main__", "thinkback.gateway")):
+        if not module.name.startswith(("thinkback.__main__", "thinkback.servers.gateway")):
             importlib.import_module(module.name)
     for name in LIBRARIES:
         importlib.import_module(name)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from thinkback.cli.acp import acp_command, options
+from thinkback.cli.acp import acp_command
+from thinkback.servers.acp import options
 
 PAGE = (Path(__file__).parents[2] / "docs" / "editors.md").read_text(encoding="utf-8")
 

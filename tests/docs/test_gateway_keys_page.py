@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.docs.test_examples import ROOT
-from thinkback.gateway.commands.gateway import gateway_command
-from thinkback.gateway.config.reading import read_config
+from thinkback.servers.gateway.commands.gateway import gateway_command
+from thinkback.servers.gateway.config.reading import read_config
 
 PAGE = (ROOT / "docs" / "gateway-keys.md").read_text(encoding="utf-8")
 

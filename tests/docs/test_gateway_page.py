@@ -15,15 +15,15 @@ import msgspec
 import pytest
 
 from tests.docs.test_examples import ROOT
-from tests.gateway.harness.engines import TOOL
-from tests.gateway.harness.running import Running, running
+from tests.servers.gateway.harness.engines import TOOL
+from tests.servers.gateway.harness.running import Running, running
 from thinkback.cli.referee import referee_command
-from thinkback.gateway.config.reading import fields, read_config, wanted
-from thinkback.gateway.config.schema import Alias, Config, Upstream
-from thinkback.gateway.http.openapi import HEADERS
-from thinkback.gateway.http.origins import EXPOSED
-from thinkback.gateway.telemetry.metrics import FAMILIES
 from thinkback.rules import load_rulebook
+from thinkback.servers.gateway.config.reading import fields, read_config, wanted
+from thinkback.servers.gateway.config.schema import Alias, Config, Upstream
+from thinkback.servers.gateway.http.openapi import HEADERS
+from thinkback.servers.gateway.http.origins import EXPOSED
+from thinkback.servers.gateway.telemetry.metrics import FAMILIES
 from thinkback_referee import Referee
 
 PAGE = (ROOT / "docs" / "gateway.md").read_text(encoding="utf-8")
@@ -153,7 +153,7 @@ def post(url: str, body: object) -> Answer:
 def trial(referee: Referee, place: Path) -> AbstractContextManager[Running]:
     """A gateway with the referee as its provider."""
     return running(
-        "thinkback.gateway.running.wiring:open_behind",
+        "thinkback.servers.gateway.running.wiring:open_behind",
         server={"no_auth": True},
         store={"path": str(place)},
         upstreams={"deepseek": {"endpoint": "deepseek", "base_url": referee.base_url("deepseek")}},

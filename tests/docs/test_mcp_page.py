@@ -10,10 +10,10 @@ import msgspec
 
 import thinkback
 from thinkback.cli.mcp import DEFAULT_BUDGET, QUERIES
-from thinkback.cli.mcp.asking import Asked, Asker, Query, asking_tools
-from thinkback.cli.mcp.budget import TokenBudget
-from thinkback.cli.mcp.reading import LONGEST_TEXT
-from thinkback.cli.mcp.tools import READING
+from thinkback.servers.mcp.asking import Asked, Asker, Query, asking_tools
+from thinkback.servers.mcp.budget import TokenBudget
+from thinkback.servers.mcp.reading import LONGEST_TEXT
+from thinkback.servers.mcp.tools import READING
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from tests.gateway.harness.carried import MESSAGES, forgotten
-from tests.gateway.harness.house import House, Reply
 from tests.old_logs.providers import TOOLS, Json
+from tests.servers.gateway.harness.carried import MESSAGES, forgotten
+from tests.servers.gateway.harness.house import House, Reply
 
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 RESULT = "7 degrees and clear"

@@ -18,9 +18,9 @@ import msgspec
 
 import thinkback
 from tests.conformance.moves import Place, answered
-from tests.gateway.harness.house import House
 from tests.old_logs.clients import Client
 from tests.old_logs.providers import ASKED, HOSTS, KEY, PLACES, TOOLS, Json, Providers, Seen
+from tests.servers.gateway.harness.house import House
 from thinkback.session.session import Session
 
 HERE = Path(__file__).parent

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import pytest
 
 import thinkback
-from tests.gateway.harness.carried import Carried, carried
-from tests.gateway.harness.house import House, wait_until
 from tests.old_logs import sets
 from tests.old_logs.providers import ASKED, PLACES, Providers, Seen, behind
 from tests.old_logs.sets import Conversation
+from tests.servers.gateway.harness.carried import Carried, carried
+from tests.servers.gateway.harness.house import House, wait_until
 from tests.stores.postgres_server import Server
 from thinkback.errors import ThinkbackError
 from thinkback.log.protocol import Store

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from thinkback.errors import WireError
-from thinkback.gateway.secrets.sealing import Sealer
 from thinkback.model.blocks import Block, Carrier, Origin, Text, ThinkingBlock, ToolCall
 from thinkback.model.commits import Draft, Message, Request, Response, block_draft
 from thinkback.proxy import client_state
 from thinkback.proxy.client_state import Keeper, Minted, holds_tokens, opened
+from thinkback.servers.gateway.secrets.sealing import Sealer
 
 ORIGIN = Origin("openai-responses", "https://api.openai.com/v1", "gpt-6", "gpt-6", "acct", True)
 SCOPE, OTHER = b"a" * 16, b"b" * 16

@@ -60,7 +60,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "replay": "wire.replaying",
         "convert": "wire.convert",
         "connect": "connect.command",
-        "gateway": "thinkback.gateway.commands.gateway",
+        "gateway": "thinkback.servers.gateway.commands.gateway",
         "referee": "referee",
         "mcp": "mcp",
         "acp": "acp",

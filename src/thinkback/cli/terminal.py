@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 import click
 
+from thinkback.session.masking import without_keys as without_keys
 from thinkback.session.transcripts.ink import CODES as CODES
 from thinkback.session.transcripts.ink import SHORT_HASH as SHORT_HASH
 from thinkback.session.transcripts.ink import Pen as Pen
@@ -33,8 +34,6 @@ from thinkback.session.transcripts.ink import width as width
 from thinkback.session.transcripts.ink import wrap as wrap
 
 BRANCHED = "another process went on in this session too: what comes is on branch {}"
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SHORTEST_SECRET = 8
 
 
 def out(text: str = "") -> None:
@@ -81,19 +80,6 @@ def print_error(
     error = {"kind": kind, "message": message, "details": dict(details or {}), "next_actions": list(next_actions)}
     text = json.dumps({"error": error}, indent=2, ensure_ascii=False, default=str)
     click.echo(clean_json(without_keys(text)))
-
-
-def without_keys(text: str) -> str:
-    """``text`` without the value of any environment variable that is named like a secret, and without the keys that
-    were found elsewhere.
-    """
-    keys = sys.modules.get("thinkback.session.config.keys")
-    named = {name: value.strip() for name, value in os.environ.items() if _SECRET_NAME.search(name)}
-    for name, secret in {**(keys.seen if keys is not None else {}), **named}.items():
-        if len(secret) >= _SHORTEST_SECRET:
-            # an error may quote it as it is, or as Python writes it
-            text = text.replace(secret, f"<{name}>").replace(repr(secret)[1:-1], f"<{name}>")
-    return text
 
 
 class Page(io.StringIO):

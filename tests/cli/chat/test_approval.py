@@ -16,8 +16,9 @@ from tests.cli.chat.talks import messages
 from tests.cli.chat.terminal import Terminal
 from tests.cli.command import PLACE, Command
 from thinkback.cli.chat.ahead import readable
-from thinkback.cli.chat.approval import lines, plain, read
+from thinkback.cli.chat.approval import read
 from thinkback.cli.chat.midturn import split
+from thinkback.session.transcripts.call_text import lines, plain
 from thinkback.turn.permissions import PermissionAnswer
 from thinkback_referee import Call, Referee, Step
 

@@ -9,7 +9,7 @@ import pytest
 import thinkback
 from tests.cli.command import Command
 from tests.cli.conftest import ENCRYPTED, SIGNATURE
-from tests.gateway.harness.engines import KEY, Plays, ask, engine
+from tests.servers.gateway.harness.engines import KEY, Plays, ask, engine
 from thinkback.stores import open_store
 
 

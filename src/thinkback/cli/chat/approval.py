@@ -6,24 +6,19 @@ before the question was there answers nothing. What is left out of a long call i
 
 from __future__ import annotations
 
-import difflib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from thinkback.cli import terminal
 from thinkback.cli.chat import ahead, midturn
-from thinkback.model import canonical
+from thinkback.session.transcripts.call_text import lines, plain
 from thinkback.turn.permissions import PermissionAnswer
 
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
-    from thinkback.cli.terminal import Style
     from thinkback.turn.permissions import PermissionRequest
 
 QUESTION = "[y]es, [n]o, [a]lways; then a note for the model if you like: "
@@ -34,7 +29,6 @@ _SHOW = ("s", "show", "show all")
 _MOST_LINES = 40
 _MOST_COLUMNS = 1_000
 _MOST_ALWAYS = 120
-_LARGEST_FILE = 1_000_000
 
 
 def asker(chat: Chat) -> Callable[[PermissionRequest], PermissionAnswer]:
@@ -97,57 +91,3 @@ def show(request: PermissionRequest, *, whole: bool = False) -> bool:
     always = plain(request.always) if whole else terminal.one_line(plain(request.always), _MOST_ALWAYS)
     terminal.out(pen(terminal.wrap(f"{request.reason}; always: {always}", 2), "dim"))
     return kept != found
-
-
-def plain(text: str) -> str:
-    """One line of ``text`` with everything in it to be seen: what shows nothing is named by its number."""
-    return "".join(letter if letter.isprintable() else f"<U+{ord(letter):04X}>" for letter in text.expandtabs(4))
-
-
-def lines(name: str, arguments: str) -> Iterator[tuple[str, Style | None]]:
-    """A call as people read it, whole: a command, a change as a diff, and whatever else is said, by argument."""
-    try:
-        given: Any = canonical.decode(arguments or "{}")
-    except msgspec.DecodeError:
-        given = None
-    rest: dict[Any, Any] = {}
-    match given:
-        case {"command": str(command), **rest}:
-            yield from ((f"  {line}", None) for line in command.split("\n"))
-        case {"path": str(path), "old_string": str(old), "new_string": str(new), **rest}:
-            yield from _diff(path, old, new)
-        case {"path": str(path), "content": str(content), **rest} if name == "write":
-            yield from _diff(path, _there(path), content)
-        case {**rest}:
-            pass
-        case _:
-            rest = {"": arguments}
-    for key, value in rest.items():
-        text = value if isinstance(value, str) else canonical.encode(value).decode()
-        first, *others = text.split("\n")
-        yield f"  {key}: {first}" if key else f"  {first}", None
-        yield from ((f"    {line}", None) for line in others)
-
-
-def _diff(path: str, old: str, new: str) -> Iterator[tuple[str, Style | None]]:
-    yield f"  {path}", None
-    changed = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=2)
-    for line in [*changed][2:]:
-        styles: Mapping[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
-        yield f"  {line}", styles.get(line[:1])
-
-
-def _lines(text: str) -> list[str]:
-    """Lines as a shell sees them: nothing but a line feed ends one."""
-    return text.removesuffix("\n").split("\n") if text else []
-
-
-def _there(path: str) -> str:
-    """What a file says now; nothing where it is not there, or is no text."""
-    file = Path(path)
-    try:
-        if not file.is_file() or file.stat().st_size > _LARGEST_FILE:
-            return ""
-        return file.read_bytes().decode()
-    except (OSError, ValueError):
-        return ""

@@ -1,0 +1,1 @@
+"""Servers: shells in which other programs meet thinkback. Each stands alone; none imports another."""

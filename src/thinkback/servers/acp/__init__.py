@@ -1,0 +1,1 @@
+"""The agent for editors: the Agent Client Protocol, on the session."""

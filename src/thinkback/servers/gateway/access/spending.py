@@ -1,0 +1,211 @@
+"""What keys use, and the budgets that end it.
+
+What is used is added up in memory and stored once in ``EVERY`` seconds: a crash loses so much at most, and what is
+used meanwhile by other processes is seen so late. A budget is looked at before a request and reserves nothing: it may
+be overspent by what is under way when it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from thinkback.errors import StoreError
+from thinkback.proxy.problems import Refused
+from thinkback.servers.gateway.grant import Budget, Grant
+from thinkback.stores.gateway_state.records import Spent, Use
+from thinkback.stores.gateway_state.state import GatewayState
+
+T = TypeVar("T")
+
+EVERY = 1.0
+PATIENCE = 2.0
+"""Seconds for which a database that may do without is waited for."""
+REMEMBERED = 20_000
+DAYS_KEPT = 400
+
+
+_Counts: TypeAlias = dict[str, dict[str, Use]]
+"""Key to day to what it used."""
+
+
+class _Known(NamedTuple):
+    """What the database said that a key used, and when by the clock."""
+
+    uses: Mapping[str, Use]
+    at: float
+
+
+class Spending:
+    """Counts what is used. ``keep`` is run beside the server; ``flush`` once more when that has ended.
+
+    ``blind``: a budget that cannot be read stops nobody. ``clock`` gives seconds that only grow, ``now`` the time UTC.
+    """
+
+    def __init__(
+        self,
+        office: GatewayState,
+        executor: Executor | None = None,
+        *,
+        blind: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._office, self._executor, self._blind = office, executor, blind
+        self._clock, self._now = clock, now
+        self._waiting: _Counts = {}
+        self._leaving: _Counts = {}
+        self._known: dict[str, _Known] = {}
+        self._turn = asyncio.Lock()
+
+    def add(self, grant: Grant, use: Use) -> None:
+        """Count what a request of ``grant`` used; takes no time."""
+        _add(self._waiting, grant.key, self._now().date().isoformat(), use)
+
+    async def check(self, grant: Grant) -> None:
+        """Raise ``Refused`` where the budget of ``grant`` is spent: 429, or 403 where it does not come again.
+
+        503 where that cannot be found out.
+        """
+        budget = grant.budget
+        if budget.tokens is None and budget.reasoning is None:
+            return
+        known = self._known.get(grant.key)
+        if known is None or self._clock() - known.at >= EVERY:
+            known = await self._read(grant.key, known)
+        now = self._now()
+        period = period_of(budget, now)
+        used = known.uses.get(period, Use())
+        for unsaved in (self._waiting, self._leaving):
+            for day, use in unsaved.get(grant.key, {}).items():
+                used = used.plus(use) if period in periods(day) else used
+        _compare(budget, used, now)
+
+    async def flush(self) -> None:
+        """Store what was counted. Raises ``StoreError``: then it is still counted here, for the next time.
+
+        Where a connection breaks at the moment of storing, up to a second's worth may be counted twice.
+        """
+        self._flushing = asyncio.ensure_future(self._flush())
+        await asyncio.shield(self._flushing)  # a thread that stores cannot be called back
+
+    async def _flush(self) -> None:
+        async with self._turn:
+            if not self._waiting:
+                return
+            self._leaving, self._waiting = self._waiting, {}
+            spent = list(_by_period(self._leaving))
+            try:
+                sums = await self._run(lambda: self._office.spending.add(spent))
+            except BaseException:
+                for key, days in self._leaving.items():
+                    for day, use in days.items():
+                        _add(self._waiting, key, day, use)
+                raise
+            finally:
+                self._leaving = {}
+            for key, period, use in sums:
+                known = self._known.get(key)
+                if known is not None:
+                    self._known[key] = known._replace(uses={**known.uses, period: use})
+
+    async def keep(self, complain: Callable[[StoreError], object]) -> None:
+        """Flush for ever; ``complain`` is told of the first failure of each run of them."""
+        failing = False
+        while True:
+            await asyncio.sleep(EVERY)
+            try:
+                await self.flush()
+                failing = False
+            except StoreError as error:
+                if not failing:
+                    complain(error)
+                failing = True
+
+    async def forget(self) -> int:
+        """Remove days that nobody asks for any more; returns how many rows."""
+        before = (self._now() - timedelta(days=DAYS_KEPT)).date().isoformat()
+        return await self._run(lambda: self._office.spending.forget(before))
+
+    async def _read(self, key: str, known: _Known | None) -> _Known:
+        at = self._clock()
+        try:
+            reading = self._run(lambda: self._office.spending.read(key))
+            found = _Known(await asyncio.wait_for(reading, PATIENCE if self._blind else None), at)
+        except (StoreError, TimeoutError) as error:
+            if not self._blind:
+                raise Refused(
+                    503, "store_unavailable", "budgets cannot be checked at the moment; ask again", retry_after=5
+                ) from error
+            found = _Known({} if known is None else known.uses, at)
+        while len(self._known) >= REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[key] = found
+        return found
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+def periods(day: str) -> tuple[str, str, str]:
+    """What a day (``2026-11-21``) counts for: itself, its month, and all time."""
+    return day, day[:7], "total"
+
+
+def period_of(budget: Budget, now: datetime) -> str:
+    """The period of ``budget`` that ``now`` (UTC) is in."""
+    day, month, total = periods(now.date().isoformat())
+    return {"day": day, "month": month, "total": total}[budget.period]
+
+
+def _add(counts: _Counts, key: str, day: str, use: Use) -> None:
+    days = counts.setdefault(key, {})
+    days[day] = days[day].plus(use) if day in days else use
+
+
+def _by_period(counts: _Counts) -> Iterator[Spent]:
+    """A row for each key and period."""
+    for key, days in counts.items():
+        sums: dict[str, Use] = {}
+        for day, use in days.items():
+            for period in periods(day):
+                sums[period] = sums.get(period, Use()).plus(use)
+        yield from (Spent(key, period, use) for period, use in sums.items())
+
+
+def resets(budget: Budget, now: datetime) -> datetime | None:
+    """When the next period of ``budget`` begins (UTC), ``None`` where it has but one."""
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    match budget.period:
+        case "day":
+            return day + timedelta(days=1)
+        case "month":
+            return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+        case "total":
+            return None
+
+
+def _compare(budget: Budget, used: Use, now: datetime) -> None:
+    for what, limit, so_far in (
+        ("tokens", budget.tokens, used.input + used.output),
+        ("reasoning tokens", budget.reasoning, used.reasoning),
+    ):
+        if limit is not None and so_far >= limit:
+            raise _spent(what, limit, so_far, budget, now)
+
+
+def _spent(what: str, limit: int, used: int, budget: Budget, now: datetime) -> Refused:
+    again = resets(budget, now)
+    per = "in all" if again is None else f"per {budget.period}"
+    when = "" if again is None else f"; it begins anew at {again.isoformat().replace('+00:00', 'Z')}"
+    return Refused(
+        403 if again is None else 429,
+        "budget_spent",
+        f"this key's budget of {limit} {what} {per} is spent ({used} used){when}",
+        retry_after=None if again is None else max(1.0, (again - now).total_seconds()),
+        details={"what": what, "limit": limit, "used": used, "period": budget.period},
+    )

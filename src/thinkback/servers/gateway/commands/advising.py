@@ -1,0 +1,77 @@
+"""What a person is told of a configuration that is not wrong: where it leads, and what it names and is not there.
+
+Must not: open or make anything, nor show a secret.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+
+from thinkback.errors import CredentialError, ThinkbackError, install_hint
+from thinkback.rules import Rulebook
+from thinkback.servers.gateway.config.checking import is_loopback, quoted
+from thinkback.servers.gateway.config.schema import Config, To, Upstream
+from thinkback.servers.gateway.running.places import state_place
+from thinkback.servers.gateway.secrets.secret import read_key, read_secret
+from thinkback.servers.gateway.upstreams.routing import place_of
+from thinkback.session.config import keys
+
+
+def describe(config: Config, rulebook: Rulebook) -> Iterator[str]:
+    """Lines about what the gateway would do, those about what is missing among them."""
+    server, store = config.server, config.store
+    whom = "any local process" if server.no_auth else "clients with a key (`thinkback gateway keys list`)"
+    reach = "" if is_loopback(server.host) else ", which other machines reach"
+    yield f"serves {whom} at {server.host}:{server.port}{reach}"
+    yield f"keeps conversations in {'the database of store.url' if store.url else state_place(store)}"
+    for name, to in _places(config):
+        yield f"{name}: {_trouble(config, rulebook, to) or 'has what it needs'}"
+    if config.routing.allow_catalogue and not config.upstreams:
+        found = [row.id for row in rulebook.endpoints() if keys.places(row.auth.env).keys() & set(row.auth.env)]
+        names = ", ".join(found) or "none; `thinkback keys set ENDPOINT` keeps one"
+        yield f"endpoints with a key, for models ENDPOINT/MODEL: {names}"
+
+
+def absent(config: Config, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """Packages and secrets without which the gateway does not start, each with its key path."""
+    secrets = config.secrets
+    for path, asked, package, extra in (
+        ("telemetry.spans", config.telemetry.spans, "opentelemetry", "otel"),
+        ("store.url", bool(config.store.url), "psycopg", "postgres"),
+    ):
+        if asked and find_spec(package) is None:
+            yield f"{path}: needs a package that is not installed; {install_hint(extra)}"
+    for path, value, read in (
+        ("server.metrics_key", config.server.metrics_key, read_key),
+        ("store.url", config.store.url, lambda _, environment: state_place(config.store, environment)),
+        ("secrets.current", secrets.current, read_secret),
+        ("secrets.previous", secrets.previous, read_secret),
+    ):
+        try:
+            if value:
+                read(value, environment)
+        except CredentialError as error:
+            yield f"{path}: {error.message}"
+
+
+def _places(config: Config) -> Iterator[tuple[str, To]]:
+    """What it is called, and the target, of every upstream and of every target of an alias."""
+    for name in config.upstreams:
+        yield f"upstream {quoted(name)}", To(name, "")
+    for name, alias in config.models.items():
+        for to in alias.targets:
+            yield f"model {quoted(name)} at {to.upstream}/{to.model}", to
+
+
+def _trouble(config: Config, rulebook: Rulebook, to: To) -> str:
+    """Why ``to`` cannot be asked, and what helps; empty where it can."""
+    try:
+        place = place_of(config.upstreams.get(to.upstream) or Upstream(endpoint=to.upstream), to.model)
+        if to.model:
+            place.target(rulebook)
+        place.authenticator(rulebook)
+    except ThinkbackError as error:
+        return "; ".join((error.message, *error.next_actions[:1]))
+    return ""

@@ -1,0 +1,165 @@
+"""``thinkback gateway``: serve, check a configuration, print the one in force; ``keys`` is a command under it."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from thinkback.servers.gateway.commands.keys import completed, keys_group
+
+if TYPE_CHECKING:
+    from thinkback.servers.gateway.config.schema import Config
+    from thinkback.servers.gateway.running.server import Start
+
+PACKAGES = ("aiohappyeyeballs", "cryptography", "httptools", "uvicorn")
+
+
+@click.group("gateway", short_help="A server that gives clients' reasoning back.", invoke_without_command=True)
+@click.option("--config", metavar="FILE", default="", help="The configuration, if not gateway.toml in its usual place.")
+@click.option("--host", metavar="ADDRESS", help="The address to listen on; default: 127.0.0.1.")
+@click.option(
+    "--port", metavar="NUMBER", type=click.IntRange(0, 65535), help="The port; 0 takes a free one; default: 8484."
+)
+@click.option("--no-auth", is_flag=True, help="Ask clients for no key; on loopback alone.")
+@click.option("--store", metavar="PLACE", help="Where conversations are kept: a directory or postgresql://...")
+@click.option("--workers", metavar="NUMBER", type=click.IntRange(1, 256), help="Processes that serve; default: 1.")
+@click.option("--check", is_flag=True, help="Check the configuration, and say where it leads and what is missing.")
+@click.option("--print-config", is_flag=True, help="Print the configuration in force, and serve nothing.")
+@click.pass_context
+def gateway_command(context: click.Context, /, check: bool, print_config: bool, **given: Any) -> None:
+    """Serve clients of the OpenAI, Anthropic and Gemini APIs, and give back the reasoning that they forget.
+
+    Point a client's base URL at it: http://127.0.0.1:8484/v1 for OpenAI's, http://127.0.0.1:8484 for the others. Models
+    are aliases of the configuration, or ENDPOINT/MODEL. --check says which providers have a key and what is missing.
+    SIGHUP reads the configuration again, SIGTERM ends it once open responses have ended.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    _check_packages()
+    start = _start(given)
+    config = start.config()
+    if print_config:
+        _print(config)
+    elif check:
+        context.exit(_check(start, config))
+    else:
+        context.exit(_serve(start, config))
+
+
+gateway_command.add_command(keys_group)
+
+
+def _check_packages() -> None:
+    from thinkback.errors import MissingPackageError, install_hint
+
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MissingPackageError(
+            f"the gateway needs packages that are not installed: {', '.join(missing)}",
+            details={"package": missing[0], "extra": "gateway"},
+            next_actions=(install_hint("gateway"),),
+        )
+
+
+def _start(given: dict[str, Any]) -> Start:
+    """What the options lay over the file."""
+    from thinkback.servers.gateway.running.places import NAME
+    from thinkback.servers.gateway.running.server import Start
+    from thinkback.session.config import config_dir
+    from thinkback.stores import SERVER
+
+    usual = config_dir() / NAME
+    file = str(Path(given["config"]).expanduser()) if given["config"] else str(usual) if usual.is_file() else ""
+    server = {name: given[name] for name in ("host", "port", "workers") if given[name] is not None}
+    if given["no_auth"]:
+        server["no_auth"] = True
+    store: dict[str, str] = {}
+    if given["store"]:
+        is_url = given["store"].startswith((*SERVER, "env:", "file:"))
+        store = {"url": given["store"], "path": ""} if is_url else {"path": given["store"], "url": ""}
+    return Start(file, {**({"server": server} if server else {}), **({"store": store} if store else {})})
+
+
+def _check(start: Start, config: Config) -> int:
+    """Say where the configuration leads and what is not there; 2 where the gateway would not start by it."""
+    from thinkback.rules import load_rulebook
+    from thinkback.servers.gateway.commands.advising import absent, describe
+    from thinkback.servers.gateway.running.places import NAME
+    from thinkback.session.config import config_dir, user_rule_files
+
+    missing = list(absent(config))
+    found = "something that it names is not there" if missing else "nothing is wrong"
+    click.echo(f"{start.file or f'no {config_dir() / NAME}, so the defaults hold'}: {found}")
+    for line in describe(config, load_rulebook(user_rule_files())):
+        click.echo(f"  {completed(line)}")
+    for line in missing:
+        click.echo(f"it would not start: {line}", err=True)
+    return 2 if missing else 0
+
+
+def _print(config: Config) -> None:
+    import msgspec
+    import tomlkit
+
+    tables = msgspec.to_builtins(config)
+    click.echo(tomlkit.dumps(_without_none(tables)), nl=False)
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    """TOML has no word for nothing."""
+    return {
+        key: _without_none(value) if isinstance(value, dict) else value
+        for key, value in table.items()
+        if value is not None
+    }
+
+
+def _serve(start: Start, config: Config) -> int:
+    from thinkback.rules import load_rulebook
+    from thinkback.servers.gateway.http.listening import address_of, bind
+    from thinkback.servers.gateway.running import server, workers
+    from thinkback.servers.gateway.upstreams.routing import without_key
+    from thinkback.session.config import user_rule_files
+
+    advice = _check_keys(config)
+    keyless = without_key(config, load_rulebook(user_rule_files()))
+    sock = bind(config.server)
+    url = address_of(sock)
+
+    def ready() -> None:
+        click.echo(f"The gateway serves at {url}; Ctrl-C ends it.")
+        click.echo(f"  OpenAI clients: {url}/v1   Anthropic and Gemini clients: {url}")
+        if advice:
+            click.echo(advice)
+        for name, error in keyless.items():
+            click.echo(f"  upstream {name}: {'; '.join((error.message, *error.next_actions[:1]))}")
+
+    if config.server.workers > 1:
+        return workers.supervise(start, config, sock, ready)
+    return server.run(start, config, sock, server.ALONE, ready)
+
+
+def _check_keys(config: Config) -> str:
+    """What is to be said of keys. Raises ``CredentialError`` where others could ask and nobody could be let in."""
+    from thinkback.errors import CredentialError
+    from thinkback.servers.gateway.config.checking import is_loopback
+    from thinkback.servers.gateway.running.places import office_of
+
+    if config.server.no_auth:
+        return "Authentication is off: any local process can use the gateway."
+    office = office_of(config)
+    try:
+        if any(row.revoked is None for row in office.keys.list()):
+            return ""
+    finally:
+        office.close()
+    advice = "`thinkback gateway keys create NAME` makes one"
+    if not is_loopback(config.server.host):
+        raise CredentialError(
+            f"the gateway would be reached at {config.server.host} from elsewhere, and has no keys to ask for",
+            next_actions=(advice, "or listen on 127.0.0.1"),
+        )
+    return completed(f"There are no keys yet, so nobody is let in: {advice}, or start with --no-auth.")

@@ -1,0 +1,310 @@
+"""The gateway's driver of an exchange: its commands performed with the log, the upstreams and the client there are.
+
+Promises: a command that was begun is answered, or its exchange is interrupted; a step is stored to its end, also where
+the request is cancelled meanwhile; what is read in one go is bounded, and what is large is read on a thread. Must not:
+decide what is sent or shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, assert_never
+
+from thinkback.drive.asynchronous import to_the_end
+from thinkback.drive.http import HttpResponse, Timeouts
+from thinkback.drive.sync import now
+from thinkback.proxy.events import (
+    Answered,
+    Choose,
+    Command,
+    End,
+    Event,
+    Failed,
+    Head,
+    InLog,
+    Interrupt,
+    Judged,
+    KeepHistory,
+    LookUp,
+    NextPlace,
+    OpenKept,
+    ReadHistory,
+    ReadLines,
+    Receive,
+    Route,
+    Send,
+    Settle,
+    Sleep,
+    Start,
+    Store,
+    Unavailable,
+    Unstored,
+    Write,
+)
+from thinkback.proxy.exchange import Exchange
+from thinkback.servers.gateway.access.estimating import estimate
+from thinkback.servers.gateway.engine.apart import LARGE
+from thinkback.servers.gateway.engine.engine import Engine
+from thinkback.servers.gateway.incoming import ClientGone, Incoming, Sink
+from thinkback.servers.gateway.upstreams.breakers import is_of_the_place
+from thinkback.servers.gateway.upstreams.routing import Choice
+from thinkback.stores.gateway_state.records import Use
+from thinkback.turn.plan import History
+
+PIECE = 64 * 1024
+"""Bytes that are read in one go; then whoever else waits for the loop has a turn."""
+
+
+async def respond(engine: Engine, incoming: Incoming, sink: Sink) -> None:
+    """Answer one request. Whatever goes wrong, the client reads it; cancelled, what arrived is stored."""
+    await _Driver(engine, incoming, sink).run()
+
+
+class _Driver:
+    """Of one request, in one task."""
+
+    def __init__(self, engine: Engine, incoming: Incoming, sink: Sink) -> None:
+        self._engine = engine
+        self._incoming = incoming
+        self._sink = sink
+        self._config = config = engine.config
+        degraded, rests = bool(sink.notes.degraded), engine.storing.rests
+        asked, most = incoming.request, config.limits.max_messages
+        self._exchange = Exchange(asked, engine.sealer, most, now(), random.random(), degraded=degraded, rests=rests)
+        self._choice: Choice
+        self._cancelled: asyncio.CancelledError | None = None
+        self._interrupt: Interrupt | None = None
+        # The response of the upstream: its connection, its body, the piece of it that is being read.
+        self._post: AbstractAsyncContextManager[HttpResponse] | None = None
+        self._body: AsyncIterator[bytes]
+        self._piece, self._at = b"", 0
+        self._received = 0
+        # For the notes.
+        self._is_noted = False
+        self._guessed: Use | None = None
+        self._phases: dict[str, float] = {}
+        self._began = self._first = 0.0
+
+    async def run(self) -> None:
+        """Perform what the exchange wants, up to its end."""
+        command = self._exchange.begin()
+        try:
+            while command is not None:
+                try:
+                    event = await self._performed(command)
+                    command = await self._next_command(command, event)
+                except asyncio.CancelledError as error:
+                    self._cut(error)
+        finally:
+            await self._hang_up()
+            self._note()
+        if self._cancelled is not None:
+            raise self._cancelled
+
+    def _cut(self, error: asyncio.CancelledError) -> None:
+        """The task was cancelled: the exchange is interrupted before anything else is performed."""
+        self._cancelled, self._interrupt = error, Interrupt("cancelled", self._sink.stop)
+
+    async def _next_command(self, command: Command, event: Event) -> Command | None:
+        """The command that follows ``event``: what is read of much is read on a thread."""
+        size = self._received
+        if size and isinstance(event, Answered):
+            if isinstance(command, Receive) and event.value:
+                size = self._exchange.unread + len(event.value)
+            elif isinstance(command, (Write, Start)):
+                size = 0
+        if size < LARGE:
+            return self._exchange.on(event, now())
+        return await self._engine.apart(size, partial(self._exchange.on, event, now()))
+
+    async def _performed(self, command: Command) -> Event:
+        """What became of ``command``."""
+        if self._interrupt is not None:
+            interrupt, self._interrupt = self._interrupt, None
+            await self._hang_up()
+            return interrupt
+        try:
+            return Answered(await self._perform(command))
+        except ClientGone:
+            await self._hang_up()
+            return Interrupt("client_gone")
+        except Exception as error:  # whatever it is, it is raised in the exchange, which knows what to do
+            return Failed(error)
+
+    async def _perform(self, command: Command) -> Any:
+        if self._post is not None and not isinstance(command, (Receive, Write, Start)):
+            self._note_stream()
+            await self._hang_up()
+        match command:
+            case Receive():
+                return await self._receive()
+            case Write(data=data):
+                return await self._sink.write(data)
+            case Start():
+                return await self._sink.start(command.status, command.headers)
+            case End(data=data):
+                self._note()
+                return await self._sink.end(data)
+            case Send():
+                return await self._send(command)
+            case Store():
+                return await self._shielded(command)
+            case LookUp() | ReadLines() | ReadHistory() | OpenKept():
+                return await self._look_up(command)
+            case Unstored(scope=scope):
+                return self._engine.storing.unstored(self._incoming.grant.tenant, scope)
+            case KeepHistory():
+                return self._engine.histories.keep(self._incoming.grant.tenant, command.history, command.weight)
+            case Choose() | NextPlace() | Judged():
+                return self._route(command)
+            case Settle(route=route):
+                return self._settings(route)
+            case Sleep(seconds=seconds):
+                return await asyncio.sleep(seconds)
+            case _:
+                assert_never(command)
+
+    # -- where to --------------------------------------------------------------------------------------------------
+
+    def _route(self, command: Choose | NextPlace | Judged) -> Route | None:
+        match command:
+            case Choose():
+                incoming = self._incoming
+                self._phases.setdefault("recognise", 0.0)
+                self._choice = self._engine.router.choose(
+                    command.model, incoming.grant, command.origins, command.end_user, incoming.request.front
+                )
+                return self._choice.current
+            case NextPlace():
+                return self._choice.current if self._choice.fail_over(command.reason) else None
+            case Judged(error=None):
+                self._choice.succeeded()
+            case Judged(error=error) if error is not None and is_of_the_place(error):
+                self._choice.failed()
+        return None
+
+    def _settings(self, route: Route) -> Any:
+        grant, headers = self._incoming.grant, self._incoming.request.headers
+        endpoint = route.target.endpoint.settings
+        return self._engine.effective.of(self._config.settings, route.settings, grant.settings, headers, endpoint)
+
+    # -- the log ---------------------------------------------------------------------------------------------------
+
+    async def _look_up(self, question: InLog) -> Any:
+        """What a log answers. Raises ``Unavailable`` where the exchange is to do without."""
+        engine, tenant = self._engine, self._incoming.grant.tenant
+        started = time.monotonic()
+        if isinstance(question, ReadHistory):
+            known = engine.histories.take(tenant, question.head)
+            if known is not None:
+                return known
+        lookup = partial(_looked_up, engine, tenant, question)
+        found = await engine.storing.try_lookup(partial(engine.in_thread, lookup))
+        self._phases["recognise"] = self._phases.get("recognise", 0.0) + time.monotonic() - started
+        if found is None:
+            raise Unavailable
+        return found
+
+    async def _shielded(self, command: Store) -> bool:
+        """Store to the end; where the task is cancelled meanwhile, the exchange is interrupted behind it."""
+        task = asyncio.ensure_future(self._store(command))
+        try:
+            return await to_the_end(task)
+        except asyncio.CancelledError as error:
+            self._cut(error)
+            return task.result()
+
+    async def _store(self, command: Store) -> bool:
+        started = time.monotonic()
+        engine, tenant, size = self._engine, self._incoming.grant.tenant, len(self._incoming.request.body)
+        self._guessed = await engine.apart(self._received, partial(estimate, command.step, size)) or self._guessed
+        stored = True
+        if command.kept is not None:
+            keep = partial(engine.withheld.keep, *command.kept, tenant, command.scope)
+            stored = await engine.storing.try_lookup(partial(engine.in_thread, keep)) is not None
+        if command.entry is not None:
+            stored = await engine.record(tenant, command.entry) and stored
+        self._phases["store"] = time.monotonic() - started
+        return stored
+
+    # -- the upstream ----------------------------------------------------------------------------------------------
+
+    async def _send(self, command: Send) -> Head:
+        engine, plan, limits = self._engine, command.plan, self._config.timeouts
+        self._received, self._piece, self._at = 0, b"", 0
+        self._began, self._first = time.monotonic(), 0.0
+        if plan.waits:
+            await asyncio.get_running_loop().run_in_executor(engine.executor, plan.authenticate, command.body)
+        else:
+            plan.authenticate(command.body)
+        timeouts = Timeouts(limits.connect, limits.first_byte, limits.idle, limits.total)
+        transport = engine.transport(self._choice.current.place.proxy)
+        post = transport.post(plan.url, plan.headers, command.body, timeouts)
+        response = await post.__aenter__()
+        self._post, self._body = post, aiter(response.body)
+        return Head(response.status, response.headers)
+
+    async def _receive(self) -> bytes:
+        """The next piece; what comes without a pause leaves the loop to others in between."""
+        while self._at >= len(self._piece):
+            try:
+                self._piece, self._at = await anext(self._body), 0
+            except StopAsyncIteration:
+                self._note_stream()
+                await self._hang_up()
+                return b""
+            except BaseException as error:
+                self._note_stream()
+                post, self._post = self._post, None
+                if post is not None:
+                    await post.__aexit__(type(error), error, error.__traceback__)
+                raise
+            self._first = self._first or time.monotonic()
+        piece = self._piece if len(self._piece) <= PIECE else self._piece[self._at : self._at + PIECE]
+        self._at += len(piece)
+        before, self._received = self._received, self._received + len(piece)
+        if before // PIECE != self._received // PIECE:
+            await asyncio.sleep(0)
+        return piece
+
+    async def _hang_up(self) -> None:
+        post, self._post = self._post, None
+        if post is not None:
+            await post.__aexit__(None, None, None)
+
+    # -- the notes -------------------------------------------------------------------------------------------------
+
+    def _note_stream(self) -> None:
+        if self._first:
+            self._phases["first_byte"] = self._first - self._began
+            self._phases["stream"] = time.monotonic() - self._first
+
+    def _note(self) -> None:
+        """Note what is known: before the last byte goes out, which some wait for, and at the end."""
+        notes, report = self._sink.notes, self._exchange.report()
+        notes.report, notes.guessed = report, self._guessed
+        notes.phases.update(self._phases)
+        if report.degraded or not self._is_noted:
+            notes.degraded = "store" if report.degraded else ""
+        self._is_noted = True
+
+
+def _looked_up(engine: Engine, tenant: str, question: InLog) -> Any:
+    """What the log of ``tenant`` answers; on a thread for the store."""
+    log = engine.logs.of(tenant)
+    match question:
+        case LookUp():
+            return log.recognition.lookup(question.scope, question.digests, question.most)
+        case ReadLines(places=places):
+            return {place: log.read_to(*place) for place in places}
+        case ReadHistory():
+            return History(log.read_to(question.session, question.head))
+        case OpenKept():
+            return engine.withheld.open(tenant, question.scope, question.responses)
+        case _:
+            assert_never(question)

@@ -1,0 +1,82 @@
+"""What the requests of one process share: the logs, the way out, what was learned of places and of conversations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from thinkback.drive.http import AsyncTransport
+from thinkback.log.protocol import AppendRequest
+from thinkback.rules import Rulebook
+from thinkback.servers.gateway.config.schema import Config
+from thinkback.servers.gateway.engine.apart import Apart
+from thinkback.servers.gateway.engine.memory import Histories, Withheld
+from thinkback.servers.gateway.engine.settings import Effective
+from thinkback.servers.gateway.secrets.sealing import Sealer
+from thinkback.servers.gateway.storing.batch_writer import Writing
+from thinkback.servers.gateway.storing.failover import Storing
+from thinkback.servers.gateway.storing.spool import Spool
+from thinkback.servers.gateway.storing.tenants import TenantLogs
+from thinkback.servers.gateway.upstreams.routing import Router
+from thinkback.stores.gateway_state.state import Carriers, Erasures
+
+T = TypeVar("T")
+# Threads that wait for the store; so many requests share a transaction at most.
+_THREADS = 16
+
+
+class Engine:
+    """Of one event loop; ``driver.respond`` answers a request by it."""
+
+    def __init__(
+        self,
+        config: Config,
+        logs: TenantLogs,
+        sealer: Sealer,
+        rulebook: Rulebook,
+        transport: Callable[[str | None], AsyncTransport],
+        carriers: Carriers,
+        spool: Spool | None = None,
+        erasures: Erasures | None = None,
+    ) -> None:
+        self.config = config
+        self.logs = logs
+        self.storing = Storing(
+            lambda tenant, entry: logs.of(tenant).recognition.record(entry), spool, erasures=erasures
+        )
+        self.sealer = sealer
+        self.withheld = Withheld(carriers, sealer, config.recording.carriers_for * 3600)
+        self.rulebook = rulebook
+        self.router = Router(config, rulebook)
+        self.transport = transport
+        self.effective = Effective()
+        self.histories = Histories()
+        self.executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="thinkback-store")
+        self.apart = Apart()
+        self._writing = Writing(logs.of, self.executor)
+
+    def configure(self, config: Config) -> None:
+        """Another configuration for the requests that come from now on."""
+        self.router = Router(config, self.rulebook, breakers=self.router.breakers)
+        self.config = config
+
+    async def record(self, tenant: str, entry: AppendRequest) -> bool:
+        """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool."""
+        if self.storing.has_spool:
+            return await self.in_thread(partial(self.storing, tenant, entry))
+        await self._writing.record(tenant, entry)
+        return True
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """What ``work`` gives, on a thread for the store."""
+        return await asyncio.get_running_loop().run_in_executor(self.executor, work)
+
+    async def close(self) -> None:
+        """Close the logs, after what is being stored."""
+        await asyncio.to_thread(self.apart.close)
+        await asyncio.to_thread(self.executor.shutdown)
+        self.storing.close()
+        self.logs.close()

@@ -1,0 +1,138 @@
+"""Where steps go: into their tenant's log, or, while the database is in trouble and that is allowed, into the spool.
+
+Promises: the steps of a session keep their order across both; what was spooled is stored once the database answers; a
+database in trouble is not waited for by every request. Must not: know a database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import msgspec
+
+from thinkback.errors import HeadMovedError, IdTakenError, StoreError, ThinkbackError
+from thinkback.log.erasing import Order, late
+from thinkback.log.protocol import AppendRequest
+from thinkback.servers.gateway.storing.spool import Drained, Recorder, Spool
+from thinkback.stores.gateway_state.state import Erasures
+
+T = TypeVar("T")
+
+EVERY = 2.0
+"""Seconds between drains, of a spool that holds something."""
+LONGEST = 30.0
+"""Seconds between drains while they fail."""
+REST = 1.0
+"""Seconds for which a database that failed is left alone."""
+# What a database says that is not in trouble.
+_DEFINITE = (HeadMovedError, IdTakenError)
+
+
+class Storing:
+    """Stores steps by ``record``; with a ``spool`` there, whatever happens to the database. For any number of threads.
+
+    ``clock`` gives seconds that only grow; ``erasures`` are those that reach what waits there.
+    """
+
+    def __init__(
+        self,
+        record: Recorder,
+        spool: Spool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        erasures: Erasures | None = None,
+    ) -> None:
+        self._record, self._spool, self._erasures, self._clock = record, spool, erasures, clock
+        self._rests_until = float("-inf")
+
+    @property
+    def has_spool(self) -> bool:
+        """Whether steps may wait in a spool."""
+        return self._spool is not None
+
+    def __call__(self, tenant: str, entry: AppendRequest) -> bool:
+        """Store a step: ``True`` when it is in the log, ``False`` when it waits in the spool.
+
+        Raises as ``Recognition.record``; of a database in trouble only without a spool, or with a full one.
+        """
+        spool = self._spool
+        if spool is None:
+            self._record(tenant, entry)
+            return True
+        if not self.rests and not spool.holds(tenant, entry.session):
+            try:
+                self._record(tenant, entry)
+                return True
+            except StoreError as error:
+                if not self._may_fail(error):
+                    raise
+        spool.put(tenant, entry)
+        return False
+
+    def unstored(self, tenant: str, scope: bytes) -> frozenset[bytes]:
+        """The digests in ``scope`` by which responses that wait in the spool will be found."""
+        return frozenset() if self._spool is None else self._spool.digests(tenant, scope)
+
+    async def try_lookup(self, ask: Callable[[], Awaitable[T]]) -> T | None:
+        """What ``ask`` finds in a log; ``None`` while the database is in trouble and the gateway may do without."""
+        if self.rests:
+            return None
+        try:
+            return await ask()
+        except StoreError as error:
+            if not self._may_fail(error):
+                raise
+            return None
+
+    def _may_fail(self, error: StoreError) -> bool:
+        """Whether the gateway does without the database, which has just said ``error``, for a moment."""
+        if self._spool is None or isinstance(error, _DEFINITE):
+            return False
+        self._rests_until = self._clock() + REST
+        return True
+
+    @property
+    def rests(self) -> bool:
+        """Whether the database has just failed, and is left alone for a moment."""
+        return self._clock() < self._rests_until
+
+    def drain(self) -> Drained:
+        """Store what waits in the spool, as far as the database goes along."""
+        return Drained(0, 0, 0) if self._spool is None else self._spool.drain(self._record_late)
+
+    def _record_late(self, tenant: str, entry: AppendRequest) -> None:
+        """Store a step that has waited, without what was erased meanwhile."""
+        orders = self._erasures.list(tenant, time.time_ns() // 1000) if self._erasures is not None else []
+        left = late(entry, [msgspec.json.decode(order, type=Order) for order in orders])
+        if left is not None:
+            self._record(tenant, left)
+
+    async def keep(self, tell: Callable[[Drained | ThinkbackError], object]) -> None:
+        """Drain again and again, on a thread of its own; ``tell`` hears what was done, where anything was.
+
+        Run beside the server. The first drain takes up what an earlier process left behind.
+        """
+        if self._spool is None:
+            return
+        pause = EVERY
+        with ThreadPoolExecutor(1, thread_name_prefix="thinkback-spool") as executor:
+            while True:
+                if self._spool.bytes():
+                    try:
+                        done = await asyncio.get_running_loop().run_in_executor(executor, self.drain)
+                    except ThinkbackError as error:
+                        tell(error)
+                        pause = min(2 * pause, LONGEST)
+                    else:
+                        if done.stored or done.aside:
+                            tell(done)
+                        pause = EVERY if done.stored or not done.left else min(2 * pause, LONGEST)
+                await asyncio.sleep(pause)
+
+    def close(self) -> None:
+        """Leave what waits to whoever opens the spool next."""
+        if self._spool is not None:
+            self._spool.close()

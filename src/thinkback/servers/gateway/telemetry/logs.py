@@ -1,0 +1,101 @@
+"""The gateway's log: one line for each request and for each event of its life, JSON or text, to one place.
+
+Promises: names and numbers alone. Nothing that was said, no key, no opaque value, no header's value goes in; a text is
+cut and cannot begin a line of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from thinkback.servers.gateway.config.schema import Logs
+
+LEVELS: Mapping[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+LONGEST = 300
+Value: TypeAlias = str | int | float | bool | None
+
+
+class Log:
+    """Lines at least as weighty as ``logs.level``, to ``write`` (standard error)."""
+
+    def __init__(
+        self,
+        logs: Logs,
+        write: Callable[[bytes], object] = lambda line: os.write(2, line),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._write = write
+        self._clock = clock
+        self.configure(logs)
+
+    def configure(self, logs: Logs) -> None:
+        """Write lines from now on as ``logs`` says."""
+        self._least = LEVELS[logs.level]
+        self._encode = _as_json if logs.format == "json" else _as_text
+
+    def wants(self, level: str) -> bool:
+        """Whether lines of ``level`` are written."""
+        return LEVELS[level] >= self._least
+
+    def line(self, level: str, event: str, fields: Mapping[str, Value]) -> None:
+        """Write one line; fields without a value are left out. A log that cannot be written stops nothing."""
+        if LEVELS[level] < self._least:
+            return
+        head = {"time": _stamp(self._clock()), "level": level, "event": event}
+        kept = {name: _cut(value) for name, value in fields.items() if value not in (None, "")}
+        try:
+            self._write(self._encode({**head, **kept}))
+        except OSError:
+            return
+
+
+class Bridge(logging.Handler):
+    """What libraries log, as lines of ours: their words, without the values of an exception."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = "error" if record.levelno >= logging.ERROR else "warning"
+        kind = type(record.exc_info[1]).__name__ if record.exc_info and record.exc_info[1] else ""
+        self._log.line(level, "library", {"logger": record.name, "message": str(record.msg), "error": kind})
+
+
+def _stamp(seconds: float) -> str:
+    whole = int(seconds)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{int((seconds - whole) * 1000):03d}Z"
+
+
+def _cut(value: Value) -> Value:
+    if isinstance(value, float):
+        return round(value, 6)
+    if not isinstance(value, str):
+        return value
+    text = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
+    # half a character, which a client may name its model with, is nothing that can be written
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _as_json(fields: Mapping[str, Value]) -> bytes:
+    return msgspec.json.encode(fields) + b"\n"
+
+
+def _as_text(fields: Mapping[str, Value]) -> bytes:
+    rest = dict(fields)
+    head = f"{rest.pop('time')} {rest.pop('level')} {rest.pop('event')}"
+    return " ".join((head, *(f"{name}={_word(value)}" for name, value in rest.items()))).encode() + b"\n"
+
+
+def _word(value: Value) -> str:
+    """``value`` as one word: in quotation marks where it would be more."""
+    if not isinstance(value, str):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    plain = value.isascii() and value.isprintable() and not set(value) & set(' "=\\')
+    return value if plain else msgspec.json.encode(value).decode()

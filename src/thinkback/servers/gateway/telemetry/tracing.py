@@ -1,0 +1,86 @@
+"""The span of a request, out of what is known of it once it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from thinkback.proxy.report import Report
+from thinkback.servers.gateway.config.schema import Telemetry
+from thinkback.servers.gateway.incoming import Incoming, Notes
+from thinkback.wire.registry import front
+
+if TYPE_CHECKING:
+    from thinkback.observe.spans import Spans
+
+
+class Response(Protocol):
+    """A response, as far as it came: who ended it early, and what is known of it."""
+
+    notes: Notes
+    status: int
+    streams: bool
+    ended: bool
+    gone: str
+
+
+def spans_of(telemetry: Telemetry) -> Spans | None:
+    """Who makes spans; ``None`` where none are wanted, and OpenTelemetry is not imported then."""
+    if not telemetry.spans:
+        return None
+    from thinkback.observe.spans import Spans
+
+    return Spans(content=telemetry.content)
+
+
+@contextmanager
+def traced(spans: Spans, incoming: Incoming, response: Response) -> Iterator[None]:
+    """A span around the answer to ``incoming``. What was said is on it only for keys that record everything."""
+    from thinkback.observe import spans as names
+
+    operation = front(incoming.request.front).operation
+    with spans.request(operation, incoming.request.headers) as span:
+        failure = ""
+        try:
+            yield
+        except BaseException as error:
+            failure = type(error).__name__
+            raise
+        finally:
+            notes, report = response.notes, response.notes.report
+            ended = "" if response.ended else response.gone
+            failure = report.failure or failure or ended or (str(response.status) if response.status >= 400 else "")
+            endpoint, _, served = report.upstream.partition("/")
+            attributes = {
+                names.OPERATION: operation,
+                names.PROVIDER: names.provider_of(endpoint),
+                names.REQUEST_MODEL: report.model,
+                names.RESPONSE_MODEL: report.served or served,
+                names.RESPONSE_ID: report.response,
+                names.CONVERSATION: report.session,
+                names.REQUEST_STREAM: response.streams,
+                names.FIRST_CHUNK: notes.phases.get("first_byte"),
+                names.STATUS: response.status or None,
+                **usage_of(report),
+                "thinkback.front": incoming.request.front,
+                "thinkback.request.id": incoming.id,
+                "thinkback.key": incoming.grant.key,
+                "thinkback.reattach": report.reattach,
+                "thinkback.degraded": notes.degraded,
+            }
+            spans.say(span, attributes, failure)
+            if incoming.grant.recording == "full":
+                spans.tell(span, report.asked, report.answered, report.finish)
+
+
+def usage_of(report: Report) -> dict[str, int | None]:
+    """Tokens by the names of attributes."""
+    from thinkback.observe import spans as names
+
+    return {
+        names.INPUT_TOKENS: report.input_tokens,
+        names.OUTPUT_TOKENS: report.output_tokens,
+        names.REASONING_TOKENS: report.reasoning_tokens,
+        names.CACHED_TOKENS: report.cached_tokens,
+    }

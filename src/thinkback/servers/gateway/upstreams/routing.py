@@ -1,0 +1,334 @@
+"""From the model that a client asks for to where its request goes, and where it goes when that fails.
+
+Promises: what a place is, its key included, is found once per configuration and day; a conversation goes where its
+reasoning is valid, if that place is among the candidates and answers; a place that fails again and again is left alone
+for a while, then tried with one request. Must not: send anything, or show a client the name of a key.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from thinkback.compile import guard
+from thinkback.drive.auth import Keyring
+from thinkback.errors import CredentialError, NetworkError, NotFoundError, ThinkbackError
+from thinkback.model.blocks import Origin
+from thinkback.model.rule import Endpoint
+from thinkback.model.target import model_matches
+from thinkback.proxy.events import Route
+from thinkback.servers.gateway.config import naming
+from thinkback.servers.gateway.config.checking import REFERENCE
+from thinkback.servers.gateway.config.schema import Alias, Config, To, Upstream
+from thinkback.servers.gateway.grant import Grant
+from thinkback.servers.gateway.secrets.secret import text_of
+from thinkback.servers.gateway.upstreams.breakers import Breakers
+from thinkback.session.config import today
+from thinkback.session.endpoint_config import EndpointConfig, Rulebook
+
+_KEPT = 512
+"""Routes that are remembered: clients name models of the catalogue, as many as they like."""
+_NO_SETTINGS: Mapping[str, object] = {}
+
+
+class Catalogue(Rulebook, Protocol):
+    """What a router needs of the rules: places, and the models that are known by name."""
+
+    def served(self, endpoint: str) -> Sequence[str]: ...
+
+    def endpoints(self) -> Sequence[Endpoint]: ...
+
+
+class Choice:
+    """The places of one request, in the order in which they are tried."""
+
+    def __init__(self, routes: Sequence[Route], breakers: Breakers) -> None:
+        self._left = iter(routes)
+        self._breakers = breakers
+        self._is_told = False
+        self._current = self._next()
+        if self._current is None:
+            raise _all_resting(routes, breakers)
+
+    @property
+    def current(self) -> Route:
+        """Where the request goes now."""
+        assert self._current is not None
+        return self._current
+
+    def fail_over(self, reason: str) -> str:
+        """The current place did not answer, whatever the ``reason``: go on to the next and name it.
+
+        Empty where none is left: then the current one stays, and may be asked again.
+        """
+        self._breakers.failed(self.current.key)
+        following = self._next()
+        self._is_told = following is None
+        if following is None:
+            return ""
+        self._current = following
+        return f"{following.upstream}/{following.target.model}"
+
+    def succeeded(self) -> None:
+        """The current place answered."""
+        self._breakers.succeeded(self.current.key)
+
+    def failed(self) -> None:
+        """The request failed here, in a way that ``fail_over`` was not told of: its response broke off, say."""
+        if not self._is_told:
+            self._breakers.failed(self.current.key)
+
+    def _next(self) -> Route | None:
+        return next((route for route in self._left if self._breakers.admits(route.key)), None)
+
+
+class Router:
+    """What a configuration says about models. ``clock`` gives seconds that never go back, ``chance`` 0 to 1.
+
+    ``breakers`` outlive a change of the configuration where they are given.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        rulebook: Catalogue,
+        *,
+        breakers: Breakers | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+        day: Callable[[], str] = today,
+    ) -> None:
+        routing = config.routing
+        self._config = config
+        self._rulebook = rulebook
+        self._chance = chance
+        self._day = day
+        self._keyring = Keyring()
+        self._routes: OrderedDict[tuple[str, str, str], Route] = OrderedDict()
+        self._on = ""
+        self.breakers = breakers or Breakers(clock)
+        self.breakers.adjust(routing.breaker_failures, routing.breaker_cooldown)
+
+    def choose(
+        self, asked: str, grant: Grant, origins: Sequence[Origin] = (), end_user: str = "", front: str = ""
+    ) -> Choice:
+        """The places for a model that is ``asked`` for at ``front``.
+
+        ``origins``: who minted what the history carries, oldest first.
+
+        Raises ``NotFoundError`` for a name that there is not, or not for this key; ``CredentialError`` where no place
+        has a key; ``NetworkError`` with ``details["retry_after"]`` (seconds) where all are left alone for a while.
+        """
+        if not model_matches(asked, grant.models):
+            raise _unknown(asked)
+        routes = self._resolved(asked, self._candidates(asked, front))
+        return Choice(_affine(routes, origins, end_user), self.breakers)
+
+    def names(self, grant: Grant, front: str = "") -> list[str]:
+        """What ``grant`` may ask for by name at ``front``: aliases, and models of the catalogue."""
+        found = dict.fromkeys((*self._aliases(), *self._catalogue(front)))
+        return [name for name in found if model_matches(name, grant.models)]
+
+    def may_ask(self, asked: str, grant: Grant, front: str) -> bool:
+        """Whether the name leads anywhere."""
+        try:
+            return model_matches(asked, grant.models) and bool(self._candidates(asked, front))
+        except NotFoundError:
+            return False
+
+    def _aliases(self) -> Iterator[str]:
+        for name, alias in self._config.models.items():
+            if naming.STAR not in name:
+                yield name
+                continue
+            for to in alias.targets:
+                models = self._models_of(to.upstream)
+                yield from filter(None, (naming.asked_for(name, to, model) for model in models))
+
+    def _catalogue(self, front: str) -> Iterator[str]:
+        routing = self._config.routing
+        yield from self._models_of(routing.defaults.get(front, ""))
+        for upstream in (*self._config.upstreams, *self._keyed()) if routing.allow_catalogue else ():
+            yield from (f"{upstream}/{model}" for model in self._models_of(upstream))
+
+    def _keyed(self) -> Iterator[str]:
+        """The endpoints that are no upstream here and whose key the environment has."""
+        for endpoint in self._rulebook.endpoints():
+            has_key = any(os.environ.get(name) for name in endpoint.auth.env)
+            if has_key and endpoint.base_url and endpoint.id not in self._config.upstreams:
+                yield endpoint.id
+
+    def _models_of(self, upstream: str) -> list[str]:
+        """The models of an upstream that are known by name: from aliases, and from the catalogue."""
+        if not upstream:
+            return []
+        targets = (to for alias in self._config.models.values() for to in alias.targets if to.upstream == upstream)
+        used = (to.model for to in targets if naming.STAR not in to.model)
+        return list(dict.fromkeys((*used, *self._rulebook.served(self._endpoint_of(upstream)))))
+
+    def _endpoint_of(self, upstream: str) -> str:
+        """The id of the endpoint that an upstream is; of one that has an address alone, what is known to be there."""
+        place = self._config.upstreams.get(upstream, Upstream(endpoint=upstream))
+        known = self._rulebook
+        return (known.endpoint(place.endpoint) if place.endpoint else known.endpoint_for_url(place.base_url)).id
+
+    def _candidates(self, asked: str, front: str) -> list[tuple[str, To]]:
+        """(alias, target) in the order of preference."""
+        meant = naming.meant(asked, self._config.models)
+        if meant is not None:
+            return list(self._of_alias(meant.alias, set(), meant.captured))
+        return [("", self._unaliased(asked, front))]
+
+    def _unaliased(self, asked: str, front: str) -> To:
+        """Where a name leads that is no alias: what stands before its slash, else the default upstream of the front."""
+        try:
+            return self._in_catalogue(asked)
+        except NotFoundError:
+            usual = self._config.routing.defaults.get(front)
+            if not usual or not asked.isprintable() or asked in (".", ".."):
+                raise
+            return To(usual, asked)
+
+    def _in_catalogue(self, asked: str) -> To:
+        upstream, slash, model = asked.partition("/")
+        # it stands in addresses and headers: what would be a step of a path there is no name
+        named = upstream and model.isprintable() and model not in ("", ".", "..")
+        if not (self._config.routing.allow_catalogue and slash and named):
+            raise _unknown(asked)
+        if upstream not in self._config.upstreams:
+            try:
+                self._rulebook.endpoint(upstream)
+            except NotFoundError:
+                raise _unknown(asked) from None
+        return To(upstream, model)
+
+    def _of_alias(self, name: str, seen: set[str], captured: tuple[str, ...] = ()) -> Iterator[tuple[str, To]]:
+        if name in seen or name not in self._config.models:
+            return
+        seen.add(name)
+        alias = self._config.models[name]
+        yield from ((name, naming.filled(to, captured)) for to in _shuffled(alias, self._chance))
+        for following in alias.fallbacks:
+            yield from self._of_alias(following, seen)
+
+    def _resolved(self, asked: str, candidates: Sequence[tuple[str, To]]) -> list[Route]:
+        """Those that can be asked. Raises what is wrong with the first where none can."""
+        routes: dict[tuple[str, str], Route] = {}
+        first: ThinkbackError | None = None
+        for alias, to in candidates:
+            try:
+                route = self._route(alias, to)
+            except (CredentialError, NotFoundError) as error:
+                first = first or error
+                continue
+            routes.setdefault(route.key, route)
+        if not routes:
+            raise first or _unknown(asked)
+        return list(routes.values())
+
+    def _route(self, alias: str, to: To) -> Route:
+        on = self._day()
+        if on != self._on:
+            self._routes.clear()
+            self._on = on
+        key = (alias, to.upstream, to.model)
+        found = self._routes.get(key)
+        if found is None:
+            found = self._routes[key] = self._made(alias, to)
+            if len(self._routes) > _KEPT:
+                self._routes.popitem(last=False)
+        elif found.authenticator.waits:  # whose account it is may be known once it has signed in
+            found = msgspec.structs.replace(found, target=found.place.target(self._rulebook))
+        return found
+
+    def _made(self, alias: str, to: To) -> Route:
+        rulebook = self._rulebook
+        upstream = self._config.upstreams.get(to.upstream) or Upstream(endpoint=to.upstream)
+        place = place_of(upstream, to.model)
+        place = msgspec.structs.replace(place, keyring=self._keyring)
+        return Route(
+            upstream=to.upstream,
+            place=place,
+            target=place.target(rulebook),
+            authenticator=place.authenticator(rulebook),
+            settings=self._config.models[alias].settings if alias else _NO_SETTINGS,
+            streaming=place.headers(rulebook, streams=True),
+            whole=place.headers(rulebook, streams=False),
+            leaked_calls=upstream.leaked_calls,
+            passes_stored=upstream.stored == "pass",
+        )
+
+
+def place_of(upstream: Upstream, model: str) -> EndpointConfig:
+    """The place that the configuration describes, its secrets read now. Raises ``CredentialError``."""
+    return EndpointConfig(
+        model=model,
+        endpoint=upstream.endpoint,
+        base_url=upstream.base_url,
+        api_key=text_of(f"file:{upstream.key_file}", os.environ) if upstream.key_file else None,
+        key_env=upstream.key_env,
+        headers_given={
+            name: text_of(value, os.environ) if REFERENCE.fullmatch(value) else value
+            for name, value in upstream.headers.items()
+        },
+        proxy=upstream.proxy or None,
+        account=upstream.account,
+    )
+
+
+def without_key(config: Config, rulebook: Rulebook) -> dict[str, CredentialError]:
+    """The upstreams of ``config`` that cannot be asked for want of a key, by name, with what is missing."""
+    found: dict[str, CredentialError] = {}
+    for name, upstream in config.upstreams.items():
+        try:
+            place_of(upstream, "").authenticator(rulebook)
+        except CredentialError as error:
+            found[name] = error
+        except ThinkbackError:  # what else is wrong with it is told where it is asked
+            continue
+    return found
+
+
+def _shuffled(alias: Alias, chance: Callable[[], float]) -> list[To]:
+    """The targets by lot, each drawn with its weight; those that weigh nothing come last, in their order."""
+    left, drawn = [to for to in alias.targets if to.weight > 0], []
+    while len(left) > 1:
+        point = chance() * sum(to.weight for to in left)
+        at = 0
+        while at < len(left) - 1 and point >= left[at].weight:
+            point -= left[at].weight
+            at += 1
+        drawn.append(left.pop(at))
+    return [*drawn, *left, *(to for to in alias.targets if to.weight == 0)]
+
+
+def _affine(routes: list[Route], origins: Sequence[Origin], end_user: str) -> list[Route]:
+    """``routes`` with the one first that may be given back the newest of what the history carries."""
+    for origin in reversed(origins) if len(routes) > 1 else ():
+        for at, route in enumerate(routes):
+            if guard.check(origin, route.target, end_user).carriers:
+                return [route, *routes[:at], *routes[at + 1 :]]
+    return routes
+
+
+def _unknown(asked: str) -> NotFoundError:
+    return NotFoundError(
+        f"the model {asked!r} does not exist, or this key may not use it: names are aliases or ENDPOINT/MODEL",
+        details={"model": asked},
+        next_actions=("ask for one of the models that GET /v1/models lists, or for deepseek/deepseek-v4-pro, say",),
+    )
+
+
+def _all_resting(routes: Sequence[Route], breakers: Breakers) -> NetworkError:
+    seconds = min(breakers.rests_for(route.key) for route in routes)
+    return NetworkError(
+        "no upstream of this model answered lately: they are left alone for a while",
+        details={"phase": "network", "retry_after": seconds},
+        next_actions=(f"ask again in {seconds:.0f} s",),
+    )

@@ -1,0 +1,1 @@
+"""The log for other agents: a Model Context Protocol server, on the session."""

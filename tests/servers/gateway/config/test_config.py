@@ -1,0 +1,182 @@
+"""The configuration file: every default is safe, and a wrong file is told whole, without its values."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkback.errors import RuleFileError
+from thinkback.servers.gateway.config.reading import read_config
+from thinkback.servers.gateway.config.schema import Config, Server
+
+
+def problems(text: str) -> list[tuple[str, str]]:
+    """Key path and what the error says of it, for each problem of ``text``."""
+    with pytest.raises(RuleFileError) as caught:
+        read_config("gateway.toml", text)
+    rows = [line.strip().partition(": ") for line in str(caught.value).splitlines()[1:]]
+    return [(path, reason) for path, _, reason in rows]
+
+
+def test_without_a_file_everything_has_a_safe_default() -> None:
+    """An empty file is a whole configuration: loopback, keys asked for, nothing allowed that was not asked for."""
+    config = read_config("gateway.toml", "")
+
+    assert Config() == config
+    assert ("127.0.0.1", 8484, False, ()) == (
+        config.server.host,
+        config.server.port,
+        config.server.no_auth,
+        config.server.cors_origins,
+    )
+
+
+def test_every_problem_is_told_at_once_with_its_key_path_kind_and_reason() -> None:
+    """One run of the gateway shows all that is to be mended."""
+    text = """
+        sever = 1
+        [server]
+        port = "80"
+        hsot = "x"
+        no_auth = 1
+        allowed_hosts = ["a", 3]
+        [store]
+        durability = "half"
+        [models."m/x"]
+        targets = [{upstream = "a"}]
+    """
+
+    assert [
+        ("sever", "there is no such key; did you mean server?"),
+        ("server.port", "must be a whole number from 0 up to 65535 (text stands here)"),
+        ("server.hsot", "there is no such key; did you mean host?"),
+        ("server.no_auth", "must be true or false (a whole number stands here)"),
+        ("server.allowed_hosts[1]", "must be text (a whole number stands here)"),
+        ("store.durability", 'must be "full" or "normal" (text stands here)'),
+        ('models."m/x".targets[0].model', "is required"),
+    ] == problems(text)
+
+
+def test_what_the_command_line_gave_is_told_as_such() -> None:
+    """The file is not searched for what does not stand in it; a plain value that is refused is repeated."""
+    text = '[server]\nhost = "0.0.0.0"\n[settings]\nreasoning.effort = "hihg"\n'
+    with pytest.raises(RuleFileError) as caught:
+        read_config("pub.toml", text, {"server": {"no_auth": True}})
+
+    shown = str(caught.value)
+    assert "(127.0.0.1 or ::1) (given on the command line)\n" in shown
+    assert "settings.\"reasoning.effort\": cannot be 'hihg' (allowed: none, " in shown
+    assert 1 == shown.count("command line")
+
+
+def test_what_is_wrong_only_together_is_told_too() -> None:
+    """Rules that bind several keys are checked once every key is of its kind."""
+    text = """
+        [server]
+        host = "0.0.0.0"
+        no_auth = true
+        cors_origins = ["*"]
+        [store]
+        path = "/tmp/x"
+        url = "env:DATABASE"
+        [upstreams.empty]
+        [models.a]
+        fallbacks = ["b", "c"]
+        [models.b]
+        fallbacks = ["a"]
+        targets = [{upstream = "", model = "m", weight = 0}]
+    """
+
+    assert [
+        "server.no_auth",
+        "server.cors_origins[0]",
+        "store.url",
+        "secrets.current",
+        "upstreams.empty",
+        "models.a.fallbacks[0]",
+        "models.a.fallbacks[1]",
+        "models.b.targets",
+        "models.b.targets[0].upstream",
+        "models.b.fallbacks[0]",
+    ] == [path for path, _ in problems(text)]
+
+
+SECRET = "sk-live-0123456789"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (f'[secrets]\ncurrent = "{SECRET}"', "secrets.current"),
+        (f'[secrets]\nprevious = "{SECRET}"', "secrets.previous"),
+        (f'[server]\nmetrics_key = "{SECRET}"', "server.metrics_key"),
+        (f'[upstreams.a]\nendpoint = "openai"\nkey = "{SECRET}"', "upstreams.a.key"),
+        (f'[upstreams.a]\nendpoint = "openai"\nkey_env = "{SECRET}"', "upstreams.a.key_env"),
+        (f'[upstreams.a]\nendpoint = "openai"\nheaders = {{x-api-key = "{SECRET}"}}', "upstreams.a.headers.x-api-key"),
+        (f'[upstreams.a]\nendpoint = "openai"\nproxy = "http://me:{SECRET}@h"', "upstreams.a.proxy"),
+        (f'[upstreams.a]\nbase_url = "http://me:{SECRET}@h"', "upstreams.a.base_url"),
+        (f'[store]\nurl = "postgresql://me:{SECRET}@h/d"\n[secrets]\ncurrent = "env:S"', "store.url"),
+        (f'[store]\nurl = "postgresql://h/d?password={SECRET}"\n[secrets]\ncurrent = "env:S"', "store.url"),
+        (f'[settings]\n"reasoning.effort" = "{SECRET}"', 'settings."reasoning.effort"'),
+        (f'[logs]\nlevel = "{SECRET}"', "logs.level"),
+    ],
+)
+def test_a_secret_in_the_file_is_refused_and_not_repeated(text: str, path: str) -> None:
+    """Secrets are references; one that stands in the file is named by its place alone."""
+    found = problems(text)
+
+    assert [path] == [place for place, _ in found]
+    assert SECRET not in str(found)
+
+
+def test_references_to_secrets_are_taken() -> None:
+    """Variables and files are how secrets are given."""
+    config = read_config(
+        "gateway.toml",
+        """
+        [store]
+        url = "env:DATABASE"
+        [secrets]
+        current = "file:/run/secrets/now"
+        previous = "env:BEFORE"
+        [upstreams.house]
+        base_url = "https://llm.example/v1"
+        key_env = "HOUSE_KEY"
+        headers = {authorization = "env:HOUSE_HEADER", x-team = "blue"}
+        [models.fast]
+        targets = [{upstream = "house", model = "m", weight = 2}]
+        settings = {reasoning.effort = "low"}
+        """,
+    )
+
+    assert "HOUSE_KEY" == config.upstreams["house"].key_env
+    assert 2 == config.models["fast"].targets[0].weight
+
+
+def test_what_the_command_says_lies_over_the_file() -> None:
+    """Options are checked together with the file."""
+    config = read_config("gateway.toml", '[server]\nport = 1\nhost = "::1"', {"server": {"port": 9, "no_auth": True}})
+
+    assert Server(host="::1", port=9, no_auth=True) == config.server
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "0"])
+def test_a_time_is_a_number_of_seconds(value: str) -> None:
+    """TOML knows numbers that no clock does."""
+    assert ["server.drain_timeout"] == [path for path, _ in problems(f"[server]\ndrain_timeout = {value}")]
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.text(max_size=5)
+NAMES = st.sampled_from(["server", "port", "models", "targets", "upstreams", "a", "settings", "reasoning", "headers"])
+
+
+@given(st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner)))
+def test_no_file_breaks_the_reader(value: object) -> None:
+    """Whatever stands in a table, it is a configuration or a list of problems."""
+    from thinkback.servers.gateway.config import reading
+
+    tree = value if isinstance(value, dict) else {"server": value}
+    faults = list(reading.faults_of(tree))
+
+    assert all(fault.path and fault.reason for fault in faults)

@@ -1,0 +1,66 @@
+"""What clients do besides forgetting: they change what was said, and ask for betas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.servers.gateway.harness.engines import BOUND, Fresh, ask, engine, forgetful_chat
+from thinkback_referee import Referee
+
+
+def filled(message: dict[str, Any]) -> dict[str, Any]:
+    """As some clients send a message without text."""
+    return {**message, "content": "(no text)"} if message.get("tool_calls") else message
+
+
+@pytest.mark.parametrize("model", [BOUND, "deepseek/deepseek-v4-pro"])
+def test_words_that_a_client_puts_into_an_answer_cost_no_reasoning(referee: Referee, model: str) -> None:
+    """It is recognised by its calls; bound reasoning is not copied to another line, where it would be void."""
+    made = engine(Fresh(), referee)
+
+    def answer(body: dict[str, Any]) -> Any:
+        return ask(made, "openai-chat", {**body, "messages": [filled(each) for each in body["messages"]]})
+
+    answers = forgetful_chat(answer, model)
+
+    assert [200] * 4 == [kept.status for kept in answers]
+    assert ["not-needed", *["complete"] * 3] == [kept.headers["thinkback-reattach"] for kept in answers]
+    assert 1 == len({kept.headers["thinkback-session"] for kept in answers})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_report_is_for_the_client_that_asked_for_it(referee: Referee, stream: bool) -> None:
+    """What a rule sets to keep earlier thinking is the gateway's own business; some clients choke on the answer."""
+    made = engine(Fresh(), referee)
+    edits = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
+    body = {
+        "model": "anthropic/claude-sonnet-4-5",
+        "max_tokens": 16_000,
+        "stream": stream,
+        "thinking": {"type": "enabled", "budget_tokens": 2000},
+        "messages": [{"role": "user", "content": "Hello."}],
+    }
+    headers = {"thinkback-set": "reasoning.includeInContext=true"}
+    silent = ask(made, "anthropic", body, headers=headers)
+    beta = {"anthropic-beta": "context-management-2025-06-27"}
+    told = ask(made, "anthropic", {**body, "context_management": edits}, headers=beta)
+
+    assert [200, 200] == [silent.status, told.status]
+    assert ["context_management"] * 2 == [name for seen in referee.requests for name in seen.body if "context" in name]
+    assert (False, True) == tuple(b'"context_management"' in kept.body for kept in (silent, told))
+
+
+def test_betas_of_a_client_go_along_where_its_dialect_is_spoken(referee: Referee) -> None:
+    """They stand beside those that a rule asks for; a place of another dialect is not told."""
+    made, shape = engine(Fresh(), referee), "structured-outputs-2025-11-13"
+    headers = {"anthropic-beta": shape, "x-client": "mine"}
+    for model in (BOUND, "deepseek/deepseek-v4-pro"):
+        body = {"model": model, "max_tokens": 2000, "messages": [{"role": "user", "content": "Hello."}]}
+        assert 200 == ask(made, "anthropic", body, headers=headers).status
+    same, other = (seen.headers for seen in referee.requests)
+
+    assert ["thinking-binding-controls-2026-08-01", shape] == same["anthropic-beta"].split(",")
+    assert not {"anthropic-beta", "x-client"} & other.keys()
+    assert "x-client" not in same
