@@ -225,3 +225,20 @@ def test_no_secret_of_the_file_is_in_a_diff(line: str) -> None:
     shown = "\n".join(diff("file", f"{line}\nmodel: gpt-6-2026-01-01\n", "model: gpt-6-2026-01-01\n"))
     assert "SECRET" not in shown
     assert "gpt-6-2026-01-01" in shown
+
+
+def test_a_block_at_the_end_of_a_yaml_file_gets_no_line_end() -> None:
+    """Ours stand before it: behind it they would change what it says."""
+    text = "read: a\nlint-cmd: |\n  x"
+    after = applied(FORMATS["yaml"], text, [Change(("model",), "fast")])
+    assert 'read: a\nmodel: "fast"\nlint-cmd: |\n  x' == after
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [("yaml", "model: # x\n", 'model:  "m" # x\n'), ("dotenv", "MODEL= # x", "MODEL= m # x")],
+)
+def test_a_comment_behind_nothing_stays_one(name: str, text: str, wanted: str) -> None:
+    """A value that is put before it is parted from it."""
+    key = text.split(":")[0].split("=")[0]
+    assert wanted == applied(FORMATS[name], text, [Change((key,), "m")])

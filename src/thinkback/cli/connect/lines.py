@@ -34,7 +34,9 @@ def find(text: str, rows: Sequence[Line], path: Sequence[str]) -> Line | None:
 def set_line(text: str, row: Line | None, written: str, line: str) -> str:
     """``text`` with the value of ``row`` replaced by ``written``; without one, with ``line`` at its end."""
     if row is not None:
-        return text[: row.span.start] + written + text[row.span.end :]
+        rest = text[row.span.end :]
+        # behind an empty value a comment may begin at once
+        return text[: row.span.start] + written + (" " if rest.startswith("#") else "") + rest
     newline = newline_of(text)
     gap = newline if text and not text.endswith("\n") else ""
     return f"{text}{gap}{line}{newline}"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from thinkback.cli.connect.lines import Line, find, set_line, table_of, without
-from thinkback.cli.connect.source import Damaged, Span, line_of, quoted
+from thinkback.cli.connect.source import Damaged, Span, line_of, newline_of, quoted
 
 _LINE = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[A-Za-z0-9_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)[ \t]*([^\r\n]*)""")
 _SCALAR = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#"'|>&*!{\[%@`,?-](?:[^\s]|[ \t]+(?!#|\s*$))*""")
@@ -35,13 +35,17 @@ def span(text: str, path: Sequence[str]) -> Span | None:
 
 def put(text: str, path: Sequence[str], value: object) -> str:
     """``text`` with the key set. Raises ``Damaged`` where its value is no scalar on one line."""
-    row = find(text, _rows(text), path)
+    rows = _rows(text)
+    row = find(text, rows, path)
     if row is not None and isinstance(row.value, Other):
         raise Damaged(line_of(text, row.start), f"{path[0]} is written in a form that is not changed here")
     written = quoted(value)
-    return set_line(
-        text, row, written if row is None or row.span.start < row.span.end else f" {written}", f"{path[0]}: {written}"
-    )
+    if row is None and rows and isinstance(rows[-1].value, Other) and not text.endswith("\n"):
+        # a block at the end of the text would get the line end that it lacks
+        start = rows[-1].start
+        return f"{text[:start]}{path[0]}: {written}{newline_of(text)}{text[start:]}"
+    gap = " " if row is not None and row.span.start == row.span.end else ""
+    return set_line(text, row, f"{gap}{written}", f"{path[0]}: {written}")
 
 
 def drop(text: str, path: Sequence[str]) -> str:
