@@ -183,7 +183,7 @@ def is_spread(part: str, whole: str) -> bool:
     return all(character in rest for character in part)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(DOCUMENTS)
 @example(("toml", "a.b = 1\nmodel_providers.mine.name = 'x'"))
 @example(("toml", "[model_providers.mine]\nname = 'x'\n\n[model_providers]\n"))
