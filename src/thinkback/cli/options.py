@@ -112,14 +112,35 @@ def _noted(key: str) -> Callable[[click.Context, click.Parameter, bool], None]:
     return note
 
 
+wait_option = click.option(
+    "--wait",
+    is_flag=True,
+    expose_value=False,
+    callback=_noted(_WAIT),
+    help="Wait while another process has a turn under way there.",
+)
+_take_over_option = click.option(
+    "--take-over",
+    is_flag=True,
+    expose_value=False,
+    callback=_noted(_TAKE_OVER),
+    help="End the turn that another process has under way there.",
+)
+
+
 def busy_options(command: Command) -> Command:
     """``--wait`` and ``--take-over``, of commands that write to a session; ``opened`` goes by them."""
-    for flag, key, help in (
-        ("--take-over", _TAKE_OVER, "End the turn that another process has under way there."),
-        ("--wait", _WAIT, "Wait while another process has a turn under way there."),
-    ):
-        command = click.option(flag, is_flag=True, expose_value=False, callback=_noted(key), help=help)(command)
-    return command
+    return wait_option(_take_over_option(command))
+
+
+def patience() -> float:
+    """For how many seconds the command waits for a turn of another process."""
+    return math.inf if click.get_current_context().meta.get(_WAIT) else 0
+
+
+def takes_over() -> bool:
+    """Whether the command ends a turn of another process."""
+    return bool(click.get_current_context().meta.get(_TAKE_OVER))
 
 
 beside_option = click.option(

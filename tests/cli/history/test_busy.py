@@ -12,6 +12,9 @@ WRITES = (
     ("reasoning", "by hand", "-s", "chat"),
     ("reset", "main^1", "-s", "chat"),
     ("doctor", "chat"),
+    ("delete", "chat", "--yes"),
+    ("purge", "--before", "2100-01-01", "--yes"),
+    ("purge", "--tenant", "default", "--yes"),
 )
 
 
@@ -45,6 +48,9 @@ def test_they_take_over_or_go_beside(command: Command, referee: Referee, begun: 
         assert 0 == command("reasoning", "by hand", "-s", "chat", "--take-over").code
         state, branch, _ = process.answer("too late").split()
         assert ("completed", True) == (state, branch.startswith("main-"))
+    with other(begun) as process:
+        assert 0 == command("delete", "chat", "--yes", "--take-over").code
+        assert "not-found" in process.answer("too late")
 
 
 def test_they_wait(command: Command, begun: str) -> None:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from thinkback.cli import complete, hints, terminal
-from thinkback.cli.options import confirm, db_option, existing_log, json_option
+from thinkback.cli.options import (
+    busy_options,
+    confirm,
+    db_option,
+    existing_log,
+    json_option,
+    patience,
+    takes_over,
+    wait_option,
+)
 from thinkback.cli.progress import progress_line
 from thinkback.errors import NotFoundError
 
@@ -30,12 +39,18 @@ _SHOWN, _NAMED = 10, 5
 @click.argument("session", shell_complete=complete.sessions)
 @dry_run_option
 @yes_option
+@busy_options
 @db_option
 @json_option
 def delete_command(session: str, dry_run: bool, yes: bool, db: str, as_json: bool) -> None:
     """Delete SESSION with its branches. What other sessions stand on stays with them."""
     with existing_log(db) as store:
-        _do(lambda dry: store.care.delete_session(session, dry_run=dry), dry_run, yes, as_json)
+        _do(
+            lambda dry: store.care.delete_session(session, dry_run=dry, wait=patience(), take_over=takes_over()),
+            dry_run,
+            yes,
+            as_json,
+        )
 
 
 @click.command("purge", short_help="Erase what was said for somebody, or before a time.")
@@ -45,6 +60,7 @@ def delete_command(session: str, dry_run: bool, yes: bool, db: str, as_json: boo
 @reason_option
 @dry_run_option
 @yes_option
+@wait_option
 @db_option
 @json_option
 def purge_command(
@@ -63,7 +79,13 @@ def purge_command(
             with progress_line("looking" if dry else "erasing") as progress:
                 said = reason or "purged"
                 return store.care.purge(
-                    end_user=end_user, before=moment, tenant=tenant, reason=said, dry_run=dry, progress=progress
+                    end_user=end_user,
+                    before=moment,
+                    tenant=tenant,
+                    reason=said,
+                    dry_run=dry,
+                    wait=patience(),
+                    progress=progress,
                 )
 
         _do(

@@ -7,13 +7,17 @@ before. A session that is open goes on with what it has read: open it again.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from thinkback.drive.hooks import Hooks
+from thinkback.drive.leases import Holder
 from thinkback.drive.sync import now
 from thinkback.errors import NotFoundError, StoreError, ThinkbackError
 from thinkback.log import erasing
@@ -65,10 +69,11 @@ class StoreCare:
         self._place = place
         self._usage = usage
 
-    def delete_session(self, name: str, *, dry_run: bool = False) -> Erasure:
+    def delete_session(self, name: str, *, dry_run: bool = False, wait: float = 0, take_over: bool = False) -> Erasure:
         """Forget a session with its branches, and every commit that no other session stands on.
 
-        Raises ``NotFoundError``.
+        Raises ``NotFoundError``, and ``BusyError`` where a turn is under way in it for more than ``wait`` seconds; with
+        ``take_over`` that turn ends with the session.
         """
         info = self._log.find_session(name)
         if info is None:
@@ -78,6 +83,8 @@ class StoreCare:
         own = _by_hash(_histories(self._log, [info]))
         gone = tuple(_gone(info, commit, True) for hash, commit in own.items() if hash not in held)
         if not dry_run:
+            if not take_over:
+                self._refuse_leased([info], wait)
             self._order(Order(now(), "deleted", session=info.id))
             self._log.care.delete_session(info.id)
             erased = [own[each.hash] for each in gone]
@@ -93,13 +100,15 @@ class StoreCare:
         tenant: str = "",
         reason: str = "",
         dry_run: bool = False,
+        wait: float = 0,
         progress: Progress | None = None,
     ) -> Erasure:
         """Erase what was said to, by and for ``end_user``, or before a time (a date, or microseconds UTC), or both: of
         that user before that time. ``tenant`` alone deletes every session of the tenant that this log was opened for.
 
         Of a turn for the end user everything goes that was said in it, with what was said about that later.
-        Raises ``ThinkbackError`` for another tenant, or where nothing is named.
+        Raises ``ThinkbackError`` for another tenant, or where nothing is named; ``BusyError`` where a turn is under way
+        for more than ``wait`` seconds in a session that would lose something: nothing of its family is erased then.
         ``progress`` is called with how many commits were looked at, of how many.
         """
         if tenant and tenant != self._tenant:
@@ -111,7 +120,7 @@ class StoreCare:
         if not end_user and before is None:
             if not tenant:
                 raise ThinkbackError("nothing to purge was named", next_actions=("give end_user=, before= or tenant=",))
-            return self._delete_all(dry_run, progress)
+            return self._delete_all(dry_run, wait, progress)
         time = microseconds(before)
         if not dry_run:
             self._order(erasing.order_for(end_user, now(), reason or "purged", time))
@@ -125,6 +134,8 @@ class StoreCare:
                 old = erasing.before(told, time)
                 picked = old if picked is None else picked & old
             rests = erasing.bare(_by_hash(told).values(), picked or set())
+            if rests and not dry_run:
+                self._refuse_leased(family, wait)
             erasures.append(self._erase(family, told, rests, reason or "purged", dry_run))
             meter.add(_size(family))
         meter.end()
@@ -224,12 +235,23 @@ class StoreCare:
             if office is not None:
                 office.erasures.add(self._tenant_there, canonical.encode(order), order.time + _STEPS_WAIT)
 
-    def _delete_all(self, dry_run: bool, progress: Progress | None) -> Erasure:
+    def _refuse_leased(self, sessions: Iterable[SessionInfo], wait: float) -> None:
+        """Wait while somebody has a turn under way in any of them. Raises ``BusyError`` where it lasts longer."""
+        hooks = Hooks()
+        hooks.on("notice", warnings.warn)
+        for info in sessions:
+            holder = Holder(self._log, info.id, hooks)
+            holder.wait = wait
+            for branch in self._log.refs.list(info.id):
+                holder.refuse_leased(branch.name)
+
+    def _delete_all(self, dry_run: bool, wait: float, progress: Progress | None) -> Erasure:
         """Every session; what forks share goes with the last of them."""
+        families = _families(self._log)
         if not dry_run:
+            self._refuse_leased(chain.from_iterable(families), wait)
             self._order(Order(now(), "deleted", sessions=True))
         erasures = []
-        families = _families(self._log)
         meter = _meter(families, progress)
         for family in families:
             commits = _by_hash(_histories(self._log, family))
