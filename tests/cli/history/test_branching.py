@@ -60,7 +60,9 @@ def test_a_commit_is_no_branch_to_switch_to(notes: Command) -> None:
 
 
 def test_a_reset_says_the_way_back(notes: Command) -> None:
-    """The commits stay in the log."""
+    """The commits stay in the log; what ``~`` meant before is said where it counts more than one."""
+    meant = "note: HEAD~2 counts questions; HEAD^2 counts commits, as ~ did before"
+    assert meant in notes("compile", "HEAD~2", PYTHONWARNINGS="default").err
     back = done(notes("reset", "HEAD^1")).err
     assert ["one"] == texts(notes)
     assert "back: `thinkback reset " in back
@@ -78,6 +80,8 @@ def test_a_clean_merge(notes: Command) -> None:
     assert ["one", "two", "three"] == texts(notes)
     last = notes("log", "--json").json[-1]
     assert ("merge", 2) == (last["kind"], len(last["parents"]))
+    done(notes("branch", "again", last["parents"][1][:12]))  # the other parent, by its hash
+    assert ["one", "three"] == texts(notes, "notes", "--branch", "again")
     assert "up to date" in notes("merge", "side").out
 
 
