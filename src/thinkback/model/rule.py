@@ -42,7 +42,8 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``path`` may have ``{model}`` in it. ``stream_path``: streams are asked for there, not by a parameter.
     ``params`` go with every request, under everything else. ``strict``: nothing about reasoning may be sent, and
     none may come. ``developer``: it knows the role of this name; elsewhere such a message is a
-    system message. ``takes`` are the paths of fields that programs add to requests for this provider alone.
+    system message. ``takes`` are the paths of fields that programs add to requests for this provider alone. ``docs``
+    is the address of what the provider says of reasoning.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     developer: bool = False
     takes: tuple[str, ...] = ()
     source: str = ""
+    docs: str = ""
 
 
 class Difference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -31,8 +31,17 @@ def test_the_rule_row_of_a_model_is_shown_with_its_source(command: Command) -> N
     shown, told = (command("endpoints", "deepseek", "--model", "deepseek-v4-pro", *more) for more in ((), ("--json",)))
 
     assert f"rule {rule.id} for deepseek-v4-pro" in shown.out
+    assert told.json["docs"].startswith("https://api-docs.deepseek.com/")
+    assert f"what the provider says of reasoning: {told.json['docs']}\n" in shown.out
     assert " ".join(rule.source.split()) in " ".join(shown.out.split())
     assert (rule.id, rule.source, False) == (told.json["rule"]["id"], told.json["rule"]["source"], told.json["guessed"])
+
+
+def test_the_size_of_a_context_is_known(inside: Inside) -> None:
+    """Of models whose providers tell it, also of small ones that are named alike."""
+    sizes = {"gpt-5.4": 1_050_000, "gpt-5.4-2026-03-05": 1_050_000, "gpt-5.4-mini": 400_000, "gpt-5.4-nano": 400_000}
+    for model, size in sizes.items():
+        assert f"context {size}," in inside("endpoints", "openai", "--model", model).out
 
 
 def test_a_row_of_any_endpoint_is_shown_without_json(inside: Inside) -> None:

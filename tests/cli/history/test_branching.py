@@ -80,6 +80,7 @@ def test_a_clean_merge(notes: Command) -> None:
     assert ["one", "two", "three"] == texts(notes)
     last = notes("log", "--json").json[-1]
     assert ("merge", 2) == (last["kind"], len(last["parents"]))
+    assert f"other parent: {last['parents'][1]}\n" in notes("show", last["hash"]).out
     done(notes("branch", "again", last["parents"][1][:12]))  # the other parent, by its hash
     assert ["one", "three"] == texts(notes, "notes", "--branch", "again")
     assert "up to date" in notes("merge", "side").out

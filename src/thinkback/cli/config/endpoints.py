@@ -120,6 +120,7 @@ def _endpoint_json(endpoint: Endpoint) -> dict[str, Any]:
         "key_needed": endpoint.auth.scheme not in ("none", *_SIGN_INS) and not endpoint.auth.optional,
         "key_set": _key_variable(endpoint) is not None,
         "source": endpoint.source,
+        "docs": endpoint.docs or None,
     }
 
 
@@ -143,6 +144,8 @@ def _print_detail(endpoint: Endpoint, rule: Rule, guessed: bool, info: ModelInfo
     terminal.out(f"  {endpoint.base_url or '(give --base-url)'}, dialect {endpoint.dialect}")
     terminal.out(f"  authentication: {_SCHEMES[endpoint.auth.scheme]}")
     terminal.out(f"  {_key_text(endpoint)}")
+    if endpoint.docs:
+        terminal.out(f"  what the provider says of reasoning: {endpoint.docs}")
     for key, value in endpoint.settings.items():
         terminal.out(f"  sets {key}: {value}")
     terminal.out()

@@ -204,6 +204,8 @@ def show_command(hash: str, with_carriers: bool, db: str, as_json: bool) -> None
     place = f", block {commit.index} of response {terminal.short(commit.response)}" if commit.index >= 0 else ""
     terminal.out(pen(f"{commit.kind} {commit.seq} of session {terminal.clean(session)}{place}", "dim"))
     terminal.out(pen(f"{terminal.iso(commit.time)}, payload {commit.digest[:12]}", "dim"))
+    for parent in commit.parents[1:]:
+        terminal.out(pen(f"other parent: {parent}", "dim"))
     for name, value in facts._asdict().items():
         if value:
             told = ", ".join(value) if isinstance(value, list) else value
