@@ -320,7 +320,7 @@ def test_what_is_typed_during_a_turn_stands_at_the_next_prompt(talk: Open, refer
     referee.push(Step(reasoning="I think. " * 10, text="Done.", pace=0.01))
     terminal = talk()
     terminal.send(f"One{ENTER}")
-    terminal.wait_for("I think.")
+    terminal.wait_for("Ctrl-C stops")
     terminal.send("typed ahead")
     terminal.wait_for("Done.")
     terminal.wait_for("> typed ahead")
@@ -417,6 +417,7 @@ def test_a_killed_chat_resumes(talk: Open, command: Command, referee: Referee) -
     again = talk("--continue")
     again.wait_for("First answer.")
     assert "> One" in again.text
+    assert "the last message has no whole answer" in again.text
     assert "Thought for" in again.text
     again.send(f"Three{ENTER}")
     again.wait_for("Third answer.")

@@ -141,3 +141,16 @@ def test_ctrl_o_unfolds_the_thinking_under_way(talk: Open, referee: Referee) -> 
     terminal.send("\x0f")
     terminal.wait_until(lambda: terminal.text.count("word0 ") > shown, "the thought once more")
     terminal.wait_for("> words for later")
+
+
+def test_leaving_says_how_to_go_on_and_an_answer_is_copied(talk: Open, referee: Referee) -> None:
+    """exit without a slash leaves; the copy goes to the terminal's clipboard."""
+    referee.push(Step(text="Yes."))
+    terminal = talk()
+    enter(terminal, "Hi", "Yes.")
+    enter(terminal, "/copy", "4 characters")
+    terminal.send("exit\r")
+    assert 0 == terminal.wait_for_end()
+    assert b"\x1b]52;c;WWVzLg==\x07" in terminal.received
+    assert "--session talk` goes on here" in " ".join(terminal.text.split())
+    assert 1 == len(referee.requests)

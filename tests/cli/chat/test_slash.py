@@ -539,3 +539,52 @@ def test_a_profile_of_profiles_is_made(
     assert not (tmp_path / "profiles" / "x.toml").exists()
     err = capsys.readouterr().err
     assert ("there is no profile nobody" in err, "usage: /profile" in err) == (True, True)
+
+
+def test_new_begins_another_session_at_the_same_place(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """The one before can be gone back to; an unused one without a name is forgotten."""
+    with chat:
+        say(chat, "One.", "/new", "/new other", "Two.", "/new talk")
+        assert ("other", 1) == (chat.session.name, len(messages(referee)))
+    assert {"talk", "other"} == {info.name for info in chat.store.sessions()}
+    shown = capsys.readouterr().err
+    assert "session other; /resume chat-" in shown
+    assert "there is a session talk already" in shown
+
+
+def test_the_system_prompt_is_shown_and_changed(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """From the next message on."""
+    say(chat, "/system", "/system Be brief.", "/system", "One.", "/system")
+
+    shown = capsys.readouterr()
+    assert "there is no system prompt" in shown.err
+    assert 2 == shown.out.count("  Be brief.\n")
+    assert {"role": "system", "content": "Be brief."} == messages(referee)[0]
+
+
+def test_undo_goes_on_from_before_the_last_message(chat: Chat, referee: Referee, capsys: Caught) -> None:
+    """On a branch: what was taken back goes to nobody, and is not lost."""
+    say(chat, "One.", "Two.", "/undo", "Three.")
+
+    assert "undo-1" == chat.session.branches.current
+    assert "Two." not in str(messages(referee))
+    assert "branch undo-1; /switch main goes back" in capsys.readouterr().err
+
+
+def test_copy_wants_an_answer_and_a_terminal(chat: Chat, capsys: Caught) -> None:
+    """Otherwise it says what to do instead; clear leaves the conversation alone."""
+    say(chat, "/copy", "One.", "/copy", "/clear")
+
+    told = capsys.readouterr().err
+    assert "there is no answer to copy yet" in told
+    assert "/copy needs a terminal" in told
+    assert "/new begins another" in told
+    assert 1 == len(chat.session.log(kinds=("user",)))
+
+
+def test_an_endpoint_that_does_not_know_the_model_wants_one(chat: Chat, capsys: Caught) -> None:
+    """Without a person the choice is named, and nothing changes."""
+    say(chat, "/endpoint anthropic")
+
+    assert "deepseek-v4-pro is not known at anthropic: /endpoint anthropic MODEL" in capsys.readouterr().err
+    assert "deepseek" == chat.session.target.endpoint.id

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from thinkback.cli.chat import fresh
 from thinkback.cli.chat.news import News
 from thinkback.cli.chat.toolbox import Toolbox
 
@@ -32,6 +33,7 @@ class Chat:
     """A conversation under way. ``code`` is the exit code of the last turn; ``is_over`` ends the loop.
 
     ``is_summary_told``: how a summary of withheld thinking is asked for.
+    ``unnamed`` are the ids of sessions begun here without a name: those that stay unused are forgotten.
     ``system`` is the system prompt that the next question brings, if it brings one.
     """
 
@@ -45,6 +47,7 @@ class Chat:
         self.reader = reader
         self.code = 0
         self.is_over = False
+        self.unnamed: list[str] = []
         self.is_summary_told = False
         self.system: str | None = None
         self.screen = Screen(stream, self._look, aside=aside)
@@ -58,6 +61,8 @@ class Chat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.toolbox.close()
+        for session in self.unnamed:
+            fresh.forget_unused(self.store.log, session)
 
     def _look(self) -> Look:
         """How turns are drawn, as the settings want it now."""

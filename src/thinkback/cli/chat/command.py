@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from thinkback.cli import complete, first_run, terminal
+from thinkback.cli import complete, first_run, hints, terminal
 from thinkback.cli.chat import fresh
 from thinkback.cli.config.apps import placed
 from thinkback.cli.options import (
@@ -114,6 +114,8 @@ def chat_command(session: str, go_on: bool, app: str, profile: str, db: str, **g
                     if known is not None and known.commits:
                         resume.show(chat)
                 code = loop.run(chat)
+                if reader.is_live and chat.session.log():
+                    terminal.note(f"{hints.command('chat', session=chat.session.name)} goes on here")
     sys.exit(code)
 
 

@@ -25,10 +25,15 @@ def kept_if_used(log: Store, session: str) -> Iterator[None]:
     try:
         yield
     finally:
-        info = log.find_session(session)
-        is_used = info is None or info.commits or any(other.parent == session for other in log.list_sessions())
-        if not is_used:
-            forget(log, session)
+        forget_unused(log, session)
+
+
+def forget_unused(log: Store, session: str) -> None:
+    """Delete the session with that id where nothing was said in it and nothing forked from it."""
+    info = log.find_session(session)
+    is_used = info is None or info.commits or any(other.parent == session for other in log.list_sessions())
+    if not is_used:
+        forget(log, session)
 
 
 def forget(log: Store, session: str) -> None:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
 
+# What other programs have taught people to leave by.
+_LEAVE = ("exit", "quit")
+
+
 def run(chat: Chat) -> int:
     """Read and answer until it is over; returns the exit code: where nobody watched that of the last turn, or of a
     command that failed after it.
@@ -30,6 +34,9 @@ def handle(chat: Chat, line: str) -> None:
     if not line.strip():
         return
     try:
+        if chat.reader.is_live and line.strip() in _LEAVE:
+            chat.is_over = True
+            return
         chat.news.follow(chat)
         if line.startswith("//") or not line.startswith("/"):
             turns.ask(chat, line.removeprefix("/") if line.startswith("//") else line)

@@ -8,6 +8,7 @@ from thinkback.cli import terminal
 from thinkback.cli.chat import said, thoughts
 from thinkback.cli.chat.drawing import calls
 from thinkback.cli.options import opened
+from thinkback.errors import BusyError
 from thinkback.model.blocks import Text, ToolCall, ToolResult
 from thinkback.model.commits import Message, TurnEnded
 from thinkback.model.curation import curate
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from thinkback.model.commits import Commit
 
 TURNS = 10
+# What a turn consists of, as far as its end can be told by it.
+_TURN = ("user", "assistant", "reasoning", "tool_call", "tool_result", "turn_ended")
 
 
 def go_on(chat: Chat, name: str) -> None:
@@ -51,6 +54,20 @@ def show(chat: Chat, turns: int = TURNS) -> None:
     earlier = f", {terminal.plural(left_out, 'turn')} before that" if left_out > 0 else ""
     terminal.note(f"session {session.name}, {branch}, {terminal.plural(len(commits), 'commit')}{earlier}")
     draw(chat, commits, commits[first:])
+    if _is_unanswered(chat, commits):
+        terminal.note("the last message has no whole answer: the program that asked was ended; /retry asks again")
+
+
+def _is_unanswered(chat: Chat, commits: Sequence[Commit]) -> bool:
+    """Whether a turn was broken off without an end, and nobody has it under way."""
+    kinds = [commit.kind for commit in commits if commit.kind in _TURN and not commit.edit]
+    if kinds[-1:] not in (["user"], ["tool_call"], ["tool_result"]):
+        return False
+    try:
+        chat.session.conversation.line.refuse_leased()
+    except BusyError:
+        return False
+    return True
 
 
 def draw(chat: Chat, commits: Sequence[Commit], shown: Sequence[Commit]) -> None:

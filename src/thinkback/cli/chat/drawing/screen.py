@@ -189,6 +189,11 @@ class Screen:
                 Thinking(self._beside, "full", self._said, 0.0).whole(text)
             self._beside.noted(self._said.done(seconds, tokens, estimated=estimated, shared=True))
 
+    def clear(self) -> None:
+        """Empty the screen, and what has left it at the top, where escape codes are welcome."""
+        with self._lock:
+            self._surface.write("\x1b[H\x1b[2J\x1b[3J" if self._surface.draws else "")
+
     def unfold(self, text: str) -> None:
         """A thought of an earlier turn in full; an empty text is one that the provider did not show."""
         with self._lock:

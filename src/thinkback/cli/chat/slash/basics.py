@@ -60,5 +60,5 @@ ROWS = (
     Slash("sessions", "sessions", "List the sessions.", sessions),
     Slash("resume", "resume SESSION", "Go on with another session.", resume_, _sessions),
     Slash("help", "help [COMMAND]", "List the commands, or say how one is used.", help_, _commands),
-    Slash("quit", "quit", "Leave, also by /exit; the session can be resumed.", quit_),
+    Slash("quit", "quit", "Leave, also by exit; the session can be resumed.", quit_),
 )

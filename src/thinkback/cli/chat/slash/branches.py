@@ -65,6 +65,15 @@ def retry(chat: Chat, rest: str) -> None:
     _ask_beside(chat, "retry", commit, _prompt(message))
 
 
+def undo(chat: Chat, rest: str) -> None:
+    """Go on from before the last message, on a new branch."""
+    words(rest, "undo", most=0)
+    if _is_news(chat):
+        return
+    commit, _ = _last_message(chat)
+    _go_beside(chat, "undo", commit)
+
+
 def edit(chat: Chat, rest: str) -> None:
     """Change the last message and ask that, on a new branch."""
     if _is_news(chat):
@@ -108,13 +117,18 @@ def _prompt(message: Message) -> Prompt:
 
 
 def _ask_beside(chat: Chat, purpose: str, commit: Commit, prompt: Prompt) -> None:
+    _go_beside(chat, purpose, commit)
+    turns.ask(chat, prompt)
+
+
+def _go_beside(chat: Chat, purpose: str, commit: Commit) -> None:
+    """Stand before ``commit``, on a branch named for the ``purpose``."""
     branches = chat.session.branches
     taken = {one.name for one in branches.list()}
     before = branches.current
     name = next(name for at in count(1) if (name := f"{purpose}-{at}") not in taken)
     branches.before(commit.hash, name)
     terminal.note(f"branch {name}; /switch {before or '-'} goes back")
-    turns.ask(chat, prompt)
 
 
 def _names(chat: Chat, before: Sequence[str]) -> Iterable[str]:
@@ -139,5 +153,6 @@ ROWS = (
     Slash("switch", "switch NAME", "Go on with another branch; - is the one before.", switch, _others),
     Slash("fork", "fork [NAME]", "Go on in a new session that begins as this one.", fork),
     Slash("retry", "retry", "Ask the last message again, on a new branch.", retry),
+    Slash("undo", "undo", "Take the last message and its answer back, on a new branch.", undo),
     Slash("edit", "edit [TEXT]", "Change the last message and ask again, on a new branch.", edit),
 )

@@ -15,6 +15,8 @@ from thinkback.cli.decisions import rule_text
 if TYPE_CHECKING:
     from thinkback.cli.chat.chat import Chat
 
+# Models that are named in a sentence.
+_SHOWN = 8
 ENDPOINT = "endpoint [ID [MODEL]] [--base-url URL] [--key-env NAME]"
 
 
@@ -40,6 +42,7 @@ def endpoint(chat: Chat, rest: str) -> None:
         endpoints.print_endpoints(chat.store.rulebook)
     else:
         name, new_model = (*given, "", "")[:2]
+        new_model = new_model or _model_at(chat, name)
         chat.session.use(
             endpoint=name or None,
             model=new_model or None,
@@ -47,6 +50,28 @@ def endpoint(chat: Chat, rest: str) -> None:
             key_env=key_env or None,
         )
     _tell(chat)
+
+
+def _model_at(chat: Chat, endpoint: str) -> str:
+    """The model to ask at ``endpoint``, by the person's word; nothing where the one of now is known there too."""
+    book = chat.store.rulebook
+    known = book.served(book.endpoint(endpoint).id) if endpoint else ()
+    now = chat.session.conversation.configure().place.model
+    if not known or not now or now in known:
+        return ""
+    if not chat.reader.is_live:
+        raise click.UsageError(
+            f"{now} is not known at {endpoint}: /endpoint {endpoint} MODEL, with one of {_some(known)}"
+        )
+    terminal.note(f"{now} is not known at {endpoint}; known are {_some(known)}")
+    named = chat.reader.ask("model> ", known[0]).strip()
+    if not named:
+        raise click.UsageError("no model was named; nothing was changed")
+    return named
+
+
+def _some(known: Sequence[str]) -> str:
+    return ", ".join(known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
 
 
 def _option(given: list[str], name: str) -> str:
