@@ -27,7 +27,8 @@ def background() -> Rgb:
 
 @pytest.fixture
 def terminal(command: Command, referee: Referee, background: Rgb) -> Iterator[Terminal]:
-    """A chat with a model that thinks the same each time."""
+    """A chat that shows thoughts whole, with a model that thinks the same each time."""
+    assert 0 == command("settings", "set", "display.reasoning", "full").code
     referee.push(*[Step(reasoning=THOUGHT, text=ANSWER)] * 3)
     line = command.quick_line("chat", "--session", "talk", *PLACE, referee.base_url("deepseek"))
     environment = {**command.environment, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
