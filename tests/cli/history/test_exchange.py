@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+
+import pytest
 
 import thinkback
 from tests.cli.command import Command
@@ -27,13 +32,32 @@ def test_what_is_shared_says_no_more_than_it_must(opaque: Command) -> None:
     plain = opaque("export", "-", "-s", "opaque")
     assert all(word not in plain.out for word in (SIGNATURE, ENCRYPTED, "A thought."))
     assert all(json.loads(line) for line in plain.out.splitlines())
-    thoughts = opaque("export", "-", "--with-reasoning").out
-    assert ("A thought." in thoughts, SIGNATURE in thoughts) == (True, False)
+    assert "1 reasoning block left out: --with-reasoning" in plain.err
+    thought = opaque("export", "-", "--with-reasoning")
+    assert ("A thought." in thought.out, SIGNATURE in thought.out) == (True, False)
+    assert "reasoning block" not in thought.err
     assert SIGNATURE in opaque("export", "-", "--with-reasoning", "--with-carriers").out
     told = opaque("export", str(opaque.place / "x.md"))
     assert "left out: --complete keeps them" in told.err
     assert "An answer." in (opaque.place / "x.md").read_text()
     assert "<details" in _page(opaque)
+
+
+@pytest.mark.parametrize(("typed", "goes"), [(b"y\n", True), (b"n\n", False)])
+def test_a_person_is_asked_whether_reasoning_goes_along(opaque: Command, typed: bytes, goes: bool) -> None:
+    """On a terminal; opaque values do not go along either way."""
+    file = opaque.place / "x.md"
+    master, slave = pty.openpty()
+    os.write(master, typed)
+    environment = opaque.environment
+    line = opaque.line("export", str(file), "-s", "opaque")
+    assert 0 == subprocess.run(line, stdin=slave, stdout=slave, stderr=slave, env=environment, check=False).returncode
+    said = os.read(master, 65536).decode()
+    os.close(slave)
+    os.close(master)
+    assert "1 reasoning block left out. Write them too? [y/N]" in said
+    text = file.read_text()
+    assert (goes, False) == ("A thought." in text, SIGNATURE in text)
 
 
 def _page(command: Command) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -174,8 +175,67 @@ hostile = st.lists(odd | st.text(st.characters(), min_size=1, max_size=8), min_s
 @given(st.lists(hostile, min_size=4, max_size=4))
 def test_no_text_breaks_out_of_the_page(texts: list[str]) -> None:
     """Whatever is said, named or called: the page has the elements and attributes that it has for plain words."""
-    plain = page_of([f"word{texts.index(text)}" for text in texts])
-    assert plain.found == page_of(texts).found
+    plain, inside = outside(page_of([f"word{texts.index(text)}" for text in texts]).found)
+    assert (plain, True) == (outside(page_of(texts).found)[0], _is_markdown(inside))
+    assert _is_markdown(outside(page_of(texts).found)[1])
+
+
+def outside(found: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """What stands outside of what models say, which is Markdown, and what stands inside."""
+    out: list[tuple[str, ...]] = []
+    inside: list[tuple[str, ...]] = []
+    is_inside = False
+    for each in found:
+        is_inside = is_inside and each != ("/div",)
+        (inside if is_inside else out).append(each)
+        is_inside = is_inside or (each[0] == "div" and "class=said" in each)
+    return out, inside
+
+
+def _is_markdown(found: list[tuple[str, ...]]) -> bool:
+    """Whether all of it is what Markdown makes: nothing that fetches, leads elsewhere or runs."""
+    plain = [
+        "p",
+        "br",
+        "hr",
+        "em",
+        "strong",
+        "s",
+        "blockquote",
+        "ul",
+        "ol",
+        "li",
+        "pre",
+        "code",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+    ]
+    attributes = {"style", "start"}
+    return all(
+        tag.removeprefix("/") in plain
+        and all(each in attributes or each.startswith("class=language-") for each in rest)
+        for tag, *rest in found
+    )
+
+
+def test_what_models_say_is_read_as_markdown() -> None:
+    """What people say is shown as they typed it; no address and no tag of a text becomes one of the page."""
+    said = "# On *it*\n\n<b>[x](https://e.example) ![y](https://e.example/p.png)</b>"
+    page = written(stored(Talk().user("# No *title*").reply(say(said))), "html")
+    assert "<h1>On <em>it</em></h1>" in page
+    assert "&lt;b&gt;[x](https://e.example) ![y](https://e.example/p.png)&lt;/b&gt;" in page
+    assert '<div dir="auto"># No *title*</div>' in page
+    assert re.search(r'<time datetime="[0-9T:.-]+Z">[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} UTC</time>', page)
 
 
 def test_text_is_shown_as_it_is() -> None:

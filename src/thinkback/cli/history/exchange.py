@@ -61,24 +61,44 @@ def export_command(
     with existing_log(db) as store:
         if file != "-" and not session and not form and store.log.find_session(file) is not None:
             raise click.UsageError(f"{file} is a session: name it with --session {file}, and a file such as {file}.md")
-        with progress_line("exporting") as progress:
-            done = store.export(
-                sys.stdout.buffer if file == "-" else file,
-                session=session,
-                family=family,
-                format=form or ("jsonl" if file == "-" else ""),
-                with_reasoning=with_reasoning,
-                with_carriers=with_carriers,
-                with_history=with_history,
-                complete=complete,
-                progress=progress,
-            )
+
+        def export(with_reasoning: bool) -> Exported:
+            with progress_line("exporting") as progress:
+                return store.export(
+                    sys.stdout.buffer if file == "-" else file,
+                    session=session,
+                    family=family,
+                    format=form or ("jsonl" if file == "-" else ""),
+                    with_reasoning=with_reasoning,
+                    with_carriers=with_carriers,
+                    with_history=with_history,
+                    complete=complete,
+                    progress=progress,
+                )
+
+        done = export(with_reasoning)
+        asks = done.reasoning and file != "-" and not as_json and sys.stdin.isatty() and sys.stderr.isatty()
+        if asks and click.confirm(f"{_kept_back(done)}. Write them too?", err=True):
+            done = export(True)
+    if done.reasoning:
+        terminal.note(f"{_kept_back(done)}: --with-reasoning")
     if file == "-":
         return
     if as_json:
-        terminal.print_json({"sessions": done.sessions, "commits": done.commits, "left_out": done.left_out})
+        terminal.print_json(
+            {
+                "sessions": done.sessions,
+                "commits": done.commits,
+                "left_out": done.left_out,
+                "reasoning_left_out": done.reasoning,
+            }
+        )
         return
     print_exported(done, file)
+
+
+def _kept_back(done: Exported) -> str:
+    return f"{terminal.plural(done.reasoning, 'reasoning block')} left out"
 
 
 def print_exported(done: Exported, file: str) -> None:

@@ -24,7 +24,8 @@ from thinkback.log.progress import Meter, Progress
 from thinkback.log.protocol import MAIN, SessionInfo, Store
 from thinkback.log.sharing import Leaving, Sharing
 from thinkback.log.transcript import TranscriptEntry, transcript
-from thinkback.model.commits import Commit, Head
+from thinkback.model.blocks import ThinkingBlock
+from thinkback.model.commits import Commit, Head, surviving
 from thinkback.settings.registry import IMPORTED
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -34,11 +35,24 @@ SHARED = Sharing()
 
 
 class Exported(msgspec.Struct):
-    """How much was written; of ``left_out`` commits a part was kept back."""
+    """How much was written; of ``left_out`` commits a part was kept back, of ``reasoning`` of them what was thought."""
 
     sessions: int = 0
     commits: int = 0
     left_out: int = 0
+    reasoning: int = 0
+
+    def count(self, commit: Commit, left: Commit) -> None:
+        """A commit went, as ``left``."""
+        self.commits += 1
+        self.left_out += left is not commit
+        self.reasoning += _thought(commit) and not _thought(left)
+
+
+def _thought(commit: Commit) -> bool:
+    """Whether it has reasoning that can be read."""
+    value = surviving(commit.value)
+    return isinstance(value, ThinkingBlock) and bool(value.thought)
 
 
 class Chosen(NamedTuple):
@@ -117,8 +131,7 @@ def json_lines(
                 left = leaving.commit(commit)
                 yield exchange.commit_line(left, branch)
                 branch = ""
-                done.commits += 1
-                done.left_out += left is not commit
+                done.count(commit, left)
         done.sessions += 1
 
 
@@ -263,8 +276,8 @@ def _rows(
 def _leaving(line: Sequence[Commit], leaving: Leaving, done: Exported, meter: Meter) -> list[Commit]:
     """The commits as they leave, counted."""
     left = [leaving.commit(commit) for commit in meter.over(line)]
-    done.commits += len(left)
-    done.left_out += sum(one is not other for one, other in zip(line, left, strict=True))
+    for one, other in zip(line, left, strict=True):
+        done.count(one, other)
     return left
 
 

@@ -173,3 +173,8 @@ def iso(microseconds: int) -> str:
     """A time as programs read it, UTC."""
     seconds, rest = divmod(microseconds, 1_000_000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:06d}Z"
+
+
+def readable(microseconds: int) -> str:
+    """A time as people read it, wherever they are."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(microseconds // 1_000_000))

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from thinkback.log.protocol import SessionInfo
 from thinkback.log.transcript import TranscriptEntry, TranscriptPart
-from thinkback.session.transcripts.ink import clean, iso
+from thinkback.session.transcripts.ink import clean, readable
 
 _TICKS = re.compile("`+")
 
@@ -22,7 +22,7 @@ def entry(said: TranscriptEntry, depth: int = 2) -> Iterator[str]:
     """An entry under a heading of ``depth``; what it stands for comes behind it, one deeper."""
     title = " · ".join(word for word in (said.role.capitalize(), _inline(said.title)) if word)
     marks = f" ({_inline(', '.join(said.marks))})" if said.marks else ""
-    yield f"\n{'#' * depth} {title}{marks}\n\n<sub>{iso(said.time)}</sub>\n"
+    yield f"\n{'#' * depth} {title}{marks}\n\n<sub>{readable(said.time)}</sub>\n"
     for piece in said.pieces:
         yield from _piece(piece)
     if said.inside:

@@ -1,4 +1,6 @@
-"""Transcripts as one HTML file: nothing is fetched, nothing runs, and no text is ever markup."""
+"""Transcripts as one HTML file: nothing is fetched, nothing runs, and no text is ever HTML; what models say is read as
+Markdown.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from typing import assert_never
 
 from thinkback.log.protocol import SessionInfo
 from thinkback.log.transcript import TranscriptEntry, TranscriptPart
-from thinkback.session.transcripts.ink import clean, iso
+from thinkback.session.transcripts.ink import clean, iso, readable
+from thinkback.session.transcripts.markup import rendered
 
 _IMAGE = re.compile(r"image/(png|jpeg|gif|webp)( .*)?", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -35,9 +38,9 @@ def entry(said: TranscriptEntry) -> Iterator[str]:
     """An entry as an article."""
     words = [said.role.capitalize(), said.title, *said.marks]
     shown = "".join(f"<span>{_text(word)}</span> " for word in words if word)
-    yield f'<article class="{said.role}"><h2>{shown}<time>{iso(said.time)}</time></h2>\n'
+    yield f'<article class="{said.role}"><h2>{shown}{_time(said.time)}</h2>\n'
     for piece in said.pieces:
-        yield from _piece(piece)
+        yield from _piece(piece, said.role in ("assistant", "summary"))
     if said.inside:
         yield "<details><summary>It stands for</summary>\n"
         for each in said.inside:
@@ -46,13 +49,20 @@ def entry(said: TranscriptEntry) -> Iterator[str]:
     yield "</article>\n"
 
 
-def _piece(piece: TranscriptPart) -> Iterator[str]:
+def _time(time: int) -> str:
+    return f'<time datetime="{iso(time)}">{readable(time)}</time>'
+
+
+def _piece(piece: TranscriptPart, is_markdown: bool) -> Iterator[str]:
     label, text = _text(piece.label), _text(piece.text)
     match piece.form:
+        case "text" if is_markdown:
+            yield f'<div class="said" dir="auto">{rendered(piece.text)}</div>\n'
         case "text":
             yield f'<div dir="auto">{text}</div>\n'
         case "reasoning":
-            yield f'<details class="reasoning"><summary>Reasoning</summary><div dir="auto">{text}</div></details>\n'
+            yield '<details class="reasoning"><summary>Reasoning</summary>'
+            yield f'<div class="said" dir="auto">{rendered(piece.text)}</div></details>\n'
         case "code":
             yield f"<h3>{label}</h3><pre>\n{text}</pre>\n"
         case "media" if _IMAGE.fullmatch(piece.label) and _BASE64.fullmatch(piece.text):

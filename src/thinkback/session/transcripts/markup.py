@@ -1,0 +1,36 @@
+"""Markdown as HTML that may stand in anybody's page: the text of a model is hostile.
+
+Promises: no tag, address or picture of the text gets through; what it has of them is shown as it was written.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING
+
+from thinkback.session.transcripts.ink import clean
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+LONGEST = 200_000
+"""Characters beyond which a text is shown as it is: nobody reads so much, and parsing it takes seconds."""
+_ADDRESSES = ("image", "link", "autolink", "reference", "html_inline", "html_block")
+
+
+def rendered(text: str) -> str:
+    """``text``, read as Markdown, as HTML without attributes but of tables and of code."""
+    plain = clean(text.replace("\r\n", "\n"))
+    if len(plain) > LONGEST:
+        return f"<pre>\n{escape(plain)}</pre>\n"
+    found: str = _parser().render(plain)
+    return found
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    options = {"html": False, "breaks": True, "maxNesting": 20}
+    return MarkdownIt("commonmark", options).enable(["table", "strikethrough"]).disable(_ADDRESSES)
