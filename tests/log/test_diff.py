@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.log.build import Line, ids
 from thinkback.log import drafting
 from thinkback.log.cherry_pick import rebase
-from thinkback.log.diff import Change, compare, diff, render
+from thinkback.log.diff import Change, Diff, compare, diff, render
 from thinkback.log.diff import Line as Told
-from thinkback.model.commits import Compaction, Content, Draft, Priority
+from thinkback.model.commits import Compaction, Content, Draft, Head, Priority
 
 
 def two() -> tuple[Line, Line]:
@@ -122,3 +122,11 @@ def test_lines() -> None:
         Told(f"+ user {added.hash[:8]}", "heading"),
         Told("+ three", "added"),
     ] == render(diff(ours.commits, theirs.commits))
+
+
+def test_a_difference_is_shown_as_a_table() -> None:
+    """In a notebook; printed, it is a line."""
+    found = Diff(Head("abcdef0123", 1), (Change("changed", "user", "123456789a", "<old>", "new"),), ())
+    assert "<Diff: 1 changes since abcdef01>" == repr(found)
+    assert "| changed | user | 12345678 | \\<old\\> | new |\n" in found._repr_markdown_()
+    assert "&lt;old&gt;" in found._repr_html_()

@@ -17,6 +17,7 @@ from thinkback.log.merge_base import meet
 from thinkback.log.seal import head_of
 from thinkback.model.commits import Commit, Compaction, Head
 from thinkback.model.curation import Curation, curate
+from thinkback.model.tables import html_table, markdown_table
 from thinkback.model.texts import text_of
 
 Style: TypeAlias = Literal["heading", "added", "removed", "changed", "muted"]
@@ -42,6 +43,23 @@ class Diff(msgspec.Struct, frozen=True):
     base: Head
     changes: tuple[Change, ...]
     renamed: tuple[tuple[str, str], ...]
+
+    def __repr__(self) -> str:
+        return f"<Diff: {len(self.changes)} changes since {self.base.hash[:8] or 'the beginning'}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what went and what came."""
+        return html_table(_HEADINGS, self._rows())
+
+    def _repr_markdown_(self) -> str:
+        """The same as Markdown."""
+        return markdown_table(_HEADINGS, self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [(one.what, one.kind, one.hash[:8], one.old, one.new) for one in self.changes]
+
+
+_HEADINGS = ("change", "kind", "commit", "before", "after")
 
 
 class Compared(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ import msgspec
 
 from thinkback.model import canonical
 from thinkback.model.blocks import Block, Media, Origin, Text, ThinkingBlock, ToolCall, ToolResult, Unknown
+from thinkback.model.tables import html_table, markdown_table
 
 FORMAT_VERSION = 1
 
@@ -394,6 +395,28 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     response: str = ""
     index: int = -1
     edit: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Commit {self.hash[:8]}: {self.kind}, seq {self.seq}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it says, without opaque values."""
+        return html_table(_HEADINGS, [self._row])
+
+    def _repr_markdown_(self) -> str:
+        """The same as Markdown."""
+        return markdown_table(_HEADINGS, [self._row])
+
+    @property
+    def _row(self) -> tuple[str, ...]:
+        value = surviving(self.value)
+        words = next(filter(None, (getattr(value, name, "") for name in _WORDS)), "")
+        return self.hash[:8], self.kind, str(self.seq), str(words)
+
+
+_HEADINGS = ("commit", "kind", "seq", "text")
+_WORDS = ("thought", "text", "content", "arguments", "summary", "state")
+"""Fields of payloads that people read; no carrier and no verbatim object is among them."""
 
 
 class Head(msgspec.Struct, frozen=True):

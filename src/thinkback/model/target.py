@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from thinkback.model.rule import Endpoint, ModelInfo, Rule
+from thinkback.model.tables import html_table, markdown_table
 from thinkback.model.think_tags import Where
 
 
@@ -115,6 +116,22 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     characters: int = 0
     guessed: bool = False
     reported: str = ""
+
+
+_HEADINGS = ("action", "what", "block", "rule", "reason", "reported")
+
+
+class Decisions(list[Decision]):
+    """Decisions as a list that notebooks show as a table. A list, because that is what programs take it for."""
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADINGS, self._rows())
+
+    def _repr_markdown_(self) -> str:
+        return markdown_table(_HEADINGS, self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [(one.action, one.what, one.block[:8], one.rule, one.reason, one.reported) for one in self]
 
 
 def model_matches(model: str, patterns: tuple[str, ...]) -> bool:

@@ -9,8 +9,9 @@ import msgspec
 
 from thinkback.model.blocks import Block, Text, ThinkingBlock, ToolCall, is_place
 from thinkback.model.commits import Commit, Outcome, TurnState, Usage
-from thinkback.model.target import Decision
+from thinkback.model.target import Decision, Decisions
 from thinkback.model.texts import thoughts_of
+from thinkback.session.transcripts import notebook
 from thinkback.session.transcripts.endings import ending
 from thinkback.turn import events
 from thinkback.turn.plan import Plan
@@ -24,6 +25,9 @@ class StepReply(msgspec.Struct, frozen=True):
 
     result: ReadResult
     commits: tuple[Commit, ...]
+
+    def __repr__(self) -> str:
+        return f"<StepReply: {len(self.text)} characters, {len(self.tool_calls)} calls>"
 
     @property
     def text(self) -> str:
@@ -101,7 +105,7 @@ class Reply:
     @property
     def decisions(self) -> list[Decision]:
         """What was done with each block of earlier reasoning in the turn's last request, and why."""
-        return self.plan.decisions if self.plan else []
+        return Decisions(self.plan.decisions if self.plan else [])
 
     @property
     def tool_calls(self) -> list[ToolCall]:
@@ -134,6 +138,21 @@ class Reply:
 
     def __repr__(self) -> str:
         return f"<Reply {self.state or 'open'}: {len(self.text)} characters, {len(self.steps)} steps>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: reasoning folded, and the answer."""
+        return notebook.reply_html(self.text, self.reasoning, self._summary)
+
+    def _repr_markdown_(self) -> str:
+        """The same as Markdown."""
+        return notebook.reply_markdown(self.text, self.reasoning, self._summary)
+
+    @property
+    def _summary(self) -> str:
+        where = f"{self.plan.target.endpoint.id} {self.plan.target.model}" if self.plan else ""
+        used = self.tokens
+        counts = f"{used.input} tokens in, {used.output} out" if used is not None else ""
+        return ", ".join(word for word in (self.state or "waits for results", self.ending, where, counts) if word)
 
 
 def total(reported: Sequence[Usage]) -> Usage | None:

@@ -10,7 +10,7 @@ from thinkback.drive.hooks import Hook
 from thinkback.log.drafting import Void
 from thinkback.model.commits import Commit, Payload, Priority
 from thinkback.model.curation import matching
-from thinkback.model.target import Decision, Settings, Target
+from thinkback.model.target import Decision, Decisions, Settings, Target
 from thinkback.session import apps, requests, turns
 from thinkback.session.history.curating import Batch, Curator, by_hand, stored
 from thinkback.session.planning import plan_of
@@ -344,7 +344,7 @@ class Session:
         brought it carried; of a request, what it carried. Also of commits on other branches of the session.
         """
         if not hash:
-            return self.explain(next=next).decisions
+            return Decisions(self.explain(next=next).decisions)
         from thinkback.session.history.explaining import explain
 
         return explain(self.conversation, hash)
@@ -360,6 +360,18 @@ class Session:
     def on(self, event: str, hook: Hook) -> None:
         """Call ``hook`` on ``event`` (``drive.hooks`` lists them); a ``pre_`` hook refuses by raising ``Veto``."""
         self.conversation.line.hooks.on(event, hook)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the end of the conversation."""
+        from thinkback.session.transcripts.notebook import session_html
+
+        return session_html(self.name, repr(self), self.log())
+
+    def _repr_markdown_(self) -> str:
+        """The same as Markdown."""
+        from thinkback.session.transcripts.notebook import session_markdown
+
+        return session_markdown(self.name, repr(self), self.log())
 
     def __repr__(self) -> str:
         place = self.conversation.followed.place

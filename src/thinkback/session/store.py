@@ -60,6 +60,9 @@ def open(
     return store
 
 
+_HEADINGS = ("session", "commits", "branch", "last used")
+
+
 class SessionStore:
     """An open log. Use it as a context manager, or call ``close``."""
 
@@ -369,6 +372,26 @@ class SessionStore:
         for transport in self._transports.values():
             transport.close()
         self.log.close()
+
+    def __repr__(self) -> str:
+        return f"<SessionStore {self.file or self.tenant}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the sessions."""
+        from thinkback.model.tables import html_table
+
+        return html_table(_HEADINGS, self._rows())
+
+    def _repr_markdown_(self) -> str:
+        """The same as Markdown."""
+        from thinkback.model.tables import markdown_table
+
+        return markdown_table(_HEADINGS, self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        from thinkback.session.transcripts.ink import readable
+
+        return [(info.name, str(info.commits), info.branch, readable(info.updated)) for info in self.sessions()]
 
     def __enter__(self) -> SessionStore:
         return self

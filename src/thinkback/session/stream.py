@@ -76,6 +76,12 @@ class ReplyStream:
         outcome = self._driver.outcome if self._driver is not None else None
         return reply_of(outcome, self._message.text if self._message is not None else None)
 
+    def display(self) -> None:
+        """Run the turn to its end and show it while it comes: as the output of a notebook's cell, else as text."""
+        from thinkback.session.transcripts.notebook import show
+
+        show(self)
+
     def close(self) -> None:
         """End the turn now; what arrived is stored as interrupted. Raises ``ThinkbackError`` from another thread."""
         if self._deltas is None:
