@@ -403,3 +403,12 @@ def test_a_request_field_has_a_name(name: str) -> None:
 def test_a_request_field_may_be_any_text(raw: str) -> None:
     """What is no JSON is a text."""
     assert raw == Layers().set("session", "params.x", raw).params()["x"]
+
+
+def test_layers_say_of_other_data_what_they_said_of_none_before() -> None:
+    """What they said of an endpoint is kept for that endpoint alone."""
+    layers = Layers().set("session", "reasoning.effort", "high")
+    one, other = {"reasoning.maxTokens": 100}, {"reasoning.maxTokens": 200}
+    first = layers.effective(one)
+    assert first is layers.effective(one)
+    assert (100, 200, 100) == tuple(layers.effective(data).max_tokens for data in (one, other, one))

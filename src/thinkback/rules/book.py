@@ -70,6 +70,7 @@ class Rulebook:
         self._replaced = frozenset(row.id for row in rules)
         self._rows: dict[str, tuple[Rule, ...]] = {}
         self._endpoints: tuple[Endpoint, ...] = ()
+        self._names: dict[str, Endpoint] = {}
         self._targets: dict[tuple[str, str, str, str, str, bool], Target] = {}
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -101,9 +102,9 @@ class Rulebook:
     def endpoint(self, name: str) -> Endpoint:
         """The endpoint with this id or alias, upper and lower case alike; ``NotFoundError`` when there is none."""
         wanted = name.lower()
-        for row in self.endpoints():
-            if wanted == row.id.lower() or wanted in map(str.lower, row.aliases):
-                return row
+        found = self._by_name().get(wanted)
+        if found is not None:
+            return found
         known = sorted(row.id for row in self.endpoints())
         close = difflib.get_close_matches(wanted, known, cutoff=0.8)
         hint = f"did you mean {' or '.join(close)}?" if close else f"use one of: {', '.join(known)}"
@@ -112,6 +113,13 @@ class Rulebook:
             details={"endpoint": name},
             next_actions=(hint, "or describe it in a rule file"),
         )
+
+    def _by_name(self) -> dict[str, Endpoint]:
+        """Endpoints by their ids and aliases in lower case; the first that has a name."""
+        if not self._names:
+            rows = reversed(self.endpoints())
+            self._names = {word.lower(): row for row in rows for word in (row.id, *row.aliases)}
+        return self._names
 
     def speaking(self, name: str, dialect: str) -> Endpoint:
         """The endpoint of ``name`` that speaks ``dialect``: a provider of several has one for each, called after it.

@@ -42,7 +42,10 @@ class SettingSource(NamedTuple):
     layer: Layer
 
 
-class Layers(msgspec.Struct, frozen=True):
+_EFFECTIVE = "effective settings"
+
+
+class Layers(msgspec.Struct, frozen=True, dict=True):
     """The layers a person can set, from ``user`` to ``call``. Equal settings are equal values."""
 
     entries: tuple[SettingEntry, ...] = ()
@@ -93,8 +96,14 @@ class Layers(msgspec.Struct, frozen=True):
         """What the next request goes by; ``endpoint_data`` is ``Endpoint.settings``, nested or with dotted keys.
 
         ``explicit`` gets the names of the keys set in a layer above the endpoint's. What an app keeps of reasoning is
-        what every app carries, for no app can say it.
+        what every app carries, for no app can say it. Asked again with the same object, it is looked up.
         """
+        known: tuple[Mapping[str, object], Settings] | None = self.__dict__.get(_EFFECTIVE)
+        if known is None or known[0] is not endpoint_data:
+            known = self.__dict__[_EFFECTIVE] = endpoint_data, self._effective(endpoint_data)
+        return known[1]
+
+    def _effective(self, endpoint_data: Mapping[str, object]) -> Settings:
         found = self._sources(endpoint_data)
         fields = {key.field: found[key.name].value for key in ROWS}
         explicit = [name for name, (_, layer) in found.items() if layer in WRITABLE and name in KEYS]

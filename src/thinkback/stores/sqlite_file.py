@@ -150,7 +150,7 @@ class LogFile:
         if self._read_only:
             raise named(sqlite3.OperationalError("it is read-only here"), self.path, sqlite3.SQLITE_READONLY)
         with naming_errors(self.path), self.changer() as connection:
-            if durably or self._durability == "normal":
+            if durably or self._durability == "normal" or self.in_memory:
                 with transaction(connection):
                     yield connection
                 return
