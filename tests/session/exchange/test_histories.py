@@ -154,6 +154,23 @@ def test_what_was_erased_stays_erased(store: SessionStore, tmp_path: Path) -> No
     assert (0, 1) == (again.commits, again.erased)
 
 
+def test_what_was_deleted_is_not_taken_in_again(store: SessionStore, tmp_path: Path) -> None:
+    """A keyed hash of the source is remembered, also when everything is purged, until a person deletes that memory."""
+    put(tmp_path, "s1.jsonl", SAMPLES["claude-code"])
+    put(tmp_path, "s2.jsonl", SAMPLES["claude-code"].replace(b'"s1"', b'"s2"'))
+    (took, other), _ = take(store, "claude-code", tmp_path)
+    store.care.delete_session(took.name)
+    assert [other.name, "erased-imports"] == [info.name for info in store.sessions()]
+    store.care.purge(tenant="default")
+    again, _ = take(store, "claude-code", tmp_path)
+    assert ["it was erased here, and stays so"] * 2 == [each.skipped for each in again]
+    (memory,) = store.sessions()
+    key, *hashes = store.log.summaries()[memory.id].about.sources
+    assert (32, 2, False) == (len(key), len(hashes), "s1" in "".join(hashes))
+    store.care.delete_session(memory.name)
+    assert [True, True] == [each.made for each in take(store, "claude-code", tmp_path)[0]]
+
+
 def test_only_what_is_wanted(store: SessionStore, tmp_path: Path) -> None:
     """By project and time; trying it stores nothing. Links, folders and files of others are left alone."""
     put(tmp_path, "a.jsonl", SAMPLES["codex"])

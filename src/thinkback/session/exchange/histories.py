@@ -30,6 +30,7 @@ from thinkback.log.seal import seal
 from thinkback.model import blocks
 from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Step
 from thinkback.session.exchange.importing import numbered, with_id
+from thinkback.session.history.erased_sources import Memory, recall
 from thinkback.settings.registry import IMPORTED
 from thinkback.stores.foreign import tables
 
@@ -104,6 +105,7 @@ class Histories:
         self._log = log
         self._wanted = wanted
         self._format = program(wanted.program)
+        self._memory = recall(log)
         self.gaps: list[Gap] = []
 
     def files(self) -> list[Path]:
@@ -138,7 +140,7 @@ class Histories:
             self.gaps.append(Gap(str(path), Left("it holds no session", 1)))
         for history in read.sessions:
             if self._is_wanted(history):
-                yield _Arriving(self._log, self._wanted, history).store()
+                yield _Arriving(self._log, self._wanted, history, self._memory).store()
 
     def _is_own(self, path: Path) -> bool:
         with open(path, "rb") as file:
@@ -166,10 +168,11 @@ class _Sealed(msgspec.Struct):
 class _Arriving:
     """One session on its way into the log."""
 
-    def __init__(self, log: Store, wanted: Wanted, history: History) -> None:
+    def __init__(self, log: Store, wanted: Wanted, history: History, memory: Memory) -> None:
         self._log = log
         self._wanted = wanted
         self._history = history
+        self._memory = memory
         self._id = key_of("session", wanted.program, history.id)
         self._sealed: dict[str, _Sealed] = {}
         self._own: set[str] = set()
@@ -181,12 +184,14 @@ class _Arriving:
         history, dry = self._history, self._wanted.dry_run
         known = with_id(self._log, self._id)
         took = Took(history.id, self._name(), _clean(history.title), _project(_clean(history.directory)))
+        if known is None and self._memory.holds(self._source()):
+            return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
         created = history.created or (known.created if known is not None else now())
         self._seal(created)
         if known is None and not dry:
             info = self._make(created)
             if info is None:
-                return msgspec.structs.replace(took, skipped="it was deleted here, and stays so")
+                return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
         else:
             info = known
         if info is not None:
@@ -216,6 +221,10 @@ class _Arriving:
         words = re.sub(r"[^a-z0-9]+", "-", self._history.title.lower())[:40].strip("-")
         return f"{words or self._wanted.program}-{self._id[:8]}"
 
+    def _source(self) -> str:
+        """The session as its program calls it."""
+        return _clean(f"{self._wanted.program}:{self._history.id}")
+
     def _make(self, created: int) -> SessionInfo | None:
         """The new session; ``None`` where its id is remembered for one that was deleted."""
         history = self._history
@@ -223,8 +232,7 @@ class _Arriving:
         task = " ".join(_clean(history.purpose).split())[:80]
         origin = Origin(parent.id, purpose=f"{TASK_PURPOSE}{task}") if parent is not None else None
         directory = _clean(history.directory)
-        sources = (_clean(f"{self._wanted.program}:{history.id}"),)
-        about = About(self._wanted.program, _project(directory), directory, sources, history.cost)
+        about = About(self._wanted.program, _project(directory), directory, (self._source(),), history.cost)
         for name in numbered(self._name()):
             if self._log.find_session(name) is not None:
                 continue

@@ -27,6 +27,7 @@ from thinkback.log.protocol import SessionInfo, Store
 from thinkback.log.redacting import redacted
 from thinkback.model import canonical
 from thinkback.model.commits import Commit
+from thinkback.session.history import erased_sources
 from thinkback.session.history.matching import matching
 from thinkback.session.times import Time, microseconds
 from thinkback.stores.gateway_state import state_beside
@@ -86,6 +87,7 @@ class StoreCare:
             if not take_over:
                 self._refuse_leased([info], wait)
             self._order(Order(now(), "deleted", session=info.id))
+            erased_sources.remember(self._log, erased_sources.sources_of(self._log, [info]), self._recall(info))
             self._log.care.delete_session(info.id)
             erased = [own[each.hash] for each in gone]
             self._forget(erased)
@@ -245,9 +247,15 @@ class StoreCare:
             for branch in self._log.refs.list(info.id):
                 holder.refuse_leased(branch.name)
 
+    def _recall(self, info: SessionInfo) -> erased_sources.Memory:
+        """What is remembered of erased sources; nothing where that itself is deleted."""
+        return erased_sources.Memory() if info.id == erased_sources.NAME else erased_sources.recall(self._log)
+
     def _delete_all(self, dry_run: bool, wait: float, progress: Progress | None) -> Erasure:
         """Every session; what forks share goes with the last of them."""
         families = _families(self._log)
+        before = erased_sources.recall(self._log)
+        sources = erased_sources.sources_of(self._log, chain.from_iterable(families))
         if not dry_run:
             self._refuse_leased(chain.from_iterable(families), wait)
             self._order(Order(now(), "deleted", sessions=True))
@@ -264,6 +272,8 @@ class StoreCare:
             erasures.append(Erasure(gone, tuple(info.name for info in family), dry_run))
             meter.add(_size(family))
         meter.end()
+        if not dry_run:
+            erased_sources.remember(self._log, sources, before)
         return _joined(erasures, dry_run)
 
 
