@@ -132,6 +132,23 @@ def test_nothing_of_it_is_in_force_and_nothing_opaque_is_sent(store: SessionStor
         assert b"c2lnbmF0dXJl" not in b"".join(elsewhere.wire.plan("Go on.").body)
 
 
+def test_what_was_vouched_for_first_holds(store: SessionStore, tmp_path: Path) -> None:
+    """Again without the word, or with it too late, adds nothing twice."""
+    put(tmp_path, "s1.jsonl", SAMPLES["claude-code"])
+    word = vouched(store, "anthropic")
+    take(store, "claude-code", tmp_path, vouched=word)
+    more = jsonl(
+        *CLAUDE, claude("u2", "a4", "user", "And then?"), claude("a5", "u2", "assistant", "Yes.", **minted("m3"))
+    )
+    put(tmp_path, "s1.jsonl", more)
+    (took,), _ = take(store, "claude-code", tmp_path)
+    assert (5, ["main"]) == (took.commits, [*heads(store, took.name)])
+    with thinkback.open(":memory:") as other:
+        take(other, "claude-code", tmp_path)
+        (late,), _ = take(other, "claude-code", tmp_path, vouched=word)
+        assert (0, True) == (late.commits, "without --same-account" in late.skipped)
+
+
 def test_a_checkpoint_of_the_source_holds_here(store: SessionStore, tmp_path: Path) -> None:
     """What it stands for is not said again."""
     put(

@@ -28,7 +28,7 @@ from thinkback.log.leases import is_due
 from thinkback.log.protocol import MAIN, TASK_PURPOSE, About, Origin, SessionInfo, Store
 from thinkback.log.seal import seal
 from thinkback.model import blocks
-from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Step
+from thinkback.model.commits import Commit, Compaction, Draft, Erased, Head, Response, Step
 from thinkback.session.exchange.importing import numbered, with_id
 from thinkback.session.history.erased_sources import Memory, recall
 from thinkback.settings.registry import IMPORTED
@@ -187,15 +187,20 @@ class _Arriving:
         if known is None and self._memory.holds(self._source()):
             return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
         created = history.created or (known.created if known is not None else now())
-        self._seal(created)
+        if known is not None:
+            self._known = {commit.hash: commit for line in _lines(self._log, known) for commit in line}
+        vouched, stored = self._wanted.vouched, self._origin()
+        if stored is not None and vouched is not None and not stored.endpoint:
+            why = "it is here without --same-account: import it into another log (--db)"
+            return msgspec.structs.replace(took, name=known.name if known is not None else "", skipped=why)
+        # What was said of it when it was first stored goes on.
+        self._seal(created, vouched if stored is None else stored if stored.endpoint else None)
         if known is None and not dry:
             info = self._make(created)
             if info is None:
                 return msgspec.structs.replace(took, skipped="it was erased here, and stays so")
         else:
             info = known
-        if info is not None:
-            self._known = {commit.hash: commit for line in _lines(self._log, info) for commit in line}
         leaves = self._leaves()
         try:
             for leaf in leaves:
@@ -244,12 +249,20 @@ class _Arriving:
                 return info
         raise AssertionError("numbers do not end")
 
-    def _seal(self, created: int) -> None:
+    def _origin(self) -> blocks.Origin | None:
+        """The origin that the responses of this source have here, if any is here."""
+        ids = {draft.response for entry in self._history.entries for draft in entry.drafts if draft.kind == "response"}
+        here = (commit.value for commit in self._known.values() if commit.response in ids)
+        origins = [value.origin for value in here if isinstance(value, Response)]
+        # One that nobody could vouch for says nothing of the others.
+        return next((origin for origin in origins if origin.endpoint), origins[0] if origins else None)
+
+    def _seal(self, created: int, vouched: blocks.Origin | None) -> None:
         """Give each entry its commits on top of those before it."""
         sealed = self._sealed
         for entry in self._history.entries:
             above = sealed.get(entry.parent, _Sealed("", [], Head(), ""))
-            drafts = [placed(draft, self._wanted.program, self._wanted.vouched) for draft in entry.drafts]
+            drafts = [placed(draft, self._wanted.program, vouched) for draft in entry.drafts]
             drafts = [_compacted(draft, above) for draft in drafts]
             commits = seal(Step("", tuple(drafts), entry.time or created), above.head)
             head = Head(commits[-1].hash, commits[-1].seq) if commits else above.head
