@@ -20,7 +20,7 @@ PURE_FILES := $(subst $(space),$(comma),$(foreach package,$(PURE),src/thinkback/
 SPREAD = -q -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients load peers requirements clean
+.PHONY: help venv demo fuzz test test-pure test-rest rewritten test-version test-versions lint types layers format corpus soak conformance old-logs docs bench bench-gateway clients load notebook peers requirements clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,14 @@ venv: .venv/.ready ## the environment for work on thinkback, in .venv
 
 demo: .venv-demo/.ready ## thinkback at work, with nothing installed but what it needs at run time
 	@PYTHONPATH=src:referee/src .venv-demo/bin/python -m thinkback demo
+
+.venv-notebook/.ready: requirements/notebook.txt requirements/runtime.txt
+	$(call environment,.venv-notebook,runtime)
+	@.venv-notebook/bin/python $(PIP) install --require-hashes --requirement requirements/notebook.txt
+	@touch $@
+
+notebook: .venv-notebook/.ready ## a notebook in a real kernel: what it shows of a stream, a reply, a session
+	@PYTHONPATH=src:referee/src:. .venv-notebook/bin/python -W ignore -m scripts.notebook
 
 # What runs side by side prints one after the other, each when it is done.
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
@@ -188,6 +196,8 @@ requirements: ## pin what pyproject.toml asks for, with hashes and without addre
 		--constraint requirements/peers.txt --extra clients -o requirements/clients.txt pyproject.toml
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--group pyproject.toml:fuzz -o requirements/fuzz.txt
+	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
+		--constraint requirements/runtime.txt --group pyproject.toml:notebook -o requirements/notebook.txt
 	@uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-header \
 		--group pyproject.toml:bench-gateway -o requirements/bench-gateway.txt
 	@! grep -nE '://|^-|@ ' requirements/*.txt || { echo 'an address got into the requirements'; exit 1; }
