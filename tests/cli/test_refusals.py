@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,26 +12,13 @@ import pytest
 import thinkback
 from tests.cli.command import KEY, PLACE
 from tests.cli.conftest import Inside
+from tests.privileges import unprivileged
 from thinkback.model.blocks import Origin
 from thinkback.model.commits import Failure, Response, TurnEnded, Usage
 from thinkback.session.transcripts.wording import first_words
 from thinkback_referee import Referee
 
-NOBODY = 65534
 RULES = '[[rule]]\nid = "a"\nendpoint = "deepseek"\nsource = "s"\nsince = "2026-01-01"\n'
-
-
-@contextmanager
-def unprivileged() -> Iterator[None]:
-    """Without the rights of root, if that is who runs the tests."""
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        if is_root:
-            os.seteuid(0)
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import thinkback
+from tests.privileges import unprivileged
 from thinkback.cli.app import run
 from thinkback.errors import StoreError
 from thinkback_referee import Referee
 
 LOOKS = (["log"], ["search", "Oslo"], ["show"], ["why"], ["export", "--complete", "-"], ["fsck"], ["sessions"])
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -41,14 +41,8 @@ def read_only(log: Path) -> Iterator[None]:
     """The log and its directory can only be read, by root neither."""
     log.chmod(0o444)
     log.parent.chmod(0o555)
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(NOBODY)
-    try:
+    with unprivileged():
         yield
-    finally:
-        if is_root:
-            os.seteuid(0)
 
 
 Looked = Callable[[Path, list[str]], tuple[int, str]]
