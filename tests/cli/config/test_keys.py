@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import PLACE, SOURCES, Command
+from tests.cli.conftest import Inside
 from thinkback_referee import HttpError, Referee, Step
 
 SECRET = "sk-kept-where-nobody-looks"
@@ -97,6 +98,17 @@ def test_a_mistake_is_told(bare: Command, arguments: tuple[str, ...], told: str)
     assert (2, True) == (done.code, told in done.err)
     assert SECRET not in done.err
     assert not bare.config.exists()
+
+
+def test_a_file_that_cannot_be_made_is_named_and_not_its_draft(inside: Inside) -> None:
+    """Whoever is told of it knows the one and never sees the other."""
+    for line, file in (
+        (("keys", "set", "deepseek"), "keys.toml"),
+        (("settings", "set", "reasoning.effort", "low"), "settings.toml"),
+    ):
+        done = inside(*line, stdin=SECRET.encode(), THINKBACK_CONFIG_DIR="/proc/self/fd")
+        assert (1, True) == (done.code, f"/proc/self/fd/{file}" in done.err)
+        assert f"/.{file}" not in done.err
 
 
 def test_what_is_missing_names_the_command(bare: Command, referee: Referee) -> None:

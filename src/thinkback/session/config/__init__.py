@@ -99,8 +99,8 @@ def write_file(path: Path, text: str, mode: int | None = None) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = path.resolve()
     draft = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
@@ -108,8 +108,12 @@ def write_file(path: Path, text: str, mode: int | None = None) -> None:
         if mode is not None:
             draft.chmod(mode)
         os.replace(draft, target)
+    except OSError as error:
+        # of the file that is meant; nobody knows the draft
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def user_servers() -> dict[str, Any]:
