@@ -21,11 +21,10 @@ def test_a_picture_shows_what_the_chat_shows(name: str) -> None:
     assert not [span for span in spans if span.strip("\n") != span.strip()]
 
 
-def test_the_readme_shows_a_turn_as_it_is() -> None:
-    """The turn in the README stands in a capture, line by line."""
+def test_the_picture_in_the_readme_is_one_of_them() -> None:
+    """So that it is taken anew with the others."""
     readme = (PLACE.parent.parent / "README.md").read_text(encoding="utf-8")
-    block = re.search(r"```\n(> .*?)\n```", readme, re.DOTALL)
-    assert block is not None
-    captured = [line.rstrip() for line in (PLACE / "dark-80.txt").read_text(encoding="utf-8").splitlines()]
-    begin = captured.index(block[1].splitlines()[0])
-    assert block[1].splitlines() == captured[begin : begin + len(block[1].splitlines())]
+    shown = re.findall(r"^!\[.+\]\(docs/captures/([\w-]+)\.svg\)$", readme, re.MULTILINE)
+
+    assert 1 == len(shown)
+    assert set(shown) <= set(SCENES)

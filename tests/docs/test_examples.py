@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from thinkback.cli.referee import referee_command
+from thinkback.rules import load_rulebook
 from thinkback_referee import Referee
 
 ROOT = Path(__file__).parents[2]
+PORT = next(option.default for option in referee_command.params if option.name == "port")
 
 
 def point_endpoints_at(referee: Referee, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,10 +83,12 @@ def test_the_example_on_the_first_screen_runs(
     monkeypatch.chdir(tmp_path)
     assert block is not None
     assert "pip install . ./referee\n" in before
-    usual = "http://127.0.0.1:8077"
-    assert f"{usual}/deepseek" in before
+    assert load_rulebook().endpoint("referee").base_url == f"http://127.0.0.1:{PORT}/deepseek"
+    said = 'endpoint="referee"'
+    assert said in block[1]
     with Referee() as referee:
-        exec(compile(block[1].replace(usual, referee.url), "README.md", "exec"), {"__name__": "example"})
+        there = f"{said}, base_url={referee.base_url('deepseek')!r}"
+        exec(compile(block[1].replace(said, there), "README.md", "exec"), {"__name__": "example"})
 
     shown = capsys.readouterr().out
     assert "3 tests failed" in shown

@@ -156,7 +156,9 @@ def trial(referee: Referee, place: Path) -> AbstractContextManager[Running]:
         "thinkback.servers.gateway.running.wiring:open_behind",
         server={"no_auth": True},
         store={"path": str(place)},
-        upstreams={"deepseek": {"endpoint": "deepseek", "base_url": referee.base_url("deepseek")}},
+        upstreams={
+            name: {"endpoint": name, "base_url": referee.base_url("deepseek")} for name in ("deepseek", "referee")
+        },
     )
 
 
