@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+import click
 import pytest
 
+from tests.cli.conftest import Inside
+from thinkback.cli.app import group
 from thinkback.cli.referee import referee_command
 from thinkback.rules import load_rulebook
 from thinkback_referee import Referee
@@ -24,6 +32,13 @@ def point_endpoints_at(referee: Referee, place: Path, monkeypatch: pytest.Monkey
         id = "deepseek"
         name = "DeepSeek"
         base_url = "{referee.base_url("deepseek")}"
+        auth = {{ env = ["DEEPSEEK_API_KEY"] }}
+        source = "a test"
+
+        [[endpoint]]
+        id = "kimi"
+        name = "Kimi"
+        base_url = "{referee.base_url("kimi")}"
         auth = {{ env = ["DEEPSEEK_API_KEY"] }}
         source = "a test"
 
@@ -93,3 +108,165 @@ def test_the_example_on_the_first_screen_runs(
     shown = capsys.readouterr().out
     assert "3 tests failed" in shown
     assert "still known" in shown
+
+
+# -- what is pasted into a shell --------------------------------------------------------------------------------------
+
+PLACE = ("--endpoint", "deepseek", "--model", "deepseek-v4-pro")
+PAGES = ("README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md"))))
+SESSIONS = ("s", "sky", "review", "talk")
+ELSEWHERE = {
+    "referee": "serves until it is ended: tests/cli/test_referee_command.py",
+    "gateway --": "serves until it is ended: tests/docs/test_gateway_page.py, tests/gateway/commands",
+    "mcp --": "serves until it is ended: tests/docs/test_mcp_page.py, tests/cli/mcp",
+    "keys set anthropic --keyring": "wants a keyring of the system: tests/cli/config/test_keys.py",
+    "probe kimi": "costs money, so that it asks on a terminal: tests/cli/config/test_probe.py",
+    "probe lab": "is about a host that nobody has: tests/cli/config/test_probe.py",
+    "endpoints lab": "is about the same host",
+    "import --program": "needs the histories of another program: tests/cli/history/test_exchange.py",
+    "chat --app reviewer": "its server of tools is an example: tests/docs/test_apps_page.py",
+    "run --app reviewer": "its server of tools is an example: tests/docs/test_apps_page.py",
+}
+"""Beginnings of commands that are not run here, and why."""
+
+
+class Pasted(NamedTuple):
+    """A command of a page: ``words`` behind the program's name."""
+
+    page: str
+    words: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        return shlex.join(self.words)
+
+    @property
+    def reason(self) -> str:
+        """Why it is not run, if it is not."""
+        return next((why for start, why in ELSEWHERE.items() if self.line.startswith(start)), "")
+
+
+def pasted(page: str) -> Iterator[Pasted]:
+    """The commands in the blocks of a page that are for a shell, in order."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        for line in block.replace("\\\n", " ").splitlines() if language in ("", "sh", "console") else ():
+            for piece in re.findall(r"\$\((thinkback .*?)\)", line) or [line.removeprefix("$ ")]:
+                yield from _commands(page, piece)
+
+
+def _commands(page: str, line: str) -> Iterator[Pasted]:
+    if not re.match(r"(?:[A-Z_]+=\S* )*thinkback |[a-z ]+ \| thinkback ", line):
+        return
+    found: list[list[str]] = [[]]
+    for word in shlex.split(line, comments=True):
+        if word in ("|", "&&"):
+            found.append([])
+        elif found[-1] or not re.fullmatch(r"[A-Z_]+=.*", word):
+            found[-1].append(word)
+    yield from (Pasted(page, tuple(words[1:])) for words in found if words[:1] == ["thinkback"])
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(pasted(page))])
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_page_says_can_be_pasted(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each command of a page, in order, in a place of its own where some conversations were had."""
+    inside = Inside(tmp_path, monkeypatch, capsys)
+    monkeypatch.chdir(tmp_path)
+    with Referee() as referee:
+        point_endpoints_at(referee, inside.config, monkeypatch)
+        for name in SESSIONS:
+            assert 0 == inside("run", "Hello", "--session", name, *PLACE).code
+        (tmp_path / "trial").mkdir()
+        shutil.copy(inside.db, tmp_path / "trial" / "default.db")
+        (inside.config / "apps").mkdir()
+        (example,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "apps.md").read_text(), re.DOTALL)
+        (inside.config / "apps" / "reviewer.toml").write_text(example)
+        inside("profile", "save", "usual", *PLACE)
+        inside("profile", "default", "usual")
+        told = []
+        for command in pasted(page):
+            if not command.reason:
+                done = inside(*command.words, stdin=b"sk-0123456789abcdef\n")
+                told.append((command.line, done.code, done.err[-300:] if done.code else ""))
+
+    assert [] == [failed for failed in told if failed[1]]
+    assert told or all(command.reason for command in pasted(page))
+
+
+def test_every_reason_is_needed() -> None:
+    """What is run elsewhere stands on a page."""
+    left = {command.reason for page in PAGES for command in pasted(page)}
+
+    assert set(ELSEWHERE.values()) == left - {""}
+
+
+# -- what hints, errors, help and pages name in backquotes ------------------------------------------------------------
+
+
+def named() -> Iterator[tuple[str, str]]:
+    """(where, command) of every command in backquotes: in the strings of the sources, and on pages."""
+    for page in (*PAGES, "SECURITY.md", "CONTRIBUTING.md"):
+        if page == "docs/format.md":  # what digests begin with looks like commands
+            continue
+        text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        yield from ((page, " ".join(found.split())) for found in re.findall(r"`thinkback ([^`]+)`", text))
+    for file in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            text = ""
+            if file.name == "hints.py":  # patterns
+                continue
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = node.value
+            elif isinstance(node, ast.JoinedStr):
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+            yield from ((file.name, " ".join(found.split())) for found in re.findall(r"`thinkback ([^`{}]+)`", text))
+
+
+def fault(line: str) -> str:
+    """What is wrong with a command line, as click reads it; nothing where it may be typed."""
+    words = shlex.split(line)
+    found: click.Command = group
+    while isinstance(found, click.Group) and words and not words[0].startswith("-"):
+        below = found.get_command(click.Context(found), words[0])
+        if below is None:
+            return f"there is no {words[0]}"
+        found, words = below, words[1:]
+    if not words:  # a command as such
+        return ""
+    try:
+        with found.make_context(found.name, words):
+            return ""
+    except click.exceptions.Exit:
+        return ""
+    except click.UsageError as error:
+        return error.format_message()
+
+
+def test_every_command_that_is_named_may_be_typed() -> None:
+    """It is there and takes what is named with it; prose on pages may leave arguments out."""
+    every = {(where, line) for where, line in named() if "|" not in line}
+
+    assert len(every) > 100
+    wrong = sorted((where, line, why) for where, line in every if (why := fault(line)))
+    partial = re.compile("Missing|.* requires|Invalid value .*: '[A-Z]+' is not one of")
+    assert [] == [row for row in wrong if row[0].endswith(".py") or not partial.match(row[2])]
+
+
+# -- the way through the pages -----------------------------------------------------------------------------------------
+
+
+def test_the_index_leads_to_every_page_and_no_link_leads_nowhere() -> None:
+    """Of the README and of the index, which the README names; the README stays within two screens."""
+    links = {}
+    for page in (ROOT / "README.md", ROOT / "docs" / "README.md"):
+        found = re.findall(r"\]\(([^):#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        links[page.parent.name if page.parent != ROOT else ""] = {(page.parent / link).resolve() for link in found}
+    pages = set((ROOT / "docs").glob("*.md")) - {ROOT / "docs" / "README.md"}
+
+    assert set() == {link for found in links.values() for link in found if not link.exists()}
+    assert pages <= links["docs"]
+    assert ROOT / "docs" / "README.md" in links[""]
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120

@@ -96,7 +96,8 @@ def probe_command(endpoint: str, model: str, **given: Any) -> None:
     terminal.note(f"saved in {saved}" if saved else "not saved: --save puts the row into a rule file of yours")
     place = prepared.target.endpoint
     if saved and prepared.target.base_url != place.base_url:
-        terminal.note(f"it holds for {place.id} at every address; `thinkback probe NEW-NAME --base-url` keeps it apart")
+        apart = "`thinkback probe NEW-NAME --base-url URL --model NAME`"
+        terminal.note(f"it holds for {place.id} at every address; {apart} keeps it apart")
 
 
 def _dialect(name: str) -> str:
