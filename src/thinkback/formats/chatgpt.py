@@ -75,7 +75,7 @@ class _Conversation:
         model = plain(members_of(message.get("metadata")).get("model_slug"))
         known = self._entries.get(above)
         if known is not None and is_only and isinstance(known[2], Answer):
-            known[2].blocks = [*known[2].blocks, *blocks]
+            known[2].blocks += blocks
             known[2].model = model or known[2].model
             self._places[id] = above
         else:

@@ -64,9 +64,10 @@ class _Thread:
         self._parent = parent
         self._notes = notes
         self._entries: dict[str, tuple[str, int, tuple[Draft, ...] | Answer]] = {}
-        # Where each line of the file stands, and the entry that goes on behind an entry's results.
+        # Where each line of the file stands; the entry that results stand behind, and the last of those behind it.
         self._places: dict[str, str] = {}
-        self._results: dict[str, str] = {}
+        self._chains: dict[str, str] = {}
+        self._ends: dict[str, str] = {}
         self._answers: dict[str, str] = {}
         self._tip = self._directory = self._task = ""
         self._created = 0
@@ -104,7 +105,7 @@ class _Thread:
         if named is None:
             return ""
         place = self._places.get(plain(named), self._tip)
-        return self._results.get(place, place)
+        return self._ends.get(self._chains.get(place, place), place)
 
     def _put(self, id: str, parent: str, time: int, made: tuple[Draft, ...] | Answer) -> None:
         self._entries[id] = (parent, time, made)
@@ -120,7 +121,7 @@ class _Thread:
         self._places[id] = at
         content = message.get("content")
         raw = [{"type": "text", "text": content}] if isinstance(content, str) else items_of(content)
-        answer.blocks = [*answer.blocks, *map(block_of, raw)]
+        answer.blocks += map(block_of, raw)
         model = plain(message.get("model"))
         answer.model = "" if model == _SYNTHETIC else model
         answer.finish = plain(message.get("stop_reason")) or answer.finish
@@ -146,13 +147,9 @@ class _Thread:
             drafts += said(rest, NAME)
             self._task = self._task or (text_of(rest) if self._parent else "")
         self._put(id, parent, time, tuple(drafts))
-        if results and parent:
-            self._chain(id, parent)
-
-    def _chain(self, id: str, parent: str) -> None:
-        """What follows the response, or an earlier one of its results, follows this one."""
-        for at in [parent, *(each for each, end in self._results.items() if end == parent)]:
-            self._results[at] = id
+        if results and parent:  # what follows the response, or another of its results, follows this one
+            self._chains[id] = self._chains.get(parent, parent)
+            self._ends[self._chains[id]] = id
 
 
 def block_of(raw: object) -> Block:

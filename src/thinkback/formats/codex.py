@@ -119,7 +119,7 @@ class _Rollout:
         if self._open is None:
             self._open = self._last = Answer(model=self._model, dialect=DIALECT)
             self._put(line, time, self._open)
-        self._open.blocks = [*self._open.blocks, block_of(item, canonical.source(item))]
+        self._open.blocks.append(block_of(item, canonical.source(item)))
 
     def _say(self, line: int, time: int, role: str, content: object, about: dict[str, Any]) -> None:
         text, kinds = text_of(content), items_of(about.get(_KINDS))

@@ -119,7 +119,7 @@ class _Session:
                 self._step(f"{id}.{step}", time, answer, results)
                 answer, results, step = _begun(message), [], step + 1
             elif kind in ("text", "reasoning", "tool", "file"):
-                answer.blocks = [*answer.blocks, _block(kind, part)]
+                answer.blocks.append(_block(kind, part))
                 results += _results(part) if kind == "tool" else []
             elif kind in _BOOKKEEPING:
                 self._notes.add(f"part {kind}")

@@ -278,14 +278,15 @@ class _Arriving:
 
     def _append(self, info: SessionInfo | None, leaf: str) -> None:
         """Store the line that ends with ``leaf``, as far as it is not there."""
-        missing: list[Commit] = []
+        found: list[list[Commit]] = []
         at: str = leaf
         while at in self._sealed:
             entry = self._sealed[at]
             if entry.commits and entry.head.hash in self._known:
                 break
-            missing[:0] = entry.commits
+            found.append(entry.commits)
             at = entry.parent
+        missing = [commit for commits in reversed(found) for commit in commits]
         if not missing:
             return
         self._added += len(missing)
